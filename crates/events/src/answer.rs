@@ -1,0 +1,109 @@
+//! [`Answer`]: what a hook's output asks for, under one name for each thing.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a hook says about the operation that its event announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerDecision {
+    /// Nobody needs to be asked. Written `allow` or `approve`.
+    Allow,
+    /// A person has to be asked. Written `ask`.
+    Ask,
+    /// It must not happen. Written `deny` or `block`.
+    Deny,
+}
+
+/// What one hook asks for. An empty answer asks for nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Answer {
+    /// Allow, ask or deny the operation.
+    pub decision: Option<AnswerDecision>,
+    /// Why; `feedback` stands on a line of its own below it.
+    pub reason: Option<String>,
+    /// `continue: false`: end the turn or the session.
+    pub stop: bool,
+    /// Why it has to end.
+    pub stop_reason: Option<String>,
+    /// For the user.
+    pub system_message: Option<String>,
+    /// For the agent.
+    pub additional_context: Vec<String>,
+    /// The tool's input, rewritten.
+    pub updated_input: Option<Value>,
+    /// The tool's output, rewritten.
+    pub updated_output: Option<Value>,
+    /// Don't show this hook's output.
+    pub suppress_output: bool,
+    /// Rules to add, when the hook answers a permission prompt.
+    pub updated_permissions: Option<Value>,
+}
+
+impl Answer {
+    /// Only what restricts or adds: deny, ask, `continue: false`, contexts and messages. What is
+    /// left of an answer that stood among other text or came with a failing exit code.
+    pub fn restricting(self) -> Self {
+        Self {
+            decision: self
+                .decision
+                .filter(|decision| *decision != AnswerDecision::Allow),
+            updated_input: None,
+            updated_output: None,
+            suppress_output: false,
+            updated_permissions: None,
+            ..self
+        }
+    }
+
+    /// Whether it denies or ends something.
+    pub fn restricts(&self) -> bool {
+        self.stop
+            || matches!(
+                self.decision,
+                Some(AnswerDecision::Deny | AnswerDecision::Ask)
+            )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_restricted_answer_grants_and_rewrites_nothing() {
+        let answer = Answer {
+            decision: Some(AnswerDecision::Allow),
+            updated_input: Some(json!({})),
+            updated_output: Some(json!("x")),
+            suppress_output: true,
+            updated_permissions: Some(json!([])),
+            additional_context: vec!["kept".into()],
+            ..Answer::default()
+        };
+        assert_eq!(
+            answer.restricting(),
+            Answer {
+                additional_context: vec!["kept".into()],
+                ..Answer::default()
+            }
+        );
+    }
+
+    #[test]
+    fn a_restricted_answer_still_denies_asks_and_stops() {
+        for decision in [AnswerDecision::Deny, AnswerDecision::Ask] {
+            let answer = Answer {
+                decision: Some(decision),
+                stop: true,
+                ..Answer::default()
+            };
+            assert_eq!(answer.clone().restricting(), answer);
+            assert!(answer.restricts());
+        }
+        assert!(!Answer::default().restricts());
+    }
+}

@@ -1,0 +1,195 @@
+//! [`Decision`]: what the host must do now that its hooks have answered, and how the answers of
+//! several hooks become one.
+//!
+//! Three different things stay apart: deny this operation (`Block`), end this turn or session
+//! (`Stop`), end the pipeline (`Abort`).
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{Event, Report};
+
+/// What the host must do. Contexts and messages travel beside it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub enum Verdict {
+    /// Go on, with the tool's input replaced if a hook rewrote it.
+    Proceed {
+        /// The tool's input as a hook rewrote it.
+        rewritten_input: Option<Value>,
+    },
+    /// Go on, and nobody needs to be asked.
+    Allow {
+        /// Why.
+        reason: Option<String>,
+        /// The tool's input as a hook rewrote it.
+        rewritten_input: Option<Value>,
+    },
+    /// A person has to be asked first, about the input as it was rewritten.
+    Ask {
+        /// Why.
+        reason: Option<String>,
+        /// The tool's input as a hook rewrote it.
+        rewritten_input: Option<Value>,
+    },
+    /// Do not do what the event announced; the agent is shown why.
+    Block {
+        /// Why.
+        reason: String,
+    },
+    /// End the turn or the session.
+    Stop {
+        /// Why.
+        reason: String,
+    },
+    /// End the pipeline.
+    Abort {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Verdict {
+    fn strength(&self) -> u8 {
+        match self {
+            Verdict::Proceed { .. } => 0,
+            Verdict::Allow { .. } => 1,
+            Verdict::Ask { .. } => 2,
+            Verdict::Block { .. } => 3,
+            Verdict::Stop { .. } => 4,
+            Verdict::Abort { .. } => 5,
+        }
+    }
+
+    /// The rewritten input, where the operation may still happen.
+    pub fn rewritten_input(&self) -> Option<&Value> {
+        match self {
+            Verdict::Proceed { rewritten_input }
+            | Verdict::Allow {
+                rewritten_input, ..
+            }
+            | Verdict::Ask {
+                rewritten_input, ..
+            } => rewritten_input.as_ref(),
+            Verdict::Block { .. } | Verdict::Stop { .. } | Verdict::Abort { .. } => None,
+        }
+    }
+
+    fn rewrite(&mut self, input: Option<Value>) {
+        match self {
+            Verdict::Proceed { rewritten_input }
+            | Verdict::Allow {
+                rewritten_input, ..
+            }
+            | Verdict::Ask {
+                rewritten_input, ..
+            } => *rewritten_input = input,
+            Verdict::Block { .. } | Verdict::Stop { .. } | Verdict::Abort { .. } => {}
+        }
+    }
+}
+
+/// What the host must do, and what travels beside it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decision {
+    /// The strongest thing any hook asked for.
+    pub verdict: Verdict,
+    /// For the agent, in configuration order.
+    pub additional_context: Vec<String>,
+    /// For the user, in configuration order.
+    pub system_messages: Vec<String>,
+    /// The tool's output as a hook rewrote it.
+    pub updated_output: Option<Value>,
+    /// A hook asked that output not be shown.
+    pub suppress_output: bool,
+    /// Output on its way into the agent's next prompt.
+    pub piped_output: String,
+    /// Rules to add, when a hook answered a permission prompt.
+    pub updated_permissions: Option<Value>,
+}
+
+impl Default for Decision {
+    fn default() -> Self {
+        Self {
+            verdict: Verdict::Proceed {
+                rewritten_input: None,
+            },
+            additional_context: Vec::new(),
+            system_messages: Vec::new(),
+            updated_output: None,
+            suppress_output: false,
+            piped_output: String::new(),
+            updated_permissions: None,
+        }
+    }
+}
+
+impl Decision {
+    /// One decision from those of several hooks, given in configuration order: the strongest
+    /// verdict, among equals the first; the last rewrite; every context and message.
+    pub fn combine(parts: impl IntoIterator<Item = Decision>) -> Decision {
+        let mut whole = Decision::default();
+        let mut rewritten = None;
+        for part in parts {
+            if let Some(input) = part.verdict.rewritten_input() {
+                rewritten = Some(input.clone());
+            }
+            if part.verdict.strength() > whole.verdict.strength() {
+                whole.verdict = part.verdict;
+            }
+            whole.additional_context.extend(part.additional_context);
+            whole.system_messages.extend(part.system_messages);
+            whole.updated_output = part.updated_output.or(whole.updated_output);
+            whole.suppress_output |= part.suppress_output;
+            if !part.piped_output.is_empty() {
+                if !whole.piped_output.is_empty() && !whole.piped_output.ends_with('\n') {
+                    whole.piped_output.push('\n');
+                }
+                whole.piped_output.push_str(&part.piped_output);
+            }
+            whole.updated_permissions = whole.updated_permissions.or(part.updated_permissions);
+        }
+        whole.verdict.rewrite(rewritten);
+        whole
+    }
+
+    /// The record that `fire --json` prints. Whoever reads only `decision` is safe: where the
+    /// operation can be blocked, an end of session or pipeline is a block as well.
+    pub fn record(&self, event: &Event, hooks: &[Report]) -> Value {
+        let can_block = event.name.power().can_block();
+        let stopped = if can_block { Some("block") } else { None };
+        let (word, reason) = match &self.verdict {
+            Verdict::Proceed { .. } => (None, None),
+            Verdict::Allow { reason, .. } => (Some("allow"), reason.as_deref()),
+            Verdict::Ask { reason, .. } => (Some("ask"), reason.as_deref()),
+            Verdict::Block { reason } => (Some("block"), Some(reason.as_str())),
+            Verdict::Stop { reason } | Verdict::Abort { reason } => {
+                (stopped, Some(reason.as_str()))
+            }
+        };
+        let ends = matches!(self.verdict, Verdict::Stop { .. } | Verdict::Abort { .. });
+        let mut record = json!({
+            "version": crate::run_event::VERSION,
+            "event": event.name,
+            "subject": event.subject(),
+            "decision": word,
+            "reason": reason,
+            "continue": !ends,
+            "stop_reason": if ends { reason } else { None },
+            "abort": matches!(self.verdict, Verdict::Abort { .. }),
+            "additional_context": self.additional_context,
+            "system_messages": self.system_messages,
+            "updated_input": self.verdict.rewritten_input(),
+            "updated_output": self.updated_output,
+            "suppress_output": self.suppress_output,
+            "piped_output": self.piped_output,
+            "hooks": hooks,
+        });
+        if let Some(rules) = &self.updated_permissions {
+            record["updated_permissions"] = rules.clone();
+        }
+        record
+    }
+}
+
+#[cfg(test)]
+mod tests;

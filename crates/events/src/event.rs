@@ -1,0 +1,189 @@
+//! [`Event`]: something that happened or is about to.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::table::{self, EventSpec, Power};
+use crate::{field, tool};
+
+/// An event's canonical name, `domain:action`. Either a name of the table, or one of the open
+/// namespace `claude:*`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EventName(Cow<'static, str>);
+
+impl EventName {
+    /// The event behind a canonical name, an alias, or a name of the open namespace.
+    pub fn resolve(name: &str) -> Option<Self> {
+        if let Some(spec) = table::resolve(name) {
+            return Some(Self(Cow::Borrowed(spec.name)));
+        }
+        let action = name.strip_prefix(table::OPEN_DOMAIN)?.strip_prefix(':')?;
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        (!action.is_empty() && action.bytes().all(plain)).then(|| Self(Cow::Owned(name.to_owned())))
+    }
+
+    /// The canonical name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The event's row in the table; `None` in the open namespace.
+    pub fn spec(&self) -> Option<&'static EventSpec> {
+        table::named(&self.0)
+    }
+
+    /// What hooks can do here. Events of the open namespace are only observed.
+    pub fn power(&self) -> Power {
+        self.spec().map_or(Power::Observes, |spec| spec.power)
+    }
+
+    /// The name a hook reads as `hook_event_name`: Claude Code's where it has one.
+    pub fn hook_event_name(&self) -> &str {
+        self.spec().and_then(|spec| spec.claude).unwrap_or(&self.0)
+    }
+}
+
+impl From<&'static EventSpec> for EventName {
+    fn from(spec: &'static EventSpec) -> Self {
+        Self(Cow::Borrowed(spec.name))
+    }
+}
+
+impl fmt::Display for EventName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Something that happened or is about to, with its data under canonical field names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Which event it is.
+    pub name: EventName,
+    /// Its data. Known fields have their canonical names; others travel along as they came.
+    pub data: Map<String, Value>,
+}
+
+impl Event {
+    /// An event with its data normalised to canonical field names.
+    pub fn new(name: EventName, data: Map<String, Value>) -> Self {
+        Self {
+            name,
+            data: field::normalise(data),
+        }
+    }
+
+    /// What a third name segment or a `matcher` looks at; a tool by our name for it.
+    pub fn subject(&self) -> Option<&str> {
+        let field = self.name.spec()?.subject?;
+        let value = self.data.get(field)?.as_str()?;
+        Some(if field == "tool_name" {
+            tool::canonical(value)
+        } else {
+            value
+        })
+    }
+
+    /// Every spelling of the subject a pattern may have meant: as it came, ours, other agents'.
+    pub fn subject_spellings(&self) -> Vec<&str> {
+        let Some(field) = self.name.spec().and_then(|spec| spec.subject) else {
+            return Vec::new();
+        };
+        let Some(given) = self.data.get(field).and_then(Value::as_str) else {
+            return Vec::new();
+        };
+        let mut all = vec![given];
+        if field == "tool_name" {
+            all.extend(
+                tool::spellings(given)
+                    .unwrap_or_default()
+                    .iter()
+                    .filter(|s| **s != given),
+            );
+        }
+        all
+    }
+
+    /// A data field as text, if it is there and is text.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.data.get(field).and_then(Value::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(name: &str, data: Value) -> Event {
+        let Value::Object(data) = data else {
+            panic!("data must be an object")
+        };
+        Event::new(EventName::resolve(name).expect("a known event"), data)
+    }
+
+    #[test]
+    fn a_name_resolves_from_its_canonical_form_and_from_every_alias() {
+        for name in ["tool:pre_execute", "PreToolUse"] {
+            assert_eq!(
+                EventName::resolve(name).map(|n| n.to_string()).as_deref(),
+                Some("tool:pre_execute")
+            );
+        }
+        assert_eq!(EventName::resolve("pretooluse"), None);
+        assert_eq!(EventName::resolve("tool:nothing"), None);
+    }
+
+    #[test]
+    fn the_open_namespace_takes_any_plain_action_and_can_only_be_observed() {
+        let name = EventName::resolve("claude:post_tool_batch").expect("open namespace");
+        assert_eq!(name.power(), Power::Observes);
+        assert_eq!(name.hook_event_name(), "claude:post_tool_batch");
+        assert_eq!(EventName::resolve("claude:"), None);
+        assert_eq!(EventName::resolve("claude:Post Tool"), None);
+    }
+
+    #[test]
+    fn the_subject_of_a_tool_event_is_our_name_for_the_tool() {
+        let event = event(
+            "tool:pre_execute",
+            json!({ "toolName": "run_shell_command" }),
+        );
+        assert_eq!(event.subject(), Some("bash"));
+        assert_eq!(
+            event.subject_spellings()[..3],
+            ["run_shell_command", "bash", "Bash"]
+        );
+    }
+
+    #[test]
+    fn an_event_without_its_subject_has_none() {
+        assert_eq!(event("tool:pre_execute", json!({})).subject(), None);
+        assert_eq!(
+            event("user:interrupt", json!({ "tool_name": "x" })).subject(),
+            None
+        );
+        assert!(
+            event("user:interrupt", json!({}))
+                .subject_spellings()
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn claudes_name_is_what_a_hook_reads_where_there_is_one() {
+        assert_eq!(
+            event("tool:pre_execute", json!({})).name.hook_event_name(),
+            "PreToolUse"
+        );
+        assert_eq!(
+            event("stage:start", json!({})).name.hook_event_name(),
+            "stage:start"
+        );
+    }
+}

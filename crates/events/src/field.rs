@@ -1,0 +1,448 @@
+//! The one table of data fields: a name for each thing, its other spellings, its meaning.
+//!
+//! Where Claude Code's hooks have a field for the thing, its name is ours, so that the JSON a native
+//! hook reads is a superset of theirs. Any field here is also a variable: `tool_name` is
+//! `${TOOL_NAME}` and `${HOOKWRIGHT_TOOL_NAME}`. Fields that are not here travel in the JSON only,
+//! so data can never name a variable that steers the shell (`path`, `bash_env`, `ld_preload`).
+//! The camelCase spelling of every name is accepted without being listed.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// What a field's value looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// A number.
+    Number,
+    /// `true` or `false`.
+    Bool,
+    /// A path.
+    Path,
+    /// Paths, as a list or one per line.
+    Paths,
+    /// Any JSON value.
+    Json,
+}
+
+/// One data field.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct FieldSpec {
+    /// Its one name, in snake_case.
+    pub name: &'static str,
+    /// Other spellings, accepted from any host and normalised at the edge.
+    pub aliases: &'static [&'static str],
+    /// What its value looks like.
+    pub kind: Kind,
+    /// One line of meaning.
+    pub meaning: &'static str,
+}
+
+impl FieldSpec {
+    /// The variable's name: `TOOL_NAME` for `tool_name`.
+    pub fn variable(&self) -> String {
+        self.name.to_ascii_uppercase()
+    }
+}
+
+const fn field(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    kind: Kind,
+    meaning: &'static str,
+) -> FieldSpec {
+    FieldSpec {
+        name,
+        aliases,
+        kind,
+        meaning,
+    }
+}
+
+/// Fields that every event may carry.
+pub const EVERYWHERE: &[&str] = &[
+    "session",
+    "session_id",
+    "session_dir",
+    "transcript_path",
+    "cwd",
+    "permission_mode",
+    "timestamp",
+    "prompt_id",
+    "agent_id",
+    "agent_type",
+    "stage",
+    "next_stage",
+    "iteration",
+    "max_iterations",
+    "progress",
+    "status",
+    "ctx",
+    "last_decision",
+];
+
+/// Every field, once.
+pub const FIELDS: &[FieldSpec] = &[
+    field(
+        "session",
+        &["session_name"],
+        Kind::Text,
+        "name of the session",
+    ),
+    field("session_id", &[], Kind::Text, "unique id of the session"),
+    field("session_dir", &[], Kind::Path, "the session's own folder"),
+    field(
+        "transcript_path",
+        &[],
+        Kind::Path,
+        "the agent's transcript, as JSON lines",
+    ),
+    field(
+        "cwd",
+        &["workspace", "working_dir"],
+        Kind::Path,
+        "where the agent works",
+    ),
+    field(
+        "permission_mode",
+        &[],
+        Kind::Text,
+        "the agent's permission mode",
+    ),
+    field(
+        "timestamp",
+        &[],
+        Kind::Text,
+        "when it happened, ISO 8601 in UTC",
+    ),
+    field(
+        "prompt_id",
+        &[],
+        Kind::Text,
+        "id of the prompt being worked on",
+    ),
+    field("agent_id", &[], Kind::Text, "id of the subagent"),
+    field("agent_type", &[], Kind::Text, "kind of the subagent"),
+    field("stage", &[], Kind::Text, "name of the current stage"),
+    field(
+        "next_stage",
+        &[],
+        Kind::Text,
+        "name of the next stage, empty after the last",
+    ),
+    field(
+        "iteration",
+        &[],
+        Kind::Number,
+        "iteration within its stage, from 1",
+    ),
+    field(
+        "max_iterations",
+        &[],
+        Kind::Number,
+        "the most iterations there may be",
+    ),
+    field("progress", &[], Kind::Path, "the session's progress file"),
+    field("status", &[], Kind::Path, "the iteration's status.json"),
+    field("ctx", &[], Kind::Path, "the iteration's context.json"),
+    field(
+        "last_decision",
+        &[],
+        Kind::Text,
+        "decision of the last finished iteration",
+    ),
+    field(
+        "changed_files",
+        &[],
+        Kind::Paths,
+        "files changed in this iteration",
+    ),
+    field(
+        "stage_outputs",
+        &[],
+        Kind::Paths,
+        "outputs of the current stage",
+    ),
+    field("error", &[], Kind::Text, "what went wrong"),
+    field(
+        "source",
+        &[],
+        Kind::Text,
+        "what started the session: startup, resume, clear, compact",
+    ),
+    field(
+        "trigger",
+        &[],
+        Kind::Text,
+        "what caused it: init, maintenance, manual, auto",
+    ),
+    field(
+        "custom_instructions",
+        &[],
+        Kind::Text,
+        "what the user asked the compaction to keep",
+    ),
+    field(
+        "role",
+        &["message_role"],
+        Kind::Text,
+        "who speaks: user, assistant, system",
+    ),
+    field(
+        "content",
+        &["message_content"],
+        Kind::Text,
+        "the message's text",
+    ),
+    field(
+        "message_count",
+        &[],
+        Kind::Number,
+        "messages in the session so far",
+    ),
+    field("message", &[], Kind::Text, "text of the notification"),
+    field("title", &[], Kind::Text, "title of the notification"),
+    field(
+        "notification_type",
+        &[],
+        Kind::Text,
+        "kind of the notification",
+    ),
+    field("reason", &[], Kind::Text, "why the session or agent ends"),
+    field(
+        "stop_hook_active",
+        &[],
+        Kind::Bool,
+        "a stop was blocked before, this asks again",
+    ),
+    field(
+        "last_assistant_message",
+        &[],
+        Kind::Text,
+        "what the agent said last",
+    ),
+    field(
+        "agent_transcript_path",
+        &[],
+        Kind::Path,
+        "the subagent's transcript",
+    ),
+    field("tool_name", &["tool"], Kind::Text, "the tool"),
+    field("tool_input", &["tool_args"], Kind::Json, "the tool's input"),
+    field(
+        "tool_response",
+        &["tool_result", "tool_output"],
+        Kind::Json,
+        "what the tool returned",
+    ),
+    field(
+        "tool_use_id",
+        &["toolUseID"],
+        Kind::Text,
+        "id of this tool call",
+    ),
+    field(
+        "is_interrupt",
+        &[],
+        Kind::Bool,
+        "the user interrupted the tool",
+    ),
+    field(
+        "duration_ms",
+        &[],
+        Kind::Number,
+        "how long the tool ran, in milliseconds",
+    ),
+    field("model", &["llm_model"], Kind::Text, "the model"),
+    field(
+        "tokens",
+        &["llm_tokens"],
+        Kind::Number,
+        "tokens of the response",
+    ),
+    field(
+        "permission_level",
+        &["perm_level"],
+        Kind::Text,
+        "allow, ask or deny, before hooks",
+    ),
+    field(
+        "permission_rule",
+        &["perm_rule"],
+        Kind::Text,
+        "the rule that matched, if any",
+    ),
+    field(
+        "permission_suggestions",
+        &[],
+        Kind::Json,
+        "rules the user could add",
+    ),
+    field(
+        "prompt",
+        &["user_input", "user_prompt"],
+        Kind::Text,
+        "what the user typed",
+    ),
+    field("issue_number", &[], Kind::Number, "number of the issue"),
+    field("issue_title", &[], Kind::Text, "title of the issue"),
+    field("issue_file", &[], Kind::Path, "file of the issue"),
+    field("plan_file", &[], Kind::Path, "file of the issue's plan"),
+    field(
+        "success",
+        &[],
+        Kind::Bool,
+        "whether the execution succeeded",
+    ),
+    field(
+        "duration",
+        &[],
+        Kind::Number,
+        "how long it took, in milliseconds",
+    ),
+    field("provider", &[], Kind::Text, "the agent that did the work"),
+    field(
+        "files_modified",
+        &[],
+        Kind::Paths,
+        "files the execution changed",
+    ),
+    field("output", &[], Kind::Text, "what the agent printed"),
+    field(
+        "issues_completed",
+        &[],
+        Kind::Number,
+        "issues completed so far",
+    ),
+    field(
+        "issues_total",
+        &["total_issues"],
+        Kind::Number,
+        "issues in this session",
+    ),
+    field("task_id", &[], Kind::Text, "id of the task"),
+    field("task_content", &[], Kind::Text, "text of the task"),
+    field("task_subject", &[], Kind::Text, "subject of the task"),
+    field(
+        "task_description",
+        &[],
+        Kind::Text,
+        "description of the task",
+    ),
+    field("teammate_name", &[], Kind::Text, "the agent in a team"),
+    field("team_name", &[], Kind::Text, "the team"),
+    field("commit_message", &[], Kind::Text, "message of the commit"),
+    field("commit_id", &[], Kind::Text, "id of the commit"),
+    field("branch", &[], Kind::Text, "branch of the commit"),
+];
+
+/// The field with exactly this canonical name.
+pub fn named(name: &str) -> Option<&'static FieldSpec> {
+    FIELDS.iter().find(|field| field.name == name)
+}
+
+/// The canonical name behind any spelling of a field we know.
+pub fn canonical(spelling: &str) -> Option<&'static str> {
+    let by_name = |name: &str| {
+        FIELDS
+            .iter()
+            .find(|field| field.name == name || field.aliases.contains(&name))
+            .map(|field| field.name)
+    };
+    by_name(spelling).or_else(|| by_name(&snake_case(spelling)))
+}
+
+/// The same data under canonical names. Where both spellings are there, the canonical one keeps
+/// its value and the other stays beside it: nothing is lost.
+pub fn normalise(data: Map<String, Value>) -> Map<String, Value> {
+    let foreign = |name: &str| canonical(name).filter(|canonical| *canonical != name);
+    if !data.keys().any(|name| foreign(name).is_some()) {
+        return data;
+    }
+    let taken: Vec<String> = data.keys().cloned().collect();
+    let mut normal = Map::with_capacity(data.len());
+    for (name, value) in data {
+        match foreign(&name) {
+            Some(ours) if !taken.iter().any(|t| t == ours) && !normal.contains_key(ours) => {
+                normal.insert(ours.to_owned(), value)
+            }
+            _ => normal.insert(name, value),
+        };
+    }
+    normal
+}
+
+fn snake_case(name: &str) -> Cow<'_, str> {
+    if !name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(name);
+    }
+    let mut snake = String::with_capacity(name.len() + 4);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    Cow::Owned(snake)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(value: Value) -> Map<String, Value> {
+        match value {
+            Value::Object(map) => map,
+            other => panic!("not an object: {other}"),
+        }
+    }
+
+    #[test]
+    fn aliases_and_camel_case_become_the_canonical_name() {
+        let given =
+            json!({ "issueNumber": 7, "tool_args": { "command": "ls" }, "filesModified": [] });
+        assert_eq!(
+            normalise(object(given)),
+            object(
+                json!({ "issue_number": 7, "tool_input": { "command": "ls" }, "files_modified": [] })
+            )
+        );
+    }
+
+    #[test]
+    fn where_both_spellings_are_there_none_is_lost() {
+        let given = json!({ "tool_args": 1, "tool_input": 2, "toolInput": 3 });
+        assert_eq!(normalise(object(given.clone())), object(given));
+    }
+
+    #[test]
+    fn unknown_fields_stay_as_they_are() {
+        let given = json!({ "PATH": "/evil", "bash_env": "x", "myField": 1 });
+        assert_eq!(normalise(object(given.clone())), object(given));
+    }
+
+    #[test]
+    fn no_spelling_stands_for_two_fields() {
+        let mut all: Vec<&str> = FIELDS
+            .iter()
+            .flat_map(|f| std::iter::once(f.name).chain(f.aliases.iter().copied()))
+            .collect();
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+
+    #[test]
+    fn every_field_that_is_everywhere_is_in_the_table() {
+        for name in EVERYWHERE {
+            assert!(named(name).is_some(), "{name}");
+        }
+    }
+}

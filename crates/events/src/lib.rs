@@ -1,0 +1,33 @@
+//! The words that Hookwright's crates share: plain data and serde, no async, no files, no clock.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`event`] | [`Event`]: something that happened or is about to |
+//! | [`table`] | the one table of event names, aliases, powers, subjects and fields |
+//! | [`field`] | the one table of data fields, their aliases and meanings |
+//! | [`tool`] | the tools' names, ours and other agents' |
+//! | [`answer`] | [`Answer`]: what a hook's output asks for |
+//! | [`decision`] | [`Decision`]: what the host must do, and how several answers become one |
+//! | [`outcome`] | [`Outcome`]: how one action ended |
+//! | [`report`] | [`Report`]: the record of one hook's run |
+//! | [`run_event`] | [`RunEvent`]: the one stream that screen, journal and pages read |
+#![warn(missing_docs)]
+
+pub mod answer;
+pub mod decision;
+pub mod event;
+pub mod field;
+pub mod outcome;
+pub mod report;
+pub mod run_event;
+pub mod table;
+pub mod tool;
+
+pub use answer::{Answer, AnswerDecision};
+pub use decision::{Decision, Verdict};
+pub use event::{Event, EventName};
+pub use field::{FieldSpec, Kind};
+pub use outcome::{Outcome, Output};
+pub use report::{Report, Status};
+pub use run_event::{RunEvent, RunEventKind};
+pub use table::{EventSpec, Power};

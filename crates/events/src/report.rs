@@ -1,0 +1,101 @@
+//! [`Report`]: the record of one hook's run.
+
+use serde::{Deserialize, Serialize};
+
+/// How a hook's run counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It ran and asked for nothing that stops anything.
+    Success,
+    /// It blocked on purpose.
+    Blocked,
+    /// It failed.
+    Failed,
+    /// It ran past its deadline.
+    TimedOut,
+    /// It did not run; the reason says why.
+    Skipped,
+    /// Fire-and-forget that still ran when the decision was made.
+    Started,
+}
+
+impl Status {
+    /// What later hooks see as `LAST_HOOK_STATUS`; skipped and started hooks leave it as it was.
+    pub fn as_last_hook_status(self) -> Option<&'static str> {
+        match self {
+            Status::Success => Some("success"),
+            Status::Blocked | Status::Failed | Status::TimedOut => Some("failed"),
+            Status::Skipped | Status::Started => None,
+        }
+    }
+
+    /// The word people read.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Success => "success",
+            Status::Blocked => "blocked",
+            Status::Failed => "failed",
+            Status::TimedOut => "timed_out",
+            Status::Skipped => "skipped",
+            Status::Started => "started",
+        }
+    }
+}
+
+/// The record of one hook's run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The hook's id.
+    pub id: String,
+    /// What kind of action it is.
+    #[serde(rename = "type")]
+    pub action: String,
+    /// File and line it came from.
+    pub source: String,
+    /// How the run counts.
+    pub status: Status,
+    /// Its exit code, if it was a command that ended by itself.
+    pub exit_code: Option<i32>,
+    /// What it printed; empty if it asked not to be shown.
+    pub stdout: String,
+    /// What it printed on standard error.
+    pub stderr: String,
+    /// How often it was started.
+    pub attempts: u32,
+    /// How long it ran, in milliseconds, all attempts together.
+    pub duration_ms: f64,
+    /// Why it was blocked, failed or skipped.
+    pub reason: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_hook_status_is_success_or_failed_and_nothing_else() {
+        let seen: Vec<Option<&str>> = [
+            Status::Success,
+            Status::Blocked,
+            Status::Failed,
+            Status::TimedOut,
+            Status::Skipped,
+            Status::Started,
+        ]
+        .map(Status::as_last_hook_status)
+        .to_vec();
+        let failed = Some("failed");
+        assert_eq!(seen, [Some("success"), failed, failed, failed, None, None]);
+    }
+
+    #[test]
+    fn the_word_people_read_is_the_word_in_the_json() {
+        for status in [Status::Success, Status::TimedOut, Status::Started] {
+            assert_eq!(
+                serde_json::to_value(status).expect("plain"),
+                status.as_str()
+            );
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! The one table of events. Documentation, schema, completion and `hookwright events` are made from
+//! it; a configuration may use the canonical name or, exactly, any alias.
+
+use serde::Serialize;
+
+/// What hooks can do at an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Power {
+    /// Hooks look on; nothing can be blocked.
+    Observes,
+    /// A hook can block, and a broken guard blocks too.
+    Blocks,
+    /// A hook can block, but a broken one must not trap the agent.
+    BlocksOnPurpose,
+    /// A block stops nothing; its reason is added beside the result.
+    Annotates,
+}
+
+impl Power {
+    /// Whether a block stops something here.
+    pub fn can_block(self) -> bool {
+        matches!(self, Power::Blocks | Power::BlocksOnPurpose)
+    }
+}
+
+/// A name under which an event is also known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Alias {
+    /// The name, exactly as it is written.
+    pub name: &'static str,
+    /// A hook under this name wakes only when the event's reason is one of these; all if empty.
+    pub only_reasons: &'static [&'static str],
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct EventSpec {
+    /// Canonical name, `domain:action`.
+    pub name: &'static str,
+    /// The names that other systems use.
+    pub aliases: &'static [Alias],
+    /// Claude Code's name, which hooks read as `hook_event_name`.
+    #[serde(skip)]
+    pub claude: Option<&'static str>,
+    /// What hooks can do here.
+    pub power: Power,
+    /// What a block does, in a few words.
+    pub block_does: Option<&'static str>,
+    /// The field that a third name segment or a matcher looks at.
+    pub subject: Option<&'static str>,
+    /// Data fields beside those that are everywhere.
+    pub fields: &'static [&'static str],
+    /// Whether it shows that work was done, so that counting stop blocks starts anew.
+    #[serde(skip)]
+    pub is_work: bool,
+    /// What fires it, beside `hookwright fire`.
+    pub fired_by: &'static [&'static str],
+    /// When it happens, in one line.
+    pub when: &'static str,
+}
+
+/// The domain whose actions are not listed: Claude Code's events that have no name of ours.
+pub const OPEN_DOMAIN: &str = "claude";
+
+const fn alias(name: &'static str) -> Alias {
+    Alias {
+        name,
+        only_reasons: &[],
+    }
+}
+
+/// A row whose powers, aliases and fields are still to be said.
+const fn event(name: &'static str, when: &'static str) -> EventSpec {
+    EventSpec {
+        name,
+        aliases: &[],
+        claude: None,
+        power: Power::Observes,
+        block_does: None,
+        subject: None,
+        fields: &[],
+        is_work: false,
+        fired_by: &[],
+        when,
+    }
+}
+
+const TOOL: &[&str] = &["tool_name", "tool_input", "tool_use_id"];
+const PERMISSION: &[&str] = &[
+    "tool_name",
+    "tool_input",
+    "tool_use_id",
+    "permission_level",
+    "permission_rule",
+];
+const ISSUE: &[&str] = &[
+    "issue_number",
+    "issue_title",
+    "issue_file",
+    "plan_file",
+    "provider",
+];
+const ISSUE_END: &[&str] = &[
+    "issue_number",
+    "issue_title",
+    "issue_file",
+    "plan_file",
+    "provider",
+    "success",
+    "duration",
+    "files_modified",
+    "output",
+    "error",
+];
+const COMMIT: &[&str] = &["commit_message", "commit_id", "branch", "files_modified"];
+
+/// Every event, in the order of a session's life.
+pub static EVENTS: &[EventSpec] = &[
+    EventSpec {
+        aliases: &[alias("Setup")],
+        claude: Some("Setup"),
+        subject: Some("trigger"),
+        fields: &["trigger"],
+        ..event("session:setup", "a project is set up or maintained")
+    },
+    EventSpec {
+        aliases: &[
+            alias("on_session_start"),
+            alias("session_start"),
+            alias("SessionStart"),
+        ],
+        claude: Some("SessionStart"),
+        subject: Some("source"),
+        fields: &["source", "model"],
+        ..event(
+            "session:start",
+            "a session begins, before its first iteration",
+        )
+    },
+    EventSpec {
+        subject: Some("role"),
+        fields: &["role", "content", "message_count"],
+        ..event("session:message", "a message is added to the session")
+    },
+    EventSpec {
+        aliases: &[alias("Notification")],
+        claude: Some("Notification"),
+        subject: Some("notification_type"),
+        fields: &["notification_type", "message", "title"],
+        ..event(
+            "session:notification",
+            "the user is shown a question or an end",
+        )
+    },
+    EventSpec {
+        aliases: &[alias("PreCompact")],
+        claude: Some("PreCompact"),
+        power: Power::Blocks,
+        block_does: Some("nothing is compacted"),
+        subject: Some("trigger"),
+        fields: &["trigger", "custom_instructions"],
+        ..event(
+            "session:pre_compact",
+            "the context is about to be compacted",
+        )
+    },
+    EventSpec {
+        aliases: &[alias("Stop")],
+        claude: Some("Stop"),
+        power: Power::BlocksOnPurpose,
+        block_does: Some("the session goes on"),
+        subject: Some("reason"),
+        fields: &[
+            "reason",
+            "stop_hook_active",
+            "last_assistant_message",
+            "issues_completed",
+            "issues_total",
+            "duration",
+        ],
+        ..event(
+            "session:stop",
+            "the session is about to end, as a rule because all work is done",
+        )
+    },
+    EventSpec {
+        aliases: &[
+            Alias {
+                name: "on_session_complete",
+                only_reasons: &["completed", "max_iterations"],
+            },
+            alias("session_end"),
+            alias("SessionEnd"),
+        ],
+        claude: Some("SessionEnd"),
+        subject: Some("reason"),
+        fields: &["reason", "error"],
+        ..event("session:end", "the session has ended")
+    },
+    EventSpec {
+        subject: Some("stage"),
+        ..event("stage:start", "a stage begins")
+    },
+    EventSpec {
+        aliases: &[alias("on_stage_complete")],
+        subject: Some("stage"),
+        fields: &["stage_outputs", "changed_files"],
+        ..event("stage:complete", "a stage is complete")
+    },
+    EventSpec {
+        aliases: &[alias("on_iteration_start"), alias("pre_iteration")],
+        subject: Some("stage"),
+        ..event("iteration:start", "before each call of the agent")
+    },
+    EventSpec {
+        aliases: &[alias("on_iteration_complete"), alias("post_iteration")],
+        subject: Some("stage"),
+        fields: &["changed_files", "stage_outputs"],
+        is_work: true,
+        ..event("iteration:complete", "after each iteration that succeeded")
+    },
+    EventSpec {
+        aliases: &[alias("on_error")],
+        subject: Some("stage"),
+        fields: &["error", "changed_files", "stage_outputs"],
+        ..event("iteration:error", "an iteration has failed")
+    },
+    EventSpec {
+        aliases: &[alias("PreExecutionStart")],
+        power: Power::Blocks,
+        block_does: Some("the item is skipped and marked blocked"),
+        fields: ISSUE,
+        ..event("execution:pre_start", "work on an issue is about to begin")
+    },
+    EventSpec {
+        aliases: &[alias("PostExecutionStart")],
+        fields: ISSUE,
+        ..event("execution:post_start", "work on an issue has begun")
+    },
+    EventSpec {
+        aliases: &[alias("PreExecutionEnd")],
+        power: Power::Blocks,
+        block_does: Some("the item is not complete: it has failed"),
+        fields: ISSUE_END,
+        ..event(
+            "execution:pre_end",
+            "an issue is about to be marked complete",
+        )
+    },
+    EventSpec {
+        aliases: &[alias("PostExecutionEnd")],
+        fields: ISSUE_END,
+        is_work: true,
+        ..event(
+            "execution:post_end",
+            "work on an issue has ended, also after a failure",
+        )
+    },
+    EventSpec {
+        aliases: &[alias("PreGitCommit")],
+        power: Power::Blocks,
+        block_does: Some("nothing is committed"),
+        fields: COMMIT,
+        ..event("git:pre_commit", "a commit is about to be made")
+    },
+    EventSpec {
+        aliases: &[alias("PostGitCommit")],
+        fields: COMMIT,
+        ..event("git:post_commit", "a commit was made")
+    },
+    EventSpec {
+        aliases: &[alias("on_task_complete"), alias("TaskCompleted")],
+        claude: Some("TaskCompleted"),
+        power: Power::BlocksOnPurpose,
+        block_does: Some("the task is not completed"),
+        fields: &[
+            "task_id",
+            "task_content",
+            "task_subject",
+            "task_description",
+            "teammate_name",
+            "team_name",
+        ],
+        is_work: true,
+        ..event("task:complete", "a task is about to be marked completed")
+    },
+    EventSpec {
+        aliases: &[alias("SubagentStart")],
+        claude: Some("SubagentStart"),
+        subject: Some("agent_type"),
+        ..event("agent:start", "a subagent begins")
+    },
+    EventSpec {
+        aliases: &[alias("SubagentStop")],
+        claude: Some("SubagentStop"),
+        power: Power::BlocksOnPurpose,
+        block_does: Some("the subagent goes on"),
+        subject: Some("agent_type"),
+        fields: &[
+            "reason",
+            "stop_hook_active",
+            "agent_transcript_path",
+            "last_assistant_message",
+        ],
+        ..event("agent:stop", "a subagent is about to end")
+    },
+    EventSpec {
+        aliases: &[alias("TeammateIdle")],
+        claude: Some("TeammateIdle"),
+        power: Power::BlocksOnPurpose,
+        block_does: Some("it keeps working"),
+        fields: &["teammate_name", "team_name"],
+        ..event("agent:idle", "a background agent has nothing left to do")
+    },
+    EventSpec {
+        aliases: &[alias("PreToolUse")],
+        claude: Some("PreToolUse"),
+        power: Power::Blocks,
+        block_does: Some("the tool does not run, the agent reads why"),
+        subject: Some("tool_name"),
+        fields: TOOL,
+        ..event("tool:pre_execute", "a tool is about to run")
+    },
+    EventSpec {
+        aliases: &[alias("PostToolUse")],
+        claude: Some("PostToolUse"),
+        power: Power::Annotates,
+        block_does: Some("its reason is added beside the result"),
+        subject: Some("tool_name"),
+        fields: &[
+            "tool_name",
+            "tool_input",
+            "tool_response",
+            "tool_use_id",
+            "duration_ms",
+        ],
+        is_work: true,
+        ..event("tool:post_execute", "a tool has run")
+    },
+    EventSpec {
+        aliases: &[alias("PostToolUseFailure")],
+        claude: Some("PostToolUseFailure"),
+        subject: Some("tool_name"),
+        fields: &[
+            "tool_name",
+            "tool_input",
+            "tool_use_id",
+            "error",
+            "is_interrupt",
+            "duration_ms",
+        ],
+        is_work: true,
+        ..event("tool:error", "a tool could not do its work")
+    },
+    EventSpec {
+        power: Power::Blocks,
+        block_does: Some("no request is sent"),
+        subject: Some("model"),
+        fields: &["model", "message_count"],
+        ..event(
+            "llm:pre_request",
+            "a request to the model is about to be sent",
+        )
+    },
+    EventSpec {
+        subject: Some("model"),
+        fields: &["model", "tokens", "content"],
+        ..event("llm:post_response", "the model has answered")
+    },
+    EventSpec {
+        subject: Some("model"),
+        fields: &["model"],
+        ..event("llm:stream_start", "the model's answer begins to arrive")
+    },
+    EventSpec {
+        subject: Some("model"),
+        fields: &["model", "tokens"],
+        ..event("llm:stream_end", "the model's answer has arrived")
+    },
+    EventSpec {
+        power: Power::Blocks,
+        block_does: Some("permission is denied"),
+        subject: Some("tool_name"),
+        fields: PERMISSION,
+        ..event("permission:check", "a tool's permission is checked")
+    },
+    EventSpec {
+        aliases: &[alias("PermissionRequest")],
+        claude: Some("PermissionRequest"),
+        power: Power::Blocks,
+        block_does: Some("answers instead of the user"),
+        subject: Some("tool_name"),
+        fields: &[
+            "tool_name",
+            "tool_input",
+            "tool_use_id",
+            "permission_suggestions",
+        ],
+        ..event(
+            "permission:prompt",
+            "the user is about to be asked for permission",
+        )
+    },
+    EventSpec {
+        subject: Some("tool_name"),
+        fields: PERMISSION,
+        ..event("permission:granted", "a tool's permission was granted")
+    },
+    EventSpec {
+        subject: Some("tool_name"),
+        fields: &[
+            "tool_name",
+            "tool_input",
+            "tool_use_id",
+            "permission_rule",
+            "reason",
+        ],
+        ..event("permission:denied", "a tool's permission was denied")
+    },
+    EventSpec {
+        aliases: &[alias("UserPromptSubmit")],
+        claude: Some("UserPromptSubmit"),
+        power: Power::Blocks,
+        block_does: Some("the prompt is not sent"),
+        fields: &["prompt"],
+        ..event("user:prompt_submit", "the user has submitted a prompt")
+    },
+    event("user:interrupt", "the user has interrupted"),
+];
+
+/// The row with exactly this canonical name.
+pub fn named(name: &str) -> Option<&'static EventSpec> {
+    EVENTS.iter().find(|spec| spec.name == name)
+}
+
+/// The row with this canonical name or, exactly, this alias.
+pub fn resolve(name: &str) -> Option<&'static EventSpec> {
+    resolve_with_alias(name).map(|(spec, _)| spec)
+}
+
+/// Like [`resolve`], with the alias if it was one: some aliases wake for certain reasons only.
+pub fn resolve_with_alias(name: &str) -> Option<(&'static EventSpec, Option<&'static Alias>)> {
+    if let Some(spec) = named(name) {
+        return Some((spec, None));
+    }
+    EVENTS.iter().find_map(|spec| {
+        spec.aliases
+            .iter()
+            .find(|alias| alias.name == name)
+            .map(|alias| (spec, Some(alias)))
+    })
+}
+
+/// Every canonical name and every alias.
+pub fn all_names() -> impl Iterator<Item = &'static str> {
+    EVENTS
+        .iter()
+        .flat_map(|spec| std::iter::once(spec.name).chain(spec.aliases.iter().map(|a| a.name)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+use super::*;
+use crate::field;
+
+#[test]
+fn every_name_of_the_five_specifications_is_known() {
+    let agent_pipelines = "on_session_start on_iteration_start on_iteration_complete \
+        on_stage_complete on_session_complete on_error";
+    let iteratr =
+        "session_start pre_iteration post_iteration session_end on_task_complete on_error";
+    let autoagent = "PreExecutionStart PostExecutionStart PreExecutionEnd PostExecutionEnd Stop \
+        PreGitCommit PostGitCommit";
+    let claude = "PreToolUse PostToolUse PostToolUseFailure Notification UserPromptSubmit \
+        SessionStart SessionEnd Stop SubagentStart SubagentStop PreCompact PermissionRequest Setup \
+        TeammateIdle TaskCompleted";
+    let code_forge = "tool:pre_execute tool:post_execute tool:error llm:pre_request \
+        llm:post_response llm:stream_start llm:stream_end session:start session:end \
+        session:message permission:check permission:prompt permission:granted permission:denied \
+        user:prompt_submit user:interrupt";
+    for names in [agent_pipelines, iteratr, autoagent, claude, code_forge] {
+        for name in names.split_whitespace() {
+            assert!(resolve(name).is_some(), "`{name}` is not in the table");
+        }
+    }
+}
+
+#[test]
+fn exactly_these_events_can_be_blocked() {
+    let blocking: Vec<&str> = EVENTS
+        .iter()
+        .filter(|spec| spec.power.can_block())
+        .map(|spec| spec.name)
+        .collect();
+    assert_eq!(
+        blocking,
+        [
+            "session:pre_compact",
+            "session:stop",
+            "execution:pre_start",
+            "execution:pre_end",
+            "git:pre_commit",
+            "task:complete",
+            "agent:stop",
+            "agent:idle",
+            "tool:pre_execute",
+            "llm:pre_request",
+            "permission:check",
+            "permission:prompt",
+            "user:prompt_submit",
+        ]
+    );
+}
+
+#[test]
+fn a_broken_hook_traps_nobody_at_exactly_four_events() {
+    let four: Vec<&str> = EVENTS
+        .iter()
+        .filter(|spec| spec.power == Power::BlocksOnPurpose)
+        .map(|spec| spec.name)
+        .collect();
+    assert_eq!(
+        four,
+        ["session:stop", "task:complete", "agent:stop", "agent:idle"]
+    );
+}
+
+#[test]
+fn no_name_stands_twice() {
+    let mut names: Vec<&str> = all_names().collect();
+    names.sort_unstable();
+    let count = names.len();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+#[test]
+fn every_subject_and_field_is_in_the_field_table() {
+    for spec in EVENTS {
+        for name in spec.fields.iter().chain(&spec.subject) {
+            assert!(field::named(name).is_some(), "{}: {name}", spec.name);
+        }
+    }
+}
+
+#[test]
+fn whatever_a_block_stops_is_said_where_one_is_possible() {
+    for spec in EVENTS {
+        assert_eq!(
+            spec.block_does.is_some(),
+            spec.power != Power::Observes,
+            "{}",
+            spec.name
+        );
+    }
+}
+
+#[test]
+fn on_session_complete_wakes_for_success_and_for_the_iteration_limit_only() {
+    let (spec, alias) = resolve_with_alias("on_session_complete").expect("known");
+    assert_eq!(spec.name, "session:end");
+    assert_eq!(
+        alias.expect("an alias").only_reasons,
+        ["completed", "max_iterations"]
+    );
+    assert_eq!(resolve_with_alias("session:end").expect("known").1, None);
+}
