@@ -129,7 +129,7 @@ mod tests {
                 cause: "bash not found".into(),
             },
             Outcome::Answered {
-                answer: Answer::default(),
+                answer: Box::default(),
             },
         ] {
             let line = serde_json::to_string(&outcome).expect("outcomes are plain data");
