@@ -1,0 +1,229 @@
+//! The answer in a native hook's standard output, if there is one.
+//!
+//! The whole output may be the answer, and then everything in it counts. Between lines of a log an
+//! answer can only restrict or add: no deny gets lost in a log, no log grants anything, and a
+//! tool's own JSON lines are not taken for an answer. What the fields of one object mean is in
+//! `answer/object.rs`.
+
+use std::time::Duration;
+
+use hookwright_events::{Answer, AnswerDecision, EventName};
+use serde_json::{Deserializer, Map, Value};
+
+use crate::limits::{ANSWER_VAIN_BYTES_MAX, ASYNC_TIMEOUT, ASYNC_TIMEOUT_MAX};
+
+mod object;
+#[cfg(test)]
+mod tests;
+
+/// What standard output says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reading {
+    /// No answer: text, or JSON that is not meant for us.
+    Nothing,
+    /// The whole output is the answer.
+    Whole(Answer),
+    /// Other text stood around it, so it only restricts and adds.
+    Among(Answer),
+    /// It was meant to be an answer and can't be read as one.
+    Broken {
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// Reads a hook's standard output. `whole` is false when the middle of it was not kept.
+pub fn read(stdout: &str, whole: bool, event: &EventName) -> Reading {
+    let text = without_async_line(trimmed(stdout));
+    let parsed = serde_json::from_str::<Value>(text);
+    match &parsed {
+        Ok(Value::Object(object)) if whole => return read_whole(object, event),
+        Ok(_) | Err(_) => {}
+    }
+    let search = Search::through(text, event);
+    if let Some(answer) = search.merged() {
+        return Reading::Among(answer.restricting());
+    }
+    if let Some(why) = search.broken {
+        return Reading::Broken { why };
+    }
+    if text.starts_with('{') && !whole {
+        let why = "it begins with `{` but was too long to be kept whole";
+        return Reading::Broken { why: why.into() };
+    }
+    match parsed {
+        Err(error) if text.starts_with('{') && search.objects == 0 => Reading::Broken {
+            why: format!("it begins with `{{` but is no JSON: {error}"),
+        },
+        Ok(_) | Err(_) => Reading::Nothing,
+    }
+}
+
+/// How long the hook may go on in the background, if its first line of output asks for that:
+/// `{"async": true, "asyncTimeout": seconds}`. A line that also decides something is an answer.
+pub fn async_for(first_line: &str) -> Option<Duration> {
+    let line = trimmed(first_line);
+    if !line.starts_with('{') {
+        return None;
+    }
+    let object = serde_json::from_str::<Map<String, Value>>(line).ok()?;
+    if object.get("async") != Some(&Value::Bool(true)) || object::decides(&object) {
+        return None;
+    }
+    let seconds = object.get("asyncTimeout").and_then(Value::as_f64);
+    Some(match seconds.filter(|seconds| *seconds > 0.0) {
+        Some(seconds) => Duration::from_secs_f64(seconds.min(ASYNC_TIMEOUT_MAX.as_secs_f64())),
+        None => ASYNC_TIMEOUT,
+    })
+}
+
+fn trimmed(text: &str) -> &str {
+    let text = text.trim();
+    text.strip_prefix('\u{feff}').unwrap_or(text).trim_start()
+}
+
+fn without_async_line(text: &str) -> &str {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    if async_for(first).is_some() {
+        rest.trim_start()
+    } else {
+        text
+    }
+}
+
+fn read_whole(object: &Map<String, Value>, event: &EventName) -> Reading {
+    if !object::is_for_us(object) {
+        return Reading::Nothing;
+    }
+    match object::answer(object, event) {
+        Ok(answer) => Reading::Whole(answer),
+        Err(why) => Reading::Broken { why },
+    }
+}
+
+/// What was found by looking for an object at every line's start.
+#[derive(Default)]
+struct Search {
+    answers: Vec<Answer>,
+    /// Objects of any kind.
+    objects: usize,
+    /// What is wrong with the first object that restricts but can't be read, or why not all of the
+    /// text was looked at.
+    broken: Option<String>,
+}
+
+impl Search {
+    fn through(text: &str, event: &EventName) -> Self {
+        let mut search = Self::default();
+        let mut vain_bytes = 0;
+        let mut rest = text;
+        while let Some(candidate) = object_start(rest) {
+            let mut values = Deserializer::from_str(candidate).into_iter::<Map<String, Value>>();
+            match values.next() {
+                Some(Ok(object)) => {
+                    search.take(&object, event);
+                    rest = &candidate[values.byte_offset()..];
+                    // Two objects on one line, as two programs print them that end no line.
+                    if !rest.trim_start().starts_with('{') {
+                        rest = after_line(rest);
+                    }
+                }
+                Some(Err(error)) => {
+                    vain_bytes += bytes_before(candidate, &error);
+                    if vain_bytes > ANSWER_VAIN_BYTES_MAX {
+                        let why = "too many unfinished JSON objects to look for an answer in them";
+                        search.broken.get_or_insert(why.into());
+                        break;
+                    }
+                    rest = after_line(candidate);
+                }
+                None => break,
+            }
+        }
+        search
+    }
+
+    fn take(&mut self, object: &Map<String, Value>, event: &EventName) {
+        self.objects += 1;
+        if !object::asks(object) {
+            return;
+        }
+        match object::answer(object, event) {
+            Ok(answer) => self.answers.push(answer),
+            // A log may have a `decision` too. But what says deny and then has a field wrong was
+            // meant for us: ignoring it would let through what it guards.
+            Err(why) if object::restricts(object) => {
+                self.broken.get_or_insert(why);
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// One answer: the strongest decision with its first reason, and all contexts and messages. A
+    /// broken one beside them leaves nothing to trust but an answer that denies or stops anyway.
+    fn merged(&self) -> Option<Answer> {
+        let strength = |answer: &Answer| match answer.decision {
+            Some(AnswerDecision::Deny) => 2,
+            Some(AnswerDecision::Ask) => 1,
+            Some(AnswerDecision::Allow) | None => 0,
+        };
+        let answers = &self.answers;
+        let strongest = answers.iter().map(strength).max()?;
+        let leading = answers
+            .iter()
+            .filter(|answer| strength(answer) == strongest);
+        let is_allow = |answer: &&Answer| answer.decision == Some(AnswerDecision::Allow);
+        let mut stopping = answers.iter().filter(|answer| answer.stop).peekable();
+        let messages: Vec<&str> = answers
+            .iter()
+            .filter_map(|answer| answer.system_message.as_deref())
+            .collect();
+        let merged = Answer {
+            decision: leading.clone().find_map(|answer| answer.decision),
+            // An allow is about to lose its decision; its reason would stand for something else.
+            reason: leading
+                .filter(|answer| !is_allow(answer))
+                .find_map(|answer| answer.reason.clone()),
+            stop: stopping.peek().is_some(),
+            stop_reason: stopping.find_map(|answer| answer.stop_reason.clone()),
+            system_message: (!messages.is_empty()).then(|| messages.join("\n")),
+            additional_context: answers
+                .iter()
+                .flat_map(|answer| answer.additional_context.iter().cloned())
+                .collect(),
+            ..Answer::default()
+        };
+        let denies = merged.decision == Some(AnswerDecision::Deny) || merged.stop;
+        (denies || self.broken.is_none()).then_some(merged)
+    }
+}
+
+/// The text from the next `{` on that has only spaces before it on its line.
+fn object_start(text: &str) -> Option<&str> {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let line = rest.trim_start_matches([' ', '\t', '\r']);
+        if line.starts_with('{') {
+            return Some(line);
+        }
+        rest = after_line(line);
+    }
+    None
+}
+
+fn after_line(text: &str) -> &str {
+    text.split_once('\n').map_or("", |(_, rest)| rest)
+}
+
+/// How far the reader came before it found the fault, and had found its line.
+fn bytes_before(text: &str, error: &serde_json::Error) -> usize {
+    let lines_before = error.line().saturating_sub(1);
+    let line_start = match lines_before.checked_sub(1) {
+        Some(last) => text
+            .match_indices('\n')
+            .nth(last)
+            .map_or(text.len(), |(end, _)| end + 1),
+        None => 0,
+    };
+    line_start + error.column()
+}

@@ -1,0 +1,350 @@
+//! What one JSON object asks for: our fields, and Claude Code's `hookSpecificOutput`.
+//!
+//! `null` is as good as a missing field, and so is empty text. Other fields are not ours and are
+//! ignored; a field of ours with a wrong type or word makes the object unreadable, because half an
+//! answer could be the half that grants.
+
+use hookwright_events::{Answer, AnswerDecision, EventName};
+use serde_json::{Map, Value};
+
+/// Characters of a wrong value that a message shows.
+const SHOWN_MAX: usize = 60;
+
+/// The fields of ours that ask for something.
+const ASKING: &[&str] = &[
+    "decision",
+    "continue",
+    "stopReason",
+    "systemMessage",
+    "additionalContext",
+    "updatedInput",
+    "updatedOutput",
+    "suppressOutput",
+    "hookSpecificOutput",
+];
+
+/// The fields of ours that only explain. Many a tool's log has a `reason`.
+const EXPLAINING: &[&str] = &["reason", "feedback"];
+
+/// Whether it has any field of ours.
+pub(super) fn is_for_us(object: &Map<String, Value>) -> bool {
+    asks(object) || EXPLAINING.iter().any(|name| has(object, name))
+}
+
+/// Whether it has a field of ours that asks for something.
+pub(super) fn asks(object: &Map<String, Value>) -> bool {
+    ASKING.iter().any(|name| has(object, name))
+}
+
+/// Whether it has a field that can decide.
+pub(super) fn decides(object: &Map<String, Value>) -> bool {
+    ["decision", "continue", "hookSpecificOutput"]
+        .iter()
+        .any(|name| has(object, name))
+}
+
+fn has(object: &Map<String, Value>, name: &str) -> bool {
+    object.get(name).is_some_and(|value| !value.is_null())
+}
+
+/// Whether any part of it denies, asks or stops, however wrong the rest may be.
+pub(super) fn restricts(object: &Map<String, Value>) -> bool {
+    let is_one_of = |value: Option<&Value>, words: &[&str]| {
+        value
+            .and_then(Value::as_str)
+            .is_some_and(|word| words.contains(&word))
+    };
+    let specific = object.get("hookSpecificOutput");
+    let permission = specific.and_then(|specific| specific.get("permissionDecision"));
+    let prompt = specific.and_then(|specific| specific.get("decision"));
+    object.get("continue") == Some(&Value::Bool(false))
+        || is_one_of(object.get("decision"), &["deny", "block", "ask"])
+        || is_one_of(permission, &["deny", "ask", "defer"])
+        || is_one_of(prompt.and_then(|prompt| prompt.get("behavior")), &["deny"])
+}
+
+/// The answer that the object is, or what is wrong with it.
+pub(super) fn answer(object: &Map<String, Value>, event: &EventName) -> Result<Answer, String> {
+    let top = Fields {
+        object: Some(object),
+        path: "",
+    };
+    let specific = top.object("hookSpecificOutput", "hookSpecificOutput.")?;
+    let prompt = specific.object("decision", "hookSpecificOutput.decision.")?;
+    check_event(&specific, event)?;
+
+    // From the most to the least special place: where two disagree, the first counts.
+    let opinions = [
+        Opinion {
+            decision: behavior(&prompt)?,
+            reason: prompt.text("message")?,
+        },
+        Opinion {
+            decision: permission(&specific)?,
+            reason: specific.text("permissionDecisionReason")?,
+        },
+        Opinion {
+            decision: decision(&top)?,
+            reason: top.text("reason")?,
+        },
+    ];
+    let (decision, reason) = agreed(&opinions);
+    let interrupt = prompt.flag("interrupt")? == Some(true);
+    let interrupt_reason = if interrupt {
+        prompt.text("message")?
+    } else {
+        None
+    };
+    let contexts = specific.texts("additionalContext")?;
+    let top_contexts = top.texts("additionalContext")?;
+    let output = specific.any("updatedToolOutput");
+    let output = output
+        .or(specific.any("updatedMCPToolOutput"))
+        .or(top.any("updatedOutput"));
+    let updated_input = [
+        prompt.rewritten("updatedInput")?,
+        specific.rewritten("updatedInput")?,
+        top.rewritten("updatedInput")?,
+    ];
+
+    Ok(Answer {
+        decision,
+        reason: with_feedback(reason, top.text("feedback")?),
+        stop: interrupt || top.flag("continue")? == Some(false),
+        stop_reason: top.text("stopReason")?.or(interrupt_reason),
+        system_message: top.text("systemMessage")?,
+        additional_context: if contexts.is_empty() {
+            top_contexts
+        } else {
+            contexts
+        },
+        updated_input: updated_input.into_iter().flatten().next(),
+        updated_output: output.cloned(),
+        suppress_output: top.flag("suppressOutput")? == Some(true),
+        updated_permissions: prompt.list("updatedPermissions")?,
+    })
+}
+
+/// What one place in the object says about the operation.
+struct Opinion {
+    decision: Option<AnswerDecision>,
+    reason: Option<String>,
+}
+
+/// A deny anywhere is a deny, and an ask beats an allow. The reason is that of the decision, or one
+/// that was given without a decision; never one for something weaker.
+fn agreed(opinions: &[Opinion]) -> (Option<AnswerDecision>, Option<String>) {
+    let said = |decision| {
+        opinions
+            .iter()
+            .any(|opinion| opinion.decision == Some(decision))
+    };
+    let decision = [
+        AnswerDecision::Deny,
+        AnswerDecision::Ask,
+        AnswerDecision::Allow,
+    ]
+    .into_iter()
+    .find(|decision| said(*decision));
+    let reason_of = |wanted: Option<AnswerDecision>| {
+        let mut wanted = opinions
+            .iter()
+            .filter(move |opinion| opinion.decision == wanted);
+        wanted.find_map(|opinion| opinion.reason.clone())
+    };
+    (decision, reason_of(decision).or_else(|| reason_of(None)))
+}
+
+fn with_feedback(reason: Option<String>, feedback: Option<String>) -> Option<String> {
+    match (reason, feedback) {
+        (Some(reason), Some(feedback)) => Some(format!("{reason}\n{feedback}")),
+        (reason, feedback) => reason.or(feedback),
+    }
+}
+
+fn check_event(specific: &Fields<'_>, event: &EventName) -> Result<(), String> {
+    match specific.text("hookEventName")? {
+        Some(name) if !names(&name, event) => {
+            let found = shortened(&name);
+            let expected = event.hook_event_name();
+            Err(format!(
+                "`hookSpecificOutput.hookEventName` is `{found}`, expected {expected}"
+            ))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether a name means the event. One that is in no table of ours, `PostToolBatch`, stands for
+/// `claude:post_tool_batch`.
+fn names(name: &str, event: &EventName) -> bool {
+    if let Some(named) = EventName::resolve(name) {
+        return named == *event;
+    }
+    let mut open = String::from("claude:");
+    for character in name.chars() {
+        if character.is_ascii_uppercase() && !open.ends_with(':') {
+            open.push('_');
+        }
+        open.push(character.to_ascii_lowercase());
+    }
+    open == event.as_str()
+}
+
+fn decision(top: &Fields<'_>) -> Result<Option<AnswerDecision>, String> {
+    top.word(
+        "decision",
+        &[
+            ("allow", AnswerDecision::Allow),
+            ("approve", AnswerDecision::Allow),
+            ("deny", AnswerDecision::Deny),
+            ("block", AnswerDecision::Deny),
+            ("ask", AnswerDecision::Ask),
+        ],
+        "allow, approve, deny, block or ask",
+    )
+}
+
+fn permission(specific: &Fields<'_>) -> Result<Option<AnswerDecision>, String> {
+    specific.word(
+        "permissionDecision",
+        &[
+            ("allow", AnswerDecision::Allow),
+            ("deny", AnswerDecision::Deny),
+            ("ask", AnswerDecision::Ask),
+            ("defer", AnswerDecision::Ask),
+        ],
+        "allow, deny, ask or defer",
+    )
+}
+
+fn behavior(prompt: &Fields<'_>) -> Result<Option<AnswerDecision>, String> {
+    let words = [
+        ("allow", AnswerDecision::Allow),
+        ("deny", AnswerDecision::Deny),
+    ];
+    let found = prompt.word("behavior", &words, "allow or deny")?;
+    if prompt.object.is_some() && found.is_none() {
+        return Err(format!(
+            "`{}behavior` is missing, expected allow or deny",
+            prompt.path
+        ));
+    }
+    Ok(found)
+}
+
+/// An object's fields, each of which is absent, right, or a fault with its name in it.
+struct Fields<'a> {
+    /// `None` if it is absent.
+    object: Option<&'a Map<String, Value>>,
+    /// What stands before a field's name in a message.
+    path: &'static str,
+}
+
+impl<'a> Fields<'a> {
+    fn any(&self, name: &str) -> Option<&'a Value> {
+        self.object?.get(name).filter(|value| !value.is_null())
+    }
+
+    /// The fields of an object inside, none if it is absent.
+    fn object(&self, name: &str, path: &'static str) -> Result<Fields<'a>, String> {
+        match self.any(name) {
+            None => Ok(Fields { object: None, path }),
+            Some(Value::Object(object)) => Ok(Fields {
+                object: Some(object),
+                path,
+            }),
+            Some(found) => Err(self.wrong(name, found, "an object")),
+        }
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, String> {
+        match self.any(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
+            Some(found) => Err(self.wrong(name, found, "text")),
+        }
+    }
+
+    /// One text, or a list of them.
+    fn texts(&self, name: &str) -> Result<Vec<String>, String> {
+        let Some(Value::Array(items)) = self.any(name) else {
+            return Ok(self.text(name)?.into_iter().collect());
+        };
+        let text = |item: &Value| match item {
+            Value::String(text) => Ok(text.clone()),
+            found => Err(format!(
+                "`{}{name}` has {} in it, expected only texts",
+                self.path,
+                shown(found)
+            )),
+        };
+        let texts = items.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+        Ok(texts.into_iter().filter(|text| !text.is_empty()).collect())
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>, String> {
+        match self.any(name) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
+            Some(found) => Err(self.wrong(name, found, "true or false")),
+        }
+    }
+
+    fn word(
+        &self,
+        name: &str,
+        words: &[(&str, AnswerDecision)],
+        expected: &str,
+    ) -> Result<Option<AnswerDecision>, String> {
+        let Some(found) = self.any(name) else {
+            return Ok(None);
+        };
+        match words.iter().find(|(word, _)| found.as_str() == Some(word)) {
+            Some((_, decision)) => Ok(Some(*decision)),
+            None => Err(self.wrong(name, found, expected)),
+        }
+    }
+
+    /// A tool's input is an object, whoever wrote it.
+    fn rewritten(&self, name: &str) -> Result<Option<Value>, String> {
+        match self.any(name) {
+            None => Ok(None),
+            Some(input @ Value::Object(_)) => Ok(Some(input.clone())),
+            Some(found) => Err(self.wrong(name, found, "an object")),
+        }
+    }
+
+    fn list(&self, name: &str) -> Result<Option<Value>, String> {
+        match self.any(name) {
+            None => Ok(None),
+            Some(list @ Value::Array(_)) => Ok(Some(list.clone())),
+            Some(found) => Err(self.wrong(name, found, "a list")),
+        }
+    }
+
+    fn wrong(&self, name: &str, found: &Value, expected: &str) -> String {
+        format!(
+            "`{}{name}` is {}, expected {expected}",
+            self.path,
+            shown(found)
+        )
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.is_empty() => "empty".into(),
+        Value::String(text) => format!("`{}`", shortened(text)),
+        Value::Array(_) => "a list".into(),
+        Value::Object(_) => "an object".into(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => format!("`{value}`"),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,115 @@
+//! [`Chain`]: how one firing came about through others.
+//!
+//! What a hook runs may fire events itself. The chain travels in the environment
+//! (`HOOKWRIGHT_CHAIN`), so that a circle is found across processes too.
+
+use std::fmt;
+
+use hookwright_events::EventName;
+use serde::{Deserialize, Serialize};
+
+/// The variable that carries the chain into whatever a hook runs.
+pub const CHAIN_VARIABLE: &str = "HOOKWRIGHT_CHAIN";
+
+/// The hooks that are running above this firing, outermost first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Chain(Vec<Link>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Link {
+    event: String,
+    hook: String,
+}
+
+impl Chain {
+    /// Reads the chain from the environment's text. What is no chain counts as none: the variable
+    /// is ours, and a stranger's text must not stop anybody.
+    pub fn from_text(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+
+    /// The chain as the environment carries it.
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("a chain is plain text")
+    }
+
+    /// This chain and one hook more.
+    pub fn with(&self, event: &EventName, hook: &str) -> Self {
+        let mut longer = self.clone();
+        longer.0.push(Link {
+            event: event.to_string(),
+            hook: hook.to_owned(),
+        });
+        longer
+    }
+
+    /// How deep this firing is.
+    pub fn depth(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The circle that waking this hook at this event would close.
+    pub fn circle(&self, event: &EventName, hook: &str) -> Option<String> {
+        let start = self
+            .0
+            .iter()
+            .position(|link| link.event == event.as_str() && link.hook == hook)?;
+        let again = Link {
+            event: event.to_string(),
+            hook: hook.to_owned(),
+        };
+        let links = self.0[start..].iter().chain([&again]);
+        Some(links.map(Link::to_string).collect::<Vec<_>>().join(" → "))
+    }
+}
+
+impl fmt::Display for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            &self
+                .0
+                .iter()
+                .map(Link::to_string)
+                .collect::<Vec<_>>()
+                .join(" → "),
+        )
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.event, self.hook)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> EventName {
+        EventName::resolve(name).expect("known")
+    }
+
+    #[test]
+    fn a_circle_is_named_from_where_it_begins() {
+        let chain = Chain::default()
+            .with(&name("session:start"), "outer")
+            .with(&name("tool:pre_execute"), "a")
+            .with(&name("tool:error"), "b");
+        assert_eq!(
+            chain.circle(&name("tool:pre_execute"), "a").as_deref(),
+            Some("tool:pre_execute (a) → tool:error (b) → tool:pre_execute (a)")
+        );
+        assert_eq!(chain.circle(&name("tool:post_execute"), "a"), None);
+        assert_eq!(chain.circle(&name("tool:pre_execute"), "c"), None);
+        assert_eq!(chain.depth(), 3);
+    }
+
+    #[test]
+    fn a_chain_survives_the_environment_and_nonsense_is_no_chain() {
+        let chain = Chain::default().with(&name("session:start"), "id with \" > ] in it");
+        assert_eq!(Chain::from_text(&chain.to_text()), chain);
+        assert_eq!(Chain::from_text("nonsense"), Chain::default());
+    }
+}

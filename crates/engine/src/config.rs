@@ -1,0 +1,95 @@
+//! The native configuration: read, checked whole, every fault with its place.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`mod@file`] | reads a file's bytes and its tree of values with their places |
+//! | `node` | that tree, and questions to it that note a fault when the answer is wrong |
+//! | `top_level` | the keys of a whole file |
+//! | `entry` | one hook |
+//! | `action` | what is particular to one type of hook |
+//! | `duration` | `5`, `0.5`, `500ms`, `5m` |
+//! | [`fault`] | what can be wrong |
+//!
+//! Reading never stops at the first fault, and never gives up more than it must: an entry with a
+//! fault is left out and remembered as broken, the others stay.
+
+mod action;
+mod duration;
+mod entry;
+pub mod fault;
+pub mod file;
+mod node;
+mod top_level;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub use fault::{Fault, FaultKind, Place, SourceFile};
+
+use crate::hook::Layer;
+use crate::hook_set::{Broken, HookSet};
+use crate::variables::Environment;
+
+/// A file to read, and which kind of file it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// How messages and reports name it.
+    pub shown_as: PathBuf,
+    /// Whose hooks it holds.
+    pub layer: Layer,
+}
+
+/// What was read from all files.
+#[derive(Debug, Clone, Default)]
+pub struct Loaded {
+    /// The hooks that could be read, and the memory of those that could not.
+    pub hooks: HookSet,
+    /// Everything that is wrong, in the order of the files.
+    pub faults: Vec<Arc<Fault>>,
+}
+
+/// Reads and checks all files.
+pub fn load(files: &[ConfigFile], environment: &Environment) -> Loaded {
+    let mut loaded = Loaded::default();
+    for file in files {
+        match file::read(file) {
+            Ok(source) => top_level::read(&source, file, environment, &mut loaded),
+            Err(fault) => loaded.file_is_broken(fault),
+        }
+    }
+    loaded
+}
+
+/// Reads and checks a text as if it stood in a file of that name.
+pub fn load_text(text: &str, file: &ConfigFile, environment: &Environment) -> Loaded {
+    let mut loaded = Loaded::default();
+    let source = Arc::new(SourceFile {
+        path: file.shown_as.clone(),
+        text: text.into(),
+    });
+    top_level::read(&source, file, environment, &mut loaded);
+    loaded
+}
+
+impl Loaded {
+    /// Nothing in the file could be read, so it may have held a guard for any event.
+    fn file_is_broken(&mut self, fault: Fault) {
+        self.entry_is_broken(None, vec![fault]);
+    }
+
+    fn entry_is_broken(&mut self, pattern: Option<crate::pattern::Pattern>, faults: Vec<Fault>) {
+        let faults: Vec<Arc<Fault>> = faults.into_iter().map(Arc::new).collect();
+        if let Some(first) = faults.first() {
+            self.hooks.add_broken(Broken {
+                pattern,
+                fault: Arc::clone(first),
+            });
+        }
+        self.faults.extend(faults);
+    }
+}
+
+#[cfg(test)]
+mod tests;

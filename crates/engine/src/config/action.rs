@@ -1,0 +1,330 @@
+//! What a hook does: its type, and the fields that are that type's own.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use super::FaultKind;
+use super::entry::{COMMON_KEYS, EXHAUSTED, EXHAUSTED_WORDS};
+use super::node::{Field, Node, Notes};
+use crate::hook::{Action, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
+use crate::nearest::nearest;
+use crate::template::{CommandText, TextError};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Type {
+    Shell,
+    Webhook,
+    Spawn,
+    GitCommit,
+    GitPush,
+}
+
+const TYPE_WORDS: &[&str] = &["shell", "webhook", "spawn", "git-commit", "git-push"];
+const TYPES: [Type; 5] = [
+    Type::Shell,
+    Type::Webhook,
+    Type::Spawn,
+    Type::GitCommit,
+    Type::GitPush,
+];
+
+impl Type {
+    fn word(self) -> &'static str {
+        match self {
+            Type::Shell => "shell",
+            Type::Webhook => "webhook",
+            Type::Spawn => "spawn",
+            Type::GitCommit => "git-commit",
+            Type::GitPush => "git-push",
+        }
+    }
+
+    /// Fields beside the common ones.
+    fn keys(self) -> &'static [&'static str] {
+        match self {
+            Type::Shell => &["command", "env", "working_dir", "shell", "kill_grace"],
+            Type::Webhook => &[
+                "url",
+                "method",
+                "headers",
+                "body",
+                "callback_port",
+                "on_timeout",
+                "on_reject",
+                "secret",
+                "allow_http",
+            ],
+            Type::Spawn => &["pipeline", "inputs", "working_dir"],
+            Type::GitCommit => &["message", "no_verify"],
+            Type::GitPush => &["remote", "branch"],
+        }
+    }
+}
+
+/// Reads what the hook does, and notes every key that does not belong to a hook of its type.
+pub(super) fn read(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Option<Action> {
+    let kind = type_of(node, fields, notes)?;
+    for field in fields {
+        check_key(field, kind, notes);
+    }
+    let own = Own { node, fields };
+    match kind {
+        Type::Shell => shell(&own, notes).map(Action::Shell),
+        Type::Webhook => webhook(&own, notes).map(|webhook| Action::Webhook(Box::new(webhook))),
+        Type::Spawn => spawn(&own, notes).map(|spawn| Action::Spawn(Box::new(spawn))),
+        Type::GitCommit => Some(Action::GitCommit(GitCommit {
+            message: own.text("message", notes),
+            no_verify: own.bool("no_verify", notes),
+        })),
+        Type::GitPush => Some(Action::GitPush(GitPush {
+            remote: own.text("remote", notes),
+            branch: own.text("branch", notes),
+        })),
+    }
+}
+
+fn type_of(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Option<Type> {
+    let has = |key: &str| fields.iter().any(|field| &*field.key == key);
+    if let Some(field) = fields.iter().find(|field| &*field.key == "type") {
+        return notes.word(&field.value, TYPE_WORDS, &TYPES);
+    }
+    let clear = [
+        ("command", Type::Shell),
+        ("url", Type::Webhook),
+        ("pipeline", Type::Spawn),
+    ];
+    let found = clear
+        .iter()
+        .find(|(key, _)| has(key))
+        .map(|(_, kind)| *kind);
+    if found.is_none() {
+        // The slip is often in the key that would have told the type.
+        for field in fields {
+            check_key_of_any(field, notes);
+        }
+        let missing = "`command`, `url` or `pipeline`, or a `type` that needs none of them";
+        notes.note(node.at, FaultKind::Missing { missing });
+    }
+    found
+}
+
+fn check_key(field: &Field, kind: Type, notes: &mut Notes<'_>) {
+    let key = &*field.key;
+    if COMMON_KEYS.contains(&key) || kind.keys().contains(&key) {
+        return;
+    }
+    let owner = TYPES.iter().find(|other| other.keys().contains(&key));
+    let known: Vec<&'static str> = kind.keys().iter().chain(COMMON_KEYS).copied().collect();
+    let fault = match owner {
+        Some(owner) => FaultKind::KeyOfOtherType {
+            key: key.into(),
+            belongs_to: owner.word(),
+            found: kind.word(),
+        },
+        None => FaultKind::UnknownKey {
+            key: key.into(),
+            nearest: nearest(key, known.iter().copied()),
+            known,
+        },
+    };
+    notes.note(field.at, fault);
+}
+
+fn check_key_of_any(field: &Field, notes: &mut Notes<'_>) {
+    let key = &*field.key;
+    let all = || {
+        TYPES
+            .iter()
+            .flat_map(|kind| kind.keys())
+            .chain(COMMON_KEYS)
+            .copied()
+    };
+    if all().any(|known| known == key) {
+        return;
+    }
+    let mut known: Vec<&'static str> = all().collect();
+    known.sort_unstable();
+    known.dedup();
+    let nearest = nearest(key, known.iter().copied());
+    notes.note(
+        field.at,
+        FaultKind::UnknownKey {
+            key: key.into(),
+            known,
+            nearest,
+        },
+    );
+}
+
+/// A hook's fields, asked for by name.
+struct Own<'a> {
+    node: &'a Node,
+    fields: &'a [Field],
+}
+
+impl<'a> Own<'a> {
+    fn get(&self, key: &str) -> Option<&'a Node> {
+        self.fields
+            .iter()
+            .find(|field| &*field.key == key)
+            .map(|field| &field.value)
+    }
+
+    fn required(
+        &self,
+        key: &str,
+        missing: &'static str,
+        notes: &mut Notes<'_>,
+    ) -> Option<&'a Node> {
+        let found = self.get(key);
+        if found.is_none() {
+            notes.note(self.node.at, FaultKind::Missing { missing });
+        }
+        found
+    }
+
+    fn text(&self, key: &str, notes: &mut Notes<'_>) -> Option<String> {
+        self.get(key)
+            .and_then(|node| notes.text(node, "a text"))
+            .map(str::to_owned)
+    }
+
+    fn bool(&self, key: &str, notes: &mut Notes<'_>) -> bool {
+        self.get(key)
+            .and_then(|node| notes.bool(node))
+            .unwrap_or_default()
+    }
+}
+
+fn shell(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Shell> {
+    let node = own.required("command", "`command`", notes)?;
+    let text = notes.text(node, "a command")?;
+    if text.contains('\0') {
+        let expected = "a command without NUL bytes";
+        notes.note(
+            node.at,
+            FaultKind::BadValue {
+                found: text.replace('\0', "\\0"),
+                expected,
+            },
+        );
+    }
+    let command = match CommandText::new(text) {
+        Ok(command) => command,
+        Err(TextError::UnknownVariable { name, at, nearest }) => {
+            notes.note_within(node, at, FaultKind::UnknownVariable { name, nearest });
+            return None;
+        }
+    };
+    Some(Shell {
+        command,
+        env: own
+            .get("env")
+            .map(|node| env(node, notes))
+            .unwrap_or_default(),
+        working_dir: own.text("working_dir", notes).map(PathBuf::from),
+        shell: own.text("shell", notes),
+        kill_grace: own.get("kill_grace").and_then(|node| notes.duration(node)),
+    })
+}
+
+fn env(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
+    let pairs = notes.texts(node, "a map from names to texts");
+    for (name, value) in &pairs {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            let expected = "a variable's name and a value without NUL bytes";
+            notes.note(
+                node.at,
+                FaultKind::BadValue {
+                    found: name.replace('\0', "\\0"),
+                    expected,
+                },
+            );
+        }
+    }
+    pairs
+}
+
+fn webhook(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Webhook> {
+    const METHODS: &[&str] = &["POST", "PUT", "PATCH", "GET", "DELETE"];
+    let node = own.required("url", "`url`", notes)?;
+    let url = notes.text(node, "an address")?.to_owned();
+    let allow_http = own.bool("allow_http", notes);
+    check_url(&url, allow_http, node, notes);
+    let method = own
+        .get("method")
+        .and_then(|node| notes.word(node, METHODS, METHODS));
+    let words = |key: &str, notes: &mut Notes<'_>| {
+        own.get(key)
+            .and_then(|node| notes.word(node, EXHAUSTED_WORDS, &EXHAUSTED))
+    };
+    Some(Webhook {
+        url,
+        method: method.map(str::to_owned),
+        headers: own
+            .get("headers")
+            .map(|node| notes.texts(node, "a map from names to texts"))
+            .unwrap_or_default(),
+        body: own
+            .get("body")
+            .map_or_else(|| Value::Object(Map::new()), Node::to_json),
+        callback_port: own
+            .get("callback_port")
+            .and_then(|node| notes.whole_number(node, 0..=65535, "a port from 0 to 65535"))
+            .and_then(|port| u16::try_from(port).ok()),
+        on_timeout: words("on_timeout", notes),
+        on_reject: words("on_reject", notes),
+        secret: own.text("secret", notes),
+        allow_http,
+    })
+}
+
+/// https, http to this machine, http where it is allowed, or an address that a variable holds.
+fn check_url(url: &str, allow_http: bool, node: &Node, notes: &mut Notes<'_>) {
+    let http_host = url.strip_prefix("http://").map(|rest| {
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let host = &rest[..end];
+        host.rsplit_once('@').map_or(host, |(_, host)| host)
+    });
+    let loopback = |host: &str| {
+        let name = if host.starts_with('[') {
+            host
+        } else {
+            host.split(':').next().unwrap_or(host)
+        };
+        name == "localhost" || name.starts_with("127.") || name.starts_with("[::1]")
+    };
+    let fine = url.starts_with("https://")
+        || url.starts_with("${")
+        || http_host.is_some_and(|host| allow_http || loopback(host));
+    if !fine {
+        let expected = "an https address, http to this machine, or `allow_http: true` beside it";
+        notes.note(
+            node.at,
+            FaultKind::BadValue {
+                found: url.into(),
+                expected,
+            },
+        );
+    }
+}
+
+fn spawn(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Spawn> {
+    const DIRS: &[&str] = &["project", "session"];
+    let node = own.required("pipeline", "`pipeline`", notes)?;
+    let pipeline = notes.text(node, "the name of a pipeline")?.to_owned();
+    let inputs = own.get("inputs").and_then(|node| {
+        notes.map(node, "a map of inputs")?;
+        node.to_json().as_object().cloned()
+    });
+    let working_dir = own
+        .get("working_dir")
+        .and_then(|node| notes.word(node, DIRS, &[SpawnDir::Project, SpawnDir::Session]))
+        .unwrap_or(SpawnDir::Project);
+    Some(Spawn {
+        pipeline,
+        inputs: inputs.unwrap_or_default(),
+        working_dir,
+    })
+}

@@ -1,0 +1,239 @@
+//! One hook: its common fields, and the rules between them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hookwright_events::Power;
+
+use super::node::{Field, Mark, Node, Notes};
+use super::{FaultKind, action};
+use crate::condition::{Condition, ConditionError};
+use crate::hook::{Action, Exhausted, Hook, Layer, OnFailure, Source};
+use crate::limits::RETRIES_MAX;
+use crate::matcher::Matcher;
+use crate::native::NATIVE;
+use crate::pattern::Pattern;
+use crate::variables::{self, Environment};
+
+/// Where an entry stands.
+pub(super) struct Place<'a> {
+    pub(super) event: &'a Arc<str>,
+    pub(super) event_at: Mark,
+    pub(super) pattern: &'a Pattern,
+    pub(super) id: String,
+    pub(super) file: &'a Arc<Path>,
+    pub(super) layer: Layer,
+    pub(super) environment: &'a Environment,
+}
+
+/// Fields that hooks of every type have.
+pub(super) const COMMON_KEYS: &[&str] = &[
+    "event",
+    "type",
+    "id",
+    "description",
+    "enabled",
+    "matcher",
+    "when",
+    "await",
+    "timeout",
+    "on_failure",
+    "retries",
+    "retry_delay",
+    "on_exhausted",
+    "pipe_output",
+    "once",
+    "dialect",
+];
+
+pub(super) const EXHAUSTED_WORDS: &[&str] = &["continue", "abort", "block"];
+pub(super) const EXHAUSTED: [Exhausted; 3] =
+    [Exhausted::Continue, Exhausted::Abort, Exhausted::Block];
+
+/// Reads one hook. `None`, or noted faults, or both, when it cannot be used.
+pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Option<Hook> {
+    let fields = notes.map(node, "a hook, a map with `command`, `url` or `pipeline`")?;
+    let action = action::read(node, fields, notes);
+    let mut hook = Hook {
+        id: place.id.clone(),
+        description: None,
+        source: Source {
+            file: Arc::clone(place.file),
+            line: node.at.line,
+        },
+        layer: place.layer,
+        event: Arc::clone(place.event),
+        pattern: place.pattern.clone(),
+        matcher: Matcher::All,
+        enabled: true,
+        when: None,
+        action: action?,
+        awaits: None,
+        timeout: None,
+        on_failure: None,
+        retries: None,
+        retry_delay: None,
+        on_exhausted: None,
+        pipe_output: false,
+        once: false,
+        policy: &NATIVE,
+    };
+    for field in fields {
+        read_field(&mut hook, field, &place, notes);
+    }
+    check_together(&hook, fields, &place, notes);
+    Some(hook)
+}
+
+fn read_field(hook: &mut Hook, field: &Field, place: &Place<'_>, notes: &mut Notes<'_>) {
+    let value = &field.value;
+    match &*field.key {
+        "id" => {
+            if let Some(id) = notes.text(value, "an id") {
+                hook.id = id.to_owned();
+            }
+        }
+        "description" => {
+            hook.description = notes.text(value, "a description").map(str::to_owned);
+        }
+        "enabled" => hook.enabled = notes.bool(value).unwrap_or(true),
+        "matcher" => {
+            let Some(text) = notes.text(value, "a name, A|B, a glob or /a regular expression/")
+            else {
+                return;
+            };
+            match Matcher::parse(text) {
+                Ok(matcher) => hook.matcher = matcher,
+                Err(error) => notes.note(value.at, FaultKind::Matcher(error)),
+            }
+        }
+        "when" => hook.when = condition(value, place.environment, notes),
+        "await" => hook.awaits = notes.bool(value),
+        "timeout" => {
+            hook.timeout = notes.duration(value);
+            if hook.timeout.is_some_and(|timeout| timeout.is_zero()) {
+                let expected = "a timeout longer than 0";
+                notes.note(
+                    value.at,
+                    FaultKind::BadValue {
+                        found: "0".into(),
+                        expected,
+                    },
+                );
+            }
+        }
+        "on_failure" => {
+            const WORDS: &[&str] = &["continue", "abort", "retry", "block"];
+            const MEANINGS: [OnFailure; 4] = [
+                OnFailure::Continue,
+                OnFailure::Abort,
+                OnFailure::Retry,
+                OnFailure::Block,
+            ];
+            hook.on_failure = notes.word(value, WORDS, &MEANINGS);
+        }
+        "retries" => {
+            hook.retries =
+                notes.whole_number(value, 0..=RETRIES_MAX, "a whole number from 0 to 100");
+        }
+        "retry_delay" => hook.retry_delay = notes.duration(value),
+        "on_exhausted" => hook.on_exhausted = notes.word(value, EXHAUSTED_WORDS, &EXHAUSTED),
+        "pipe_output" => hook.pipe_output = notes.bool(value).unwrap_or_default(),
+        "once" => hook.once = notes.bool(value).unwrap_or_default(),
+        "dialect" => match notes.text(value, "the name of a dialect") {
+            Some("native") | None => {}
+            Some(other) => {
+                let what = format!("dialect: {other}");
+                notes.note(value.at, FaultKind::NotYet { what });
+            }
+        },
+        // `event` and `type` were read before, the rest is the action's.
+        _ => {}
+    }
+}
+
+fn condition(node: &Node, environment: &Environment, notes: &mut Notes<'_>) -> Option<Condition> {
+    // `when: true` is a condition too.
+    let text = match &node.raw {
+        super::node::Raw::Bool(value) => {
+            if *value {
+                "true"
+            } else {
+                "false"
+            }
+        }
+        _ => notes.text(node, "a condition")?,
+    };
+    let known = |name: &str| variables::is_ours(name) || environment.get(name).is_some();
+    let names = || {
+        let ours = variables::names().map(str::to_owned);
+        ours.chain(environment.names().map(str::to_owned)).collect()
+    };
+    match Condition::parse(text, &known, &names) {
+        Ok(condition) => Some(condition),
+        Err(error) => {
+            let at: std::ops::Range<usize> = ConditionError::at(&error);
+            notes.note_within(node, at, FaultKind::Condition(error));
+            None
+        }
+    }
+}
+
+/// The rules between fields, and between a field and the events it is for.
+fn check_together(hook: &Hook, fields: &[Field], place: &Place<'_>, notes: &mut Notes<'_>) {
+    let at = |key: &str| {
+        fields
+            .iter()
+            .find(|field| &*field.key == key)
+            .map_or(place.event_at, |field| field.at)
+    };
+    let mut conflict = |key: &str, message: &'static str| {
+        notes.note(at(key), FaultKind::Conflict { message });
+    };
+    let pattern = place.pattern;
+    let waits_for_result = matches!(hook.on_failure, Some(OnFailure::Abort | OnFailure::Block))
+        || matches!(hook.on_exhausted, Some(Exhausted::Abort | Exhausted::Block));
+    if hook.awaits == Some(false) && waits_for_result && !matches!(hook.action, Action::Webhook(_))
+    {
+        conflict(
+            "await",
+            "`await: false` cannot stand beside `abort` or `block`: nobody would wait for the failure",
+        );
+    }
+    let asks_to_block =
+        hook.on_failure == Some(OnFailure::Block) || hook.on_exhausted == Some(Exhausted::Block);
+    if asks_to_block && !pattern.any(|event| event.power != Power::Observes) {
+        let key = if hook.on_failure == Some(OnFailure::Block) {
+            "on_failure"
+        } else {
+            "on_exhausted"
+        };
+        conflict(
+            key,
+            "`block` is for events that can be blocked, and this one cannot",
+        );
+    }
+    if hook.on_exhausted.is_some() && hook.on_failure != Some(OnFailure::Retry) {
+        conflict(
+            "on_exhausted",
+            "`on_exhausted` needs `on_failure: retry` beside it",
+        );
+    }
+    if !matches!(hook.matcher, Matcher::All) && !pattern.any(|event| event.subject.is_some()) {
+        conflict(
+            "matcher",
+            "`matcher` looks at an event's subject, and this event has none",
+        );
+    }
+    let only_at_the_end = !pattern.points.is_empty()
+        && pattern
+            .points
+            .iter()
+            .all(|point| point.event.name == "session:end");
+    if hook.pipe_output && only_at_the_end {
+        conflict(
+            "pipe_output",
+            "`pipe_output` has no reader at the end of a session",
+        );
+    }
+}

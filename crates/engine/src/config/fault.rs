@@ -1,0 +1,226 @@
+//! What can be wrong with a configuration. A fault carries facts: what, where, what was found,
+//! what was expected, the nearest known name. Advice is the binary's.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::condition::ConditionError;
+use crate::matcher::MatcherError;
+use crate::pattern::PatternError;
+
+/// A configuration file's text, kept so that a fault can show its line.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// How messages name it.
+    pub path: PathBuf,
+    /// All of it; empty if it could not be read.
+    pub text: Box<str>,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// From 1.
+    pub line: u32,
+    /// In characters, from 1.
+    pub column: u32,
+    /// In bytes of the file's text.
+    pub range: Range<usize>,
+}
+
+/// Something wrong with a configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    /// The file.
+    pub source: Arc<SourceFile>,
+    /// The place in it; `None` when it is about the whole file.
+    pub place: Option<Place>,
+    /// What is wrong.
+    pub kind: FaultKind,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum FaultKind {
+    /// The system does not let us read it.
+    #[error("the file cannot be read: {cause}")]
+    Unreadable {
+        /// What the system says.
+        cause: String,
+    },
+    /// It is a folder.
+    #[error("expected a file but found a folder")]
+    IsFolder,
+    /// It is larger than any configuration.
+    #[error("the file has {bytes} bytes, at most {bytes_max} are read")]
+    TooLarge {
+        /// How large it is.
+        bytes: u64,
+        /// How large it may be.
+        bytes_max: u64,
+    },
+    /// It is not UTF-8.
+    #[error("the file is not UTF-8 text (byte {byte})")]
+    NotText {
+        /// Where the text ends.
+        byte: usize,
+    },
+    /// There is nothing in it.
+    #[error("the file is empty, expected `hooks:`")]
+    Empty,
+    /// It is neither YAML nor JSON.
+    #[error("{message}")]
+    Syntax {
+        /// What the parser says.
+        message: String,
+    },
+    /// The same key stands twice.
+    #[error("the key `{key}` stands twice")]
+    DuplicateKey {
+        /// The key.
+        key: String,
+    },
+    /// Nobody reads this key.
+    #[error("unknown key `{key}`, expected one of: {}", known.join(", "))]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// The keys there are.
+        known: Vec<&'static str>,
+        /// One that is close.
+        nearest: Option<&'static str>,
+    },
+    /// Another key took this one's place.
+    #[error("the key `{key}` is not used here, its successor is {successor}")]
+    Superseded {
+        /// The key.
+        key: String,
+        /// What does its work now.
+        successor: &'static str,
+    },
+    /// The key belongs to another type of hook.
+    #[error("the key `{key}` is for {belongs_to} hooks, this is a {found} hook")]
+    KeyOfOtherType {
+        /// The key.
+        key: String,
+        /// The type it belongs to.
+        belongs_to: &'static str,
+        /// This hook's type.
+        found: &'static str,
+    },
+    /// A value of another kind.
+    #[error("expected {expected} but found {found}")]
+    WrongKind {
+        /// What belongs there.
+        expected: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// A value that is none of the words there are.
+    #[error("expected {} but found `{found}`", expected.join(", "))]
+    UnknownWord {
+        /// What stands there.
+        found: String,
+        /// The words there are.
+        expected: &'static [&'static str],
+        /// One that is close.
+        nearest: Option<&'static str>,
+    },
+    /// A number, duration or text that cannot be used.
+    #[error("expected {expected} but found `{found}`")]
+    BadValue {
+        /// What stands there.
+        found: String,
+        /// What belongs there.
+        expected: &'static str,
+    },
+    /// Something that has to be there is not.
+    #[error("missing {missing}")]
+    Missing {
+        /// What is missing.
+        missing: &'static str,
+    },
+    /// Two things that cannot both be.
+    #[error("{message}")]
+    Conflict {
+        /// Which, and why not.
+        message: &'static str,
+    },
+    /// The version is not one we know.
+    #[error("expected version 1 but found `{found}`")]
+    UnknownVersion {
+        /// What stands there.
+        found: String,
+    },
+    /// A pattern that can match no event.
+    #[error("{0}")]
+    Pattern(PatternError),
+    /// A matcher that cannot be used.
+    #[error("{0}")]
+    Matcher(MatcherError),
+    /// A condition that cannot be used.
+    #[error("{0}")]
+    Condition(ConditionError),
+    /// A variable nobody sets.
+    #[error("unknown variable `{name}`")]
+    UnknownVariable {
+        /// The name.
+        name: String,
+        /// One that is close.
+        nearest: Option<String>,
+    },
+    /// Two hooks of one file have the same id.
+    #[error("the id `{id}` stands twice, first in line {first_line}")]
+    DuplicateId {
+        /// The id.
+        id: String,
+        /// Where the other one is.
+        first_line: u32,
+    },
+    /// More hooks than a set holds.
+    #[error("more than {hooks_max} hooks")]
+    TooManyHooks {
+        /// How many there may be.
+        hooks_max: usize,
+    },
+    /// Understood, but not there yet.
+    #[error("`{what}` is not available in this version")]
+    NotYet {
+        /// What.
+        what: String,
+    },
+}
+
+impl FaultKind {
+    /// The nearest known name, if one is close.
+    pub fn nearest(&self) -> Option<&str> {
+        match self {
+            FaultKind::UnknownKey { nearest, .. } | FaultKind::UnknownWord { nearest, .. } => {
+                *nearest
+            }
+            FaultKind::Pattern(PatternError::UnknownEvent { nearest, .. }) => *nearest,
+            FaultKind::Condition(ConditionError::UnknownVariable { nearest, .. })
+            | FaultKind::UnknownVariable { nearest, .. } => nearest.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+impl Fault {
+    /// File, line and column, as an editor opens them.
+    pub fn location(&self) -> String {
+        let path = self.source.path.display();
+        match &self.place {
+            Some(place) => format!("{path}:{}:{}", place.line, place.column),
+            None => path.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.location(), self.kind)
+    }
+}

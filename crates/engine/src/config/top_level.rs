@@ -1,0 +1,354 @@
+//! The keys of a whole file: `hookwright.yaml`, the global `hooks.yaml`, `loop.yaml`,
+//! `pipeline.yaml`.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::node::{Field, Mark, Node, Notes, Raw, parse};
+use super::{ConfigFile, Fault, FaultKind, Loaded, SourceFile, entry};
+use crate::hook::Layer;
+use crate::limits::HOOKS_MAX;
+use crate::nearest::nearest;
+use crate::pattern::Pattern;
+use crate::variables::Environment;
+
+const HOOK_FILE_KEYS: &[&str] = &[
+    "version",
+    "hooks",
+    "disable_global_hooks",
+    "callback",
+    "permissions",
+    "mcp_servers",
+    "agent",
+    "model",
+];
+const LOOP_KEYS: &[&str] = &[
+    "version",
+    "name",
+    "description",
+    "agent",
+    "model",
+    "prompt",
+    "prompt_file",
+    "termination",
+    "max_iterations",
+    "max_runtime",
+    "max_cost",
+    "delay",
+    "hooks",
+    "disable_global_hooks",
+];
+const PIPELINE_KEYS: &[&str] = &[
+    "version",
+    "name",
+    "description",
+    "stages",
+    "hooks",
+    "disable_global_hooks",
+];
+
+/// Keys of agent-pipelines whose work another key does now.
+const SUPERSEDED: &[(&str, &str)] = &[
+    ("stage", "`loop`"),
+    ("completion", "`termination`"),
+    ("perspectives", "one stage for each perspective"),
+    ("defaults", "`agent` and `model` in each loop"),
+    (
+        "check_before",
+        "`termination: {type: queue}`, which looks before it starts",
+    ),
+];
+
+/// Reads a whole file into `loaded`.
+pub(super) fn read(
+    source: &Arc<SourceFile>,
+    file: &ConfigFile,
+    environment: &Environment,
+    loaded: &mut Loaded,
+) {
+    let root = match parse(source) {
+        Ok(root) => root,
+        Err(fault) => return loaded.file_is_broken(fault),
+    };
+    let mut notes = Notes::new(source);
+    let fields = match &root.raw {
+        Raw::Null => {
+            let empty = Fault {
+                source: Arc::clone(source),
+                place: None,
+                kind: FaultKind::Empty,
+            };
+            return loaded.file_is_broken(empty);
+        }
+        _ => notes.map(&root, "a map with the key `hooks`"),
+    };
+    let Some(fields) = fields else {
+        return loaded.entry_is_broken(None, notes.faults);
+    };
+    let known = match file.layer {
+        Layer::Loop => LOOP_KEYS,
+        Layer::Pipeline => PIPELINE_KEYS,
+        Layer::Project | Layer::Global => HOOK_FILE_KEYS,
+    };
+    for field in fields {
+        read_key(field, known, &mut notes, loaded);
+    }
+    // A fault outside of the entries leaves open what the file was meant to guard.
+    if !notes.faults.is_empty() {
+        loaded.entry_is_broken(None, std::mem::take(&mut notes.faults));
+    }
+    if let Some(hooks) = fields.iter().find(|field| &*field.key == "hooks") {
+        let stem = file
+            .path
+            .file_stem()
+            .map_or_else(String::new, |s| s.to_string_lossy().into());
+        let mut reading = Reading {
+            stem: unused_stem(&stem, loaded),
+            shown_as: file.shown_as.as_path().into(),
+            layer: file.layer,
+            source,
+            environment,
+            ids: HashMap::new(),
+            loaded,
+        };
+        reading.hooks(&hooks.value);
+    }
+}
+
+fn read_key(
+    field: &Field,
+    known: &'static [&'static str],
+    notes: &mut Notes<'_>,
+    loaded: &mut Loaded,
+) {
+    let (key, value) = (&*field.key, &field.value);
+    if !known.contains(&key) {
+        let successor = SUPERSEDED.iter().find(|(old, _)| *old == key);
+        let kind = match successor {
+            Some((_, successor)) => FaultKind::Superseded {
+                key: key.into(),
+                successor,
+            },
+            None => FaultKind::UnknownKey {
+                key: key.into(),
+                known: known.to_vec(),
+                nearest: nearest(key, known.iter().copied()),
+            },
+        };
+        return notes.note(field.at, kind);
+    }
+    match key {
+        "version" if !matches!(value.raw, Raw::Int(1)) => {
+            notes.note(
+                value.at,
+                FaultKind::UnknownVersion {
+                    found: value.to_json().to_string(),
+                },
+            );
+        }
+        "disable_global_hooks" if notes.bool(value) == Some(true) => loaded.hooks.disable_global(),
+        "callback" => callback(value, notes),
+        "permissions" => permissions(value, notes),
+        "mcp_servers" => {
+            notes.map(value, "a map from names to servers");
+        }
+        "model" => {
+            notes.text(value, "the name of a model");
+        }
+        // The others belong to the runner and the agent.
+        _ => {}
+    }
+}
+
+fn callback(node: &Node, notes: &mut Notes<'_>) {
+    const KEYS: &[&str] = &["bind", "port", "public_url"];
+    for field in notes
+        .map(node, "a map with bind, port, public_url")
+        .unwrap_or_default()
+    {
+        match &*field.key {
+            "bind" | "public_url" => {
+                notes.text(&field.value, "an address");
+            }
+            "port" => {
+                notes.whole_number(&field.value, 0..=65535, "a port from 0 to 65535");
+            }
+            key => unknown_key(field.at, key, KEYS, notes),
+        }
+    }
+}
+
+fn permissions(node: &Node, notes: &mut Notes<'_>) {
+    const KEYS: &[&str] = &["allow", "ask", "deny"];
+    for field in notes
+        .map(node, "a map with allow, ask, deny")
+        .unwrap_or_default()
+    {
+        if !KEYS.contains(&&*field.key) {
+            unknown_key(field.at, &field.key, KEYS, notes);
+            continue;
+        }
+        for rule in notes
+            .list(&field.value, "a list of rules")
+            .unwrap_or_default()
+        {
+            notes.text(rule, "a rule like bash(git push *)");
+        }
+    }
+}
+
+pub(super) fn unknown_key(
+    at: Mark,
+    key: &str,
+    known: &'static [&'static str],
+    notes: &mut Notes<'_>,
+) {
+    let nearest = nearest(key, known.iter().copied());
+    notes.note(
+        at,
+        FaultKind::UnknownKey {
+            key: key.into(),
+            known: known.to_vec(),
+            nearest,
+        },
+    );
+}
+
+/// Two files may have the same stem; ids have to tell them apart.
+fn unused_stem(stem: &str, loaded: &Loaded) -> String {
+    let taken = |stem: &str| {
+        let prefix = format!("{stem}/");
+        loaded
+            .hooks
+            .hooks()
+            .iter()
+            .any(|hook| hook.id.starts_with(&prefix))
+    };
+    if !taken(stem) {
+        return stem.to_owned();
+    }
+    (2u32..)
+        .map(|number| format!("{stem}~{number}"))
+        .find(|candidate| !taken(candidate))
+        .expect("there are more numbers than files")
+}
+
+/// The `hooks:` of one file on their way into the set.
+struct Reading<'a> {
+    stem: String,
+    shown_as: Arc<Path>,
+    layer: Layer,
+    source: &'a Arc<SourceFile>,
+    environment: &'a Environment,
+    ids: HashMap<String, u32>,
+    loaded: &'a mut Loaded,
+}
+
+impl Reading<'_> {
+    fn hooks(&mut self, node: &Node) {
+        match &node.raw {
+            Raw::Null => {}
+            Raw::Map(events) => {
+                for event in events {
+                    self.event(event);
+                }
+            }
+            // The other way to write it: a list whose entries name their event themselves.
+            Raw::List(entries) => {
+                for (number, entry) in entries.iter().enumerate() {
+                    self.entry_with_event(entry, number);
+                }
+            }
+            _ => self.broken(None, |notes| {
+                notes.map(node, "a map from events to lists of hooks");
+            }),
+        }
+    }
+
+    fn event(&mut self, event: &Field) {
+        let pattern = match Pattern::parse(&event.key) {
+            Ok(pattern) => pattern,
+            Err(error) => {
+                return self.broken(None, |notes| {
+                    notes.note(event.at, FaultKind::Pattern(error))
+                });
+            }
+        };
+        let name: Arc<str> = (*event.key).into();
+        match &event.value.raw {
+            Raw::Null => {}
+            Raw::List(entries) => {
+                for (number, entry) in entries.iter().enumerate() {
+                    self.entry(entry, &name, event.at, pattern.clone(), number);
+                }
+            }
+            _ => self.broken(Some(pattern), |notes| {
+                notes.list(&event.value, "a list of hooks");
+            }),
+        }
+    }
+
+    fn entry_with_event(&mut self, entry: &Node, number: usize) {
+        let mut notes = Notes::new(self.source);
+        let event = notes
+            .map(entry, "a hook, a map with `event` and `command`")
+            .and_then(|fields| {
+                let found = fields.iter().find(|field| &*field.key == "event");
+                if found.is_none() {
+                    notes.note(entry.at, FaultKind::Missing { missing: "`event`" });
+                }
+                found
+            });
+        let read = event.and_then(|field| {
+            let text = notes.text(&field.value, "the name of an event")?;
+            match Pattern::parse(text) {
+                Ok(pattern) => Some((Arc::<str>::from(text), field.value.at, pattern)),
+                Err(error) => {
+                    notes.note(field.value.at, FaultKind::Pattern(error));
+                    None
+                }
+            }
+        });
+        match read {
+            Some((name, at, pattern)) => self.entry(entry, &name, at, pattern, number),
+            None => self.loaded.entry_is_broken(None, notes.faults),
+        }
+    }
+
+    fn entry(&mut self, node: &Node, event: &Arc<str>, at: Mark, pattern: Pattern, number: usize) {
+        let mut notes = Notes::new(self.source);
+        let place = entry::Place {
+            event,
+            event_at: at,
+            pattern: &pattern,
+            id: format!("{}/{event}#{number}", self.stem),
+            file: &self.shown_as,
+            layer: self.layer,
+            environment: self.environment,
+        };
+        let hook = entry::read(node, place, &mut notes);
+        if let (Some(hook), true) = (hook, notes.faults.is_empty()) {
+            if let Some(first_line) = self.ids.insert(hook.id.clone(), node.at.line) {
+                let id = hook.id.clone();
+                notes.note(node.at, FaultKind::DuplicateId { id, first_line });
+            } else if self.loaded.hooks.add(hook).is_err() {
+                notes.note(
+                    node.at,
+                    FaultKind::TooManyHooks {
+                        hooks_max: HOOKS_MAX,
+                    },
+                );
+            }
+        }
+        if !notes.faults.is_empty() {
+            self.loaded.entry_is_broken(Some(pattern), notes.faults);
+        }
+    }
+
+    fn broken(&mut self, pattern: Option<Pattern>, note: impl FnOnce(&mut Notes<'_>)) {
+        let mut notes = Notes::new(self.source);
+        note(&mut notes);
+        self.loaded.entry_is_broken(pattern, notes.faults);
+    }
+}

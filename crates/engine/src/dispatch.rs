@@ -1,0 +1,782 @@
+//! Dispatch: how hooks become a decision. Every choice, no IO, no clock.
+//!
+//! What happened goes in through [`Dispatch::advance`], what to do next comes out as [`Step`]s:
+//! start a hook, sleep, record, remember, finished. A resumed run is the same machine fed with the
+//! outcomes that were journalled.
+//!
+//! 1. Hooks that fit, in order; disabled, unmet, done and skipped ones are passed with a reason.
+//! 2. Awaited actions one by one (or, where a policy says so, a whole group at once); others start
+//!    and go on.
+//! 3. What a hook leaves (`LAST_HOOK_STATUS`…) is there for the later ones.
+//! 4. A failure goes through the hook's terms; a block is not a failure and is never retried.
+//! 5. The first block ends the awaited ones; those that only observe still start, so that an audit
+//!    log sees what was denied. Abort ends all.
+//!
+//! Who runs the steps is `engine.rs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_events::{
+    Answer, AnswerDecision, Decision, Event, Outcome, Power, Report, RunEventKind, Status, Verdict,
+};
+
+use crate::chain::Chain;
+use crate::hook::{Action, Exhausted, Hook, Terms};
+use crate::limits::{FIRING_DEPTH_MAX, STOP_BLOCKS_MAX};
+use crate::policy::{At, Meaning, Order, Policy};
+use crate::ports::{Keepsake, Remembered};
+use crate::variables::{Carried, Environment, Variables};
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Happening {
+    /// The event was fired.
+    Fired,
+    /// One attempt of a hook has ended.
+    Ended {
+        /// The hook's number in this firing.
+        hook: usize,
+        /// How.
+        outcome: Outcome,
+        /// How long it ran.
+        took: Duration,
+    },
+    /// A running command has turned itself into a background one.
+    WentAsync {
+        /// The hook's number in this firing.
+        hook: usize,
+    },
+    /// The delay before a hook's next attempt is over.
+    TimeToRetry {
+        /// The hook's number in this firing.
+        hook: usize,
+    },
+    /// The host was interrupted; what runs is being ended.
+    Interrupted,
+}
+
+/// Something to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Start a hook's action.
+    Start {
+        /// The hook's number in this firing.
+        hook: usize,
+        /// 1 for the first attempt.
+        attempt: u32,
+    },
+    /// Wait, then say [`Happening::TimeToRetry`].
+    Sleep {
+        /// The hook's number in this firing.
+        hook: usize,
+        /// How long.
+        delay: Duration,
+    },
+    /// Write it down and show it.
+    Record(RunEventKind),
+    /// Remember it for later events of the session.
+    Remember(Keepsake),
+    /// The hooks have answered. What still runs in the background goes on.
+    Finished(Box<Decision>),
+}
+
+/// What a firing is given.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// The event.
+    pub event: Arc<Event>,
+    /// The hooks that fit, in the order in which they run.
+    pub hooks: Vec<Arc<Hook>>,
+    /// Entries that could not be read and would have been woken.
+    pub broken: Vec<String>,
+    /// Ids that are to be skipped.
+    pub skip: Arc<[String]>,
+    /// What the session remembers.
+    pub remembered: Remembered,
+    /// The firings above this one.
+    pub chain: Chain,
+    /// Where conditions find names that are not ours.
+    pub environment: Arc<Environment>,
+}
+
+/// One firing of one event.
+#[derive(Debug)]
+pub struct Dispatch {
+    given: Given,
+    power: Power,
+    runs: Vec<Run>,
+    carried: Carried,
+    /// The next hook to look at.
+    next: usize,
+    /// Awaited hooks that run now; the decision waits for all of them.
+    batch: Vec<usize>,
+    ended: Option<EndedBy>,
+    finished: bool,
+}
+
+#[derive(Debug)]
+struct Run {
+    hook: Arc<Hook>,
+    terms: Terms,
+    policy: &'static Policy,
+    state: State,
+    attempts: u32,
+    took: Duration,
+    last: Option<(Outcome, Meaning)>,
+    reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Its turn has not come.
+    Waiting,
+    /// It runs, and the decision waits for it.
+    Awaited,
+    /// It runs, and nobody waits for it.
+    Background,
+    /// It will be tried again, and the decision waits for it.
+    AwaitedSleep,
+    /// It will be tried again, and nobody waits for it.
+    BackgroundSleep,
+    /// It did not run.
+    Skipped,
+    /// It has ended.
+    Done,
+}
+
+/// Why no further awaited hook starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum EndedBy {
+    Unreadable,
+    Block(usize),
+    Stop(usize),
+    Abort(usize),
+    Interrupt,
+}
+
+impl Dispatch {
+    /// A firing that has not begun.
+    pub fn new(given: Given) -> Self {
+        let power = given.event.name.power();
+        let runs = given
+            .hooks
+            .iter()
+            .map(|hook| Run::new(Arc::clone(hook), power))
+            .collect();
+        let carried = given.remembered.carried.clone();
+        let ended = (!given.broken.is_empty() && power.can_block()).then_some(EndedBy::Unreadable);
+        Self {
+            given,
+            power,
+            runs,
+            carried,
+            next: 0,
+            batch: Vec::new(),
+            ended,
+            finished: false,
+        }
+    }
+
+    /// The whole of dispatch: what happened goes in, what to do next comes out.
+    pub fn advance(&mut self, happening: Happening) -> Vec<Step> {
+        let mut steps = Vec::new();
+        match happening {
+            Happening::Fired => {
+                let event = self.given.event.name.clone();
+                let subject = self.given.event.subject().map(str::to_owned);
+                steps.push(Step::Record(RunEventKind::Fired { event, subject }));
+            }
+            Happening::Ended {
+                hook,
+                outcome,
+                took,
+            } => {
+                self.attempt_ended(hook, outcome, took, &mut steps);
+            }
+            Happening::WentAsync { hook } => self.went_async(hook, &mut steps),
+            Happening::TimeToRetry { hook } => self.try_again(hook, &mut steps),
+            Happening::Interrupted => self.interrupted(&mut steps),
+        }
+        self.go_on(&mut steps);
+        steps
+    }
+
+    /// The hook behind a number.
+    pub fn hook(&self, number: usize) -> &Arc<Hook> {
+        &self.runs[number].hook
+    }
+
+    /// The rules under which a hook runs here.
+    pub fn terms(&self, number: usize) -> Terms {
+        self.runs[number].terms
+    }
+
+    /// A hook's wire and order.
+    pub fn policy(&self, number: usize) -> &'static Policy {
+        self.runs[number].policy
+    }
+
+    /// What hooks can do at this event.
+    pub fn power(&self) -> Power {
+        self.power
+    }
+
+    /// What earlier hooks have left for the next one.
+    pub fn carried(&self) -> &Carried {
+        &self.carried
+    }
+
+    /// Hooks that still run although the decision was made.
+    pub fn in_background(&self) -> Vec<Arc<Hook>> {
+        self.runs
+            .iter()
+            .filter(|run| matches!(run.state, State::Background | State::BackgroundSleep))
+            .map(|run| Arc::clone(&run.hook))
+            .collect()
+    }
+
+    /// The record of every hook that fitted, in the order in which they ran.
+    pub fn reports(&self) -> Vec<Report> {
+        self.runs.iter().map(Run::report).collect()
+    }
+
+    /// Starts what can start, until something has to be waited for or all is said.
+    fn go_on(&mut self, steps: &mut Vec<Step>) {
+        loop {
+            if !self.batch.is_empty() {
+                if self
+                    .batch
+                    .iter()
+                    .any(|number| self.runs[*number].is_awaited())
+                {
+                    return;
+                }
+                self.settle_batch(steps);
+            }
+            if self.next == self.runs.len() {
+                return self.finish(steps);
+            }
+            let first = self.next;
+            self.next = self.end_of_turn(first);
+            for number in first..self.next {
+                self.take_turn(number, steps);
+            }
+        }
+    }
+
+    /// One hook, or the group of hooks that a policy runs at once.
+    fn end_of_turn(&self, first: usize) -> usize {
+        let run = &self.runs[first];
+        match run.policy.order {
+            Order::OneByOne => first + 1,
+            Order::AtOnce => {
+                let same = |other: &&Run| {
+                    std::ptr::eq(other.policy, run.policy)
+                        && other.hook.source.file == run.hook.source.file
+                };
+                first + self.runs[first..].iter().take_while(same).count()
+            }
+        }
+    }
+
+    fn take_turn(&mut self, number: usize, steps: &mut Vec<Step>) {
+        if let Some(reason) = self.reason_to_skip(number) {
+            let run = &mut self.runs[number];
+            run.state = State::Skipped;
+            run.reason = Some(reason.clone());
+            let hook = run.hook.id.clone();
+            steps.push(Step::Record(RunEventKind::HookSkipped { hook, reason }));
+            return;
+        }
+        let refused = self
+            .condition_fails(number)
+            .or_else(|| self.chain_refuses(number));
+        let run = &mut self.runs[number];
+        let awaited = run.terms.awaited;
+        run.state = if awaited {
+            State::Awaited
+        } else {
+            State::Background
+        };
+        if awaited {
+            self.batch.push(number);
+        }
+        if let Some(cause) = refused {
+            // It did not start, so there is nothing to wait for and nothing to try again.
+            let outcome = Outcome::NotStarted { cause };
+            let meaning = self.read(number, &outcome);
+            self.runs[number].state = State::Done;
+            self.settled(number, outcome, meaning, steps);
+            return;
+        }
+        if run.hook.once {
+            steps.push(Step::Remember(Keepsake::Once {
+                hook: run.hook.id.clone(),
+            }));
+        }
+        self.start(number, steps);
+    }
+
+    fn start(&mut self, number: usize, steps: &mut Vec<Step>) {
+        let run = &mut self.runs[number];
+        run.attempts += 1;
+        let (attempt, awaited) = (run.attempts, run.terms.awaited);
+        let hook = run.hook.id.clone();
+        steps.push(Step::Record(RunEventKind::HookStarting {
+            hook,
+            attempt,
+            awaited,
+        }));
+        steps.push(Step::Start {
+            hook: number,
+            attempt,
+        });
+    }
+
+    fn reason_to_skip(&self, number: usize) -> Option<String> {
+        let run = &self.runs[number];
+        let (hook, awaited) = (&run.hook, run.terms.awaited);
+        let id_of = |number: &usize| &self.runs[*number].hook.id;
+        if !hook.enabled {
+            return Some("enabled: false".into());
+        }
+        if self.given.skip.contains(&hook.id) {
+            return Some(format!("--skip {}", hook.id));
+        }
+        match &self.ended {
+            Some(EndedBy::Abort(by)) => return Some(format!("{} aborted", id_of(by))),
+            Some(EndedBy::Interrupt) => return Some("interrupted".into()),
+            Some(EndedBy::Block(by)) if awaited => return Some(format!("{} blocked", id_of(by))),
+            Some(EndedBy::Stop(by)) if awaited => {
+                return Some(format!("{} ended the session", id_of(by)));
+            }
+            Some(EndedBy::Unreadable) if awaited => {
+                return Some("an entry that cannot be read blocks this event".into());
+            }
+            Some(EndedBy::Block(_) | EndedBy::Stop(_) | EndedBy::Unreadable) | None => {}
+        }
+        if hook.once && self.given.remembered.once.contains(&hook.id) {
+            return Some("once: it has run in this session".into());
+        }
+        let when = hook.when.as_ref()?;
+        match when.holds(&self.variables()) {
+            Ok(false) => Some(format!("when: {}", when.source())),
+            Ok(true) | Err(_) => None,
+        }
+    }
+
+    fn condition_fails(&self, number: usize) -> Option<String> {
+        let when = self.runs[number].hook.when.as_ref()?;
+        let error = when.holds(&self.variables()).err()?;
+        Some(format!("its condition `{}` fails: {error}", when.source()))
+    }
+
+    fn chain_refuses(&self, number: usize) -> Option<String> {
+        let (chain, id) = (&self.given.chain, &self.runs[number].hook.id);
+        if let Some(circle) = chain.circle(&self.given.event.name, id) {
+            return Some(format!("it would wake itself again: {circle}"));
+        }
+        (chain.depth() >= FIRING_DEPTH_MAX)
+            .then(|| format!("events are fired {FIRING_DEPTH_MAX} deep already: {chain}"))
+    }
+
+    fn variables(&self) -> Variables<'_> {
+        Variables {
+            event: &self.given.event,
+            carried: &self.carried,
+            environment: &self.given.environment,
+        }
+    }
+
+    fn read(&self, number: usize, outcome: &Outcome) -> Meaning {
+        let run = &self.runs[number];
+        let at = At {
+            event: &self.given.event,
+            power: self.power,
+            awaited: run.terms.awaited && run.is_awaited(),
+        };
+        run.policy.wire.meaning(outcome, at)
+    }
+
+    fn attempt_ended(
+        &mut self,
+        number: usize,
+        outcome: Outcome,
+        took: Duration,
+        steps: &mut Vec<Step>,
+    ) {
+        let meaning = self.read(number, &outcome);
+        let interrupted = self.ended == Some(EndedBy::Interrupt);
+        let run = &mut self.runs[number];
+        run.took += took;
+        let hook = run.hook.id.clone();
+        steps.push(Step::Record(RunEventKind::HookEnded {
+            hook: hook.clone(),
+            attempt: run.attempts,
+            outcome: outcome.clone(),
+            duration_ms: milliseconds(took),
+        }));
+        let is_failure = matches!(meaning.status, Status::Failed | Status::TimedOut);
+        let tries_left = run.attempts <= run.terms.retries;
+        if is_failure && meaning.may_retry && tries_left && !interrupted {
+            let delay = run.terms.retry_delay;
+            let attempt = run.attempts + 1;
+            let after_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+            let reason = meaning.reason.clone().unwrap_or_default();
+            run.state = match run.state {
+                State::Awaited => State::AwaitedSleep,
+                _ => State::BackgroundSleep,
+            };
+            run.last = Some((outcome, meaning));
+            steps.push(Step::Record(RunEventKind::HookRetrying {
+                hook,
+                attempt,
+                after_ms,
+                reason,
+            }));
+            steps.push(Step::Sleep {
+                hook: number,
+                delay,
+            });
+            return;
+        }
+        let was_awaited = run.is_awaited();
+        run.state = State::Done;
+        if !was_awaited {
+            self.late_answer(number, &meaning.answer, steps);
+        }
+        self.settled(number, outcome, meaning, steps);
+    }
+
+    /// What a background hook has to say waits for the next safe point; it decides nothing.
+    fn late_answer(&self, number: usize, answer: &Answer, steps: &mut Vec<Step>) {
+        let kept = Answer {
+            system_message: answer.system_message.clone(),
+            additional_context: answer.additional_context.clone(),
+            ..Answer::default()
+        };
+        if kept != Answer::default() {
+            let hook = self.runs[number].hook.id.clone();
+            steps.push(Step::Record(RunEventKind::LateAnswer {
+                hook,
+                answer: kept.clone(),
+            }));
+            steps.push(Step::Remember(Keepsake::LateAnswer {
+                answer: Box::new(kept),
+            }));
+        }
+    }
+
+    fn settled(
+        &mut self,
+        number: usize,
+        outcome: Outcome,
+        meaning: Meaning,
+        steps: &mut Vec<Step>,
+    ) {
+        let run = &mut self.runs[number];
+        run.reason = run.explain(&meaning);
+        run.last = Some((outcome, meaning));
+        steps.push(Step::Record(RunEventKind::HookReported {
+            report: run.report(),
+        }));
+    }
+
+    fn went_async(&mut self, number: usize, steps: &mut Vec<Step>) {
+        let run = &mut self.runs[number];
+        if run.state == State::Awaited {
+            run.state = State::Background;
+            let hook = run.hook.id.clone();
+            steps.push(Step::Record(RunEventKind::HookWentAsync { hook }));
+        }
+    }
+
+    fn try_again(&mut self, number: usize, steps: &mut Vec<Step>) {
+        let run = &mut self.runs[number];
+        run.state = match run.state {
+            State::AwaitedSleep => State::Awaited,
+            State::BackgroundSleep => State::Background,
+            // It was interrupted while it slept.
+            State::Waiting | State::Awaited | State::Background | State::Skipped | State::Done => {
+                return;
+            }
+        };
+        self.start(number, steps);
+    }
+
+    fn interrupted(&mut self, steps: &mut Vec<Step>) {
+        if !self.finished {
+            self.ended = Some(EndedBy::Interrupt);
+        }
+        for number in 0..self.runs.len() {
+            let run = &mut self.runs[number];
+            if matches!(run.state, State::AwaitedSleep | State::BackgroundSleep) {
+                run.state = State::Done;
+                if let Some((outcome, meaning)) = run.last.take() {
+                    self.settled(number, outcome, meaning, steps);
+                }
+            }
+        }
+    }
+
+    /// All hooks that were waited for have ended: what they leave and decide counts, in order.
+    fn settle_batch(&mut self, steps: &mut Vec<Step>) {
+        for number in std::mem::take(&mut self.batch) {
+            let run = &self.runs[number];
+            let Some((_, meaning)) = &run.last else {
+                continue;
+            };
+            if let Some(status) = meaning.status.as_last_hook_status() {
+                self.carried.last_hook_status = Some(status);
+                steps.push(Step::Remember(Keepsake::LastHookStatus { status }));
+            }
+            let ends = match run.part(self.power).verdict {
+                Verdict::Abort { .. } => Some(EndedBy::Abort(number)),
+                Verdict::Stop { .. } => Some(EndedBy::Stop(number)),
+                Verdict::Block { .. } => Some(EndedBy::Block(number)),
+                Verdict::Proceed { .. } | Verdict::Allow { .. } | Verdict::Ask { .. } => None,
+            };
+            // An abort also ends what a block had left running; nothing undoes an abort.
+            let aborts = matches!(ends, Some(EndedBy::Abort(_)));
+            if self.ended.is_none() || (aborts && self.ended != Some(EndedBy::Interrupt)) {
+                self.ended = ends.or(self.ended.take());
+            }
+        }
+    }
+
+    fn finish(&mut self, steps: &mut Vec<Step>) {
+        if self.finished {
+            return;
+        }
+        self.finished = true;
+        let late = std::mem::take(&mut self.given.remembered.late_answers);
+        let mut parts: Vec<Decision> = late.into_iter().map(of_late_answer).collect();
+        parts.extend(self.unreadable());
+        parts.extend(self.runs.iter().map(|run| run.part(self.power)));
+        if self.ended == Some(EndedBy::Interrupt) && self.power == Power::Blocks {
+            let reason = "interrupted before its hooks had answered".into();
+            parts.push(Decision {
+                verdict: Verdict::Block { reason },
+                ..Decision::default()
+            });
+        }
+        let mut decision = Decision::combine(parts);
+        self.mind_the_stop(&mut decision, steps);
+        let record = decision.record(&self.given.event, &self.reports());
+        steps.push(Step::Record(RunEventKind::Decided { decision: record }));
+        steps.push(Step::Finished(Box::new(decision)));
+    }
+
+    fn unreadable(&self) -> Option<Decision> {
+        let first = self
+            .given
+            .broken
+            .first()
+            .filter(|_| self.power.can_block())?;
+        let reason = format!("a hook cannot be read, so nothing may pass it: {first}");
+        Some(Decision {
+            verdict: Verdict::Block { reason },
+            ..Decision::default()
+        })
+    }
+
+    /// Stops have rules of their own: nobody is trapped.
+    fn mind_the_stop(&self, decision: &mut Decision, steps: &mut Vec<Step>) {
+        let event = &self.given.event;
+        let is_stop = matches!(event.name.as_str(), "session:stop" | "agent:stop");
+        if !is_stop {
+            if event.name.spec().is_some_and(|spec| spec.is_work)
+                && self.given.remembered.stop_blocks > 0
+            {
+                steps.push(Step::Remember(Keepsake::StopBlocks { count: 0 }));
+            }
+            return;
+        }
+        let before = self.given.remembered.stop_blocks;
+        let Verdict::Block { reason } = &decision.verdict else {
+            if before > 0 {
+                steps.push(Step::Remember(Keepsake::StopBlocks { count: 0 }));
+            }
+            return;
+        };
+        let ignored = match event.text("reason") {
+            Some(why @ ("interrupted" | "error")) => Some(format!(
+                "a hook blocked the stop, which is ignored after `{why}`: {reason}"
+            )),
+            _ if before >= STOP_BLOCKS_MAX => Some(format!(
+                "hooks blocked the stop {before} times in a row with no work between; it ends \
+                 anyway: {reason}"
+            )),
+            _ => None,
+        };
+        match ignored {
+            Some(message) => {
+                decision.system_messages.push(message);
+                decision.verdict = Verdict::Proceed {
+                    rewritten_input: None,
+                };
+                steps.push(Step::Remember(Keepsake::StopBlocks { count: 0 }));
+            }
+            None => steps.push(Step::Remember(Keepsake::StopBlocks { count: before + 1 })),
+        }
+    }
+}
+
+impl Run {
+    fn new(hook: Arc<Hook>, power: Power) -> Self {
+        let policy = hook.policy;
+        let mut terms = hook.terms(power);
+        if policy.order == Order::AtOnce {
+            terms.awaited = true;
+        }
+        Self {
+            hook,
+            terms,
+            policy,
+            state: State::Waiting,
+            attempts: 0,
+            took: Duration::ZERO,
+            last: None,
+            reason: None,
+        }
+    }
+
+    fn is_awaited(&self) -> bool {
+        matches!(self.state, State::Awaited | State::AwaitedSleep)
+    }
+
+    /// What this hook asks the host for.
+    fn part(&self, power: Power) -> Decision {
+        let Some((outcome, meaning)) = &self.last else {
+            return Decision::default();
+        };
+        if self.state != State::Done || !self.terms.awaited {
+            return Decision::default();
+        }
+        let answer = &meaning.answer;
+        let mut part = Decision {
+            verdict: self.verdict(meaning, power),
+            additional_context: answer.additional_context.clone(),
+            system_messages: answer.system_message.iter().cloned().collect(),
+            updated_output: answer.updated_output.clone(),
+            suppress_output: answer.suppress_output,
+            piped_output: String::new(),
+            updated_permissions: answer.updated_permissions.clone(),
+        };
+        if power == Power::Annotates && meaning.status == Status::Blocked {
+            part.additional_context.extend(meaning.reason.clone());
+        }
+        if self.hook.pipe_output && !answer.suppress_output {
+            part.piped_output = self.policy.wire.shown(&self.hook.id, outcome, meaning);
+        }
+        part
+    }
+
+    fn verdict(&self, meaning: &Meaning, power: Power) -> Verdict {
+        let proceed = Verdict::Proceed {
+            rewritten_input: meaning.answer.updated_input.clone(),
+        };
+        let answer = &meaning.answer;
+        let reason = || self.reason.clone().unwrap_or_default();
+        match meaning.status {
+            Status::Blocked if answer.stop => Verdict::Stop { reason: reason() },
+            Status::Blocked if power.can_block() => Verdict::Block { reason: reason() },
+            Status::Failed | Status::TimedOut => match self.terms.on_failure {
+                Exhausted::Abort => Verdict::Abort { reason: reason() },
+                Exhausted::Block if power.can_block() => Verdict::Block { reason: reason() },
+                Exhausted::Block | Exhausted::Continue => proceed,
+            },
+            Status::Success if answer.stop => {
+                let why = answer.stop_reason.clone().or_else(|| answer.reason.clone());
+                let reason = why.unwrap_or_else(|| format!("hook {} ended it", self.hook.id));
+                Verdict::Stop { reason }
+            }
+            Status::Blocked | Status::Success | Status::Skipped | Status::Started => {
+                let rewritten_input = answer.updated_input.clone();
+                match answer.decision {
+                    Some(AnswerDecision::Allow) => Verdict::Allow {
+                        reason: answer.reason.clone(),
+                        rewritten_input,
+                    },
+                    Some(AnswerDecision::Ask) => Verdict::Ask {
+                        reason: answer.reason.clone(),
+                        rewritten_input,
+                    },
+                    Some(AnswerDecision::Deny) | None => proceed,
+                }
+            }
+        }
+    }
+
+    /// The reason that report and agent are given.
+    fn explain(&self, meaning: &Meaning) -> Option<String> {
+        let reason = meaning.reason.clone()?;
+        if !matches!(meaning.status, Status::Failed | Status::TimedOut) {
+            return Some(reason);
+        }
+        let id = &self.hook.id;
+        let attempts = match self.attempts {
+            0 | 1 => String::new(),
+            attempts => format!(" in {attempts} attempts"),
+        };
+        Some(match self.terms.on_failure {
+            Exhausted::Block if self.terms.on_failure_by_default && self.terms.awaited => format!(
+                "hook {id} failed{attempts} ({reason}); end it with exit 0, or set on_failure: \
+                 continue"
+            ),
+            Exhausted::Block | Exhausted::Abort => format!("hook {id} failed{attempts} ({reason})"),
+            Exhausted::Continue => format!("{reason}{attempts}"),
+        })
+    }
+
+    fn report(&self) -> Report {
+        let (status, outcome) = match (&self.last, self.state) {
+            (_, State::Skipped | State::Waiting) => (Status::Skipped, None),
+            (Some((outcome, meaning)), State::Done) => (meaning.status, Some((outcome, meaning))),
+            (Some((outcome, meaning)), _) => (Status::Started, Some((outcome, meaning))),
+            (None, _) => (Status::Started, None),
+        };
+        let output = outcome.and_then(|(outcome, _)| outcome.output());
+        let hidden = outcome.is_some_and(|(_, meaning)| meaning.answer.suppress_output);
+        Report {
+            id: self.hook.id.clone(),
+            action: self.hook.action.kind().to_owned(),
+            source: self.hook.source.to_string(),
+            status,
+            exit_code: outcome.and_then(|(outcome, _)| outcome.exit_code()),
+            stdout: output
+                .filter(|_| !hidden)
+                .map_or_else(String::new, |o| o.stdout.clone()),
+            stderr: output
+                .filter(|_| !hidden)
+                .map_or_else(String::new, |o| o.stderr.clone()),
+            attempts: self.attempts,
+            duration_ms: milliseconds(self.took),
+            reason: self.reason.clone(),
+        }
+    }
+}
+
+fn of_late_answer(answer: Answer) -> Decision {
+    Decision {
+        additional_context: answer.additional_context,
+        system_messages: answer.system_message.into_iter().collect(),
+        ..Decision::default()
+    }
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1_000_000.0).round() / 1000.0
+}
+
+/// Whether this version can run such an action; the others are checked, but fail when they run.
+pub fn is_available(action: &Action) -> bool {
+    match action {
+        Action::Shell(_) => true,
+        Action::Webhook(_) | Action::Spawn(_) | Action::GitCommit(_) | Action::GitPush(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

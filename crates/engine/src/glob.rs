@@ -1,0 +1,223 @@
+//! Globs over event names and subjects: `*`, `?`, `[…]`. `*` crosses `:`.
+//!
+//! A set may hold ten thousand of them, so a glob is a handful of tokens and not a compiled
+//! automaton. Event names are all known when a file is read; [`Glob::after`] tells then what is
+//! left of a glob for the subject, so that firing compares subjects only.
+
+/// A compiled glob. Letters compare without ASCII case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Glob {
+    tokens: Box<[Token]>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    /// One character, in lower case.
+    Is(char),
+    /// Any one character.
+    Any,
+    /// Any characters, also none.
+    Many,
+    /// One character within these ranges, or outside of them.
+    OneOf {
+        ranges: Box<[(char, char)]>,
+        negated: bool,
+    },
+}
+
+/// Whether the text has a character that makes it a glob.
+pub fn is_glob(text: &str) -> bool {
+    text.contains(['*', '?', '['])
+}
+
+impl Glob {
+    /// Compiles a glob; a `[` that is never closed stands for itself.
+    pub fn new(text: &str) -> Self {
+        let letters: Vec<char> = text
+            .chars()
+            .map(|letter| letter.to_ascii_lowercase())
+            .collect();
+        let mut tokens = Vec::with_capacity(letters.len());
+        let mut at = 0;
+        while at < letters.len() {
+            let (token, next) = match letters[at] {
+                '*' => (Token::Many, at + 1),
+                '?' => (Token::Any, at + 1),
+                '[' => class(&letters, at).unwrap_or((Token::Is('['), at + 1)),
+                letter => (Token::Is(letter), at + 1),
+            };
+            // Two stars mean what one means.
+            if token != Token::Many || tokens.last() != Some(&Token::Many) {
+                tokens.push(token);
+            }
+            at = next;
+        }
+        Self {
+            tokens: tokens.into(),
+        }
+    }
+
+    /// Whether the whole text fits.
+    pub fn matches(&self, text: &str) -> bool {
+        let tokens = &self.tokens;
+        let (mut token, mut rest) = (0, text.chars());
+        // Where to go on when a guess about the last star turns out wrong.
+        let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
+        loop {
+            if tokens.get(token) == Some(&Token::Many) {
+                retry = Some((token + 1, rest.clone()));
+                token += 1;
+                continue;
+            }
+            let here = rest.clone();
+            match (tokens.get(token), rest.next()) {
+                (None, None) => return true,
+                (Some(wanted), Some(letter)) if wanted.fits(letter) => token += 1,
+                _ => {
+                    let Some((after_star, mut from)) = retry.take() else {
+                        return false;
+                    };
+                    drop(here);
+                    if from.next().is_none() {
+                        return false;
+                    }
+                    retry = Some((after_star, from.clone()));
+                    (token, rest) = (after_star, from);
+                }
+            }
+        }
+    }
+
+    /// What is left of this glob once `prefix` has been read: any of these may fit the rest.
+    pub fn after(&self, prefix: &str) -> Vec<Glob> {
+        let tokens = &self.tokens;
+        let mut live = vec![false; tokens.len() + 1];
+        live[0] = true;
+        self.skip_stars(&mut live);
+        for letter in prefix.chars() {
+            let mut next = vec![false; tokens.len() + 1];
+            for (at, token) in tokens.iter().enumerate().filter(|(at, _)| live[*at]) {
+                match token {
+                    Token::Many => next[at] = true,
+                    token if token.fits(letter) => next[at + 1] = true,
+                    _ => {}
+                }
+            }
+            self.skip_stars(&mut next);
+            live = next;
+        }
+        (0..tokens.len())
+            .filter(|at| live[*at])
+            .map(|at| Glob {
+                tokens: tokens[at..].into(),
+            })
+            .collect()
+    }
+
+    fn skip_stars(&self, live: &mut [bool]) {
+        for (at, token) in self.tokens.iter().enumerate() {
+            if live[at] && *token == Token::Many {
+                live[at + 1] = true;
+            }
+        }
+    }
+}
+
+impl Token {
+    fn fits(&self, letter: char) -> bool {
+        let letter = letter.to_ascii_lowercase();
+        match self {
+            Token::Is(wanted) => *wanted == letter,
+            Token::Any => true,
+            Token::Many => false,
+            Token::OneOf { ranges, negated } => {
+                ranges
+                    .iter()
+                    .any(|(from, to)| (*from..=*to).contains(&letter))
+                    != *negated
+            }
+        }
+    }
+}
+
+/// The class that opens at `[`, and where the glob goes on behind its `]`.
+fn class(letters: &[char], open: usize) -> Option<(Token, usize)> {
+    let negated = matches!(letters.get(open + 1), Some('!' | '^'));
+    let first = open + 1 + usize::from(negated);
+    // A `]` in first place stands for itself.
+    let close = (first + 1..letters.len()).find(|at| letters[*at] == ']')?;
+    let mut ranges = Vec::new();
+    let mut at = first;
+    while at < close {
+        if at + 2 < close && letters[at + 1] == '-' {
+            ranges.push((letters[at], letters[at + 2]));
+            at += 3;
+        } else {
+            ranges.push((letters[at], letters[at]));
+            at += 1;
+        }
+    }
+    Some((
+        Token::OneOf {
+            ranges: ranges.into(),
+            negated,
+        },
+        close + 1,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_patterns_of_the_specifications_mean_what_they_say() {
+        for (glob, text, fits) in [
+            ("tool:*", "tool:pre_execute", true),
+            ("tool:*", "llm:pre_request", false),
+            ("*", "anything:at:all", true),
+            ("tool:*:write", "tool:post_execute:write", true),
+            ("tool:*:write", "tool:post_execute", false),
+            ("*:bash", "permission:check:bash", true),
+            ("t*", "tool:error", true),
+            ("mcp__*", "mcp__github__create_issue", true),
+            ("mcp__*", "bash", false),
+            ("B?SH", "bash", true),
+            ("[a-c]ash", "bash", true),
+            ("[!a-c]ash", "bash", false),
+            ("[]x]", "]", true),
+            ("[open", "[open", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-b-b-", false),
+            ("*ü", "grün-ü", true),
+            ("", "", true),
+            ("", "x", false),
+        ] {
+            assert_eq!(Glob::new(glob).matches(text), fits, "{glob} on {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_after_the_event_is_for_the_subject() {
+        let left = Glob::new("tool:*:write").after("tool:pre_execute:");
+        assert!(left.iter().any(|glob| glob.matches("write")));
+        assert!(!left.iter().any(|glob| glob.matches("bash")));
+        assert!(Glob::new("llm:*:x").after("tool:pre_execute:").is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn reading_a_prefix_first_changes_nothing(
+            glob in "[ab*?:]{0,8}", prefix in "[ab:]{0,5}", rest in "[ab:]{1,5}"
+        ) {
+            let whole = format!("{prefix}{rest}");
+            let left = Glob::new(&glob).after(&prefix);
+            prop_assert_eq!(
+                Glob::new(&glob).matches(&whole),
+                left.iter().any(|glob| glob.matches(&rest))
+            );
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! [`Hook`]: one configured reaction, once it has been checked; [`Terms`]: under which rules it
+//! runs at one event.
+//!
+//! A pattern may wake a hook at events of different power, so whatever depends on the event stays
+//! open in [`Hook`] and is settled by [`Hook::terms`].
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_events::Power;
+use serde_json::{Map, Value};
+
+use crate::condition::Condition;
+use crate::limits::{COMMAND_TIMEOUT, PATIENT_TIMEOUT, RETRY_DELAY, SEND_TIMEOUT};
+use crate::matcher::Matcher;
+use crate::pattern::Pattern;
+use crate::policy::Policy;
+use crate::template::CommandText;
+
+/// One configured reaction.
+#[derive(Debug, Clone)]
+pub struct Hook {
+    /// Names the hook in reports, journal and `--skip`.
+    pub id: String,
+    /// What it is for, in its author's words.
+    pub description: Option<String>,
+    /// Where it was written.
+    pub source: Source,
+    /// Which kind of file it came from; decides the order.
+    pub layer: Layer,
+    /// The key under which it was written.
+    pub event: Arc<str>,
+    /// Where it listens.
+    pub pattern: Pattern,
+    /// Narrows that by subject.
+    pub matcher: Matcher,
+    /// `enabled: false` skips it.
+    pub enabled: bool,
+    /// Runs only when this holds.
+    pub when: Option<Condition>,
+    /// What it does.
+    pub action: Action,
+    /// `await`, if written.
+    pub awaits: Option<bool>,
+    /// `timeout`, if written.
+    pub timeout: Option<Duration>,
+    /// `on_failure`, if written.
+    pub on_failure: Option<OnFailure>,
+    /// `retries`, if written.
+    pub retries: Option<u32>,
+    /// `retry_delay`, if written.
+    pub retry_delay: Option<Duration>,
+    /// `on_exhausted`, if written.
+    pub on_exhausted: Option<Exhausted>,
+    /// Its output goes to the agent.
+    pub pipe_output: bool,
+    /// Runs at most once in a session.
+    pub once: bool,
+    /// Whose order and wire apply.
+    pub policy: &'static Policy,
+}
+
+/// Where a hook was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The file as its host names it.
+    pub file: Arc<Path>,
+    /// The line its entry begins on, from 1; 0 for a hook that was made by a program.
+    pub line: u32,
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            0 => write!(f, "{}", self.file.display()),
+            line => write!(f, "{}:{line}", self.file.display()),
+        }
+    }
+}
+
+/// Which kind of file a hook came from, in the order in which hooks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    /// A loop's own file.
+    Loop,
+    /// A pipeline's own file.
+    Pipeline,
+    /// The project's file.
+    Project,
+    /// The user's file for all projects.
+    Global,
+}
+
+/// What a hook does.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// Runs a command.
+    Shell(Shell),
+    /// Sends a request, and may wait for a person.
+    Webhook(Box<Webhook>),
+    /// Runs a pipeline or loop.
+    Spawn(Box<Spawn>),
+    /// Commits all changes.
+    GitCommit(GitCommit),
+    /// Pushes commits.
+    GitPush(GitPush),
+}
+
+impl Action {
+    /// The word for it in a configuration.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Action::Shell(_) => "shell",
+            Action::Webhook(_) => "webhook",
+            Action::Spawn(_) => "spawn",
+            Action::GitCommit(_) => "git-commit",
+            Action::GitPush(_) => "git-push",
+        }
+    }
+
+    /// What it does, in one line, for lists.
+    pub fn summary(&self) -> &str {
+        match self {
+            Action::Shell(shell) => shell.command.source(),
+            Action::Webhook(webhook) => &webhook.url,
+            Action::Spawn(spawn) => &spawn.pipeline,
+            Action::GitCommit(commit) => commit.message.as_deref().unwrap_or("commit all changes"),
+            Action::GitPush(push) => push.remote.as_deref().unwrap_or("origin"),
+        }
+    }
+}
+
+/// Runs a command in a shell.
+#[derive(Debug, Clone)]
+pub struct Shell {
+    /// The command, its text untouched except for references into JSON values.
+    pub command: CommandText,
+    /// Variables that the author sets.
+    pub env: Vec<(String, String)>,
+    /// Where it runs; relative to the project root.
+    pub working_dir: Option<PathBuf>,
+    /// The shell, a name or a path.
+    pub shell: Option<String>,
+    /// Between SIGTERM and SIGKILL.
+    pub kill_grace: Option<Duration>,
+}
+
+/// Sends a request, and may wait for a person.
+#[derive(Debug, Clone)]
+pub struct Webhook {
+    /// Where to.
+    pub url: String,
+    /// `POST` if not written.
+    pub method: Option<String>,
+    /// Headers.
+    pub headers: Vec<(String, String)>,
+    /// The JSON body.
+    pub body: Value,
+    /// Port of the callback listener.
+    pub callback_port: Option<u16>,
+    /// When nobody answers in time.
+    pub on_timeout: Option<Exhausted>,
+    /// When the answer is no.
+    pub on_reject: Option<Exhausted>,
+    /// Signs the request.
+    pub secret: Option<String>,
+    /// Plain http beyond this machine.
+    pub allow_http: bool,
+}
+
+/// Runs a pipeline or loop.
+#[derive(Debug, Clone)]
+pub struct Spawn {
+    /// Its name.
+    pub pipeline: String,
+    /// What it is given.
+    pub inputs: Map<String, Value>,
+    /// Where its agent works.
+    pub working_dir: SpawnDir,
+}
+
+/// Where a child pipeline's agent works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpawnDir {
+    /// In the project root: a review must see the code.
+    Project,
+    /// In the child's own folder.
+    Session,
+}
+
+/// Commits all changes.
+#[derive(Debug, Clone)]
+pub struct GitCommit {
+    /// The commit's message.
+    pub message: Option<String>,
+    /// Leaves git's own hooks out.
+    pub no_verify: bool,
+}
+
+/// Pushes commits.
+#[derive(Debug, Clone)]
+pub struct GitPush {
+    /// Where to; `origin` if not written.
+    pub remote: Option<String>,
+    /// What; the current branch if not written.
+    pub branch: Option<String>,
+}
+
+/// What a failure leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Record it and go on.
+    Continue,
+    /// End the pipeline.
+    Abort,
+    /// Try again, then do what `on_exhausted` says.
+    Retry,
+    /// Block what the event announced.
+    Block,
+}
+
+/// What a failure leads to when it is not tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exhausted {
+    /// Record it and go on.
+    Continue,
+    /// End the pipeline.
+    Abort,
+    /// Block what the event announced.
+    Block,
+}
+
+impl Exhausted {
+    /// The word for it in a configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Exhausted::Continue => "continue",
+            Exhausted::Abort => "abort",
+            Exhausted::Block => "block",
+        }
+    }
+}
+
+/// Under which rules a hook runs at one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// The decision waits for it.
+    pub awaited: bool,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Extra attempts after a failure.
+    pub retries: u32,
+    /// Between attempts.
+    pub retry_delay: Duration,
+    /// What a failure leads to in the end.
+    pub on_failure: Exhausted,
+    /// What a failure leads to is this event's own default, which nobody wrote down.
+    pub on_failure_by_default: bool,
+}
+
+impl Hook {
+    /// The rules under which it runs at an event of this power.
+    pub fn terms(&self, power: Power) -> Terms {
+        let by_default = match power {
+            Power::Blocks => Exhausted::Block,
+            Power::BlocksOnPurpose | Power::Annotates | Power::Observes => Exhausted::Continue,
+        };
+        let (retries, written) = match self.on_failure {
+            None => (0, None),
+            Some(OnFailure::Continue) => (0, Some(Exhausted::Continue)),
+            Some(OnFailure::Abort) => (0, Some(Exhausted::Abort)),
+            Some(OnFailure::Block) => (0, Some(Exhausted::Block)),
+            Some(OnFailure::Retry) => (self.retries_or_default(), self.on_exhausted),
+        };
+        let on_failure = written.unwrap_or(by_default);
+        Terms {
+            awaited: self.awaited(power, on_failure),
+            timeout: self.timeout.unwrap_or_else(|| self.default_timeout()),
+            retries,
+            retry_delay: self.retry_delay.unwrap_or(RETRY_DELAY),
+            on_failure,
+            on_failure_by_default: written.is_none(),
+        }
+    }
+
+    fn awaited(&self, power: Power, on_failure: Exhausted) -> bool {
+        let something_depends_on_it = power != Power::Observes
+            || self.pipe_output
+            || on_failure != Exhausted::Continue
+            || matches!(self.action, Action::Spawn(_));
+        match self.action {
+            // A webhook's `await` means a person; its response is waited for all the same.
+            Action::Webhook(_) => self.awaits == Some(true) || something_depends_on_it,
+            Action::Shell(_) | Action::Spawn(_) | Action::GitCommit(_) | Action::GitPush(_) => {
+                self.awaits.unwrap_or(something_depends_on_it)
+            }
+        }
+    }
+
+    fn retries_or_default(&self) -> u32 {
+        self.retries.unwrap_or(match self.action {
+            Action::Shell(_) | Action::Webhook(_) | Action::GitCommit(_) | Action::GitPush(_) => 3,
+            Action::Spawn(_) => 0,
+        })
+    }
+
+    fn default_timeout(&self) -> Duration {
+        match self.action {
+            Action::Shell(_) | Action::GitCommit(_) | Action::GitPush(_) => COMMAND_TIMEOUT,
+            Action::Webhook(_) if self.awaits == Some(true) => PATIENT_TIMEOUT,
+            Action::Webhook(_) => SEND_TIMEOUT,
+            Action::Spawn(_) => PATIENT_TIMEOUT,
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! [`HookSet`]: hooks from all files, and an index that finds those an event wakes.
+//!
+//! Patterns are resolved when a hook is added, so that firing an event looks at one list: the
+//! hooks of that event, those with a literal subject behind a hash. Adding a hook costs the same
+//! however many there are.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hookwright_events::table::EVENTS;
+use hookwright_events::{Event, EventSpec, tool};
+
+use crate::config::Fault;
+use crate::glob::Glob;
+use crate::hook::{Hook, Layer};
+use crate::limits::HOOKS_MAX;
+use crate::matcher::{Matcher, Subject};
+use crate::pattern::{Pattern, Point};
+
+/// Hooks from all files, once they have been checked.
+#[derive(Debug, Clone)]
+pub struct HookSet {
+    hooks: Vec<Arc<Hook>>,
+    by_event: Vec<EventIndex>,
+    open: Vec<(u32, Glob)>,
+    broken: Vec<Broken>,
+    global_disabled: bool,
+}
+
+/// The hooks of one event.
+#[derive(Debug, Clone, Default)]
+struct EventIndex {
+    /// They look at every subject.
+    always: Vec<u32>,
+    /// They look at one subject, by its key.
+    by_subject: HashMap<Box<str>, Vec<u32>>,
+    /// These have to be asked.
+    asked: Vec<Asked>,
+}
+
+#[derive(Debug, Clone)]
+struct Asked {
+    hook: u32,
+    subjects: Matcher,
+    only_reasons: &'static [&'static str],
+}
+
+/// An entry that could not be read. Where something can be blocked, it blocks what it would have
+/// woken for: a guard with a slip of the pen must not become a guard that isn't there.
+#[derive(Debug, Clone)]
+pub struct Broken {
+    /// Where it would have listened; `None` if not even that could be read.
+    pub pattern: Option<Pattern>,
+    /// What is wrong with it.
+    pub fault: Arc<Fault>,
+}
+
+/// There are more hooks than [`HOOKS_MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("more than {HOOKS_MAX} hooks")]
+pub struct Full;
+
+impl Default for HookSet {
+    fn default() -> Self {
+        Self {
+            hooks: Vec::new(),
+            by_event: vec![EventIndex::default(); EVENTS.len()],
+            open: Vec::new(),
+            broken: Vec::new(),
+            global_disabled: false,
+        }
+    }
+}
+
+impl HookSet {
+    /// A set without hooks.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a hook behind the others of its layer.
+    pub fn add(&mut self, hook: Hook) -> Result<(), Full> {
+        if self.hooks.len() >= HOOKS_MAX {
+            return Err(Full);
+        }
+        let number = u32::try_from(self.hooks.len()).map_err(|_| Full)?;
+        for point in &hook.pattern.points {
+            self.by_event[position(point.event)].add(number, point, &hook.matcher);
+        }
+        self.open
+            .extend(hook.pattern.open.iter().map(|glob| (number, glob.clone())));
+        self.hooks.push(Arc::new(hook));
+        Ok(())
+    }
+
+    /// Remembers an entry that could not be read.
+    pub fn add_broken(&mut self, broken: Broken) {
+        self.broken.push(broken);
+    }
+
+    /// Drops global hooks, except at points that can block: a cloned repository must not switch a
+    /// user's guards off.
+    pub fn disable_global(&mut self) {
+        self.global_disabled = true;
+    }
+
+    /// Every hook, in the order of the files.
+    pub fn hooks(&self) -> &[Arc<Hook>] {
+        &self.hooks
+    }
+
+    /// The hooks whose pattern and matcher fit, in the order in which they run.
+    pub fn woken(&self, event: &Event) -> Vec<Arc<Hook>> {
+        let mut numbers = Vec::new();
+        match event.name.spec() {
+            Some(spec) => self.by_event[position(spec)].woken(event, &mut numbers),
+            None => numbers.extend(
+                self.open
+                    .iter()
+                    .filter(|(_, glob)| glob.matches(event.name.as_str()))
+                    .map(|(number, _)| *number)
+                    .filter(|number| matches!(self.hook(*number).matcher, Matcher::All)),
+            ),
+        }
+        if numbers.is_empty() {
+            return Vec::new();
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        let guards = event.name.power().can_block();
+        let mut hooks: Vec<Arc<Hook>> = numbers
+            .into_iter()
+            .map(|number| Arc::clone(self.hook(number)))
+            .filter(|hook| guards || !self.global_disabled || hook.layer != Layer::Global)
+            .collect();
+        // A stable sort: within a layer the order of the files stays.
+        hooks.sort_by_key(|hook| match hook.layer {
+            Layer::Global if guards => 0,
+            Layer::Loop => 1,
+            Layer::Pipeline => 2,
+            Layer::Project => 3,
+            Layer::Global => 4,
+        });
+        hooks
+    }
+
+    /// Entries that could not be read and that this event would have woken.
+    pub fn broken_for(&self, event: &Event) -> impl Iterator<Item = &Fault> {
+        self.broken
+            .iter()
+            .filter(|broken| match (&broken.pattern, event.name.spec()) {
+                (None, _) => true,
+                (Some(pattern), Some(spec)) => pattern
+                    .points
+                    .iter()
+                    .any(|point| std::ptr::eq(point.event, spec)),
+                (Some(pattern), None) => pattern
+                    .open
+                    .iter()
+                    .any(|glob| glob.matches(event.name.as_str())),
+            })
+            .map(|broken| broken.fault.as_ref())
+    }
+
+    fn hook(&self, number: u32) -> &Arc<Hook> {
+        &self.hooks[number as usize]
+    }
+}
+
+fn position(spec: &'static EventSpec) -> usize {
+    EVENTS
+        .iter()
+        .position(|known| std::ptr::eq(known, spec))
+        .expect("every EventSpec is a row of the table")
+}
+
+impl EventIndex {
+    fn add(&mut self, hook: u32, point: &Point, matcher: &Matcher) {
+        let always_awake = point.only_reasons.is_empty();
+        match (&point.subjects, matcher) {
+            (Matcher::All, Matcher::All) if always_awake => self.always.push(hook),
+            (Matcher::All, Matcher::Named(names)) | (Matcher::Named(names), Matcher::All)
+                if always_awake =>
+            {
+                for name in names {
+                    self.by_subject
+                        .entry(key(point.event, name))
+                        .or_default()
+                        .push(hook);
+                }
+            }
+            (subjects, matcher) => {
+                // Both have to fit; the pattern's subject is asked only if there is one.
+                let only_reasons = point.only_reasons;
+                let narrowed = match (subjects, matcher) {
+                    (Matcher::All, matcher) => matcher.clone(),
+                    (subjects, Matcher::All) => subjects.clone(),
+                    (subjects, matcher) => {
+                        Matcher::Both(Box::new((subjects.clone(), matcher.clone())))
+                    }
+                };
+                self.asked.push(Asked {
+                    hook,
+                    subjects: narrowed,
+                    only_reasons,
+                });
+            }
+        }
+    }
+
+    fn woken(&self, event: &Event, numbers: &mut Vec<u32>) {
+        numbers.extend(&self.always);
+        if self.by_subject.is_empty() && self.asked.is_empty() {
+            return;
+        }
+        let subject = Subject::of(event);
+        if let Some(found) = subject
+            .key
+            .as_deref()
+            .and_then(|key| self.by_subject.get(key))
+        {
+            numbers.extend(found);
+        }
+        let reason = event.text("reason").unwrap_or_default();
+        numbers.extend(
+            self.asked
+                .iter()
+                .filter(|asked| {
+                    asked.only_reasons.is_empty() || asked.only_reasons.contains(&reason)
+                })
+                .filter(|asked| asked.subjects.wakes(&subject))
+                .map(|asked| asked.hook),
+        );
+    }
+}
+
+/// The key under which a literal subject is found: our name for a tool, in lower case.
+fn key(event: &EventSpec, name: &str) -> Box<str> {
+    let name = if event.subject == Some("tool_name") {
+        tool::canonical(name)
+    } else {
+        name
+    };
+    name.to_ascii_lowercase().into()
+}
+
+#[cfg(test)]
+mod tests;

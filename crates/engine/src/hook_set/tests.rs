@@ -1,0 +1,155 @@
+use hookwright_events::EventName;
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::config::{ConfigFile, load_text};
+use crate::variables::Environment;
+
+fn set(files: &[(&str, Layer, &str)]) -> HookSet {
+    let mut whole = HookSet::new();
+    for (name, layer, text) in files {
+        let file = ConfigFile {
+            path: name.into(),
+            shown_as: name.into(),
+            layer: *layer,
+        };
+        let loaded = load_text(text, &file, &Environment::default());
+        assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
+        for hook in loaded.hooks.hooks() {
+            whole.add(Hook::clone(hook)).expect("not full");
+        }
+    }
+    whole
+}
+
+fn project(text: &str) -> HookSet {
+    set(&[("p.yaml", Layer::Project, text)])
+}
+
+fn event(name: &str, data: Value) -> Event {
+    let Value::Object(data) = data else {
+        panic!("data must be an object")
+    };
+    Event::new(EventName::resolve(name).expect("known"), data)
+}
+
+fn woken(set: &HookSet, name: &str, data: Value) -> Vec<String> {
+    set.woken(&event(name, data))
+        .iter()
+        .map(|hook| hook.action.summary().to_owned())
+        .collect()
+}
+
+#[test]
+fn an_event_wakes_the_hooks_that_listen_there_in_the_order_they_are_written() {
+    let set = project(
+        "hooks:
+  tool:pre_execute:bash: [{command: literal}]
+  'tool:*': [{command: glob}]
+  tool:pre_execute: [{command: exact}, {command: named, matcher: Edit|Bash}, {command: re, matcher: /^ba/}]
+  '*': [{command: all}]
+  'tool:*:write': [{command: write}]
+  session:start: [{command: other}]
+  tool:pre_execute:bash,PreToolUse: [{command: twice}]
+  'tool:pre_execute:b*': [{command: both, matcher: '*sh'}]
+",
+    );
+    assert_eq!(
+        woken(
+            &set,
+            "tool:pre_execute",
+            json!({ "tool_name": "run_shell_command" })
+        ),
+        [
+            "literal", "glob", "exact", "named", "re", "all", "twice", "both"
+        ]
+    );
+    assert_eq!(
+        woken(&set, "PreToolUse", json!({ "tool_name": "Write" })),
+        ["glob", "exact", "all", "write", "twice"]
+    );
+    assert_eq!(
+        woken(&set, "tool:pre_execute", json!({})),
+        ["glob", "exact", "all", "twice"]
+    );
+    assert_eq!(woken(&set, "session:start", json!({})), ["all", "other"]);
+    assert_eq!(woken(&set, "claude:config_change", json!({})), ["all"]);
+}
+
+#[test]
+fn loop_then_pipeline_then_project_then_global_and_guards_of_the_user_first() {
+    let all = |name: &str| format!("hooks: {{'*': [{{command: {name}}}]}}");
+    let set = set(&[
+        ("g.yaml", Layer::Global, &all("global")),
+        ("p.yaml", Layer::Project, &all("project")),
+        ("l.yaml", Layer::Loop, &all("loop")),
+        ("pl.yaml", Layer::Pipeline, &all("pipeline")),
+    ]);
+    assert_eq!(
+        woken(&set, "iteration:complete", json!({})),
+        ["loop", "pipeline", "project", "global"]
+    );
+    assert_eq!(
+        woken(&set, "tool:pre_execute", json!({})),
+        ["global", "loop", "pipeline", "project"]
+    );
+}
+
+#[test]
+fn a_repository_cannot_switch_the_users_guards_off() {
+    let mut set = set(&[("g.yaml", Layer::Global, "hooks: {'*': [{command: global}]}")]);
+    set.disable_global();
+    assert_eq!(woken(&set, "iteration:complete", json!({})), [""; 0]);
+    assert_eq!(woken(&set, "tool:pre_execute", json!({})), ["global"]);
+}
+
+#[test]
+fn on_session_complete_wakes_for_success_and_the_iteration_limit_only() {
+    let set = project(
+        "hooks: {on_session_complete: [{command: complete}], session_end: [{command: end}]}",
+    );
+    for (reason, expected) in [
+        ("completed", vec!["complete", "end"]),
+        ("max_iterations", vec!["complete", "end"]),
+        ("error", vec!["end"]),
+        ("interrupted", vec!["end"]),
+    ] {
+        assert_eq!(
+            woken(&set, "session:end", json!({ "reason": reason })),
+            expected
+        );
+    }
+}
+
+#[test]
+fn a_stage_named_like_a_tool_is_no_tool() {
+    let set = project(
+        "hooks: {iteration:start:shell: [{command: x}], iteration:start:bash: [{command: y}]}",
+    );
+    assert_eq!(
+        woken(&set, "iteration:start", json!({ "stage": "Shell" })),
+        ["x"]
+    );
+}
+
+#[test]
+fn a_full_set_takes_no_more() {
+    let hook = Hook::clone(&project("hooks: {Stop: [{command: x}]}").hooks()[0]);
+    let mut set = HookSet::new();
+    for _ in 0..HOOKS_MAX {
+        set.add(hook.clone()).expect("there is room");
+    }
+    assert_eq!(set.add(hook), Err(Full));
+}
+
+#[test]
+fn an_empty_set_wakes_nothing() {
+    assert!(
+        HookSet::new()
+            .woken(&Event::new(
+                EventName::resolve("tool:pre_execute").expect("known"),
+                Map::new()
+            ))
+            .is_empty()
+    );
+}

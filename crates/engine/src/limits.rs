@@ -1,0 +1,82 @@
+//! Whatever waits or grows has a limit. All of the engine's stand here, each with its reason.
+
+use std::time::Duration;
+
+/// A configuration file is read whole; nobody writes 4 MiB of hooks by hand.
+pub const CONFIG_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// More hooks than this in one set is a generated mistake; matching is measured up to here.
+pub const HOOKS_MAX: usize = 10_000;
+
+/// YAML nodes in one file, aliases expanded: room for [`HOOKS_MAX`] hooks with every field, and a
+/// bomb of anchors ends here.
+pub const CONFIG_NODES_MAX: usize = 1_000_000;
+
+/// Bytes of one condition's text. Longer ones are generated, and nobody could read them in a report.
+pub const CONDITION_BYTES_MAX: usize = 10_000;
+
+/// Parentheses, lists, `!` and `-` inside one another. Parsing and evaluation recurse this deep.
+pub const CONDITION_DEPTH_MAX: usize = 64;
+
+/// Bytes of one compiled regular expression: enough for any list of tool names, and
+/// `(a{1000}){1000}` is short to write.
+pub const REGEX_BYTES_MAX: usize = 256 * 1024;
+
+/// Output kept of each stream: the first and the last half. What lies between is counted.
+pub const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
+
+/// The kernel refuses an environment string of 128 KiB; this leaves room for the name.
+pub const ENV_VALUE_BYTES_MAX: usize = 96 * 1024;
+
+/// All of our values in one environment. Each is set under two names, and the kernel's limit for
+/// arguments and environment together is a quarter of the stack, as a rule 2 MiB.
+pub const ENV_TOTAL_BYTES_MAX: usize = 512 * 1024;
+
+/// How deep firing may nest: a hook that fires an event whose hook fires an event…
+pub const FIRING_DEPTH_MAX: usize = 4;
+
+/// Children at once, of each kind: awaited, and fire-and-forget. More only queue for the cores.
+pub const CHILDREN_MAX: usize = 64;
+
+/// Stops that hooks may block in a row with no work between them, before the session ends anyway.
+pub const STOP_BLOCKS_MAX: u32 = 8;
+
+/// Attempts a hook may ask for: beyond this a retry is a loop.
+pub const RETRIES_MAX: u32 = 100;
+
+/// The longest `timeout`, `retry_delay` or wait that can be asked for: 30 days.
+pub const WAIT_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// After a hook's leader has ended: how long to wait for the end of its output where nothing
+/// depends on it.
+pub const LINGER: Duration = Duration::from_millis(200);
+
+/// The same at a point that can block, where a late answer still counts.
+pub const LINGER_AT_GUARDS: Duration = Duration::from_secs(2);
+
+/// Between SIGTERM and SIGKILL, unless `kill_grace` says otherwise.
+pub const KILL_GRACE: Duration = Duration::from_secs(2);
+
+/// Bytes read in vain, by attempts to read an answer at a line's start, before we stop looking.
+/// Nested objects that are never closed are read once for each level; without an end to that, a
+/// megabyte of them would take seconds. What was not looked at may have been a deny, so the output
+/// is then broken, unless what was read before denies or stops anyway.
+pub const ANSWER_VAIN_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// How long a command that answered `{"async": true}` may go on, unless it says otherwise.
+pub const ASYNC_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The longest that such a command may ask for.
+pub const ASYNC_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Shell and git actions, unless `timeout` says otherwise.
+pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Sending a webhook, unless `timeout` says otherwise.
+pub const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A person's answer and a child pipeline, unless `timeout` says otherwise.
+pub const PATIENT_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// Between attempts, unless `retry_delay` says otherwise.
+pub const RETRY_DELAY: Duration = Duration::from_secs(5);

@@ -1,0 +1,190 @@
+//! Which subjects of an event a hook looks at: the third segment of a pattern, or `matcher:`.
+//!
+//! A name, `A|B`, globs (`mcp__*`), or `/…/` for a regular expression. ASCII case never matters,
+//! and a tool is tried under all of its spellings: a guard must not miss because of spelling.
+
+use hookwright_events::Event;
+use regex::{Regex, RegexBuilder};
+
+use crate::glob::{self, Glob};
+use crate::limits::REGEX_BYTES_MAX;
+
+/// The subjects a hook looks at.
+#[derive(Debug, Clone)]
+pub enum Matcher {
+    /// Every subject, and events that have none.
+    All,
+    /// Exactly these names.
+    Named(Box<[Box<str>]>),
+    /// Whatever fits one of these.
+    Globs(Box<[Glob]>),
+    /// Whatever this finds something in.
+    Regex(Box<Regex>),
+    /// Whatever fits both: a pattern's subject and the `matcher:` beside it.
+    Both(Box<(Matcher, Matcher)>),
+}
+
+/// A `matcher:` that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MatcherError {
+    /// The regular expression is none.
+    #[error("invalid regular expression: {cause}")]
+    BadRegex {
+        /// What the regular expression's own parser says, in one line.
+        cause: String,
+    },
+    /// `A||B`: one of the names is empty.
+    #[error("one of the names between `|` is empty")]
+    EmptyName,
+}
+
+impl Matcher {
+    /// Reads the text of a `matcher:` field.
+    pub fn parse(text: &str) -> Result<Self, MatcherError> {
+        let text = text.trim();
+        if text.is_empty() || text == "*" {
+            return Ok(Matcher::All);
+        }
+        if let Some(regex) = text
+            .strip_prefix('/')
+            .and_then(|rest| rest.strip_suffix('/'))
+        {
+            return RegexBuilder::new(regex)
+                .case_insensitive(true)
+                .size_limit(REGEX_BYTES_MAX)
+                .build()
+                .map(|regex| Matcher::Regex(Box::new(regex)))
+                .map_err(|error| MatcherError::BadRegex {
+                    cause: one_line(&error.to_string()),
+                });
+        }
+        let names: Vec<&str> = text.split('|').map(str::trim).collect();
+        if names.iter().any(|name| name.is_empty()) {
+            return Err(MatcherError::EmptyName);
+        }
+        Ok(if names.iter().any(|name| glob::is_glob(name)) {
+            Matcher::Globs(names.into_iter().map(Glob::new).collect())
+        } else {
+            Matcher::Named(names.into_iter().map(Box::from).collect())
+        })
+    }
+
+    /// Whether a hook that looks at these subjects wakes for `subject`.
+    pub fn wakes(&self, subject: &Subject<'_>) -> bool {
+        let any = |fits: &dyn Fn(&str) -> bool| subject.spellings.iter().any(|name| fits(name));
+        match self {
+            Matcher::All => true,
+            Matcher::Named(names) => {
+                any(&|name| names.iter().any(|wanted| wanted.eq_ignore_ascii_case(name)))
+            }
+            Matcher::Globs(globs) => any(&|name| globs.iter().any(|glob| glob.matches(name))),
+            Matcher::Regex(regex) => any(&|name| regex.is_match(name)),
+            Matcher::Both(both) => both.0.wakes(subject) && both.1.wakes(subject),
+        }
+    }
+}
+
+/// The regex crate draws its errors over several lines; the last one says what is wrong.
+fn one_line(error: &str) -> String {
+    let last = error
+        .lines()
+        .rfind(|line| !line.trim().is_empty())
+        .unwrap_or(error);
+    last.trim().trim_start_matches("error: ").to_owned()
+}
+
+/// The subject of one event, under every spelling that a pattern may have meant.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    spellings: Vec<&'a str>,
+    /// Our name in lower case, the key under which literal names are indexed.
+    pub(crate) key: Option<String>,
+}
+
+impl<'a> Subject<'a> {
+    /// The subject of `event`; an event may have none.
+    pub fn of(event: &'a Event) -> Self {
+        Self {
+            spellings: event.subject_spellings(),
+            key: event.subject().map(str::to_ascii_lowercase),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hookwright_events::EventName;
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    fn tool(name: &str) -> Event {
+        Event::new(
+            EventName::resolve("tool:pre_execute").expect("known"),
+            Map::from_iter([("tool_name".to_owned(), json!(name))]),
+        )
+    }
+
+    #[test]
+    fn a_guard_does_not_miss_because_of_spelling() {
+        for matcher in [
+            "bash",
+            "Bash",
+            "BASH",
+            "run_shell_command",
+            "Edit|Bash",
+            "b*",
+            "/^Bash$/",
+        ] {
+            for name in ["bash", "Bash", "run_shell_command", "local_shell"] {
+                let event = tool(name);
+                let wakes = Matcher::parse(matcher)
+                    .expect("valid")
+                    .wakes(&Subject::of(&event));
+                assert!(wakes, "{matcher} must wake for {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_tools_do_not_wake_it() {
+        for matcher in ["bash", "Edit|Bash", "ba?h", "/^bash$/", "mcp__*"] {
+            let event = tool("read");
+            assert!(
+                !Matcher::parse(matcher)
+                    .expect("valid")
+                    .wakes(&Subject::of(&event))
+            );
+        }
+    }
+
+    #[test]
+    fn an_event_without_a_subject_wakes_only_hooks_that_look_at_all() {
+        let event = Event::new(
+            EventName::resolve("user:interrupt").expect("known"),
+            Map::new(),
+        );
+        let subject = Subject::of(&event);
+        assert!(Matcher::parse("*").expect("valid").wakes(&subject));
+        assert!(Matcher::parse("").expect("valid").wakes(&subject));
+        assert!(!Matcher::parse("x").expect("valid").wakes(&subject));
+        assert!(!Matcher::parse("/./").expect("valid").wakes(&subject));
+    }
+
+    #[test]
+    fn what_cannot_be_used_says_why() {
+        let bad = Matcher::parse("/(/").expect_err("unclosed");
+        assert_eq!(
+            bad,
+            MatcherError::BadRegex {
+                cause: "unclosed group".into()
+            }
+        );
+        assert_eq!(
+            Matcher::parse("a||b").expect_err("empty"),
+            MatcherError::EmptyName
+        );
+        let huge = Matcher::parse("/(a{1000}){1000}/").expect_err("too big");
+        assert!(matches!(huge, MatcherError::BadRegex { .. }));
+    }
+}

@@ -1,0 +1,237 @@
+//! The native policy and wire: what our own hooks read, and what their exit codes and output mean.
+//!
+//! Guards fail closed: whatever is not a clear success or a clear block is a failure, and what a
+//! failure leads to is decided by the hook's terms, in `dispatch.rs`.
+
+use hookwright_events::{Answer, AnswerDecision, Event, Outcome, Output, Power, Status};
+
+use crate::answer::{self, Reading};
+use crate::policy::{At, Meaning, Order, Policy, Wire};
+use crate::variables::stdin_json;
+
+/// The policy of native hooks.
+pub static NATIVE: Policy = Policy {
+    order: Order::OneByOne,
+    wire: &NativeWire,
+};
+
+/// The wire of native hooks.
+#[derive(Debug)]
+pub struct NativeWire;
+
+/// The exit code that blocks.
+const BLOCK: i32 = 2;
+
+impl Wire for NativeWire {
+    fn input(&self, event: &Event, hook: &str, attempt: u32) -> String {
+        let mut line = serde_json::to_string(&stdin_json(event, hook, attempt))
+            .expect("an event's data is plain JSON");
+        line.push('\n');
+        line
+    }
+
+    fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning {
+        match outcome {
+            Outcome::Exited { code: 0, output } => success(output, at),
+            Outcome::Exited {
+                code: BLOCK,
+                output,
+            } => exit_2(output, at),
+            Outcome::Exited { code, output } => other_exit(*code, output, at),
+            Outcome::TimedOut { after_ms, output } => {
+                let reason = format!("timed out after {}", seconds(*after_ms));
+                Meaning {
+                    status: Status::TimedOut,
+                    ..failed(with_last_line(reason, output))
+                }
+            }
+            Outcome::Killed { signal, output } => {
+                failed(with_last_line(format!("killed by signal {signal}"), output))
+            }
+            Outcome::Interrupted { .. } => Meaning {
+                may_retry: false,
+                ..failed("interrupted".into())
+            },
+            Outcome::WantedTerminal { .. } => Meaning {
+                may_retry: false,
+                ..failed("stopped to read the terminal, which hooks do not have".into())
+            },
+            Outcome::NotStarted { cause } => failed(format!("cannot start: {cause}")),
+            Outcome::Answered { answer } => of_answer(Answer::clone(answer), at),
+        }
+    }
+
+    fn shown(&self, hook: &str, outcome: &Outcome, meaning: &Meaning) -> String {
+        let mut text = String::new();
+        if meaning.status != Status::Success {
+            let reason = meaning.reason.as_deref().unwrap_or("failed");
+            text.push_str(&format!(
+                "[hook {hook}: {} ({reason})]\n",
+                meaning.status.as_str()
+            ));
+        } else if meaning.answer != Answer::default() {
+            // The output was an answer to us, not news for the agent.
+            return text;
+        }
+        if let Some(output) = outcome.output() {
+            text.push_str(&output.stdout);
+            if !output.stderr.is_empty() {
+                if !text.is_empty() && !text.ends_with('\n') {
+                    text.push('\n');
+                }
+                text.push_str(&output.stderr);
+            }
+        }
+        text
+    }
+}
+
+fn success(output: &Output, at: At<'_>) -> Meaning {
+    match answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name) {
+        Reading::Whole(answer) | Reading::Among(answer) => of_answer(answer, at),
+        Reading::Broken { why } => failed(format!("its answer cannot be read: {why}")),
+        Reading::Nothing if output.held && at.power.can_block() && at.awaited => failed(
+            "a background child still holds its output, so its answer is not known to be \
+             complete; redirect that child's output (`>/dev/null 2>&1 &`)"
+                .into(),
+        ),
+        Reading::Nothing => well(Answer::default()),
+    }
+}
+
+fn exit_2(output: &Output, at: At<'_>) -> Meaning {
+    if at.power == Power::Observes {
+        let reason = format!(
+            "exit code 2, but nothing can be blocked at {}",
+            at.event.name
+        );
+        return failed(with_last_line(reason, output));
+    }
+    let read = match answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name) {
+        Reading::Whole(answer) | Reading::Among(answer) => answer.restricting(),
+        Reading::Broken { .. } | Reading::Nothing => Answer::default(),
+    };
+    let said = output.stderr.trim();
+    let reason = read.reason.clone().unwrap_or_else(|| {
+        if said.is_empty() {
+            "exit 2 without a message".into()
+        } else {
+            said.to_owned()
+        }
+    });
+    of_answer(
+        Answer {
+            decision: Some(AnswerDecision::Deny),
+            reason: Some(reason),
+            ..read
+        },
+        at,
+    )
+}
+
+fn other_exit(code: i32, output: &Output, at: At<'_>) -> Meaning {
+    let read = answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name);
+    let answer = match read {
+        Reading::Whole(answer) | Reading::Among(answer) => answer.restricting(),
+        Reading::Broken { .. } | Reading::Nothing => Answer::default(),
+    };
+    // A deny counts whatever the exit code; an allow needs a success.
+    if answer.restricts() {
+        return of_answer(answer, at);
+    }
+    let what = match code {
+        126 => "cannot start: exit code 126 (not executable)".to_owned(),
+        127 => "cannot start: exit code 127 (not found)".to_owned(),
+        code => format!("exit code {code}"),
+    };
+    Meaning {
+        answer,
+        ..failed(with_last_line(what, output))
+    }
+}
+
+fn of_answer(answer: Answer, at: At<'_>) -> Meaning {
+    let denies = answer.decision == Some(AnswerDecision::Deny);
+    if denies && at.power == Power::Observes {
+        let what = format!(
+            "it answered deny, but nothing can be blocked at {}",
+            at.event.name
+        );
+        return Meaning {
+            may_retry: false,
+            ..failed(what)
+        };
+    }
+    if (denies || answer.stop) && !at.awaited {
+        let what = "it answered, but nothing waits for its answer".to_owned();
+        return Meaning {
+            may_retry: false,
+            ..failed(what)
+        };
+    }
+    if denies {
+        let reason = answer
+            .reason
+            .clone()
+            .unwrap_or_else(|| "denied without a reason".into());
+        return Meaning {
+            status: Status::Blocked,
+            reason: Some(reason),
+            answer,
+            may_retry: false,
+        };
+    }
+    well(answer)
+}
+
+fn well(answer: Answer) -> Meaning {
+    let reason = answer
+        .stop_reason
+        .clone()
+        .filter(|_| answer.stop)
+        .or(answer.reason.clone());
+    Meaning {
+        status: Status::Success,
+        reason,
+        answer,
+        may_retry: false,
+    }
+}
+
+fn failed(reason: String) -> Meaning {
+    Meaning {
+        status: Status::Failed,
+        reason: Some(reason),
+        answer: Answer::default(),
+        may_retry: true,
+    }
+}
+
+/// The last line on standard error says best what went wrong.
+fn with_last_line(what: String, output: &Output) -> String {
+    const CHARS_MAX: usize = 200;
+    match output
+        .stderr
+        .lines()
+        .map(str::trim)
+        .rfind(|line| !line.is_empty())
+    {
+        None => what,
+        Some(line) => {
+            let short: String = line.chars().take(CHARS_MAX).collect();
+            let more = if short.len() < line.len() { "…" } else { "" };
+            format!("{what}: {short}{more}")
+        }
+    }
+}
+
+fn seconds(milliseconds: u64) -> String {
+    match milliseconds {
+        ms if ms % 1000 == 0 => format!("{} s", ms / 1000),
+        ms if ms > 1000 => format!("{:.1} s", ms as f64 / 1000.0),
+        ms => format!("{ms} ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,268 @@
+//! Where a hook listens: the keys of `hooks:` and the field `event:`.
+//!
+//! Exact (`tool:pre_execute`, or any alias), glob (`tool:*`), with a subject
+//! (`tool:pre_execute:bash`, `tool:*:write`), comma lists, `*`. Since the table of events is closed,
+//! a pattern becomes a list of [`Point`]s when it is read, and one that can match no event is a
+//! fault then, not a silence later.
+
+use hookwright_events::table::{self, EVENTS, OPEN_DOMAIN};
+use hookwright_events::{EventName, EventSpec};
+
+use crate::glob::{self, Glob};
+use crate::matcher::Matcher;
+use crate::nearest::nearest;
+
+/// One event that a pattern wakes for, and which subjects of it.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// The event.
+    pub event: &'static EventSpec,
+    /// Its subjects.
+    pub subjects: Matcher,
+    /// Only when the event's reason is one of these; always, if empty.
+    pub only_reasons: &'static [&'static str],
+}
+
+/// Where a hook listens.
+#[derive(Debug, Clone, Default)]
+pub struct Pattern {
+    /// Events of the table.
+    pub points: Vec<Point>,
+    /// Globs over the open namespace, whose events are not listed anywhere.
+    pub open: Vec<Glob>,
+}
+
+/// A pattern that can match no event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// Nothing is called like that.
+    #[error("unknown event `{name}`")]
+    UnknownEvent {
+        /// The part of the comma list.
+        name: String,
+        /// A known name that is close.
+        nearest: Option<&'static str>,
+    },
+    /// A subject was asked for where there is none.
+    #[error("event `{event}` has no subject, so `{name}` can never match")]
+    NoSubject {
+        /// The part of the comma list.
+        name: String,
+        /// The event that was meant.
+        event: &'static str,
+    },
+    /// `a,,b`, or nothing at all.
+    #[error("an event name is missing")]
+    Empty,
+}
+
+impl Pattern {
+    /// Reads a key of `hooks:` or an `event:` field.
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        let mut whole = Pattern::default();
+        for part in text.split(',').map(str::trim) {
+            whole.add(part)?;
+        }
+        Ok(whole)
+    }
+
+    /// Whether any event that it wakes for satisfies `test`.
+    pub fn any(&self, test: impl Fn(&'static EventSpec) -> bool) -> bool {
+        self.points.iter().any(|point| test(point.event))
+    }
+
+    /// The canonical names it wakes for, as far as they are listed anywhere.
+    pub fn events(&self) -> Vec<&'static str> {
+        let mut names: Vec<&str> = self.points.iter().map(|point| point.event.name).collect();
+        names.dedup();
+        names
+    }
+
+    fn add(&mut self, part: &str) -> Result<(), PatternError> {
+        if part.is_empty() {
+            return Err(PatternError::Empty);
+        }
+        if let Some((event, alias)) = table::resolve_with_alias(part) {
+            let only_reasons = alias.map_or(&[][..], |alias| alias.only_reasons);
+            self.points.push(Point {
+                event,
+                subjects: Matcher::All,
+                only_reasons,
+            });
+            return Ok(());
+        }
+        if let Some(point) = exact_with_subject(part) {
+            self.points.push(point?);
+            return Ok(());
+        }
+        if glob::is_glob(part) {
+            let found = self.points.len() + self.open.len();
+            self.add_glob(part);
+            if self.points.len() + self.open.len() > found {
+                return Ok(());
+            }
+        } else if EventName::resolve(part).is_some() {
+            // A name of the open namespace, exactly.
+            self.open.push(Glob::new(part));
+            return Ok(());
+        }
+        Err(PatternError::UnknownEvent {
+            name: part.to_owned(),
+            nearest: nearest_event(part),
+        })
+    }
+
+    fn add_glob(&mut self, part: &str) {
+        let glob = Glob::new(part);
+        for event in EVENTS {
+            if glob.matches(event.name) {
+                self.points.push(Point {
+                    event,
+                    subjects: Matcher::All,
+                    only_reasons: &[],
+                });
+            } else if event.subject.is_some() {
+                let left = glob.after(&format!("{}:", event.name));
+                if !left.is_empty() {
+                    let subjects = Matcher::Globs(left.into());
+                    self.points.push(Point {
+                        event,
+                        subjects,
+                        only_reasons: &[],
+                    });
+                }
+            }
+        }
+        if !glob.after(&format!("{OPEN_DOMAIN}:")).is_empty() {
+            self.open.push(glob);
+        }
+    }
+}
+
+/// `tool:pre_execute:bash` or `PreToolUse:Bash`: an event's name, then one subject.
+fn exact_with_subject(part: &str) -> Option<Result<Point, PatternError>> {
+    let (event, only_reasons, subject) = EVENTS.iter().find_map(|event| {
+        std::iter::once((event.name, &[][..]))
+            .chain(
+                event
+                    .aliases
+                    .iter()
+                    .map(|alias| (alias.name, alias.only_reasons)),
+            )
+            .find_map(|(name, reasons)| {
+                let subject = part.strip_prefix(name)?.strip_prefix(':')?;
+                Some((event, reasons, subject))
+            })
+    })?;
+    if subject.is_empty() || event.subject.is_none() {
+        return Some(Err(PatternError::NoSubject {
+            name: part.to_owned(),
+            event: event.name,
+        }));
+    }
+    let subjects = if glob::is_glob(subject) {
+        Matcher::Globs(Box::new([Glob::new(subject)]))
+    } else {
+        Matcher::Named(Box::new([subject.into()]))
+    };
+    Some(Ok(Point {
+        event,
+        subjects,
+        only_reasons,
+    }))
+}
+
+fn nearest_event(part: &str) -> Option<&'static str> {
+    // With a third segment the event is the first two.
+    let event = part
+        .match_indices(':')
+        .nth(1)
+        .map_or(part, |(at, _)| &part[..at]);
+    nearest(event, table::all_names())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(pattern: &str) -> Vec<&'static str> {
+        Pattern::parse(pattern).expect("valid").events()
+    }
+
+    #[test]
+    fn exact_names_and_every_alias_lead_to_one_event() {
+        assert_eq!(events("tool:pre_execute"), ["tool:pre_execute"]);
+        assert_eq!(events("on_iteration_complete"), ["iteration:complete"]);
+        assert_eq!(events("Stop"), ["session:stop"]);
+    }
+
+    #[test]
+    fn globs_lists_and_subjects_as_the_specification_writes_them() {
+        let tool = ["tool:pre_execute", "tool:post_execute", "tool:error"];
+        assert_eq!(events("tool:*"), tool);
+        assert_eq!(events("tool:*:write"), tool);
+        assert_eq!(
+            events("session:start,session:end"),
+            ["session:start", "session:end"]
+        );
+        assert_eq!(events("*").len(), EVENTS.len());
+        assert_eq!(events("tool:pre_execute:bash"), ["tool:pre_execute"]);
+        assert_eq!(events("PreToolUse:Bash"), ["tool:pre_execute"]);
+        assert_eq!(events("tool:pre_execute:mcp__*"), ["tool:pre_execute"]);
+    }
+
+    #[test]
+    fn a_star_crosses_the_colon() {
+        let bash = events("*:bash");
+        assert!(bash.contains(&"tool:pre_execute") && bash.contains(&"permission:check"));
+        assert!(!bash.contains(&"user:interrupt"), "it has no subject");
+    }
+
+    #[test]
+    fn the_open_namespace_is_reached_by_name_by_glob_and_by_star() {
+        for pattern in ["claude:post_tool_batch", "claude:*", "*"] {
+            let open = Pattern::parse(pattern).expect("valid").open;
+            assert!(
+                open.iter()
+                    .any(|glob| glob.matches("claude:post_tool_batch")),
+                "{pattern}"
+            );
+        }
+        assert!(Pattern::parse("tool:*").expect("valid").open.is_empty());
+    }
+
+    #[test]
+    fn what_can_match_no_event_is_named_with_the_nearest_name() {
+        for (pattern, near) in [
+            ("tool:pre_exec", Some("tool:pre_execute")),
+            ("tool:pre_exekute:bash", Some("tool:pre_execute")),
+            ("on_iteration_complet", Some("on_iteration_complete")),
+            ("pretooluse", Some("PreToolUse")),
+            ("nothing*like:it", None),
+        ] {
+            assert_eq!(
+                Pattern::parse(pattern).expect_err("no such event"),
+                PatternError::UnknownEvent {
+                    name: pattern.into(),
+                    nearest: near
+                },
+            );
+        }
+    }
+
+    #[test]
+    fn a_subject_where_there_is_none_can_never_match() {
+        for pattern in ["user:interrupt:x", "tool:pre_execute:"] {
+            assert!(matches!(
+                Pattern::parse(pattern).expect_err("no subject"),
+                PatternError::NoSubject { .. }
+            ));
+        }
+        for pattern in ["", "session:start,,session:end", "session:start,"] {
+            assert_eq!(
+                Pattern::parse(pattern).expect_err("empty"),
+                PatternError::Empty
+            );
+        }
+    }
+}

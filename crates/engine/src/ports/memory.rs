@@ -1,0 +1,306 @@
+//! The ports' in-memory versions: for tests, for embedders who need no more, and for commands that
+//! keep no session.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hookwright_events::{Decision, Event, RunEvent};
+use serde_json::Value;
+
+use super::{
+    Child, Clock, Fire, Journal, Keepsake, Memory, Pipelines, Promise, Question, Remembered, Waits,
+};
+use crate::chain::Chain;
+
+/// Run events an in-memory journal keeps; older ones make room, so that it cannot eat its host.
+pub const JOURNAL_EVENTS_MAX: usize = 100_000;
+
+/// Late answers that wait for a session's next safe point; older ones make room.
+pub const LATE_ANSWERS_MAX: usize = 1_000;
+
+/// A lock is only ever held for a few lines that cannot leave half a change behind.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes nothing down.
+#[derive(Debug, Default)]
+pub struct NoJournal;
+
+impl Journal for NoJournal {
+    fn record<'a>(&'a self, _event: &'a RunEvent) -> Promise<'a, io::Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// Keeps the latest run events.
+#[derive(Debug, Default)]
+pub struct InMemoryJournal {
+    events: Mutex<VecDeque<RunEvent>>,
+}
+
+impl InMemoryJournal {
+    /// What was recorded, oldest first.
+    pub fn events(&self) -> Vec<RunEvent> {
+        locked(&self.events).iter().cloned().collect()
+    }
+}
+
+impl Journal for InMemoryJournal {
+    fn record<'a>(&'a self, event: &'a RunEvent) -> Promise<'a, io::Result<()>> {
+        let mut events = locked(&self.events);
+        if events.len() == JOURNAL_EVENTS_MAX {
+            events.pop_front();
+        }
+        events.push_back(event.clone());
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// Remembers as long as the program runs.
+#[derive(Debug, Default)]
+pub struct InMemoryMemory {
+    sessions: Mutex<HashMap<String, Remembered>>,
+}
+
+impl Memory for InMemoryMemory {
+    fn recall<'a>(&'a self, session: &'a str) -> Promise<'a, Remembered> {
+        let mut sessions = locked(&self.sessions);
+        let remembered = sessions.get_mut(session).map(|remembered| {
+            let handed_out = remembered.clone();
+            remembered.late_answers.clear();
+            handed_out
+        });
+        Box::pin(std::future::ready(remembered.unwrap_or_default()))
+    }
+
+    fn keep<'a>(&'a self, session: &'a str, keepsake: Keepsake) -> Promise<'a, ()> {
+        let mut sessions = locked(&self.sessions);
+        let remembered = sessions.entry(session.to_owned()).or_default();
+        match keepsake {
+            Keepsake::Once { hook } => {
+                if !remembered.once.contains(&hook) {
+                    remembered.once.push(hook);
+                }
+            }
+            Keepsake::LastHookStatus { status } => {
+                remembered.carried.last_hook_status = Some(status);
+            }
+            Keepsake::StopBlocks { count } => remembered.stop_blocks = count,
+            Keepsake::LateAnswer { answer } => {
+                if remembered.late_answers.len() == LATE_ANSWERS_MAX {
+                    remembered.late_answers.remove(0);
+                }
+                remembered.late_answers.push(*answer);
+            }
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// A person whose answers are known before: one for each question, then none.
+#[derive(Debug, Default)]
+pub struct InMemoryWaits {
+    answers: Mutex<VecDeque<Value>>,
+    asked: Mutex<Vec<Question>>,
+}
+
+impl InMemoryWaits {
+    /// The next question that nobody has answered yet gets this answer.
+    pub fn answer_next(&self, answer: Value) {
+        locked(&self.answers).push_back(answer);
+    }
+
+    /// What was asked, oldest first.
+    pub fn asked(&self) -> Vec<Question> {
+        locked(&self.asked).clone()
+    }
+}
+
+impl Waits for InMemoryWaits {
+    fn ask(&self, question: Question) -> Promise<'_, io::Result<Option<Value>>> {
+        locked(&self.asked).push(question);
+        let answer = locked(&self.answers).pop_front();
+        Box::pin(std::future::ready(Ok(answer)))
+    }
+}
+
+/// Pipelines that give what they were told to give.
+#[derive(Debug, Default)]
+pub struct InMemoryPipelines {
+    outputs: Mutex<HashMap<String, Value>>,
+    started: Mutex<Vec<Child>>,
+}
+
+impl InMemoryPipelines {
+    /// A pipeline of this name exists and gives this output.
+    pub fn add(&self, pipeline: &str, output: Value) {
+        locked(&self.outputs).insert(pipeline.to_owned(), output);
+    }
+
+    /// What was started, oldest first.
+    pub fn started(&self) -> Vec<Child> {
+        locked(&self.started).clone()
+    }
+}
+
+impl Pipelines for InMemoryPipelines {
+    fn start(&self, child: Child) -> Promise<'_, Result<Value, String>> {
+        let output = locked(&self.outputs)
+            .get(&child.pipeline)
+            .cloned()
+            .ok_or_else(|| format!("there is no pipeline `{}`", child.pipeline));
+        locked(&self.started).push(child);
+        Box::pin(std::future::ready(output))
+    }
+}
+
+/// Fires nothing, remembers what was asked for, lets everything pass.
+#[derive(Debug, Default)]
+pub struct InMemoryFire {
+    fired: Mutex<Vec<(Event, Chain)>>,
+}
+
+impl InMemoryFire {
+    /// What was fired, oldest first.
+    pub fn fired(&self) -> Vec<(Event, Chain)> {
+        locked(&self.fired).clone()
+    }
+}
+
+impl Fire for InMemoryFire {
+    fn fire(&self, event: Event, chain: Chain) -> Promise<'_, Decision> {
+        locked(&self.fired).push((event, chain));
+        Box::pin(std::future::ready(Decision::default()))
+    }
+}
+
+/// A clock that is moved by hand.
+#[derive(Debug, Default)]
+pub struct ManualClock {
+    now: Mutex<String>,
+}
+
+impl ManualClock {
+    /// A clock that stands at this time.
+    pub fn at(now: &str) -> Self {
+        Self {
+            now: Mutex::new(now.to_owned()),
+        }
+    }
+
+    /// Moves it.
+    pub fn set(&self, now: &str) {
+        *locked(&self.now) = now.to_owned();
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> String {
+        locked(&self.now).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use hookwright_events::{Answer, EventName, RunEventKind};
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_journal_keeps_what_it_is_given_in_order() {
+        let journal = InMemoryJournal::default();
+        for firing in 0..3 {
+            let event = RunEvent {
+                version: 1,
+                firing,
+                at: String::new(),
+                session: None,
+                kind: RunEventKind::HookWentAsync { hook: "a".into() },
+            };
+            journal.record(&event).await.expect("memory does not fail");
+            NoJournal
+                .record(&event)
+                .await
+                .expect("nothing does not fail");
+        }
+        let firings: Vec<u64> = journal.events().iter().map(|event| event.firing).collect();
+        assert_eq!(firings, [0, 1, 2]);
+    }
+
+    #[tokio::test]
+    async fn a_session_remembers_and_hands_late_answers_out_once() {
+        let memory = InMemoryMemory::default();
+        let answer = Answer {
+            system_message: Some("late".into()),
+            ..Answer::default()
+        };
+        for keepsake in [
+            Keepsake::Once { hook: "a".into() },
+            Keepsake::Once { hook: "a".into() },
+            Keepsake::LastHookStatus { status: "failed" },
+            Keepsake::StopBlocks { count: 3 },
+            Keepsake::LateAnswer {
+                answer: answer.clone(),
+            },
+        ] {
+            memory.keep("s", keepsake).await;
+        }
+        let first = memory.recall("s").await;
+        assert_eq!(first.once, ["a"]);
+        assert_eq!(
+            (first.stop_blocks, first.carried.last_hook_status),
+            (3, Some("failed"))
+        );
+        assert_eq!(first.late_answers, [answer]);
+        assert!(memory.recall("s").await.late_answers.is_empty());
+        assert_eq!(memory.recall("another").await, Remembered::default());
+    }
+
+    #[tokio::test]
+    async fn people_pipelines_firings_and_clocks_do_what_they_are_told() {
+        let waits = InMemoryWaits::default();
+        let question = Question {
+            hook: "h".into(),
+            text: "?".into(),
+            timeout: Duration::from_secs(1),
+        };
+        waits.answer_next(json!("yes"));
+        assert_eq!(
+            waits.ask(question.clone()).await.expect("asked"),
+            Some(json!("yes"))
+        );
+        assert_eq!(waits.ask(question).await.expect("asked"), None);
+        assert_eq!(waits.asked().len(), 2);
+
+        let pipelines = InMemoryPipelines::default();
+        pipelines.add("review", json!({ "status": "ok" }));
+        let child = |name: &str| Child {
+            pipeline: name.into(),
+            inputs: Map::new(),
+        };
+        assert_eq!(
+            pipelines.start(child("review")).await,
+            Ok(json!({ "status": "ok" }))
+        );
+        assert!(pipelines.start(child("nope")).await.is_err());
+        assert_eq!(pipelines.started().len(), 2);
+
+        let fire = InMemoryFire::default();
+        let event = Event::new(EventName::resolve("Stop").expect("known"), Map::new());
+        assert_eq!(
+            fire.fire(event, Chain::default()).await,
+            Decision::default()
+        );
+        assert_eq!(fire.fired().len(), 1);
+
+        let clock = ManualClock::at("1");
+        assert_eq!(clock.now(), "1");
+        clock.set("2");
+        assert_eq!(clock.now(), "2");
+    }
+}

@@ -1,0 +1,222 @@
+//! [`CommandText`]: a command's text, and the references into JSON values that stand in it.
+
+use std::ops::Range;
+
+use crate::variables;
+
+/// A command as it will be given to the shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandText {
+    source: Box<str>,
+    /// The text with its references replaced, where there are any.
+    rewritten: Option<Box<Rewritten>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rewritten {
+    text: Box<str>,
+    references: Vec<PathReference>,
+}
+
+/// `${TOOL_INPUT.command}`: a path into the JSON value of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathReference {
+    /// The generated variable that stands for it in the text.
+    pub generated: String,
+    /// The variable.
+    pub variable: String,
+    /// Keys and indexes, outermost first.
+    pub path: Vec<String>,
+}
+
+/// A reference that can mean nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// `${NOBODY.x}`: there is no such variable.
+    #[error("unknown variable `{name}`")]
+    UnknownVariable {
+        /// The name.
+        name: String,
+        /// Where it stands in the text.
+        at: Range<usize>,
+        /// A known name that is close.
+        nearest: Option<String>,
+    },
+}
+
+impl CommandText {
+    /// Reads a command. Its text stays as it is, `${A.b}` excepted.
+    pub fn new(source: &str) -> Result<Self, TextError> {
+        let mut text = String::new();
+        let mut references: Vec<PathReference> = Vec::new();
+        let mut copied = 0;
+        for found in find_references(source) {
+            let name = &source[found.name.clone()];
+            if !variables::is_ours(name) {
+                return Err(TextError::UnknownVariable {
+                    name: name.to_owned(),
+                    nearest: variables::nearest_to(name),
+                    at: found.name,
+                });
+            }
+            let path: Vec<String> = source[found.path].split('.').map(str::to_owned).collect();
+            let known = references
+                .iter()
+                .find(|known| known.variable == name && known.path == path);
+            let generated = known.map_or_else(
+                || format!("HOOKWRIGHT_REF_{}", references.len() + 1),
+                |known| known.generated.clone(),
+            );
+            text.push_str(&source[copied..found.whole.start]);
+            text.push_str("${");
+            text.push_str(&generated);
+            text.push('}');
+            copied = found.whole.end;
+            if known.is_none() {
+                let variable = name.to_owned();
+                references.push(PathReference {
+                    generated,
+                    variable,
+                    path,
+                });
+            }
+        }
+        text.push_str(&source[copied..]);
+        let rewritten = (!references.is_empty()).then(|| {
+            Box::new(Rewritten {
+                text: text.into(),
+                references,
+            })
+        });
+        Ok(Self {
+            source: source.into(),
+            rewritten,
+        })
+    }
+
+    /// The text as its author wrote it.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The text that the shell gets.
+    pub fn for_shell(&self) -> &str {
+        self.rewritten
+            .as_ref()
+            .map_or(&self.source, |rewritten| &rewritten.text)
+    }
+
+    /// The references that stand in it, each once.
+    pub fn references(&self) -> &[PathReference] {
+        self.rewritten
+            .as_ref()
+            .map_or(&[], |rewritten| &rewritten.references)
+    }
+
+    /// Whether the shell would look this variable up: `$NAME` or `${NAME…`.
+    pub fn names(&self, variable: &str) -> bool {
+        let text = self.for_shell();
+        text.match_indices(variable).any(|(at, _)| {
+            let before = &text[..at];
+            let after = text[at + variable.len()..].chars().next();
+            (before.ends_with('$') || before.ends_with("${") || before.ends_with("${#"))
+                && !after.is_some_and(|next| next.is_ascii_alphanumeric() || next == '_')
+        })
+    }
+}
+
+struct Found {
+    whole: Range<usize>,
+    name: Range<usize>,
+    path: Range<usize>,
+}
+
+/// Every `${NAME.path}` of the text.
+fn find_references(text: &str) -> impl Iterator<Item = Found> + '_ {
+    text.match_indices("${").filter_map(|(start, _)| {
+        let inside = start + 2;
+        let close = inside + text[inside..].find('}')?;
+        let dot = inside + text[inside..close].find('.')?;
+        let name = &text[inside..dot];
+        let is_name = !name.is_empty()
+            && !name.starts_with(|first: char| first.is_ascii_digit())
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let is_path = text[dot + 1..close].split('.').all(|key| {
+            !key.is_empty()
+                && key
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        });
+        (is_name && is_path).then_some(Found {
+            whole: start..close + 1,
+            name: inside..dot,
+            path: dot + 1..close,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_without_references_stays_untouched() {
+        for text in [
+            "echo ${ERROR} \"$ERROR\" '$ERROR'",
+            "echo ${X:-a.b} ${Y%.txt}",
+            "a.b ${}",
+        ] {
+            let command = CommandText::new(text).expect("valid");
+            assert_eq!((command.for_shell(), command.references()), (text, &[][..]));
+        }
+    }
+
+    #[test]
+    fn a_path_into_a_value_becomes_a_generated_variable() {
+        let command = CommandText::new(
+            "test \"${TOOL_INPUT.command}\" != \"${TOOL_INPUT.edits.0.file-path}${TOOL_INPUT.command}\"",
+        )
+        .expect("valid");
+        assert_eq!(
+            command.for_shell(),
+            "test \"${HOOKWRIGHT_REF_1}\" != \"${HOOKWRIGHT_REF_2}${HOOKWRIGHT_REF_1}\""
+        );
+        let paths: Vec<String> = command
+            .references()
+            .iter()
+            .map(|r| r.path.join("/"))
+            .collect();
+        assert_eq!(paths, ["command", "edits/0/file-path"]);
+    }
+
+    #[test]
+    fn a_path_into_an_unknown_variable_is_named_with_its_place() {
+        let error = CommandText::new("echo ${TOOL_INPT.command}").expect_err("unknown");
+        assert_eq!(
+            error,
+            TextError::UnknownVariable {
+                name: "TOOL_INPT".into(),
+                at: 7..16,
+                nearest: Some("TOOL_INPUT".into())
+            }
+        );
+    }
+
+    #[test]
+    fn the_variables_that_a_shell_would_look_up_are_found() {
+        let command =
+            CommandText::new("echo $ERROR ${OUTPUT:-x} ${#PROMPT} $ERRORS CWD").expect("ok");
+        for (name, named) in [
+            ("ERROR", true),
+            ("OUTPUT", true),
+            ("PROMPT", true),
+            ("ERRORS", true),
+            ("CWD", false),
+            ("ERR", false),
+        ] {
+            assert_eq!(command.names(name), named, "{name}");
+        }
+    }
+}

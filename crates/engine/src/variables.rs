@@ -1,0 +1,256 @@
+//! The variables: their names, their values at one event, and the child's environment made of them.
+//!
+//! Values come from the event's data (each field of the table is a variable) and from what earlier
+//! hooks left. Every one exists also with the prefix `HOOKWRIGHT_`. Only names of the table become
+//! variables, so data can never set `PATH`, `BASH_ENV` or anything else that steers a shell.
+
+mod environment;
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use hookwright_events::field::{self, FIELDS};
+use hookwright_events::{Event, Kind};
+use serde_json::{Map, Value};
+
+pub use environment::{ChildEnvironment, Environment, LeftOut};
+
+use crate::condition::Values;
+use crate::nearest::nearest;
+
+/// The prefix under which every variable exists a second time.
+pub const PREFIX: &str = "HOOKWRIGHT_";
+
+/// Variables that no field of the data stands behind.
+pub const MADE_BY_THE_ENGINE: &[(&str, &str)] = &[
+    ("EVENT", "canonical name of the event"),
+    ("SUBJECT", "what a matcher looks at"),
+    (
+        "LAST_HOOK_STATUS",
+        "how the hook before ended: success or failed",
+    ),
+    (
+        "HOOK_RESPONSE",
+        "a person's answer to an earlier hook, as JSON",
+    ),
+    (
+        "SPAWN_OUTPUT",
+        "output of an earlier child pipeline, as JSON",
+    ),
+    (
+        "CALLBACK_URL",
+        "address at which a person can answer this hook",
+    ),
+];
+
+/// Variables of agent-pipelines that are always set, empty where they have no value.
+const ALWAYS_SET: &[&str] = &[
+    "SESSION",
+    "STAGE",
+    "NEXT_STAGE",
+    "ITERATION",
+    "MAX_ITERATIONS",
+    "PROGRESS",
+    "STATUS",
+    "CTX",
+    "LAST_DECISION",
+    "LAST_HOOK_STATUS",
+    "CHANGED_FILES",
+    "STAGE_OUTPUTS",
+    "ERROR",
+    "TIMESTAMP",
+    "CALLBACK_URL",
+    "HOOK_RESPONSE",
+    "SPAWN_OUTPUT",
+];
+
+/// Names by which data must never reach a child's environment: they steer the shell or the loader.
+pub fn is_forbidden(name: &str) -> bool {
+    const EXACT: &[&str] = &["PATH", "HOME", "SHELL", "IFS", "ENV", "PS4"];
+    const STARTS: &[&str] = &["BASH_", "LD_", "DYLD_", "GIT_", "PYTHON", "NODE_"];
+    EXACT.contains(&name)
+        || STARTS.iter().any(|start| name.starts_with(start))
+        || name.ends_with("_OPTIONS")
+}
+
+struct Variable {
+    name: String,
+    /// The data field behind it.
+    field: Option<&'static str>,
+}
+
+static VARIABLES: LazyLock<Vec<Variable>> = LazyLock::new(|| {
+    let fields = FIELDS.iter().map(|field| Variable {
+        name: field.variable(),
+        field: Some(field.name),
+    });
+    let made = MADE_BY_THE_ENGINE.iter().map(|(name, _)| Variable {
+        name: (*name).into(),
+        field: None,
+    });
+    fields.chain(made).collect()
+});
+
+/// Every variable's name, without the prefix.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    VARIABLES.iter().map(|variable| variable.name.as_str())
+}
+
+/// Whether the name, with or without the prefix, is one of ours.
+pub fn is_ours(name: &str) -> bool {
+    find(name).is_some()
+}
+
+/// The name of ours most like this one.
+pub fn nearest_to(name: &str) -> Option<String> {
+    nearest(name.strip_prefix(PREFIX).unwrap_or(name), names()).map(str::to_owned)
+}
+
+fn find(name: &str) -> Option<&'static Variable> {
+    let plain = name.strip_prefix(PREFIX).unwrap_or(name);
+    VARIABLES.iter().find(|variable| variable.name == plain)
+}
+
+/// What hooks leave to later ones, across hook points too.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Carried {
+    /// `LAST_HOOK_STATUS`.
+    pub last_hook_status: Option<&'static str>,
+    /// `HOOK_RESPONSE`.
+    pub hook_response: Option<Value>,
+    /// `SPAWN_OUTPUT`.
+    pub spawn_output: Option<Value>,
+}
+
+/// The variables' values at one event.
+#[derive(Debug, Clone, Copy)]
+pub struct Variables<'a> {
+    /// The event.
+    pub event: &'a Event,
+    /// What earlier hooks left.
+    pub carried: &'a Carried,
+    /// Where names are looked up that are not ours.
+    pub environment: &'a Environment,
+}
+
+impl<'a> Variables<'a> {
+    /// The value of one of our variables; `None` where it has none here.
+    pub fn ours(&self, name: &str) -> Option<Cow<'a, Value>> {
+        let variable = find(name)?;
+        if let Some(field) = variable.field {
+            return self.event.data.get(field).map(Cow::Borrowed);
+        }
+        match variable.name.as_str() {
+            "EVENT" => Some(Cow::Owned(Value::from(self.event.name.as_str()))),
+            "SUBJECT" => self
+                .event
+                .subject()
+                .map(|subject| Cow::Owned(Value::from(subject))),
+            "LAST_HOOK_STATUS" => self
+                .carried
+                .last_hook_status
+                .map(|status| Cow::Owned(Value::from(status))),
+            "HOOK_RESPONSE" => self.carried.hook_response.as_ref().map(Cow::Borrowed),
+            "SPAWN_OUTPUT" => self.carried.spawn_output.as_ref().map(Cow::Borrowed),
+            _ => None,
+        }
+    }
+
+    /// The value as the child's environment shows it; `None` where it has none here.
+    fn text(&self, variable: &Variable) -> Option<String> {
+        let value = self.ours(&variable.name)?;
+        let is_list = variable
+            .field
+            .and_then(field::named)
+            .is_some_and(|field| field.kind == Kind::Paths);
+        Some(if is_list {
+            lines_of(&value)
+        } else {
+            text_of(&value)
+        })
+    }
+
+    /// The value at a path into a variable's JSON, as text; empty where there is none.
+    pub fn at_path(&self, name: &str, path: &[String]) -> String {
+        let Some(value) = self.ours(name) else {
+            return String::new();
+        };
+        let parsed: Value;
+        let mut at: &Value = match value.as_ref() {
+            // A host may have sent its JSON as text.
+            Value::String(text) => match serde_json::from_str(text) {
+                Ok(value) => {
+                    parsed = value;
+                    &parsed
+                }
+                Err(_) => return String::new(),
+            },
+            value => value,
+        };
+        for key in path {
+            let next = match at {
+                Value::Object(map) => map.get(key),
+                Value::Array(list) => key.parse::<usize>().ok().and_then(|index| list.get(index)),
+                _ => None,
+            };
+            let Some(next) = next else {
+                return String::new();
+            };
+            at = next;
+        }
+        text_of(at)
+    }
+}
+
+impl Values for Variables<'_> {
+    fn value(&self, name: &str) -> Option<Cow<'_, Value>> {
+        if is_ours(name) {
+            return self.ours(name);
+        }
+        self.environment
+            .text(name)
+            .map(|text| Cow::Owned(Value::from(text)))
+    }
+}
+
+/// A value as text: text as it is, nothing for null, anything else as compact JSON.
+pub fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A list of paths, one a line.
+fn lines_of(value: &Value) -> String {
+    match value {
+        Value::Array(items) => items.iter().map(text_of).collect::<Vec<_>>().join("\n"),
+        other => text_of(other),
+    }
+}
+
+/// The event as a native hook reads it on standard input: flat, a superset of Claude Code's.
+pub fn stdin_json(event: &Event, hook: &str, attempt: u32) -> Map<String, Value> {
+    let mut line = Map::with_capacity(event.data.len() + 6);
+    line.insert("event".into(), event.name.as_str().into());
+    line.insert(
+        "hook_event_name".into(),
+        event.name.hook_event_name().into(),
+    );
+    line.insert(
+        "subject".into(),
+        event.subject().map_or(Value::Null, Value::from),
+    );
+    for (name, value) in &event.data {
+        line.entry(name.as_str()).or_insert_with(|| value.clone());
+    }
+    line.insert(
+        "hook".into(),
+        serde_json::json!({ "id": hook, "attempt": attempt }),
+    );
+    line
+}
+
+#[cfg(test)]
+mod tests;

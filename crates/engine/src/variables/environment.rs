@@ -1,0 +1,186 @@
+//! The environment: the host's as it was given to us, and a child's made from it.
+//!
+//! The kernel refuses an environment string of 128 KiB, and no string can hold a NUL. A value that
+//! does not fit is left out, never cut: `<NAME>_FILE` then names a file that holds all of it.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+use super::{ALWAYS_SET, PREFIX, VARIABLES, Variables, is_ours};
+use crate::limits::{ENV_TOTAL_BYTES_MAX, ENV_VALUE_BYTES_MAX};
+use crate::template::PathReference;
+
+/// The host's environment. Libraries don't read it themselves; the host hands it over.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    all: BTreeMap<OsString, OsString>,
+    /// What children inherit: all but variables of ours, which would tell of another event.
+    inherited: Vec<(OsString, OsString)>,
+}
+
+impl Environment {
+    /// The host's environment.
+    pub fn new(all: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let all: BTreeMap<OsString, OsString> = all.into_iter().collect();
+        let inherited = all
+            .iter()
+            .filter(|(name, _)| !name.to_str().is_some_and(speaks_of_another_event))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        Self { all, inherited }
+    }
+
+    /// A variable's value, if it is set and is text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.to_str()
+    }
+
+    /// A variable's value.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.all.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// Every name that is text.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.keys().filter_map(|name| name.to_str())
+    }
+}
+
+fn speaks_of_another_event(name: &str) -> bool {
+    is_ours(name)
+        || name.strip_suffix("_FILE").is_some_and(is_ours)
+        || name.starts_with("HOOKWRIGHT_REF_")
+}
+
+/// A value that did not fit into the environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The variable.
+    pub name: String,
+    /// What its author calls it: the variable, or the path into it.
+    pub shown_as: String,
+    /// All of it.
+    pub value: String,
+}
+
+/// The environment of one child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildEnvironment {
+    /// Name and value, nothing else is inherited.
+    pub strings: Vec<(OsString, OsString)>,
+    /// What did not fit.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl ChildEnvironment {
+    /// What a child sees: the host's environment, our variables, references into their values,
+    /// and on top of them what the hook's author sets.
+    pub fn new(
+        variables: &Variables<'_>,
+        references: &[PathReference],
+        set_by_author: &[(String, String)],
+    ) -> Self {
+        let mut strings = variables.environment.inherited.clone();
+        strings.reserve(VARIABLES.len());
+        let mut values: Vec<Ours<'_>> = Vec::new();
+        for variable in VARIABLES.iter() {
+            let text = variables.text(variable);
+            if text.is_some() || ALWAYS_SET.contains(&variable.name.as_str()) {
+                let value = text.unwrap_or_default();
+                values.push(Ours {
+                    name: &variable.name,
+                    prefixed: true,
+                    path: None,
+                    value,
+                });
+            }
+        }
+        for reference in references {
+            let value = variables.at_path(&reference.variable, &reference.path);
+            let path = Some(reference);
+            values.push(Ours {
+                name: &reference.generated,
+                prefixed: false,
+                path,
+                value,
+            });
+        }
+        let left_out = take_what_does_not_fit(&mut values);
+        for ours in values {
+            if ours.prefixed {
+                strings.push((
+                    format!("{PREFIX}{}", ours.name).into(),
+                    ours.value.clone().into(),
+                ));
+            }
+            strings.push((ours.name.into(), ours.value.into()));
+        }
+        for (name, value) in set_by_author {
+            strings.retain(|(known, _)| known != name.as_str());
+            strings.push((name.into(), value.into()));
+        }
+        Self { strings, left_out }
+    }
+
+    /// Sets one more variable.
+    pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        let name = name.into();
+        self.strings.retain(|(known, _)| *known != name);
+        self.strings.push((name, value.into()));
+    }
+}
+
+struct Ours<'a> {
+    name: &'a str,
+    prefixed: bool,
+    path: Option<&'a PathReference>,
+    value: String,
+}
+
+/// Takes out values that are too large or hold a NUL, then the largest until the rest fits.
+fn take_what_does_not_fit(values: &mut Vec<Ours<'_>>) -> Vec<LeftOut> {
+    let mut total: usize = values.iter().map(|ours| ours.value.len()).sum();
+    // Nearly always everything fits; then nothing is sorted or moved.
+    let fits =
+        |ours: &Ours<'_>| ours.value.len() <= ENV_VALUE_BYTES_MAX && !ours.value.contains('\0');
+    if total <= ENV_TOTAL_BYTES_MAX && values.iter().all(fits) {
+        return Vec::new();
+    }
+    let mut largest_first: Vec<usize> = (0..values.len()).collect();
+    largest_first.sort_by_key(|at| std::cmp::Reverse(values[*at].value.len()));
+    let mut out = vec![false; values.len()];
+    for at in largest_first
+        .iter()
+        .copied()
+        .filter(|at| !fits(&values[*at]))
+    {
+        out[at] = true;
+        total -= values[at].value.len();
+    }
+    for at in largest_first {
+        if total > ENV_TOTAL_BYTES_MAX && !out[at] {
+            out[at] = true;
+            total -= values[at].value.len();
+        }
+    }
+    let mut left_out = Vec::new();
+    let mut number = 0;
+    values.retain_mut(|ours| {
+        number += 1;
+        if !out[number - 1] {
+            return true;
+        }
+        let shown_as = ours.path.map_or_else(
+            || ours.name.to_owned(),
+            |path| format!("{}.{}", path.variable, path.path.join(".")),
+        );
+        let value = std::mem::take(&mut ours.value);
+        left_out.push(LeftOut {
+            name: ours.name.to_owned(),
+            shown_as,
+            value,
+        });
+        false
+    });
+    left_out
+}
