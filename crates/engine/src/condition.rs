@@ -20,6 +20,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use self::expression::Expression;
+use crate::limits::{CONDITION_BYTES_MAX, CONDITION_DEPTH_MAX};
 
 mod evaluate;
 mod expression;

@@ -74,7 +74,7 @@ pub enum Step {
         delay: Duration,
     },
     /// Write it down and show it.
-    Record(RunEventKind),
+    Record(Box<RunEventKind>),
     /// Remember it for later events of the session.
     Remember(Keepsake),
     /// The hooks have answered. What still runs in the background goes on.
@@ -185,7 +185,10 @@ impl Dispatch {
             Happening::Fired => {
                 let event = self.given.event.name.clone();
                 let subject = self.given.event.subject().map(str::to_owned);
-                steps.push(Step::Record(RunEventKind::Fired { event, subject }));
+                steps.push(Step::Record(Box::new(RunEventKind::Fired {
+                    event,
+                    subject,
+                })));
             }
             Happening::Ended {
                 hook,
@@ -286,7 +289,10 @@ impl Dispatch {
             run.state = State::Skipped;
             run.reason = Some(reason.clone());
             let hook = run.hook.id.clone();
-            steps.push(Step::Record(RunEventKind::HookSkipped { hook, reason }));
+            steps.push(Step::Record(Box::new(RunEventKind::HookSkipped {
+                hook,
+                reason,
+            })));
             return;
         }
         let refused = self
@@ -323,11 +329,11 @@ impl Dispatch {
         run.attempts += 1;
         let (attempt, awaited) = (run.attempts, run.terms.awaited);
         let hook = run.hook.id.clone();
-        steps.push(Step::Record(RunEventKind::HookStarting {
+        steps.push(Step::Record(Box::new(RunEventKind::HookStarting {
             hook,
             attempt,
             awaited,
-        }));
+        })));
         steps.push(Step::Start {
             hook: number,
             attempt,
@@ -411,12 +417,12 @@ impl Dispatch {
         let run = &mut self.runs[number];
         run.took += took;
         let hook = run.hook.id.clone();
-        steps.push(Step::Record(RunEventKind::HookEnded {
+        steps.push(Step::Record(Box::new(RunEventKind::HookEnded {
             hook: hook.clone(),
             attempt: run.attempts,
             outcome: outcome.clone(),
             duration_ms: milliseconds(took),
-        }));
+        })));
         let is_failure = matches!(meaning.status, Status::Failed | Status::TimedOut);
         let tries_left = run.attempts <= run.terms.retries;
         if is_failure && meaning.may_retry && tries_left && !interrupted {
@@ -429,12 +435,12 @@ impl Dispatch {
                 _ => State::BackgroundSleep,
             };
             run.last = Some((outcome, meaning));
-            steps.push(Step::Record(RunEventKind::HookRetrying {
+            steps.push(Step::Record(Box::new(RunEventKind::HookRetrying {
                 hook,
                 attempt,
                 after_ms,
                 reason,
-            }));
+            })));
             steps.push(Step::Sleep {
                 hook: number,
                 delay,
@@ -458,10 +464,10 @@ impl Dispatch {
         };
         if kept != Answer::default() {
             let hook = self.runs[number].hook.id.clone();
-            steps.push(Step::Record(RunEventKind::LateAnswer {
+            steps.push(Step::Record(Box::new(RunEventKind::LateAnswer {
                 hook,
                 answer: kept.clone(),
-            }));
+            })));
             steps.push(Step::Remember(Keepsake::LateAnswer {
                 answer: Box::new(kept),
             }));
@@ -478,9 +484,9 @@ impl Dispatch {
         let run = &mut self.runs[number];
         run.reason = run.explain(&meaning);
         run.last = Some((outcome, meaning));
-        steps.push(Step::Record(RunEventKind::HookReported {
+        steps.push(Step::Record(Box::new(RunEventKind::HookReported {
             report: run.report(),
-        }));
+        })));
     }
 
     fn went_async(&mut self, number: usize, steps: &mut Vec<Step>) {
@@ -488,7 +494,7 @@ impl Dispatch {
         if run.state == State::Awaited {
             run.state = State::Background;
             let hook = run.hook.id.clone();
-            steps.push(Step::Record(RunEventKind::HookWentAsync { hook }));
+            steps.push(Step::Record(Box::new(RunEventKind::HookWentAsync { hook })));
         }
     }
 
@@ -564,7 +570,9 @@ impl Dispatch {
         let mut decision = Decision::combine(parts);
         self.mind_the_stop(&mut decision, steps);
         let record = decision.record(&self.given.event, &self.reports());
-        steps.push(Step::Record(RunEventKind::Decided { decision: record }));
+        steps.push(Step::Record(Box::new(RunEventKind::Decided {
+            decision: record,
+        })));
         steps.push(Step::Finished(Box::new(decision)));
     }
 

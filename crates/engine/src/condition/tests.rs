@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::limits::{CONDITION_BYTES_MAX, CONDITION_DEPTH_MAX};
 
 /// Variables with values; asking for another one is a test's mistake unless it is listed in `NAMES`.
 struct Variables(BTreeMap<String, Value>);
@@ -599,7 +598,7 @@ fn faults_of_the_text_itself_are_named() {
         fault("${X} matches '(a{1000}){1000}'"),
         Err(ConditionError::BadRegex {
             pattern: "(a{1000}){1000}".into(),
-            cause: "it takes more than 1048576 bytes".into(),
+            cause: "it takes more than 262144 bytes".into(),
             at: 13..30
         })
     );

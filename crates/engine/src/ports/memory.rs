@@ -245,7 +245,7 @@ mod tests {
             Keepsake::LastHookStatus { status: "failed" },
             Keepsake::StopBlocks { count: 3 },
             Keepsake::LateAnswer {
-                answer: answer.clone(),
+                answer: Box::new(answer.clone()),
             },
         ] {
             memory.keep("s", keepsake).await;
