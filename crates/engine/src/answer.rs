@@ -52,9 +52,9 @@ pub fn read(stdout: &str, whole: bool, event: &EventName) -> Reading {
         return Reading::Broken { why: why.into() };
     }
     match parsed {
-        Err(error) if text.starts_with('{') && search.objects == 0 => Reading::Broken {
-            why: format!("it begins with `{{` but is no JSON: {error}"),
-        },
+        Err(error) if text.starts_with('{') && search.objects == 0 => {
+            Reading::Broken { why: format!("it begins with `{{` but is no JSON: {error}") }
+        }
         Ok(_) | Err(_) => Reading::Nothing,
     }
 }
@@ -84,11 +84,7 @@ fn trimmed(text: &str) -> &str {
 
 fn without_async_line(text: &str) -> &str {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-    if async_for(first).is_some() {
-        rest.trim_start()
-    } else {
-        text
-    }
+    if async_for(first).is_some() { rest.trim_start() } else { text }
 }
 
 fn read_whole(object: &Map<String, Value>, event: &EventName) -> Reading {
@@ -169,15 +165,11 @@ impl Search {
         };
         let answers = &self.answers;
         let strongest = answers.iter().map(strength).max()?;
-        let leading = answers
-            .iter()
-            .filter(|answer| strength(answer) == strongest);
+        let leading = answers.iter().filter(|answer| strength(answer) == strongest);
         let is_allow = |answer: &&Answer| answer.decision == Some(AnswerDecision::Allow);
         let mut stopping = answers.iter().filter(|answer| answer.stop).peekable();
-        let messages: Vec<&str> = answers
-            .iter()
-            .filter_map(|answer| answer.system_message.as_deref())
-            .collect();
+        let messages: Vec<&str> =
+            answers.iter().filter_map(|answer| answer.system_message.as_deref()).collect();
         let merged = Answer {
             decision: leading.clone().find_map(|answer| answer.decision),
             // An allow is about to lose its decision; its reason would stand for something else.
@@ -219,10 +211,7 @@ fn after_line(text: &str) -> &str {
 fn bytes_before(text: &str, error: &serde_json::Error) -> usize {
     let lines_before = error.line().saturating_sub(1);
     let line_start = match lines_before.checked_sub(1) {
-        Some(last) => text
-            .match_indices('\n')
-            .nth(last)
-            .map_or(text.len(), |(end, _)| end + 1),
+        Some(last) => text.match_indices('\n').nth(last).map_or(text.len(), |(end, _)| end + 1),
         None => 0,
     };
     line_start + error.column()

@@ -37,10 +37,7 @@ impl Chain {
     /// This chain and one hook more.
     pub fn with(&self, event: &EventName, hook: &str) -> Self {
         let mut longer = self.clone();
-        longer.0.push(Link {
-            event: event.to_string(),
-            hook: hook.to_owned(),
-        });
+        longer.0.push(Link { event: event.to_string(), hook: hook.to_owned() });
         longer
     }
 
@@ -51,14 +48,9 @@ impl Chain {
 
     /// The circle that waking this hook at this event would close.
     pub fn circle(&self, event: &EventName, hook: &str) -> Option<String> {
-        let start = self
-            .0
-            .iter()
-            .position(|link| link.event == event.as_str() && link.hook == hook)?;
-        let again = Link {
-            event: event.to_string(),
-            hook: hook.to_owned(),
-        };
+        let start =
+            self.0.iter().position(|link| link.event == event.as_str() && link.hook == hook)?;
+        let again = Link { event: event.to_string(), hook: hook.to_owned() };
         let links = self.0[start..].iter().chain([&again]);
         Some(links.map(Link::to_string).collect::<Vec<_>>().join(" → "))
     }
@@ -66,14 +58,7 @@ impl Chain {
 
 impl fmt::Display for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            &self
-                .0
-                .iter()
-                .map(Link::to_string)
-                .collect::<Vec<_>>()
-                .join(" → "),
-        )
+        f.write_str(&self.0.iter().map(Link::to_string).collect::<Vec<_>>().join(" → "))
     }
 }
 

@@ -47,11 +47,7 @@ impl Condition {
         names: &dyn Fn() -> Vec<String>,
     ) -> Result<Self, ConditionError> {
         let (root, variables) = parse::parse(text, known, names)?;
-        Ok(Self {
-            source: text.into(),
-            root,
-            variables,
-        })
+        Ok(Self { source: text.into(), root, variables })
     }
 
     /// Whether it holds for these values.
@@ -151,11 +147,7 @@ impl ConditionError {
 }
 
 fn found_text(found: &str) -> Cow<'static, str> {
-    if found.is_empty() {
-        "the end".into()
-    } else {
-        format!("`{found}`").into()
-    }
+    if found.is_empty() { "the end".into() } else { format!("`{found}`").into() }
 }
 
 /// Why a condition has no answer for the values it was given.

@@ -65,10 +65,7 @@ pub fn load(files: &[ConfigFile], environment: &Environment) -> Loaded {
 /// Reads and checks a text as if it stood in a file of that name.
 pub fn load_text(text: &str, file: &ConfigFile, environment: &Environment) -> Loaded {
     let mut loaded = Loaded::default();
-    let source = Arc::new(SourceFile {
-        path: file.shown_as.clone(),
-        text: text.into(),
-    });
+    let source = Arc::new(SourceFile { path: file.shown_as.clone(), text: text.into() });
     top_level::read(&source, file, environment, &mut loaded);
     loaded
 }
@@ -82,10 +79,7 @@ impl Loaded {
     fn entry_is_broken(&mut self, pattern: Option<crate::pattern::Pattern>, faults: Vec<Fault>) {
         let faults: Vec<Arc<Fault>> = faults.into_iter().map(Arc::new).collect();
         if let Some(first) = faults.first() {
-            self.hooks.add_broken(Broken {
-                pattern,
-                fault: Arc::clone(first),
-            });
+            self.hooks.add_broken(Broken { pattern, fault: Arc::clone(first) });
         }
         self.faults.extend(faults);
     }

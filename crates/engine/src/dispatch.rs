@@ -12,74 +12,27 @@
 //! 5. The first block ends the awaited ones; those that only observe still start, so that an audit
 //!    log sees what was denied. Abort ends all.
 //!
-//! Who runs the steps is `engine.rs`.
+//! What one hook adds to the decision is in `dispatch/run.rs`; who runs the steps is `engine.rs`.
+
+mod run;
+mod step;
+mod stop;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_events::{
-    Answer, AnswerDecision, Decision, Event, Outcome, Power, Report, RunEventKind, Status, Verdict,
+    Answer, Decision, Event, Outcome, Power, Report, RunEventKind, Status, Verdict,
 };
 
 use crate::chain::Chain;
-use crate::hook::{Action, Exhausted, Hook, Terms};
-use crate::limits::{FIRING_DEPTH_MAX, STOP_BLOCKS_MAX};
+use crate::dispatch::run::{Run, State, milliseconds};
+pub use crate::dispatch::step::{Happening, Step};
+use crate::hook::{Action, Hook, Terms};
+use crate::limits::FIRING_DEPTH_MAX;
 use crate::policy::{At, Meaning, Order, Policy};
 use crate::ports::{Keepsake, Remembered};
 use crate::variables::{Carried, Environment, Variables};
-
-/// Something that happened.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Happening {
-    /// The event was fired.
-    Fired,
-    /// One attempt of a hook has ended.
-    Ended {
-        /// The hook's number in this firing.
-        hook: usize,
-        /// How.
-        outcome: Outcome,
-        /// How long it ran.
-        took: Duration,
-    },
-    /// A running command has turned itself into a background one.
-    WentAsync {
-        /// The hook's number in this firing.
-        hook: usize,
-    },
-    /// The delay before a hook's next attempt is over.
-    TimeToRetry {
-        /// The hook's number in this firing.
-        hook: usize,
-    },
-    /// The host was interrupted; what runs is being ended.
-    Interrupted,
-}
-
-/// Something to do next.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    /// Start a hook's action.
-    Start {
-        /// The hook's number in this firing.
-        hook: usize,
-        /// 1 for the first attempt.
-        attempt: u32,
-    },
-    /// Wait, then say [`Happening::TimeToRetry`].
-    Sleep {
-        /// The hook's number in this firing.
-        hook: usize,
-        /// How long.
-        delay: Duration,
-    },
-    /// Write it down and show it.
-    Record(Box<RunEventKind>),
-    /// Remember it for later events of the session.
-    Remember(Keepsake),
-    /// The hooks have answered. What still runs in the background goes on.
-    Finished(Box<Decision>),
-}
 
 /// What a firing is given.
 #[derive(Debug, Clone)]
@@ -115,36 +68,6 @@ pub struct Dispatch {
     finished: bool,
 }
 
-#[derive(Debug)]
-struct Run {
-    hook: Arc<Hook>,
-    terms: Terms,
-    policy: &'static Policy,
-    state: State,
-    attempts: u32,
-    took: Duration,
-    last: Option<(Outcome, Meaning)>,
-    reason: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Its turn has not come.
-    Waiting,
-    /// It runs, and the decision waits for it.
-    Awaited,
-    /// It runs, and nobody waits for it.
-    Background,
-    /// It will be tried again, and the decision waits for it.
-    AwaitedSleep,
-    /// It will be tried again, and nobody waits for it.
-    BackgroundSleep,
-    /// It did not run.
-    Skipped,
-    /// It has ended.
-    Done,
-}
-
 /// Why no further awaited hook starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum EndedBy {
@@ -159,23 +82,10 @@ impl Dispatch {
     /// A firing that has not begun.
     pub fn new(given: Given) -> Self {
         let power = given.event.name.power();
-        let runs = given
-            .hooks
-            .iter()
-            .map(|hook| Run::new(Arc::clone(hook), power))
-            .collect();
+        let runs = given.hooks.iter().map(|hook| Run::new(Arc::clone(hook), power)).collect();
         let carried = given.remembered.carried.clone();
         let ended = (!given.broken.is_empty() && power.can_block()).then_some(EndedBy::Unreadable);
-        Self {
-            given,
-            power,
-            runs,
-            carried,
-            next: 0,
-            batch: Vec::new(),
-            ended,
-            finished: false,
-        }
+        Self { given, power, runs, carried, next: 0, batch: Vec::new(), ended, finished: false }
     }
 
     /// The whole of dispatch: what happened goes in, what to do next comes out.
@@ -185,16 +95,9 @@ impl Dispatch {
             Happening::Fired => {
                 let event = self.given.event.name.clone();
                 let subject = self.given.event.subject().map(str::to_owned);
-                steps.push(Step::Record(Box::new(RunEventKind::Fired {
-                    event,
-                    subject,
-                })));
+                steps.push(Step::Record(Box::new(RunEventKind::Fired { event, subject })));
             }
-            Happening::Ended {
-                hook,
-                outcome,
-                took,
-            } => {
+            Happening::Ended { hook, outcome, took } => {
                 self.attempt_ended(hook, outcome, took, &mut steps);
             }
             Happening::WentAsync { hook } => self.went_async(hook, &mut steps),
@@ -248,11 +151,7 @@ impl Dispatch {
     fn go_on(&mut self, steps: &mut Vec<Step>) {
         loop {
             if !self.batch.is_empty() {
-                if self
-                    .batch
-                    .iter()
-                    .any(|number| self.runs[*number].is_awaited())
-                {
+                if self.batch.iter().any(|number| self.runs[*number].is_awaited()) {
                     return;
                 }
                 self.settle_batch(steps);
@@ -289,22 +188,16 @@ impl Dispatch {
             run.state = State::Skipped;
             run.reason = Some(reason.clone());
             let hook = run.hook.id.clone();
-            steps.push(Step::Record(Box::new(RunEventKind::HookSkipped {
-                hook,
-                reason,
-            })));
+            steps.push(Step::Record(Box::new(RunEventKind::HookSkipped { hook, reason })));
             return;
         }
         let refused = self
             .condition_fails(number)
-            .or_else(|| self.chain_refuses(number));
+            .or_else(|| self.chain_refuses(number))
+            .or_else(|| not_available(&self.runs[number].hook.action));
         let run = &mut self.runs[number];
         let awaited = run.terms.awaited;
-        run.state = if awaited {
-            State::Awaited
-        } else {
-            State::Background
-        };
+        run.state = if awaited { State::Awaited } else { State::Background };
         if awaited {
             self.batch.push(number);
         }
@@ -317,9 +210,7 @@ impl Dispatch {
             return;
         }
         if run.hook.once {
-            steps.push(Step::Remember(Keepsake::Once {
-                hook: run.hook.id.clone(),
-            }));
+            steps.push(Step::Remember(Keepsake::Once { hook: run.hook.id.clone() }));
         }
         self.start(number, steps);
     }
@@ -329,15 +220,8 @@ impl Dispatch {
         run.attempts += 1;
         let (attempt, awaited) = (run.attempts, run.terms.awaited);
         let hook = run.hook.id.clone();
-        steps.push(Step::Record(Box::new(RunEventKind::HookStarting {
-            hook,
-            attempt,
-            awaited,
-        })));
-        steps.push(Step::Start {
-            hook: number,
-            attempt,
-        });
+        steps.push(Step::Record(Box::new(RunEventKind::HookStarting { hook, attempt, awaited })));
+        steps.push(Step::Start { hook: number, attempt });
     }
 
     fn reason_to_skip(&self, number: usize) -> Option<String> {
@@ -441,10 +325,7 @@ impl Dispatch {
                 after_ms,
                 reason,
             })));
-            steps.push(Step::Sleep {
-                hook: number,
-                delay,
-            });
+            steps.push(Step::Sleep { hook: number, delay });
             return;
         }
         let was_awaited = run.is_awaited();
@@ -468,9 +349,7 @@ impl Dispatch {
                 hook,
                 answer: kept.clone(),
             })));
-            steps.push(Step::Remember(Keepsake::LateAnswer {
-                answer: Box::new(kept),
-            }));
+            steps.push(Step::Remember(Keepsake::LateAnswer { answer: Box::new(kept) }));
         }
     }
 
@@ -484,15 +363,14 @@ impl Dispatch {
         let run = &mut self.runs[number];
         run.reason = run.explain(&meaning);
         run.last = Some((outcome, meaning));
-        steps.push(Step::Record(Box::new(RunEventKind::HookReported {
-            report: run.report(),
-        })));
+        steps.push(Step::Record(Box::new(RunEventKind::HookReported { report: run.report() })));
     }
 
     fn went_async(&mut self, number: usize, steps: &mut Vec<Step>) {
         let run = &mut self.runs[number];
         if run.state == State::Awaited {
             run.state = State::Background;
+            run.decides = false;
             let hook = run.hook.id.clone();
             steps.push(Step::Record(Box::new(RunEventKind::HookWentAsync { hook })));
         }
@@ -562,207 +440,22 @@ impl Dispatch {
         parts.extend(self.runs.iter().map(|run| run.part(self.power)));
         if self.ended == Some(EndedBy::Interrupt) && self.power == Power::Blocks {
             let reason = "interrupted before its hooks had answered".into();
-            parts.push(Decision {
-                verdict: Verdict::Block { reason },
-                ..Decision::default()
-            });
+            parts.push(Decision { verdict: Verdict::Block { reason }, ..Decision::default() });
         }
         let mut decision = Decision::combine(parts);
-        self.mind_the_stop(&mut decision, steps);
+        let stop_blocks = self.given.remembered.stop_blocks;
+        if let Some(count) = stop::mind(&self.given.event, &mut decision, stop_blocks) {
+            steps.push(Step::Remember(Keepsake::StopBlocks { count }));
+        }
         let record = decision.record(&self.given.event, &self.reports());
-        steps.push(Step::Record(Box::new(RunEventKind::Decided {
-            decision: record,
-        })));
+        steps.push(Step::Record(Box::new(RunEventKind::Decided { decision: record })));
         steps.push(Step::Finished(Box::new(decision)));
     }
 
     fn unreadable(&self) -> Option<Decision> {
-        let first = self
-            .given
-            .broken
-            .first()
-            .filter(|_| self.power.can_block())?;
+        let first = self.given.broken.first().filter(|_| self.power.can_block())?;
         let reason = format!("a hook cannot be read, so nothing may pass it: {first}");
-        Some(Decision {
-            verdict: Verdict::Block { reason },
-            ..Decision::default()
-        })
-    }
-
-    /// Stops have rules of their own: nobody is trapped.
-    fn mind_the_stop(&self, decision: &mut Decision, steps: &mut Vec<Step>) {
-        let event = &self.given.event;
-        let is_stop = matches!(event.name.as_str(), "session:stop" | "agent:stop");
-        if !is_stop {
-            if event.name.spec().is_some_and(|spec| spec.is_work)
-                && self.given.remembered.stop_blocks > 0
-            {
-                steps.push(Step::Remember(Keepsake::StopBlocks { count: 0 }));
-            }
-            return;
-        }
-        let before = self.given.remembered.stop_blocks;
-        let Verdict::Block { reason } = &decision.verdict else {
-            if before > 0 {
-                steps.push(Step::Remember(Keepsake::StopBlocks { count: 0 }));
-            }
-            return;
-        };
-        let ignored = match event.text("reason") {
-            Some(why @ ("interrupted" | "error")) => Some(format!(
-                "a hook blocked the stop, which is ignored after `{why}`: {reason}"
-            )),
-            _ if before >= STOP_BLOCKS_MAX => Some(format!(
-                "hooks blocked the stop {before} times in a row with no work between; it ends \
-                 anyway: {reason}"
-            )),
-            _ => None,
-        };
-        match ignored {
-            Some(message) => {
-                decision.system_messages.push(message);
-                decision.verdict = Verdict::Proceed {
-                    rewritten_input: None,
-                };
-                steps.push(Step::Remember(Keepsake::StopBlocks { count: 0 }));
-            }
-            None => steps.push(Step::Remember(Keepsake::StopBlocks { count: before + 1 })),
-        }
-    }
-}
-
-impl Run {
-    fn new(hook: Arc<Hook>, power: Power) -> Self {
-        let policy = hook.policy;
-        let mut terms = hook.terms(power);
-        if policy.order == Order::AtOnce {
-            terms.awaited = true;
-        }
-        Self {
-            hook,
-            terms,
-            policy,
-            state: State::Waiting,
-            attempts: 0,
-            took: Duration::ZERO,
-            last: None,
-            reason: None,
-        }
-    }
-
-    fn is_awaited(&self) -> bool {
-        matches!(self.state, State::Awaited | State::AwaitedSleep)
-    }
-
-    /// What this hook asks the host for.
-    fn part(&self, power: Power) -> Decision {
-        let Some((outcome, meaning)) = &self.last else {
-            return Decision::default();
-        };
-        if self.state != State::Done || !self.terms.awaited {
-            return Decision::default();
-        }
-        let answer = &meaning.answer;
-        let mut part = Decision {
-            verdict: self.verdict(meaning, power),
-            additional_context: answer.additional_context.clone(),
-            system_messages: answer.system_message.iter().cloned().collect(),
-            updated_output: answer.updated_output.clone(),
-            suppress_output: answer.suppress_output,
-            piped_output: String::new(),
-            updated_permissions: answer.updated_permissions.clone(),
-        };
-        if power == Power::Annotates && meaning.status == Status::Blocked {
-            part.additional_context.extend(meaning.reason.clone());
-        }
-        if self.hook.pipe_output && !answer.suppress_output {
-            part.piped_output = self.policy.wire.shown(&self.hook.id, outcome, meaning);
-        }
-        part
-    }
-
-    fn verdict(&self, meaning: &Meaning, power: Power) -> Verdict {
-        let proceed = Verdict::Proceed {
-            rewritten_input: meaning.answer.updated_input.clone(),
-        };
-        let answer = &meaning.answer;
-        let reason = || self.reason.clone().unwrap_or_default();
-        match meaning.status {
-            Status::Blocked if answer.stop => Verdict::Stop { reason: reason() },
-            Status::Blocked if power.can_block() => Verdict::Block { reason: reason() },
-            Status::Failed | Status::TimedOut => match self.terms.on_failure {
-                Exhausted::Abort => Verdict::Abort { reason: reason() },
-                Exhausted::Block if power.can_block() => Verdict::Block { reason: reason() },
-                Exhausted::Block | Exhausted::Continue => proceed,
-            },
-            Status::Success if answer.stop => {
-                let why = answer.stop_reason.clone().or_else(|| answer.reason.clone());
-                let reason = why.unwrap_or_else(|| format!("hook {} ended it", self.hook.id));
-                Verdict::Stop { reason }
-            }
-            Status::Blocked | Status::Success | Status::Skipped | Status::Started => {
-                let rewritten_input = answer.updated_input.clone();
-                match answer.decision {
-                    Some(AnswerDecision::Allow) => Verdict::Allow {
-                        reason: answer.reason.clone(),
-                        rewritten_input,
-                    },
-                    Some(AnswerDecision::Ask) => Verdict::Ask {
-                        reason: answer.reason.clone(),
-                        rewritten_input,
-                    },
-                    Some(AnswerDecision::Deny) | None => proceed,
-                }
-            }
-        }
-    }
-
-    /// The reason that report and agent are given.
-    fn explain(&self, meaning: &Meaning) -> Option<String> {
-        let reason = meaning.reason.clone()?;
-        if !matches!(meaning.status, Status::Failed | Status::TimedOut) {
-            return Some(reason);
-        }
-        let id = &self.hook.id;
-        let attempts = match self.attempts {
-            0 | 1 => String::new(),
-            attempts => format!(" in {attempts} attempts"),
-        };
-        Some(match self.terms.on_failure {
-            Exhausted::Block if self.terms.on_failure_by_default && self.terms.awaited => format!(
-                "hook {id} failed{attempts} ({reason}); end it with exit 0, or set on_failure: \
-                 continue"
-            ),
-            Exhausted::Block | Exhausted::Abort => format!("hook {id} failed{attempts} ({reason})"),
-            Exhausted::Continue => format!("{reason}{attempts}"),
-        })
-    }
-
-    fn report(&self) -> Report {
-        let (status, outcome) = match (&self.last, self.state) {
-            (_, State::Skipped | State::Waiting) => (Status::Skipped, None),
-            (Some((outcome, meaning)), State::Done) => (meaning.status, Some((outcome, meaning))),
-            (Some((outcome, meaning)), _) => (Status::Started, Some((outcome, meaning))),
-            (None, _) => (Status::Started, None),
-        };
-        let output = outcome.and_then(|(outcome, _)| outcome.output());
-        let hidden = outcome.is_some_and(|(_, meaning)| meaning.answer.suppress_output);
-        Report {
-            id: self.hook.id.clone(),
-            action: self.hook.action.kind().to_owned(),
-            source: self.hook.source.to_string(),
-            status,
-            exit_code: outcome.and_then(|(outcome, _)| outcome.exit_code()),
-            stdout: output
-                .filter(|_| !hidden)
-                .map_or_else(String::new, |o| o.stdout.clone()),
-            stderr: output
-                .filter(|_| !hidden)
-                .map_or_else(String::new, |o| o.stderr.clone()),
-            attempts: self.attempts,
-            duration_ms: milliseconds(self.took),
-            reason: self.reason.clone(),
-        }
+        Some(Decision { verdict: Verdict::Block { reason }, ..Decision::default() })
     }
 }
 
@@ -774,15 +467,13 @@ fn of_late_answer(answer: Answer) -> Decision {
     }
 }
 
-fn milliseconds(duration: Duration) -> f64 {
-    (duration.as_secs_f64() * 1_000_000.0).round() / 1000.0
-}
-
-/// Whether this version can run such an action; the others are checked, but fail when they run.
-pub fn is_available(action: &Action) -> bool {
+/// Hooks of these types are read and checked, but cannot run yet.
+fn not_available(action: &Action) -> Option<String> {
     match action {
-        Action::Shell(_) => true,
-        Action::Webhook(_) | Action::Spawn(_) | Action::GitCommit(_) | Action::GitPush(_) => false,
+        Action::Shell(_) => None,
+        Action::Webhook(_) | Action::Spawn(_) | Action::GitCommit(_) | Action::GitPush(_) => {
+            Some(format!("`type: {}` is not available in this version", action.kind()))
+        }
     }
 }
 

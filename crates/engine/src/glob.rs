@@ -19,10 +19,7 @@ enum Token {
     /// Any characters, also none.
     Many,
     /// One character within these ranges, or outside of them.
-    OneOf {
-        ranges: Box<[(char, char)]>,
-        negated: bool,
-    },
+    OneOf { ranges: Box<[(char, char)]>, negated: bool },
 }
 
 /// Whether the text has a character that makes it a glob.
@@ -33,10 +30,7 @@ pub fn is_glob(text: &str) -> bool {
 impl Glob {
     /// Compiles a glob; a `[` that is never closed stands for itself.
     pub fn new(text: &str) -> Self {
-        let letters: Vec<char> = text
-            .chars()
-            .map(|letter| letter.to_ascii_lowercase())
-            .collect();
+        let letters: Vec<char> = text.chars().map(|letter| letter.to_ascii_lowercase()).collect();
         let mut tokens = Vec::with_capacity(letters.len());
         let mut at = 0;
         while at < letters.len() {
@@ -52,9 +46,7 @@ impl Glob {
             }
             at = next;
         }
-        Self {
-            tokens: tokens.into(),
-        }
+        Self { tokens: tokens.into() }
     }
 
     /// Whether the whole text fits.
@@ -108,9 +100,7 @@ impl Glob {
         }
         (0..tokens.len())
             .filter(|at| live[*at])
-            .map(|at| Glob {
-                tokens: tokens[at..].into(),
-            })
+            .map(|at| Glob { tokens: tokens[at..].into() })
             .collect()
     }
 
@@ -131,10 +121,7 @@ impl Token {
             Token::Any => true,
             Token::Many => false,
             Token::OneOf { ranges, negated } => {
-                ranges
-                    .iter()
-                    .any(|(from, to)| (*from..=*to).contains(&letter))
-                    != *negated
+                ranges.iter().any(|(from, to)| (*from..=*to).contains(&letter)) != *negated
             }
         }
     }
@@ -157,13 +144,7 @@ fn class(letters: &[char], open: usize) -> Option<(Token, usize)> {
             at += 1;
         }
     }
-    Some((
-        Token::OneOf {
-            ranges: ranges.into(),
-            negated,
-        },
-        close + 1,
-    ))
+    Some((Token::OneOf { ranges: ranges.into(), negated }, close + 1))
 }
 
 #[cfg(test)]

@@ -87,8 +87,7 @@ impl HookSet {
         for point in &hook.pattern.points {
             self.by_event[position(point.event)].add(number, point, &hook.matcher);
         }
-        self.open
-            .extend(hook.pattern.open.iter().map(|glob| (number, glob.clone())));
+        self.open.extend(hook.pattern.open.iter().map(|glob| (number, glob.clone())));
         self.hooks.push(Arc::new(hook));
         Ok(())
     }
@@ -150,14 +149,12 @@ impl HookSet {
             .iter()
             .filter(|broken| match (&broken.pattern, event.name.spec()) {
                 (None, _) => true,
-                (Some(pattern), Some(spec)) => pattern
-                    .points
-                    .iter()
-                    .any(|point| std::ptr::eq(point.event, spec)),
-                (Some(pattern), None) => pattern
-                    .open
-                    .iter()
-                    .any(|glob| glob.matches(event.name.as_str())),
+                (Some(pattern), Some(spec)) => {
+                    pattern.points.iter().any(|point| std::ptr::eq(point.event, spec))
+                }
+                (Some(pattern), None) => {
+                    pattern.open.iter().any(|glob| glob.matches(event.name.as_str()))
+                }
             })
             .map(|broken| broken.fault.as_ref())
     }
@@ -183,10 +180,7 @@ impl EventIndex {
                 if always_awake =>
             {
                 for name in names {
-                    self.by_subject
-                        .entry(key(point.event, name))
-                        .or_default()
-                        .push(hook);
+                    self.by_subject.entry(key(point.event, name)).or_default().push(hook);
                 }
             }
             (subjects, matcher) => {
@@ -199,11 +193,7 @@ impl EventIndex {
                         Matcher::Both(Box::new((subjects.clone(), matcher.clone())))
                     }
                 };
-                self.asked.push(Asked {
-                    hook,
-                    subjects: narrowed,
-                    only_reasons,
-                });
+                self.asked.push(Asked { hook, subjects: narrowed, only_reasons });
             }
         }
     }
@@ -214,11 +204,7 @@ impl EventIndex {
             return;
         }
         let subject = Subject::of(event);
-        if let Some(found) = subject
-            .key
-            .as_deref()
-            .and_then(|key| self.by_subject.get(key))
-        {
+        if let Some(found) = subject.key.as_deref().and_then(|key| self.by_subject.get(key)) {
             numbers.extend(found);
         }
         let reason = event.text("reason").unwrap_or_default();
@@ -236,11 +222,7 @@ impl EventIndex {
 
 /// The key under which a literal subject is found: our name for a tool, in lower case.
 fn key(event: &EventSpec, name: &str) -> Box<str> {
-    let name = if event.subject == Some("tool_name") {
-        tool::canonical(name)
-    } else {
-        name
-    };
+    let name = if event.subject == Some("tool_name") { tool::canonical(name) } else { name };
     name.to_ascii_lowercase().into()
 }
 

@@ -45,18 +45,13 @@ impl Matcher {
         if text.is_empty() || text == "*" {
             return Ok(Matcher::All);
         }
-        if let Some(regex) = text
-            .strip_prefix('/')
-            .and_then(|rest| rest.strip_suffix('/'))
-        {
+        if let Some(regex) = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
             return RegexBuilder::new(regex)
                 .case_insensitive(true)
                 .size_limit(REGEX_BYTES_MAX)
                 .build()
                 .map(|regex| Matcher::Regex(Box::new(regex)))
-                .map_err(|error| MatcherError::BadRegex {
-                    cause: one_line(&error.to_string()),
-                });
+                .map_err(|error| MatcherError::BadRegex { cause: one_line(&error.to_string()) });
         }
         let names: Vec<&str> = text.split('|').map(str::trim).collect();
         if names.iter().any(|name| name.is_empty()) {
@@ -86,10 +81,7 @@ impl Matcher {
 
 /// The regex crate draws its errors over several lines; the last one says what is wrong.
 fn one_line(error: &str) -> String {
-    let last = error
-        .lines()
-        .rfind(|line| !line.trim().is_empty())
-        .unwrap_or(error);
+    let last = error.lines().rfind(|line| !line.trim().is_empty()).unwrap_or(error);
     last.trim().trim_start_matches("error: ").to_owned()
 }
 
@@ -127,20 +119,11 @@ mod tests {
 
     #[test]
     fn a_guard_does_not_miss_because_of_spelling() {
-        for matcher in [
-            "bash",
-            "Bash",
-            "BASH",
-            "run_shell_command",
-            "Edit|Bash",
-            "b*",
-            "/^Bash$/",
-        ] {
+        for matcher in ["bash", "Bash", "BASH", "run_shell_command", "Edit|Bash", "b*", "/^Bash$/"]
+        {
             for name in ["bash", "Bash", "run_shell_command", "local_shell"] {
                 let event = tool(name);
-                let wakes = Matcher::parse(matcher)
-                    .expect("valid")
-                    .wakes(&Subject::of(&event));
+                let wakes = Matcher::parse(matcher).expect("valid").wakes(&Subject::of(&event));
                 assert!(wakes, "{matcher} must wake for {name}");
             }
         }
@@ -150,20 +133,13 @@ mod tests {
     fn other_tools_do_not_wake_it() {
         for matcher in ["bash", "Edit|Bash", "ba?h", "/^bash$/", "mcp__*"] {
             let event = tool("read");
-            assert!(
-                !Matcher::parse(matcher)
-                    .expect("valid")
-                    .wakes(&Subject::of(&event))
-            );
+            assert!(!Matcher::parse(matcher).expect("valid").wakes(&Subject::of(&event)));
         }
     }
 
     #[test]
     fn an_event_without_a_subject_wakes_only_hooks_that_look_at_all() {
-        let event = Event::new(
-            EventName::resolve("user:interrupt").expect("known"),
-            Map::new(),
-        );
+        let event = Event::new(EventName::resolve("user:interrupt").expect("known"), Map::new());
         let subject = Subject::of(&event);
         assert!(Matcher::parse("*").expect("valid").wakes(&subject));
         assert!(Matcher::parse("").expect("valid").wakes(&subject));
@@ -174,16 +150,8 @@ mod tests {
     #[test]
     fn what_cannot_be_used_says_why() {
         let bad = Matcher::parse("/(/").expect_err("unclosed");
-        assert_eq!(
-            bad,
-            MatcherError::BadRegex {
-                cause: "unclosed group".into()
-            }
-        );
-        assert_eq!(
-            Matcher::parse("a||b").expect_err("empty"),
-            MatcherError::EmptyName
-        );
+        assert_eq!(bad, MatcherError::BadRegex { cause: "unclosed group".into() });
+        assert_eq!(Matcher::parse("a||b").expect_err("empty"), MatcherError::EmptyName);
         let huge = Matcher::parse("/(a{1000}){1000}/").expect_err("too big");
         assert!(matches!(huge, MatcherError::BadRegex { .. }));
     }

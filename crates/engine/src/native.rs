@@ -10,10 +10,7 @@ use crate::policy::{At, Meaning, Order, Policy, Wire};
 use crate::variables::stdin_json;
 
 /// The policy of native hooks.
-pub static NATIVE: Policy = Policy {
-    order: Order::OneByOne,
-    wire: &NativeWire,
-};
+pub static NATIVE: Policy = Policy { order: Order::OneByOne, wire: &NativeWire };
 
 /// The wire of native hooks.
 #[derive(Debug)]
@@ -33,25 +30,18 @@ impl Wire for NativeWire {
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning {
         match outcome {
             Outcome::Exited { code: 0, output } => success(output, at),
-            Outcome::Exited {
-                code: BLOCK,
-                output,
-            } => exit_2(output, at),
+            Outcome::Exited { code: BLOCK, output } => exit_2(output, at),
             Outcome::Exited { code, output } => other_exit(*code, output, at),
             Outcome::TimedOut { after_ms, output } => {
                 let reason = format!("timed out after {}", seconds(*after_ms));
-                Meaning {
-                    status: Status::TimedOut,
-                    ..failed(with_last_line(reason, output))
-                }
+                Meaning { status: Status::TimedOut, ..failed(with_last_line(reason, output)) }
             }
             Outcome::Killed { signal, output } => {
                 failed(with_last_line(format!("killed by signal {signal}"), output))
             }
-            Outcome::Interrupted { .. } => Meaning {
-                may_retry: false,
-                ..failed("interrupted".into())
-            },
+            Outcome::Interrupted { .. } => {
+                Meaning { may_retry: false, ..failed("interrupted".into()) }
+            }
             Outcome::WantedTerminal { .. } => Meaning {
                 may_retry: false,
                 ..failed("stopped to read the terminal, which hooks do not have".into())
@@ -65,10 +55,7 @@ impl Wire for NativeWire {
         let mut text = String::new();
         if meaning.status != Status::Success {
             let reason = meaning.reason.as_deref().unwrap_or("failed");
-            text.push_str(&format!(
-                "[hook {hook}: {} ({reason})]\n",
-                meaning.status.as_str()
-            ));
+            text.push_str(&format!("[hook {hook}: {} ({reason})]\n", meaning.status.as_str()));
         } else if meaning.answer != Answer::default() {
             // The output was an answer to us, not news for the agent.
             return text;
@@ -101,10 +88,7 @@ fn success(output: &Output, at: At<'_>) -> Meaning {
 
 fn exit_2(output: &Output, at: At<'_>) -> Meaning {
     if at.power == Power::Observes {
-        let reason = format!(
-            "exit code 2, but nothing can be blocked at {}",
-            at.event.name
-        );
+        let reason = format!("exit code 2, but nothing can be blocked at {}", at.event.name);
         return failed(with_last_line(reason, output));
     }
     let read = match answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name) {
@@ -113,20 +97,9 @@ fn exit_2(output: &Output, at: At<'_>) -> Meaning {
     };
     let said = output.stderr.trim();
     let reason = read.reason.clone().unwrap_or_else(|| {
-        if said.is_empty() {
-            "exit 2 without a message".into()
-        } else {
-            said.to_owned()
-        }
+        if said.is_empty() { "exit 2 without a message".into() } else { said.to_owned() }
     });
-    of_answer(
-        Answer {
-            decision: Some(AnswerDecision::Deny),
-            reason: Some(reason),
-            ..read
-        },
-        at,
-    )
+    of_answer(Answer { decision: Some(AnswerDecision::Deny), reason: Some(reason), ..read }, at)
 }
 
 fn other_exit(code: i32, output: &Output, at: At<'_>) -> Meaning {
@@ -144,58 +117,35 @@ fn other_exit(code: i32, output: &Output, at: At<'_>) -> Meaning {
         127 => "cannot start: exit code 127 (not found)".to_owned(),
         code => format!("exit code {code}"),
     };
-    Meaning {
-        answer,
-        ..failed(with_last_line(what, output))
-    }
+    Meaning { answer, ..failed(with_last_line(what, output)) }
 }
 
 fn of_answer(answer: Answer, at: At<'_>) -> Meaning {
     let denies = answer.decision == Some(AnswerDecision::Deny);
     if denies && at.power == Power::Observes {
-        let what = format!(
-            "it answered deny, but nothing can be blocked at {}",
-            at.event.name
-        );
-        return Meaning {
-            may_retry: false,
-            ..failed(what)
-        };
+        let what = format!("it answered deny, but nothing can be blocked at {}", at.event.name);
+        return Meaning { may_retry: false, ..failed(what) };
     }
     if (denies || answer.stop) && !at.awaited {
-        let what = "it answered, but nothing waits for its answer".to_owned();
-        return Meaning {
-            may_retry: false,
-            ..failed(what)
+        // What it has to say still counts; it only decides nothing.
+        let said = Answer {
+            system_message: answer.system_message,
+            additional_context: answer.additional_context,
+            ..Answer::default()
         };
+        let what = "it answered, but nothing waits for its answer".to_owned();
+        return Meaning { may_retry: false, answer: said, ..failed(what) };
     }
     if denies {
-        let reason = answer
-            .reason
-            .clone()
-            .unwrap_or_else(|| "denied without a reason".into());
-        return Meaning {
-            status: Status::Blocked,
-            reason: Some(reason),
-            answer,
-            may_retry: false,
-        };
+        let reason = answer.reason.clone().unwrap_or_else(|| "denied without a reason".into());
+        return Meaning { status: Status::Blocked, reason: Some(reason), answer, may_retry: false };
     }
     well(answer)
 }
 
 fn well(answer: Answer) -> Meaning {
-    let reason = answer
-        .stop_reason
-        .clone()
-        .filter(|_| answer.stop)
-        .or(answer.reason.clone());
-    Meaning {
-        status: Status::Success,
-        reason,
-        answer,
-        may_retry: false,
-    }
+    let reason = answer.stop_reason.clone().filter(|_| answer.stop).or(answer.reason.clone());
+    Meaning { status: Status::Success, reason, answer, may_retry: false }
 }
 
 fn failed(reason: String) -> Meaning {
@@ -210,12 +160,7 @@ fn failed(reason: String) -> Meaning {
 /// The last line on standard error says best what went wrong.
 fn with_last_line(what: String, output: &Output) -> String {
     const CHARS_MAX: usize = 200;
-    match output
-        .stderr
-        .lines()
-        .map(str::trim)
-        .rfind(|line| !line.is_empty())
-    {
+    match output.stderr.lines().map(str::trim).rfind(|line| !line.is_empty()) {
         None => what,
         Some(line) => {
             let short: String = line.chars().take(CHARS_MAX).collect();

@@ -8,10 +8,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates
         .into_iter()
         .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&lower, &candidate.to_ascii_lowercase()),
-                candidate,
-            )
+            (strsim::damerau_levenshtein(&lower, &candidate.to_ascii_lowercase()), candidate)
         })
         .filter(|(distance, _)| *distance <= distance_max)
         .min_by_key(|(distance, _)| *distance)

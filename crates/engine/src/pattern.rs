@@ -84,11 +84,7 @@ impl Pattern {
         }
         if let Some((event, alias)) = table::resolve_with_alias(part) {
             let only_reasons = alias.map_or(&[][..], |alias| alias.only_reasons);
-            self.points.push(Point {
-                event,
-                subjects: Matcher::All,
-                only_reasons,
-            });
+            self.points.push(Point { event, subjects: Matcher::All, only_reasons });
             return Ok(());
         }
         if let Some(point) = exact_with_subject(part) {
@@ -106,30 +102,19 @@ impl Pattern {
             self.open.push(Glob::new(part));
             return Ok(());
         }
-        Err(PatternError::UnknownEvent {
-            name: part.to_owned(),
-            nearest: nearest_event(part),
-        })
+        Err(PatternError::UnknownEvent { name: part.to_owned(), nearest: nearest_event(part) })
     }
 
     fn add_glob(&mut self, part: &str) {
         let glob = Glob::new(part);
         for event in EVENTS {
             if glob.matches(event.name) {
-                self.points.push(Point {
-                    event,
-                    subjects: Matcher::All,
-                    only_reasons: &[],
-                });
+                self.points.push(Point { event, subjects: Matcher::All, only_reasons: &[] });
             } else if event.subject.is_some() {
                 let left = glob.after(&format!("{}:", event.name));
                 if !left.is_empty() {
                     let subjects = Matcher::Globs(left.into());
-                    self.points.push(Point {
-                        event,
-                        subjects,
-                        only_reasons: &[],
-                    });
+                    self.points.push(Point { event, subjects, only_reasons: &[] });
                 }
             }
         }
@@ -143,41 +128,26 @@ impl Pattern {
 fn exact_with_subject(part: &str) -> Option<Result<Point, PatternError>> {
     let (event, only_reasons, subject) = EVENTS.iter().find_map(|event| {
         std::iter::once((event.name, &[][..]))
-            .chain(
-                event
-                    .aliases
-                    .iter()
-                    .map(|alias| (alias.name, alias.only_reasons)),
-            )
+            .chain(event.aliases.iter().map(|alias| (alias.name, alias.only_reasons)))
             .find_map(|(name, reasons)| {
                 let subject = part.strip_prefix(name)?.strip_prefix(':')?;
                 Some((event, reasons, subject))
             })
     })?;
     if subject.is_empty() || event.subject.is_none() {
-        return Some(Err(PatternError::NoSubject {
-            name: part.to_owned(),
-            event: event.name,
-        }));
+        return Some(Err(PatternError::NoSubject { name: part.to_owned(), event: event.name }));
     }
     let subjects = if glob::is_glob(subject) {
         Matcher::Globs(Box::new([Glob::new(subject)]))
     } else {
         Matcher::Named(Box::new([subject.into()]))
     };
-    Some(Ok(Point {
-        event,
-        subjects,
-        only_reasons,
-    }))
+    Some(Ok(Point { event, subjects, only_reasons }))
 }
 
 fn nearest_event(part: &str) -> Option<&'static str> {
     // With a third segment the event is the first two.
-    let event = part
-        .match_indices(':')
-        .nth(1)
-        .map_or(part, |(at, _)| &part[..at]);
+    let event = part.match_indices(':').nth(1).map_or(part, |(at, _)| &part[..at]);
     nearest(event, table::all_names())
 }
 
@@ -201,10 +171,7 @@ mod tests {
         let tool = ["tool:pre_execute", "tool:post_execute", "tool:error"];
         assert_eq!(events("tool:*"), tool);
         assert_eq!(events("tool:*:write"), tool);
-        assert_eq!(
-            events("session:start,session:end"),
-            ["session:start", "session:end"]
-        );
+        assert_eq!(events("session:start,session:end"), ["session:start", "session:end"]);
         assert_eq!(events("*").len(), EVENTS.len());
         assert_eq!(events("tool:pre_execute:bash"), ["tool:pre_execute"]);
         assert_eq!(events("PreToolUse:Bash"), ["tool:pre_execute"]);
@@ -222,11 +189,7 @@ mod tests {
     fn the_open_namespace_is_reached_by_name_by_glob_and_by_star() {
         for pattern in ["claude:post_tool_batch", "claude:*", "*"] {
             let open = Pattern::parse(pattern).expect("valid").open;
-            assert!(
-                open.iter()
-                    .any(|glob| glob.matches("claude:post_tool_batch")),
-                "{pattern}"
-            );
+            assert!(open.iter().any(|glob| glob.matches("claude:post_tool_batch")), "{pattern}");
         }
         assert!(Pattern::parse("tool:*").expect("valid").open.is_empty());
     }
@@ -242,10 +205,7 @@ mod tests {
         ] {
             assert_eq!(
                 Pattern::parse(pattern).expect_err("no such event"),
-                PatternError::UnknownEvent {
-                    name: pattern.into(),
-                    nearest: near
-                },
+                PatternError::UnknownEvent { name: pattern.into(), nearest: near },
             );
         }
     }
@@ -259,10 +219,7 @@ mod tests {
             ));
         }
         for pattern in ["", "session:start,,session:end", "session:start,"] {
-            assert_eq!(
-                Pattern::parse(pattern).expect_err("empty"),
-                PatternError::Empty
-            );
+            assert_eq!(Pattern::parse(pattern).expect_err("empty"), PatternError::Empty);
         }
     }
 }

@@ -23,6 +23,11 @@ pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Journal: Send + Sync {
     /// Returns when the event is safe; only then does the effect that it announces start.
     fn record<'a>(&'a self, event: &'a RunEvent) -> Promise<'a, io::Result<()>>;
+
+    /// `false` if nothing is ever kept; then nothing has to be put together for it.
+    fn keeps(&self) -> bool {
+        true
+    }
 }
 
 /// What a session remembers between events.

@@ -25,22 +25,10 @@ pub const PREFIX: &str = "HOOKWRIGHT_";
 pub const MADE_BY_THE_ENGINE: &[(&str, &str)] = &[
     ("EVENT", "canonical name of the event"),
     ("SUBJECT", "what a matcher looks at"),
-    (
-        "LAST_HOOK_STATUS",
-        "how the hook before ended: success or failed",
-    ),
-    (
-        "HOOK_RESPONSE",
-        "a person's answer to an earlier hook, as JSON",
-    ),
-    (
-        "SPAWN_OUTPUT",
-        "output of an earlier child pipeline, as JSON",
-    ),
-    (
-        "CALLBACK_URL",
-        "address at which a person can answer this hook",
-    ),
+    ("LAST_HOOK_STATUS", "how the hook before ended: success or failed"),
+    ("HOOK_RESPONSE", "a person's answer to an earlier hook, as JSON"),
+    ("SPAWN_OUTPUT", "output of an earlier child pipeline, as JSON"),
+    ("CALLBACK_URL", "address at which a person can answer this hook"),
 ];
 
 /// Variables of agent-pipelines that are always set, empty where they have no value.
@@ -80,14 +68,10 @@ struct Variable {
 }
 
 static VARIABLES: LazyLock<Vec<Variable>> = LazyLock::new(|| {
-    let fields = FIELDS.iter().map(|field| Variable {
-        name: field.variable(),
-        field: Some(field.name),
-    });
-    let made = MADE_BY_THE_ENGINE.iter().map(|(name, _)| Variable {
-        name: (*name).into(),
-        field: None,
-    });
+    let fields =
+        FIELDS.iter().map(|field| Variable { name: field.variable(), field: Some(field.name) });
+    let made =
+        MADE_BY_THE_ENGINE.iter().map(|(name, _)| Variable { name: (*name).into(), field: None });
     fields.chain(made).collect()
 });
 
@@ -142,14 +126,10 @@ impl<'a> Variables<'a> {
         }
         match variable.name.as_str() {
             "EVENT" => Some(Cow::Owned(Value::from(self.event.name.as_str()))),
-            "SUBJECT" => self
-                .event
-                .subject()
-                .map(|subject| Cow::Owned(Value::from(subject))),
-            "LAST_HOOK_STATUS" => self
-                .carried
-                .last_hook_status
-                .map(|status| Cow::Owned(Value::from(status))),
+            "SUBJECT" => self.event.subject().map(|subject| Cow::Owned(Value::from(subject))),
+            "LAST_HOOK_STATUS" => {
+                self.carried.last_hook_status.map(|status| Cow::Owned(Value::from(status)))
+            }
             "HOOK_RESPONSE" => self.carried.hook_response.as_ref().map(Cow::Borrowed),
             "SPAWN_OUTPUT" => self.carried.spawn_output.as_ref().map(Cow::Borrowed),
             _ => None,
@@ -159,15 +139,9 @@ impl<'a> Variables<'a> {
     /// The value as the child's environment shows it; `None` where it has none here.
     fn text(&self, variable: &Variable) -> Option<String> {
         let value = self.ours(&variable.name)?;
-        let is_list = variable
-            .field
-            .and_then(field::named)
-            .is_some_and(|field| field.kind == Kind::Paths);
-        Some(if is_list {
-            lines_of(&value)
-        } else {
-            text_of(&value)
-        })
+        let is_list =
+            variable.field.and_then(field::named).is_some_and(|field| field.kind == Kind::Paths);
+        Some(if is_list { lines_of(&value) } else { text_of(&value) })
     }
 
     /// The value at a path into a variable's JSON, as text; empty where there is none.
@@ -207,9 +181,7 @@ impl Values for Variables<'_> {
         if is_ours(name) {
             return self.ours(name);
         }
-        self.environment
-            .text(name)
-            .map(|text| Cow::Owned(Value::from(text)))
+        self.environment.text(name).map(|text| Cow::Owned(Value::from(text)))
     }
 }
 
@@ -234,21 +206,12 @@ fn lines_of(value: &Value) -> String {
 pub fn stdin_json(event: &Event, hook: &str, attempt: u32) -> Map<String, Value> {
     let mut line = Map::with_capacity(event.data.len() + 6);
     line.insert("event".into(), event.name.as_str().into());
-    line.insert(
-        "hook_event_name".into(),
-        event.name.hook_event_name().into(),
-    );
-    line.insert(
-        "subject".into(),
-        event.subject().map_or(Value::Null, Value::from),
-    );
+    line.insert("hook_event_name".into(), event.name.hook_event_name().into());
+    line.insert("subject".into(), event.subject().map_or(Value::Null, Value::from));
     for (name, value) in &event.data {
         line.entry(name.as_str()).or_insert_with(|| value.clone());
     }
-    line.insert(
-        "hook".into(),
-        serde_json::json!({ "id": hook, "attempt": attempt }),
-    );
+    line.insert("hook".into(), serde_json::json!({ "id": hook, "attempt": attempt }));
     line
 }
 

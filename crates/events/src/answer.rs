@@ -46,9 +46,7 @@ impl Answer {
     /// left of an answer that stood among other text or came with a failing exit code.
     pub fn restricting(self) -> Self {
         Self {
-            decision: self
-                .decision
-                .filter(|decision| *decision != AnswerDecision::Allow),
+            decision: self.decision.filter(|decision| *decision != AnswerDecision::Allow),
             updated_input: None,
             updated_output: None,
             suppress_output: false,
@@ -59,11 +57,7 @@ impl Answer {
 
     /// Whether it denies or ends something.
     pub fn restricts(&self) -> bool {
-        self.stop
-            || matches!(
-                self.decision,
-                Some(AnswerDecision::Deny | AnswerDecision::Ask)
-            )
+        self.stop || matches!(self.decision, Some(AnswerDecision::Deny | AnswerDecision::Ask))
     }
 }
 
@@ -86,21 +80,14 @@ mod tests {
         };
         assert_eq!(
             answer.restricting(),
-            Answer {
-                additional_context: vec!["kept".into()],
-                ..Answer::default()
-            }
+            Answer { additional_context: vec!["kept".into()], ..Answer::default() }
         );
     }
 
     #[test]
     fn a_restricted_answer_still_denies_asks_and_stops() {
         for decision in [AnswerDecision::Deny, AnswerDecision::Ask] {
-            let answer = Answer {
-                decision: Some(decision),
-                stop: true,
-                ..Answer::default()
-            };
+            let answer = Answer { decision: Some(decision), stop: true, ..Answer::default() };
             assert_eq!(answer.clone().restricting(), answer);
             assert!(answer.restricts());
         }

@@ -64,12 +64,8 @@ impl Verdict {
     pub fn rewritten_input(&self) -> Option<&Value> {
         match self {
             Verdict::Proceed { rewritten_input }
-            | Verdict::Allow {
-                rewritten_input, ..
-            }
-            | Verdict::Ask {
-                rewritten_input, ..
-            } => rewritten_input.as_ref(),
+            | Verdict::Allow { rewritten_input, .. }
+            | Verdict::Ask { rewritten_input, .. } => rewritten_input.as_ref(),
             Verdict::Block { .. } | Verdict::Stop { .. } | Verdict::Abort { .. } => None,
         }
     }
@@ -77,12 +73,8 @@ impl Verdict {
     fn rewrite(&mut self, input: Option<Value>) {
         match self {
             Verdict::Proceed { rewritten_input }
-            | Verdict::Allow {
-                rewritten_input, ..
-            }
-            | Verdict::Ask {
-                rewritten_input, ..
-            } => *rewritten_input = input,
+            | Verdict::Allow { rewritten_input, .. }
+            | Verdict::Ask { rewritten_input, .. } => *rewritten_input = input,
             Verdict::Block { .. } | Verdict::Stop { .. } | Verdict::Abort { .. } => {}
         }
     }
@@ -110,9 +102,7 @@ pub struct Decision {
 impl Default for Decision {
     fn default() -> Self {
         Self {
-            verdict: Verdict::Proceed {
-                rewritten_input: None,
-            },
+            verdict: Verdict::Proceed { rewritten_input: None },
             additional_context: Vec::new(),
             system_messages: Vec::new(),
             updated_output: None,

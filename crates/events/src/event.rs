@@ -71,21 +71,14 @@ pub struct Event {
 impl Event {
     /// An event with its data normalised to canonical field names.
     pub fn new(name: EventName, data: Map<String, Value>) -> Self {
-        Self {
-            name,
-            data: field::normalise(data),
-        }
+        Self { name, data: field::normalise(data) }
     }
 
     /// What a third name segment or a `matcher` looks at; a tool by our name for it.
     pub fn subject(&self) -> Option<&str> {
         let field = self.name.spec()?.subject?;
         let value = self.data.get(field)?.as_str()?;
-        Some(if field == "tool_name" {
-            tool::canonical(value)
-        } else {
-            value
-        })
+        Some(if field == "tool_name" { tool::canonical(value) } else { value })
     }
 
     /// Every spelling of the subject a pattern may have meant: as it came, ours, other agents'.
@@ -98,12 +91,7 @@ impl Event {
         };
         let mut all = vec![given];
         if field == "tool_name" {
-            all.extend(
-                tool::spellings(given)
-                    .unwrap_or_default()
-                    .iter()
-                    .filter(|s| **s != given),
-            );
+            all.extend(tool::spellings(given).unwrap_or_default().iter().filter(|s| **s != given));
         }
         all
     }
@@ -121,9 +109,7 @@ mod tests {
     use super::*;
 
     fn event(name: &str, data: Value) -> Event {
-        let Value::Object(data) = data else {
-            panic!("data must be an object")
-        };
+        let Value::Object(data) = data else { panic!("data must be an object") };
         Event::new(EventName::resolve(name).expect("a known event"), data)
     }
 
@@ -150,40 +136,21 @@ mod tests {
 
     #[test]
     fn the_subject_of_a_tool_event_is_our_name_for_the_tool() {
-        let event = event(
-            "tool:pre_execute",
-            json!({ "toolName": "run_shell_command" }),
-        );
+        let event = event("tool:pre_execute", json!({ "toolName": "run_shell_command" }));
         assert_eq!(event.subject(), Some("bash"));
-        assert_eq!(
-            event.subject_spellings()[..3],
-            ["run_shell_command", "bash", "Bash"]
-        );
+        assert_eq!(event.subject_spellings()[..3], ["run_shell_command", "bash", "Bash"]);
     }
 
     #[test]
     fn an_event_without_its_subject_has_none() {
         assert_eq!(event("tool:pre_execute", json!({})).subject(), None);
-        assert_eq!(
-            event("user:interrupt", json!({ "tool_name": "x" })).subject(),
-            None
-        );
-        assert!(
-            event("user:interrupt", json!({}))
-                .subject_spellings()
-                .is_empty()
-        );
+        assert_eq!(event("user:interrupt", json!({ "tool_name": "x" })).subject(), None);
+        assert!(event("user:interrupt", json!({})).subject_spellings().is_empty());
     }
 
     #[test]
     fn claudes_name_is_what_a_hook_reads_where_there_is_one() {
-        assert_eq!(
-            event("tool:pre_execute", json!({})).name.hook_event_name(),
-            "PreToolUse"
-        );
-        assert_eq!(
-            event("stage:start", json!({})).name.hook_event_name(),
-            "stage:start"
-        );
+        assert_eq!(event("tool:pre_execute", json!({})).name.hook_event_name(), "PreToolUse");
+        assert_eq!(event("stage:start", json!({})).name.hook_event_name(), "stage:start");
     }
 }

@@ -103,34 +103,15 @@ mod tests {
 
     #[test]
     fn an_outcome_reads_back_from_the_journal_as_it_was_written() {
-        let output = Output {
-            stdout: "x".into(),
-            held: true,
-            ..Output::default()
-        };
+        let output = Output { stdout: "x".into(), held: true, ..Output::default() };
         for outcome in [
-            Outcome::Exited {
-                code: 2,
-                output: output.clone(),
-            },
-            Outcome::TimedOut {
-                after_ms: 300,
-                output: output.clone(),
-            },
-            Outcome::Killed {
-                signal: 9,
-                output: output.clone(),
-            },
-            Outcome::Interrupted {
-                output: output.clone(),
-            },
+            Outcome::Exited { code: 2, output: output.clone() },
+            Outcome::TimedOut { after_ms: 300, output: output.clone() },
+            Outcome::Killed { signal: 9, output: output.clone() },
+            Outcome::Interrupted { output: output.clone() },
             Outcome::WantedTerminal { output },
-            Outcome::NotStarted {
-                cause: "bash not found".into(),
-            },
-            Outcome::Answered {
-                answer: Box::default(),
-            },
+            Outcome::NotStarted { cause: "bash not found".into() },
+            Outcome::Answered { answer: Box::default() },
         ] {
             let line = serde_json::to_string(&outcome).expect("outcomes are plain data");
             let back: Outcome = serde_json::from_str(&line).expect("as written");

@@ -92,10 +92,7 @@ mod tests {
     #[test]
     fn the_word_people_read_is_the_word_in_the_json() {
         for status in [Status::Success, Status::TimedOut, Status::Started] {
-            assert_eq!(
-                serde_json::to_value(status).expect("plain"),
-                status.as_str()
-            );
+            assert_eq!(serde_json::to_value(status).expect("plain"), status.as_str());
         }
     }
 }

@@ -57,8 +57,8 @@ pub enum RunEventKind {
         hook: String,
         /// The leader's process id.
         pid: u32,
-        /// The leader's start time, in clock ticks since boot.
-        start_time: u64,
+        /// The leader's start time, in clock ticks since boot, where the system tells.
+        start_time: Option<u64>,
         /// The marker that everything it starts carries in its environment.
         run_id: String,
     },
@@ -135,20 +135,14 @@ mod tests {
             firing: 3,
             at: "2026-01-02T03:04:05Z".into(),
             session: None,
-            kind: RunEventKind::HookSkipped {
-                hook: "a#0".into(),
-                reason: "disabled".into(),
-            },
+            kind: RunEventKind::HookSkipped { hook: "a#0".into(), reason: "disabled".into() },
         };
         let line = serde_json::to_string(&event).expect("plain data");
         assert_eq!(
             line,
             r#"{"version":1,"firing":3,"at":"2026-01-02T03:04:05Z","session":null,"kind":"hook_skipped","hook":"a#0","reason":"disabled"}"#
         );
-        assert_eq!(
-            serde_json::from_str::<RunEvent>(&line).expect("as written"),
-            event
-        );
+        assert_eq!(serde_json::from_str::<RunEvent>(&line).expect("as written"), event);
     }
 
     #[test]

@@ -64,10 +64,7 @@ pub struct EventSpec {
 pub const OPEN_DOMAIN: &str = "claude";
 
 const fn alias(name: &'static str) -> Alias {
-    Alias {
-        name,
-        only_reasons: &[],
-    }
+    Alias { name, only_reasons: &[] }
 }
 
 /// A row whose powers, aliases and fields are still to be said.
@@ -87,20 +84,9 @@ const fn event(name: &'static str, when: &'static str) -> EventSpec {
 }
 
 const TOOL: &[&str] = &["tool_name", "tool_input", "tool_use_id"];
-const PERMISSION: &[&str] = &[
-    "tool_name",
-    "tool_input",
-    "tool_use_id",
-    "permission_level",
-    "permission_rule",
-];
-const ISSUE: &[&str] = &[
-    "issue_number",
-    "issue_title",
-    "issue_file",
-    "plan_file",
-    "provider",
-];
+const PERMISSION: &[&str] =
+    &["tool_name", "tool_input", "tool_use_id", "permission_level", "permission_rule"];
+const ISSUE: &[&str] = &["issue_number", "issue_title", "issue_file", "plan_file", "provider"];
 const ISSUE_END: &[&str] = &[
     "issue_number",
     "issue_title",
@@ -125,18 +111,11 @@ pub static EVENTS: &[EventSpec] = &[
         ..event("session:setup", "a project is set up or maintained")
     },
     EventSpec {
-        aliases: &[
-            alias("on_session_start"),
-            alias("session_start"),
-            alias("SessionStart"),
-        ],
+        aliases: &[alias("on_session_start"), alias("session_start"), alias("SessionStart")],
         claude: Some("SessionStart"),
         subject: Some("source"),
         fields: &["source", "model"],
-        ..event(
-            "session:start",
-            "a session begins, before its first iteration",
-        )
+        ..event("session:start", "a session begins, before its first iteration")
     },
     EventSpec {
         subject: Some("role"),
@@ -148,10 +127,7 @@ pub static EVENTS: &[EventSpec] = &[
         claude: Some("Notification"),
         subject: Some("notification_type"),
         fields: &["notification_type", "message", "title"],
-        ..event(
-            "session:notification",
-            "the user is shown a question or an end",
-        )
+        ..event("session:notification", "the user is shown a question or an end")
     },
     EventSpec {
         aliases: &[alias("PreCompact")],
@@ -160,10 +136,7 @@ pub static EVENTS: &[EventSpec] = &[
         block_does: Some("nothing is compacted"),
         subject: Some("trigger"),
         fields: &["trigger", "custom_instructions"],
-        ..event(
-            "session:pre_compact",
-            "the context is about to be compacted",
-        )
+        ..event("session:pre_compact", "the context is about to be compacted")
     },
     EventSpec {
         aliases: &[alias("Stop")],
@@ -179,17 +152,11 @@ pub static EVENTS: &[EventSpec] = &[
             "issues_total",
             "duration",
         ],
-        ..event(
-            "session:stop",
-            "the session is about to end, as a rule because all work is done",
-        )
+        ..event("session:stop", "the session is about to end, as a rule because all work is done")
     },
     EventSpec {
         aliases: &[
-            Alias {
-                name: "on_session_complete",
-                only_reasons: &["completed", "max_iterations"],
-            },
+            Alias { name: "on_session_complete", only_reasons: &["completed", "max_iterations"] },
             alias("session_end"),
             alias("SessionEnd"),
         ],
@@ -198,10 +165,7 @@ pub static EVENTS: &[EventSpec] = &[
         fields: &["reason", "error"],
         ..event("session:end", "the session has ended")
     },
-    EventSpec {
-        subject: Some("stage"),
-        ..event("stage:start", "a stage begins")
-    },
+    EventSpec { subject: Some("stage"), ..event("stage:start", "a stage begins") },
     EventSpec {
         aliases: &[alias("on_stage_complete")],
         subject: Some("stage"),
@@ -243,19 +207,13 @@ pub static EVENTS: &[EventSpec] = &[
         power: Power::Blocks,
         block_does: Some("the item is not complete: it has failed"),
         fields: ISSUE_END,
-        ..event(
-            "execution:pre_end",
-            "an issue is about to be marked complete",
-        )
+        ..event("execution:pre_end", "an issue is about to be marked complete")
     },
     EventSpec {
         aliases: &[alias("PostExecutionEnd")],
         fields: ISSUE_END,
         is_work: true,
-        ..event(
-            "execution:post_end",
-            "work on an issue has ended, also after a failure",
-        )
+        ..event("execution:post_end", "work on an issue has ended, also after a failure")
     },
     EventSpec {
         aliases: &[alias("PreGitCommit")],
@@ -297,12 +255,7 @@ pub static EVENTS: &[EventSpec] = &[
         power: Power::BlocksOnPurpose,
         block_does: Some("the subagent goes on"),
         subject: Some("agent_type"),
-        fields: &[
-            "reason",
-            "stop_hook_active",
-            "agent_transcript_path",
-            "last_assistant_message",
-        ],
+        fields: &["reason", "stop_hook_active", "agent_transcript_path", "last_assistant_message"],
         ..event("agent:stop", "a subagent is about to end")
     },
     EventSpec {
@@ -328,13 +281,7 @@ pub static EVENTS: &[EventSpec] = &[
         power: Power::Annotates,
         block_does: Some("its reason is added beside the result"),
         subject: Some("tool_name"),
-        fields: &[
-            "tool_name",
-            "tool_input",
-            "tool_response",
-            "tool_use_id",
-            "duration_ms",
-        ],
+        fields: &["tool_name", "tool_input", "tool_response", "tool_use_id", "duration_ms"],
         is_work: true,
         ..event("tool:post_execute", "a tool has run")
     },
@@ -342,14 +289,7 @@ pub static EVENTS: &[EventSpec] = &[
         aliases: &[alias("PostToolUseFailure")],
         claude: Some("PostToolUseFailure"),
         subject: Some("tool_name"),
-        fields: &[
-            "tool_name",
-            "tool_input",
-            "tool_use_id",
-            "error",
-            "is_interrupt",
-            "duration_ms",
-        ],
+        fields: &["tool_name", "tool_input", "tool_use_id", "error", "is_interrupt", "duration_ms"],
         is_work: true,
         ..event("tool:error", "a tool could not do its work")
     },
@@ -358,10 +298,7 @@ pub static EVENTS: &[EventSpec] = &[
         block_does: Some("no request is sent"),
         subject: Some("model"),
         fields: &["model", "message_count"],
-        ..event(
-            "llm:pre_request",
-            "a request to the model is about to be sent",
-        )
+        ..event("llm:pre_request", "a request to the model is about to be sent")
     },
     EventSpec {
         subject: Some("model"),
@@ -391,16 +328,8 @@ pub static EVENTS: &[EventSpec] = &[
         power: Power::Blocks,
         block_does: Some("answers instead of the user"),
         subject: Some("tool_name"),
-        fields: &[
-            "tool_name",
-            "tool_input",
-            "tool_use_id",
-            "permission_suggestions",
-        ],
-        ..event(
-            "permission:prompt",
-            "the user is about to be asked for permission",
-        )
+        fields: &["tool_name", "tool_input", "tool_use_id", "permission_suggestions"],
+        ..event("permission:prompt", "the user is about to be asked for permission")
     },
     EventSpec {
         subject: Some("tool_name"),
@@ -409,13 +338,7 @@ pub static EVENTS: &[EventSpec] = &[
     },
     EventSpec {
         subject: Some("tool_name"),
-        fields: &[
-            "tool_name",
-            "tool_input",
-            "tool_use_id",
-            "permission_rule",
-            "reason",
-        ],
+        fields: &["tool_name", "tool_input", "tool_use_id", "permission_rule", "reason"],
         ..event("permission:denied", "a tool's permission was denied")
     },
     EventSpec {
@@ -445,10 +368,7 @@ pub fn resolve_with_alias(name: &str) -> Option<(&'static EventSpec, Option<&'st
         return Some((spec, None));
     }
     EVENTS.iter().find_map(|spec| {
-        spec.aliases
-            .iter()
-            .find(|alias| alias.name == name)
-            .map(|alias| (spec, Some(alias)))
+        spec.aliases.iter().find(|alias| alias.name == name).map(|alias| (spec, Some(alias)))
     })
 }
 

@@ -17,15 +17,7 @@ pub const TOOLS: &[&[&str]] = &[
     ],
     &["read", "Read", "read_file", "ReadFile", "view"],
     &["write", "Write", "write_file", "WriteFile", "create_file"],
-    &[
-        "edit",
-        "Edit",
-        "MultiEdit",
-        "replace",
-        "apply_patch",
-        "edit_file",
-        "str_replace",
-    ],
+    &["edit", "Edit", "MultiEdit", "replace", "apply_patch", "edit_file", "str_replace"],
     &["glob", "Glob", "find_files"],
     &["grep", "Grep", "search_file_content", "grep_search"],
     &["task", "Task", "Agent", "spawn_agent"],
@@ -33,10 +25,7 @@ pub const TOOLS: &[&[&str]] = &[
 
 /// Every spelling of the tool that `name` names, ours first; `None` for a tool we don't know.
 pub fn spellings(name: &str) -> Option<&'static [&'static str]> {
-    TOOLS.iter().copied().find(|row| {
-        row.iter()
-            .any(|spelling| spelling.eq_ignore_ascii_case(name))
-    })
+    TOOLS.iter().copied().find(|row| row.iter().any(|spelling| spelling.eq_ignore_ascii_case(name)))
 }
 
 /// Our name for the tool, or the name as it came.
@@ -50,35 +39,20 @@ mod tests {
 
     #[test]
     fn every_spelling_leads_to_our_name_whatever_its_case() {
-        for name in [
-            "bash",
-            "BASH",
-            "Bash",
-            "run_shell_command",
-            "Run_Shell_Command",
-        ] {
+        for name in ["bash", "BASH", "Bash", "run_shell_command", "Run_Shell_Command"] {
             assert_eq!(canonical(name), "bash");
         }
-        assert_eq!(
-            canonical("mcp__github__create_issue"),
-            "mcp__github__create_issue"
-        );
+        assert_eq!(canonical("mcp__github__create_issue"), "mcp__github__create_issue");
     }
 
     #[test]
     fn no_spelling_stands_for_two_tools() {
-        let mut all: Vec<String> = TOOLS
-            .iter()
-            .flat_map(|row| row.iter().map(|s| s.to_ascii_lowercase()))
-            .collect();
+        let mut all: Vec<String> =
+            TOOLS.iter().flat_map(|row| row.iter().map(|s| s.to_ascii_lowercase())).collect();
         all.sort();
         // A tool's own capitalised name folds onto itself, nothing else may.
         for pair in all.windows(2).filter(|pair| pair[0] == pair[1]) {
-            assert!(
-                TOOLS.iter().any(|row| row[0] == pair[0]),
-                "`{}` stands twice",
-                pair[0]
-            );
+            assert!(TOOLS.iter().any(|row| row[0] == pair[0]), "`{}` stands twice", pair[0]);
         }
     }
 }

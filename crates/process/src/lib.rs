@@ -1,1 +1,46 @@
-//! placeholder
+//! One child process, owned properly.
+//!
+//! [`run`] starts a program in a process group of its own, feeds it, reads it, and returns when it
+//! has ended or its time is over. What it promises:
+//!
+//! - The timeout bounds wall time, whatever the command does. Ended are the process group, the tree
+//!   below the leader, and every process that carries this run's [`MARKER`] in its environment.
+//! - A child that ends in time keeps its background children.
+//! - Output kept in memory is bounded; output that was printed is never lost before that bound.
+//! - No thread, no signal handler and no look into `/proc` while all goes well (on Linux).
+//!
+//! Out of reach: a process that cleared its environment after a double fork, processes of other
+//! users, and work handed to a daemon.
+//!
+//! Linux gets all of it. Other Unix systems get `reach_portable.rs`: the process group only.
+
+mod abandoned;
+mod captured;
+mod end_of_leader;
+mod ended;
+mod find_program;
+mod launch;
+mod leader;
+mod orphans;
+mod pipes;
+#[cfg(target_os = "linux")]
+mod process_table;
+#[cfg_attr(not(target_os = "linux"), path = "reach_portable.rs")]
+mod reach;
+mod run;
+mod running;
+mod start;
+mod terminal;
+mod watch;
+
+pub use captured::Captured;
+pub use ended::{Ended, How};
+pub use find_program::find_program;
+pub use launch::{Launch, MARKER};
+pub use leader::Leader;
+pub use orphans::{become_subreaper, reap_orphans};
+pub use reach::end_run;
+pub use run::run;
+pub use running::kill_everything_now;
+pub use start::StartFailure;
+pub use watch::{Stream, Watch};

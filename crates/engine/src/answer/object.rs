@@ -38,9 +38,7 @@ pub(super) fn asks(object: &Map<String, Value>) -> bool {
 
 /// Whether it has a field that can decide.
 pub(super) fn decides(object: &Map<String, Value>) -> bool {
-    ["decision", "continue", "hookSpecificOutput"]
-        .iter()
-        .any(|name| has(object, name))
+    ["decision", "continue", "hookSpecificOutput"].iter().any(|name| has(object, name))
 }
 
 fn has(object: &Map<String, Value>, name: &str) -> bool {
@@ -50,9 +48,7 @@ fn has(object: &Map<String, Value>, name: &str) -> bool {
 /// Whether any part of it denies, asks or stops, however wrong the rest may be.
 pub(super) fn restricts(object: &Map<String, Value>) -> bool {
     let is_one_of = |value: Option<&Value>, words: &[&str]| {
-        value
-            .and_then(Value::as_str)
-            .is_some_and(|word| words.contains(&word))
+        value.and_then(Value::as_str).is_some_and(|word| words.contains(&word))
     };
     let specific = object.get("hookSpecificOutput");
     let permission = specific.and_then(|specific| specific.get("permissionDecision"));
@@ -65,42 +61,27 @@ pub(super) fn restricts(object: &Map<String, Value>) -> bool {
 
 /// The answer that the object is, or what is wrong with it.
 pub(super) fn answer(object: &Map<String, Value>, event: &EventName) -> Result<Answer, String> {
-    let top = Fields {
-        object: Some(object),
-        path: "",
-    };
+    let top = Fields { object: Some(object), path: "" };
     let specific = top.object("hookSpecificOutput", "hookSpecificOutput.")?;
     let prompt = specific.object("decision", "hookSpecificOutput.decision.")?;
     check_event(&specific, event)?;
 
     // From the most to the least special place: where two disagree, the first counts.
     let opinions = [
-        Opinion {
-            decision: behavior(&prompt)?,
-            reason: prompt.text("message")?,
-        },
+        Opinion { decision: behavior(&prompt)?, reason: prompt.text("message")? },
         Opinion {
             decision: permission(&specific)?,
             reason: specific.text("permissionDecisionReason")?,
         },
-        Opinion {
-            decision: decision(&top)?,
-            reason: top.text("reason")?,
-        },
+        Opinion { decision: decision(&top)?, reason: top.text("reason")? },
     ];
     let (decision, reason) = agreed(&opinions);
     let interrupt = prompt.flag("interrupt")? == Some(true);
-    let interrupt_reason = if interrupt {
-        prompt.text("message")?
-    } else {
-        None
-    };
+    let interrupt_reason = if interrupt { prompt.text("message")? } else { None };
     let contexts = specific.texts("additionalContext")?;
     let top_contexts = top.texts("additionalContext")?;
     let output = specific.any("updatedToolOutput");
-    let output = output
-        .or(specific.any("updatedMCPToolOutput"))
-        .or(top.any("updatedOutput"));
+    let output = output.or(specific.any("updatedMCPToolOutput")).or(top.any("updatedOutput"));
     let updated_input = [
         prompt.rewritten("updatedInput")?,
         specific.rewritten("updatedInput")?,
@@ -113,11 +94,7 @@ pub(super) fn answer(object: &Map<String, Value>, event: &EventName) -> Result<A
         stop: interrupt || top.flag("continue")? == Some(false),
         stop_reason: top.text("stopReason")?.or(interrupt_reason),
         system_message: top.text("systemMessage")?,
-        additional_context: if contexts.is_empty() {
-            top_contexts
-        } else {
-            contexts
-        },
+        additional_context: if contexts.is_empty() { top_contexts } else { contexts },
         updated_input: updated_input.into_iter().flatten().next(),
         updated_output: output.cloned(),
         suppress_output: top.flag("suppressOutput")? == Some(true),
@@ -134,22 +111,12 @@ struct Opinion {
 /// A deny anywhere is a deny, and an ask beats an allow. The reason is that of the decision, or one
 /// that was given without a decision; never one for something weaker.
 fn agreed(opinions: &[Opinion]) -> (Option<AnswerDecision>, Option<String>) {
-    let said = |decision| {
-        opinions
-            .iter()
-            .any(|opinion| opinion.decision == Some(decision))
-    };
-    let decision = [
-        AnswerDecision::Deny,
-        AnswerDecision::Ask,
-        AnswerDecision::Allow,
-    ]
-    .into_iter()
-    .find(|decision| said(*decision));
+    let said = |decision| opinions.iter().any(|opinion| opinion.decision == Some(decision));
+    let decision = [AnswerDecision::Deny, AnswerDecision::Ask, AnswerDecision::Allow]
+        .into_iter()
+        .find(|decision| said(*decision));
     let reason_of = |wanted: Option<AnswerDecision>| {
-        let mut wanted = opinions
-            .iter()
-            .filter(move |opinion| opinion.decision == wanted);
+        let mut wanted = opinions.iter().filter(move |opinion| opinion.decision == wanted);
         wanted.find_map(|opinion| opinion.reason.clone())
     };
     (decision, reason_of(decision).or_else(|| reason_of(None)))
@@ -167,9 +134,7 @@ fn check_event(specific: &Fields<'_>, event: &EventName) -> Result<(), String> {
         Some(name) if !names(&name, event) => {
             let found = shortened(&name);
             let expected = event.hook_event_name();
-            Err(format!(
-                "`hookSpecificOutput.hookEventName` is `{found}`, expected {expected}"
-            ))
+            Err(format!("`hookSpecificOutput.hookEventName` is `{found}`, expected {expected}"))
         }
         Some(_) | None => Ok(()),
     }
@@ -219,16 +184,10 @@ fn permission(specific: &Fields<'_>) -> Result<Option<AnswerDecision>, String> {
 }
 
 fn behavior(prompt: &Fields<'_>) -> Result<Option<AnswerDecision>, String> {
-    let words = [
-        ("allow", AnswerDecision::Allow),
-        ("deny", AnswerDecision::Deny),
-    ];
+    let words = [("allow", AnswerDecision::Allow), ("deny", AnswerDecision::Deny)];
     let found = prompt.word("behavior", &words, "allow or deny")?;
     if prompt.object.is_some() && found.is_none() {
-        return Err(format!(
-            "`{}behavior` is missing, expected allow or deny",
-            prompt.path
-        ));
+        return Err(format!("`{}behavior` is missing, expected allow or deny", prompt.path));
     }
     Ok(found)
 }
@@ -250,10 +209,7 @@ impl<'a> Fields<'a> {
     fn object(&self, name: &str, path: &'static str) -> Result<Fields<'a>, String> {
         match self.any(name) {
             None => Ok(Fields { object: None, path }),
-            Some(Value::Object(object)) => Ok(Fields {
-                object: Some(object),
-                path,
-            }),
+            Some(Value::Object(object)) => Ok(Fields { object: Some(object), path }),
             Some(found) => Err(self.wrong(name, found, "an object")),
         }
     }
@@ -324,11 +280,7 @@ impl<'a> Fields<'a> {
     }
 
     fn wrong(&self, name: &str, found: &Value, expected: &str) -> String {
-        format!(
-            "`{}{name}` is {}, expected {expected}",
-            self.path,
-            shown(found)
-        )
+        format!("`{}{name}` is {}, expected {expected}", self.path, shown(found))
     }
 }
 

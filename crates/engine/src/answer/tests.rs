@@ -20,17 +20,11 @@ fn deny(reason: &str) -> Answer {
 }
 
 fn decided(decision: AnswerDecision) -> Answer {
-    Answer {
-        decision: Some(decision),
-        ..Answer::default()
-    }
+    Answer { decision: Some(decision), ..Answer::default() }
 }
 
 fn context(text: &str) -> Answer {
-    Answer {
-        additional_context: vec![text.into()],
-        ..Answer::default()
-    }
+    Answer { additional_context: vec![text.into()], ..Answer::default() }
 }
 
 fn broken(why: &str) -> Reading {
@@ -54,11 +48,7 @@ fn every_decision_word_means_allow_ask_or_deny() {
     ];
     for (word, decision) in words {
         let stdout = json!({ "decision": word }).to_string();
-        assert_eq!(
-            read_here(&stdout),
-            Reading::Whole(decided(decision)),
-            "{word}"
-        );
+        assert_eq!(read_here(&stdout), Reading::Whole(decided(decision)), "{word}");
     }
 }
 
@@ -89,29 +79,14 @@ fn every_field_of_ours_is_read() {
 
 #[test]
 fn one_field_is_enough() {
-    let reason = Answer {
-        reason: Some("x".into()),
-        ..Answer::default()
-    };
+    let reason = Answer { reason: Some("x".into()), ..Answer::default() };
     expect(&[
         (r#"{"reason": "x"}"#, Reading::Whole(reason.clone())),
         (r#"{"feedback": "x"}"#, Reading::Whole(reason)),
-        (
-            r#"{"additionalContext": "x"}"#,
-            Reading::Whole(context("x")),
-        ),
+        (r#"{"additionalContext": "x"}"#, Reading::Whole(context("x"))),
         (r#"{"continue": true}"#, Reading::Whole(Answer::default())),
-        (
-            r#"{"continue": false}"#,
-            Reading::Whole(Answer {
-                stop: true,
-                ..Answer::default()
-            }),
-        ),
-        (
-            r#"{"hookSpecificOutput": {}}"#,
-            Reading::Whole(Answer::default()),
-        ),
+        (r#"{"continue": false}"#, Reading::Whole(Answer { stop: true, ..Answer::default() })),
+        (r#"{"hookSpecificOutput": {}}"#, Reading::Whole(Answer::default())),
     ]);
 }
 
@@ -123,10 +98,7 @@ fn null_and_empty_text_are_as_good_as_nothing() {
             r#"{"decision": "deny", "reason": "", "feedback": "x", "stopReason": null,
                 "additionalContext": ["", "a"], "updatedInput": null,
                 "hookSpecificOutput": {"hookEventName": null, "decision": null}}"#,
-            Reading::Whole(Answer {
-                additional_context: vec!["a".into()],
-                ..deny("x")
-            }),
+            Reading::Whole(Answer { additional_context: vec!["a".into()], ..deny("x") }),
         ),
         (r#"{"decision": "deny", "hookSpecificOutput": null}"#, {
             Reading::Whole(decided(AnswerDecision::Deny))
@@ -150,31 +122,16 @@ fn claudes_fields_are_read() {
                 ..context("note")
             },
         ),
-        (
-            json!({ "permissionDecision": "deny" }),
-            decided(AnswerDecision::Deny),
-        ),
-        (
-            json!({ "permissionDecision": "ask" }),
-            decided(AnswerDecision::Ask),
-        ),
-        (
-            json!({ "permissionDecision": "defer" }),
-            decided(AnswerDecision::Ask),
-        ),
+        (json!({ "permissionDecision": "deny" }), decided(AnswerDecision::Deny)),
+        (json!({ "permissionDecision": "ask" }), decided(AnswerDecision::Ask)),
+        (json!({ "permissionDecision": "defer" }), decided(AnswerDecision::Ask)),
         (
             json!({ "updatedToolOutput": [1], "updatedMCPToolOutput": 2 }),
-            Answer {
-                updated_output: Some(json!([1])),
-                ..Answer::default()
-            },
+            Answer { updated_output: Some(json!([1])), ..Answer::default() },
         ),
         (
             json!({ "updatedMCPToolOutput": 2 }),
-            Answer {
-                updated_output: Some(json!(2)),
-                ..Answer::default()
-            },
+            Answer { updated_output: Some(json!(2)), ..Answer::default() },
         ),
         (
             json!({ "decision": {
@@ -188,11 +145,7 @@ fn claudes_fields_are_read() {
         ),
         (
             json!({ "decision": { "behavior": "deny", "message": "no", "interrupt": true } }),
-            Answer {
-                stop: true,
-                stop_reason: Some("no".into()),
-                ..deny("no")
-            },
+            Answer { stop: true, stop_reason: Some("no".into()), ..deny("no") },
         ),
         (
             json!({ "decision": { "behavior": "deny", "message": "no", "interrupt": false } }),
@@ -223,23 +176,11 @@ fn the_special_place_wins_but_a_deny_anywhere_is_a_deny_and_an_ask_beats_an_allo
             ..Answer::default()
         })
     };
-    assert_eq!(
-        decision("allow", "allow"),
-        whole(AnswerDecision::Allow, "special")
-    );
-    assert_eq!(
-        decision("deny", "allow"),
-        whole(AnswerDecision::Deny, "top")
-    );
-    assert_eq!(
-        decision("allow", "deny"),
-        whole(AnswerDecision::Deny, "special")
-    );
+    assert_eq!(decision("allow", "allow"), whole(AnswerDecision::Allow, "special"));
+    assert_eq!(decision("deny", "allow"), whole(AnswerDecision::Deny, "top"));
+    assert_eq!(decision("allow", "deny"), whole(AnswerDecision::Deny, "special"));
     assert_eq!(decision("ask", "allow"), whole(AnswerDecision::Ask, "top"));
-    assert_eq!(
-        decision("ask", "deny"),
-        whole(AnswerDecision::Deny, "special")
-    );
+    assert_eq!(decision("ask", "deny"), whole(AnswerDecision::Deny, "special"));
     expect(&[
         (
             r#"{"additionalContext": "top", "updatedInput": {"a": 1}, "updatedOutput": 1,
@@ -281,11 +222,7 @@ fn an_answer_for_another_event_is_broken() {
         json!({ "hookSpecificOutput": specific }).to_string()
     };
     for name in ["PreToolUse", "tool:pre_execute"] {
-        assert_eq!(
-            read_here(&stdout(name)),
-            Reading::Whole(context("x")),
-            "{name}"
-        );
+        assert_eq!(read_here(&stdout(name)), Reading::Whole(context("x")), "{name}");
     }
     for name in ["PostToolUse", "pretooluse", "Nonsense"] {
         let why = format!("`hookSpecificOutput.hookEventName` is `{name}`, expected PreToolUse");
@@ -324,38 +261,17 @@ fn a_wrong_word_or_type_is_broken_and_says_which() {
             json!({ "decision": "deny", "reason": ["a"] }),
             "`reason` is a list, expected text".into(),
         ),
-        (
-            json!({ "continue": "no" }),
-            "`continue` is `no`, expected true or false".into(),
-        ),
-        (
-            json!({ "stopReason": 5 }),
-            "`stopReason` is `5`, expected text".into(),
-        ),
-        (
-            json!({ "systemMessage": {} }),
-            "`systemMessage` is an object, expected text".into(),
-        ),
-        (
-            json!({ "additionalContext": 1 }),
-            "`additionalContext` is `1`, expected text".into(),
-        ),
+        (json!({ "continue": "no" }), "`continue` is `no`, expected true or false".into()),
+        (json!({ "stopReason": 5 }), "`stopReason` is `5`, expected text".into()),
+        (json!({ "systemMessage": {} }), "`systemMessage` is an object, expected text".into()),
+        (json!({ "additionalContext": 1 }), "`additionalContext` is `1`, expected text".into()),
         (
             json!({ "additionalContext": ["a", 1] }),
             "`additionalContext` has `1` in it, expected only texts".into(),
         ),
-        (
-            json!({ "updatedInput": "ls" }),
-            "`updatedInput` is `ls`, expected an object".into(),
-        ),
-        (
-            json!({ "suppressOutput": 0 }),
-            "`suppressOutput` is `0`, expected true or false".into(),
-        ),
-        (
-            json!({ "feedback": false }),
-            "`feedback` is `false`, expected text".into(),
-        ),
+        (json!({ "updatedInput": "ls" }), "`updatedInput` is `ls`, expected an object".into()),
+        (json!({ "suppressOutput": 0 }), "`suppressOutput` is `0`, expected true or false".into()),
+        (json!({ "feedback": false }), "`feedback` is `false`, expected text".into()),
         (
             json!({ "hookSpecificOutput": [] }),
             "`hookSpecificOutput` is a list, expected an object".into(),
@@ -392,11 +308,7 @@ fn a_wrong_word_or_type_is_broken_and_says_which() {
         ),
     ];
     for (stdout, why) in table {
-        assert_eq!(
-            read_here(&stdout.to_string()),
-            Reading::Broken { why },
-            "{stdout}"
-        );
+        assert_eq!(read_here(&stdout.to_string()), Reading::Broken { why }, "{stdout}");
     }
 }
 
@@ -408,14 +320,8 @@ fn what_is_not_meant_for_us_is_nothing() {
         ("all tests passed\n", Reading::Nothing),
         ("{}", Reading::Nothing),
         (r#"{"level": "info", "message": "x"}"#, Reading::Nothing),
-        (
-            "{\"level\": \"info\"}\n{\"level\": \"warn\", \"message\": \"x\"}\n",
-            Reading::Nothing,
-        ),
-        (
-            "{\"reason\": \"x\"}\n{\"feedback\": \"y\"}",
-            Reading::Nothing,
-        ),
+        ("{\"level\": \"info\"}\n{\"level\": \"warn\", \"message\": \"x\"}\n", Reading::Nothing),
+        ("{\"reason\": \"x\"}\n{\"feedback\": \"y\"}", Reading::Nothing),
         (r#""{\"decision\": \"deny\"}""#, Reading::Nothing),
         (r#"[{"decision": "deny"}]"#, Reading::Nothing),
         ("[1, 2]", Reading::Nothing),
@@ -423,16 +329,10 @@ fn what_is_not_meant_for_us_is_nothing() {
         ("null", Reading::Nothing),
         ("log: {\"decision\": \"deny\"}", Reading::Nothing),
         ("starting\n{broken\n", Reading::Nothing),
-        (
-            "starting\n{\"decision\": \"merged\", \"systemMessage\": \"x\"}",
-            Reading::Nothing,
-        ),
+        ("starting\n{\"decision\": \"merged\", \"systemMessage\": \"x\"}", Reading::Nothing),
         ("starting\n{\"systemMessage\": 5}", Reading::Nothing),
         ("{\"result\": {\"decision\": \"deny\"}}", Reading::Nothing),
-        (
-            "log\n{\n  \"result\":\n  {\"decision\": \"deny\"}\n}",
-            Reading::Nothing,
-        ),
+        ("log\n{\n  \"result\":\n  {\"decision\": \"deny\"}\n}", Reading::Nothing),
         ("\0\0\0", Reading::Nothing),
     ]);
 }
@@ -442,42 +342,15 @@ fn an_answer_among_other_text_restricts_and_adds() {
     let denied = Reading::Among(deny("no"));
     let pretty = "checking\n  {\n    \"decision\": \"deny\",\n    \"reason\": \"no\"\n  }\ndone";
     expect(&[
-        (
-            "{\"decision\":\"deny\",\"reason\":\"no\"}\nlog line",
-            denied.clone(),
-        ),
-        (
-            "log line\n{\"decision\":\"deny\",\"reason\":\"no\"}",
-            denied.clone(),
-        ),
-        (
-            "log\r\n \t{\"decision\":\"deny\",\"reason\":\"no\"}\r\nlog\r\n",
-            denied.clone(),
-        ),
-        (
-            "{\"decision\":\"deny\",\"reason\":\"no\"} trailing",
-            denied.clone(),
-        ),
-        (
-            "{\"decision\":\"deny\",\"reason\":\"no\"}\0",
-            denied.clone(),
-        ),
-        (
-            "\0\n{\"decision\":\"deny\",\"reason\":\"no\"}",
-            denied.clone(),
-        ),
-        (
-            "{unfinished\n{\"decision\":\"deny\",\"reason\":\"no\"}",
-            denied.clone(),
-        ),
-        (
-            "{\"a\":1}{\"decision\":\"deny\",\"reason\":\"no\"}",
-            denied.clone(),
-        ),
-        (
-            "{\"a\":1}  {\"decision\":\"deny\",\"reason\":\"no\"} x",
-            denied.clone(),
-        ),
+        ("{\"decision\":\"deny\",\"reason\":\"no\"}\nlog line", denied.clone()),
+        ("log line\n{\"decision\":\"deny\",\"reason\":\"no\"}", denied.clone()),
+        ("log\r\n \t{\"decision\":\"deny\",\"reason\":\"no\"}\r\nlog\r\n", denied.clone()),
+        ("{\"decision\":\"deny\",\"reason\":\"no\"} trailing", denied.clone()),
+        ("{\"decision\":\"deny\",\"reason\":\"no\"}\0", denied.clone()),
+        ("\0\n{\"decision\":\"deny\",\"reason\":\"no\"}", denied.clone()),
+        ("{unfinished\n{\"decision\":\"deny\",\"reason\":\"no\"}", denied.clone()),
+        ("{\"a\":1}{\"decision\":\"deny\",\"reason\":\"no\"}", denied.clone()),
+        ("{\"a\":1}  {\"decision\":\"deny\",\"reason\":\"no\"} x", denied.clone()),
         (pretty, denied),
         (
             "log\n{\"continue\": false, \"stopReason\": \"enough\"}",
@@ -487,10 +360,7 @@ fn an_answer_among_other_text_restricts_and_adds() {
                 ..Answer::default()
             }),
         ),
-        (
-            "log\n{\"additionalContext\": \"x\"}",
-            Reading::Among(context("x")),
-        ),
+        ("log\n{\"additionalContext\": \"x\"}", Reading::Among(context("x"))),
     ]);
 }
 
@@ -506,10 +376,7 @@ fn a_log_grants_and_rewrites_nothing() {
     });
     assert_eq!(
         read_here(&format!("log\n{all}")),
-        Reading::Among(Answer {
-            system_message: Some("kept".into()),
-            ..Answer::default()
-        })
+        Reading::Among(Answer { system_message: Some("kept".into()), ..Answer::default() })
     );
 }
 
@@ -537,10 +404,7 @@ fn several_answers_become_one() {
     );
     expect(&[(
         "{\"decision\":\"allow\"}\n{\"decision\":\"ask\",\"reason\":\"x\"}\n{\"decision\":\"allow\"}",
-        Reading::Among(Answer {
-            reason: Some("x".into()),
-            ..decided(AnswerDecision::Ask)
-        }),
+        Reading::Among(Answer { reason: Some("x".into()), ..decided(AnswerDecision::Ask) }),
     )]);
 }
 
@@ -566,10 +430,7 @@ fn what_restricts_among_text_but_has_a_field_wrong_is_broken() {
             "{\"decision\": \"deny\", \"reason\": 5}\n{\"decision\": \"deny\", \"reason\": \"no\"}",
             Reading::Among(deny("no")),
         ),
-        (
-            "log\n{\"decision\": \"allow\", \"reason\": 5}",
-            Reading::Nothing,
-        ),
+        ("log\n{\"decision\": \"allow\", \"reason\": 5}", Reading::Nothing),
     ]);
 }
 
@@ -578,29 +439,16 @@ fn output_that_begins_like_an_object_and_is_none_is_broken() {
     let begins = "it begins with `{` but is no JSON:";
     let table = [
         ("{", "EOF while parsing an object at line 1 column 1"),
-        (
-            "{\"decision\": \"deny\"",
-            "EOF while parsing an object at line 1 column 19",
-        ),
-        (
-            "{decision: deny}",
-            "key must be a string at line 1 column 2",
-        ),
-        (
-            "\u{feff}{'decision': 'deny'}\nlog",
-            "key must be a string at line 1 column 2",
-        ),
+        ("{\"decision\": \"deny\"", "EOF while parsing an object at line 1 column 19"),
+        ("{decision: deny}", "key must be a string at line 1 column 2"),
+        ("\u{feff}{'decision': 'deny'}\nlog", "key must be a string at line 1 column 2"),
         (
             "{\"decision\": \"de\0ny\"}",
             "control character (\\u0000-\\u001F) found while parsing a string at line 1 column 17",
         ),
     ];
     for (stdout, cause) in table {
-        assert_eq!(
-            read_here(stdout),
-            broken(&format!("{begins} {cause}")),
-            "{stdout}"
-        );
+        assert_eq!(read_here(stdout), broken(&format!("{begins} {cause}")), "{stdout}");
     }
 }
 
@@ -612,11 +460,7 @@ fn spaces_and_a_byte_order_mark_around_the_object_do_not_matter() {
         " \u{feff} {\"decision\":\"allow\"}",
         "{\n\t\"decision\": \"allow\"\r\n}\r\n",
     ] {
-        assert_eq!(
-            read_here(stdout),
-            Reading::Whole(decided(AnswerDecision::Allow)),
-            "{stdout}"
-        );
+        assert_eq!(read_here(stdout), Reading::Whole(decided(AnswerDecision::Allow)), "{stdout}");
     }
 }
 
@@ -624,48 +468,24 @@ fn spaces_and_a_byte_order_mark_around_the_object_do_not_matter() {
 fn output_that_was_cut_grants_nothing_and_is_broken_without_an_answer() {
     let cut = |stdout: &str| read(stdout, false, &event("tool:pre_execute"));
     let too_long = broken("it begins with `{` but was too long to be kept whole");
-    assert_eq!(
-        cut("{\"decision\":\"allow\"}"),
-        Reading::Among(Answer::default())
-    );
-    assert_eq!(
-        cut("{\"decision\":\"deny\",\"reason\":\"no\"}"),
-        Reading::Among(deny("no"))
-    );
+    assert_eq!(cut("{\"decision\":\"allow\"}"), Reading::Among(Answer::default()));
+    assert_eq!(cut("{\"decision\":\"deny\",\"reason\":\"no\"}"), Reading::Among(deny("no")));
     assert_eq!(cut("{\"level\":\"info\"}\n{\"level\":\"in"), too_long);
     assert_eq!(cut("{\"updatedInput\":{\"text\":\"aaa"), too_long);
     assert_eq!(cut("plain text"), Reading::Nothing);
-    assert_eq!(
-        cut("text\n{\"decision\":\"deny\",\"reason\":\"no\"}"),
-        Reading::Among(deny("no"))
-    );
+    assert_eq!(cut("text\n{\"decision\":\"deny\",\"reason\":\"no\"}"), Reading::Among(deny("no")));
 }
 
 #[test]
 fn the_first_line_can_send_the_hook_to_the_background() {
     let table = [
         (r#"{"async": true}"#, Some(ASYNC_TIMEOUT)),
-        (
-            "\u{feff} {\"async\":true,\"asyncTimeout\":1.5}\r\n",
-            Some(Duration::from_millis(1500)),
-        ),
-        (
-            r#"{"async": true, "asyncTimeout": 90}"#,
-            Some(Duration::from_secs(90)),
-        ),
-        (
-            r#"{"async": true, "asyncTimeout": 1e300}"#,
-            Some(ASYNC_TIMEOUT_MAX),
-        ),
+        ("\u{feff} {\"async\":true,\"asyncTimeout\":1.5}\r\n", Some(Duration::from_millis(1500))),
+        (r#"{"async": true, "asyncTimeout": 90}"#, Some(Duration::from_secs(90))),
+        (r#"{"async": true, "asyncTimeout": 1e300}"#, Some(ASYNC_TIMEOUT_MAX)),
         (r#"{"async": true, "asyncTimeout": 0}"#, Some(ASYNC_TIMEOUT)),
-        (
-            r#"{"async": true, "asyncTimeout": -5}"#,
-            Some(ASYNC_TIMEOUT),
-        ),
-        (
-            r#"{"async": true, "asyncTimeout": "5"}"#,
-            Some(ASYNC_TIMEOUT),
-        ),
+        (r#"{"async": true, "asyncTimeout": -5}"#, Some(ASYNC_TIMEOUT)),
+        (r#"{"async": true, "asyncTimeout": "5"}"#, Some(ASYNC_TIMEOUT)),
         (r#"{"async": false}"#, None),
         (r#"{"async": "true"}"#, None),
         (r#"{"async": true"#, None),
@@ -687,10 +507,7 @@ fn the_async_line_is_not_part_of_the_late_answer() {
             "{\"async\": true, \"asyncTimeout\": 5}\n{\"additionalContext\": \"x\"}\n",
             Reading::Whole(context("x")),
         ),
-        (
-            "log\n{\"async\": true}\n{\"additionalContext\": \"x\"}",
-            Reading::Among(context("x")),
-        ),
+        ("log\n{\"async\": true}\n{\"additionalContext\": \"x\"}", Reading::Among(context("x"))),
         (
             "{\"async\": true, \"decision\": \"deny\"}",
             Reading::Whole(decided(AnswerDecision::Deny)),
@@ -705,9 +522,7 @@ fn deep_nesting_is_not_parsable_and_does_not_exhaust_the_stack() {
     assert_eq!(read_here(&deep), broken(why));
     assert_eq!(read_here(&"[".repeat(1 << 20)), Reading::Nothing);
     assert_eq!(
-        read_here(&format!(
-            "{deep}\n{{\"decision\":\"deny\",\"reason\":\"no\"}}"
-        )),
+        read_here(&format!("{deep}\n{{\"decision\":\"deny\",\"reason\":\"no\"}}")),
         Reading::Among(deny("no"))
     );
 }
@@ -719,15 +534,7 @@ fn a_megabyte_of_openings_is_read_in_linear_time() {
     const SIZE: usize = 1 << 20;
     let read_after =
         |line: &str, last: &str| read_here(&format!("{}\n{last}", line.repeat(SIZE / line.len())));
-    for line in [
-        "{",
-        "{\n",
-        "{}\n",
-        "{} ",
-        "x\n",
-        "{\"a\":1,\n",
-        "{\"a\":[1]}\n",
-    ] {
+    for line in ["{", "{\n", "{}\n", "{} ", "x\n", "{\"a\":1,\n", "{\"a\":[1]}\n"] {
         assert_eq!(
             read_after(line, "{\"decision\":\"deny\",\"reason\":\"no\"}"),
             Reading::Among(deny("no")),
@@ -753,9 +560,7 @@ fn looking_for_objects_ends_after_too_many_bytes_in_vain() {
         broken("too many unfinished JSON objects to look for an answer in them")
     );
     assert_eq!(
-        read_here(&format!(
-            "{{\"decision\":\"deny\",\"reason\":\"no\"}}\n{nested}{padding}"
-        )),
+        read_here(&format!("{{\"decision\":\"deny\",\"reason\":\"no\"}}\n{nested}{padding}")),
         Reading::Among(deny("no"))
     );
 }
@@ -774,11 +579,7 @@ fn any_answer() -> impl Strategy<Value = String> {
             "decision": word, "updatedInput": { "a": 1 }, "updatedOutput": 1,
             "suppressOutput": true, "hookSpecificOutput": specific
         });
-        if pretty {
-            format!("{value:#}")
-        } else {
-            value.to_string()
-        }
+        if pretty { format!("{value:#}") } else { value.to_string() }
     })
 }
 

@@ -31,11 +31,7 @@ pub(super) fn truth(expression: &Expression, values: &dyn Values) -> Result<bool
         Expression::Any(all) => any(all, |one| truth(one, values)),
         Expression::All(all) => Ok(!any(all, |one| Ok(!truth(one, values)?))?),
         Expression::Not(inner) => Ok(!truth(inner, values)?),
-        Expression::Compare {
-            left,
-            comparison,
-            right,
-        } => {
+        Expression::Compare { left, comparison, right } => {
             let (left, right) = (worth(left, values)?, worth(right, values)?);
             Ok(left.compares(*comparison, &right))
         }
@@ -81,14 +77,10 @@ fn is_in(item: &Worth<'_>, list: &Expression, values: &dyn Values) -> Result<boo
         Worth::Json(json) if json.is_array() => item.is_among(&json),
         Worth::Text(text) => match json_inside(&text) {
             Some(json) if json.is_array() => item.is_among(&json),
-            _ => text
-                .lines()
-                .any(|line| item.equals(&Worth::Text(line.into()))),
+            _ => text.lines().any(|line| item.equals(&Worth::Text(line.into()))),
         },
         other => {
-            return Err(EvaluateError::NotAList {
-                operand: operand(list, &other),
-            });
+            return Err(EvaluateError::NotAList { operand: operand(list, &other) });
         }
     };
     Ok(found)
@@ -127,9 +119,7 @@ fn worth<'a>(
         }
         Expression::Negate(inner) => Worth::Number(number(inner, "-", values)?.negated()),
         Expression::Calculate { first, rest } => {
-            let sign = rest
-                .first()
-                .map_or("", |(calculation, _)| calculation.sign());
+            let sign = rest.first().map_or("", |(calculation, _)| calculation.sign());
             let mut result = number(first, sign, values)?;
             for (calculation, right) in rest {
                 let right = number(right, calculation.sign(), values)?;
@@ -158,10 +148,9 @@ fn number(
         return Ok(*number);
     }
     let found = worth(expression, values)?;
-    found.number().ok_or_else(|| EvaluateError::NotANumber {
-        operator,
-        operand: operand(expression, &found),
-    })
+    found
+        .number()
+        .ok_or_else(|| EvaluateError::NotANumber { operator, operand: operand(expression, &found) })
 }
 
 /// The part of a value that a path leads to. A text that holds a JSON list or object is gone into:
@@ -187,17 +176,12 @@ fn part<'a>(value: Cow<'a, Value>, path: &[Box<str>]) -> Option<Cow<'a, Value>> 
 }
 
 fn index(segment: &str) -> Option<usize> {
-    segment
-        .bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| segment.parse().ok())?
+    segment.bytes().all(|byte| byte.is_ascii_digit()).then(|| segment.parse().ok())?
 }
 
 /// The list or object that a text holds.
 fn json_inside(text: &str) -> Option<Value> {
-    text.trim_start()
-        .starts_with(['{', '['])
-        .then(|| serde_json::from_str(text).ok())?
+    text.trim_start().starts_with(['{', '[']).then(|| serde_json::from_str(text).ok())?
 }
 
 fn operand(expression: &Expression, worth: &Worth<'_>) -> Box<Operand> {
@@ -209,12 +193,7 @@ fn operand(expression: &Expression, worth: &Worth<'_>) -> Box<Operand> {
     let variable = match expression {
         Expression::Variable { name, path } => {
             let parts = path.iter().map(AsRef::as_ref);
-            Some(
-                std::iter::once(&**name)
-                    .chain(parts)
-                    .collect::<Vec<_>>()
-                    .join("."),
-            )
+            Some(std::iter::once(&**name).chain(parts).collect::<Vec<_>>().join("."))
         }
         _ => None,
     };
@@ -297,9 +276,7 @@ impl<'a> Worth<'a> {
     /// Whether it equals one of the list's items.
     fn is_among(&self, list: &Value) -> bool {
         list.as_array().is_some_and(|items| {
-            items
-                .iter()
-                .any(|item| self.equals(&Worth::of(Cow::Borrowed(item))))
+            items.iter().any(|item| self.equals(&Worth::of(Cow::Borrowed(item))))
         })
     }
 

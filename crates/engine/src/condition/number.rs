@@ -45,9 +45,9 @@ impl Number {
 
     pub(super) fn negated(self) -> Self {
         match self {
-            Self::Whole(whole) => whole
-                .checked_neg()
-                .map_or(Self::Decimal(-(whole as f64)), Self::Whole),
+            Self::Whole(whole) => {
+                whole.checked_neg().map_or(Self::Decimal(-(whole as f64)), Self::Whole)
+            }
             Self::Decimal(decimal) => Self::Decimal(-decimal),
         }
     }
@@ -58,9 +58,7 @@ impl Number {
         right: Self,
     ) -> Result<Self, EvaluateError> {
         if matches!(calculation, Calculation::Divide | Calculation::Remainder) && right.is_zero() {
-            return Err(EvaluateError::DivisionByZero {
-                operator: calculation.sign(),
-            });
+            return Err(EvaluateError::DivisionByZero { operator: calculation.sign() });
         }
         if let (Self::Whole(left), Self::Whole(right)) = (self, right) {
             let exact = match calculation {

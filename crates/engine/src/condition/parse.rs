@@ -25,14 +25,7 @@ pub(super) fn parse(
     }
     let mut lexer = Lexer::new(text);
     let next = lexer.next()?;
-    let mut parser = Parser {
-        lexer,
-        next,
-        depth: 0,
-        known,
-        names,
-        variables: Vec::new(),
-    };
+    let mut parser = Parser { lexer, next, depth: 0, known, names, variables: Vec::new() };
     let root = parser.expression(0)?;
     if parser.next.token != Token::End {
         return Err(parser.no_operator("an operator"));
@@ -164,43 +157,29 @@ impl<'a> Parser<'a> {
                     rest.push((calculation, right));
                     Expression::Calculate { first, rest }
                 }
-                left => Expression::Calculate {
-                    first: left.into(),
-                    rest: vec![(calculation, right)],
-                },
+                left => {
+                    Expression::Calculate { first: left.into(), rest: vec![(calculation, right)] }
+                }
             },
-            Operator::Compare(comparison) => Expression::Compare {
-                left: left.into(),
-                comparison,
-                right: right.into(),
-            },
+            Operator::Compare(comparison) => {
+                Expression::Compare { left: left.into(), comparison, right: right.into() }
+            }
             Operator::In => match right {
-                Expression::List(_) | Expression::Variable { .. } => Expression::In {
-                    item: left.into(),
-                    list: right.into(),
-                },
+                Expression::List(_) | Expression::Variable { .. } => {
+                    Expression::In { item: left.into(), list: right.into() }
+                }
                 _ => return Err(self.unexpected_since(start, "a list or a variable")),
             },
-            Operator::Contains => Expression::Contains {
-                whole: left.into(),
-                part: right.into(),
-            },
-            Operator::StartsWith => Expression::StartsWith {
-                whole: left.into(),
-                part: right.into(),
-            },
-            Operator::EndsWith => Expression::EndsWith {
-                whole: left.into(),
-                part: right.into(),
-            },
+            Operator::Contains => Expression::Contains { whole: left.into(), part: right.into() },
+            Operator::StartsWith => {
+                Expression::StartsWith { whole: left.into(), part: right.into() }
+            }
+            Operator::EndsWith => Expression::EndsWith { whole: left.into(), part: right.into() },
             // A literal, so that it is compiled and checked once.
             Operator::Matches => match right {
                 Expression::Text(pattern) => {
                     let regex = compile(&pattern, self.read_since(start))?;
-                    Expression::Matches {
-                        text: left.into(),
-                        regex,
-                    }
+                    Expression::Matches { text: left.into(), regex }
                 }
                 _ => return Err(self.unexpected_since(start, "a regular expression in quotes")),
             },
@@ -212,9 +191,7 @@ impl<'a> Parser<'a> {
         if let Token::Symbol("(" | "[" | "!" | "-") = self.next.token {
             self.depth += 1;
             if self.depth > CONDITION_DEPTH_MAX {
-                return Err(ConditionError::TooDeep {
-                    at: self.next.at.clone(),
-                });
+                return Err(ConditionError::TooDeep { at: self.next.at.clone() });
             }
             let nested = self.nested();
             self.depth -= 1;
@@ -228,10 +205,7 @@ impl<'a> Parser<'a> {
             Token::Variable { name, path } => {
                 let (name, path) = (*name, std::mem::take(path));
                 self.check_name(name)?;
-                Expression::Variable {
-                    name: name.into(),
-                    path,
-                }
+                Expression::Variable { name: name.into(), path }
             }
             _ => return Err(self.no_value()),
         };
@@ -339,14 +313,9 @@ fn is_operator(word: &str) -> bool {
 }
 
 fn compile(pattern: &str, at: Range<usize>) -> Result<Regex, ConditionError> {
-    RegexBuilder::new(pattern)
-        .size_limit(REGEX_BYTES_MAX)
-        .build()
-        .map_err(|error| ConditionError::BadRegex {
-            pattern: pattern.to_owned(),
-            cause: cause(&error),
-            at,
-        })
+    RegexBuilder::new(pattern).size_limit(REGEX_BYTES_MAX).build().map_err(|error| {
+        ConditionError::BadRegex { pattern: pattern.to_owned(), cause: cause(&error), at }
+    })
 }
 
 /// What a regular expression's error says, without the picture around it.
@@ -369,10 +338,7 @@ fn nearest(name: &str, names: Vec<String>) -> Option<String> {
         .into_iter()
         .filter(|candidate| candidate.len().abs_diff(wanted.len()) <= farthest)
         .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&wanted, &candidate.to_uppercase()),
-                candidate,
-            )
+            (strsim::damerau_levenshtein(&wanted, &candidate.to_uppercase()), candidate)
         })
         .filter(|(distance, _)| *distance <= farthest)
         .min()

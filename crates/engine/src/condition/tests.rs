@@ -19,9 +19,7 @@ struct Copies(Variables);
 
 impl Values for Copies {
     fn value(&self, name: &str) -> Option<Cow<'_, Value>> {
-        self.0
-            .value(name)
-            .map(|value| Cow::Owned(value.into_owned()))
+        self.0.value(name).map(|value| Cow::Owned(value.into_owned()))
     }
 }
 
@@ -46,37 +44,23 @@ fn parse(text: &str) -> Result<Condition, ConditionError> {
 }
 
 fn answer(text: &str, values: Value) -> Result<bool, EvaluateError> {
-    let Value::Object(map) = values else {
-        panic!("values must be an object")
-    };
+    let Value::Object(map) = values else { panic!("values must be an object") };
     let condition = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let variables = Variables(map.into_iter().collect());
     let borrowed = condition.holds(&variables);
-    assert_eq!(
-        condition.holds(&Copies(variables)),
-        borrowed,
-        "{text} with owned values"
-    );
+    assert_eq!(condition.holds(&Copies(variables)), borrowed, "{text} with owned values");
     borrowed
 }
 
 /// Each condition with the answer it has for `values`.
 fn expect(values: Value, table: &[(&str, bool)]) {
     for (text, expected) in table {
-        assert_eq!(
-            answer(text, values.clone()),
-            Ok(*expected),
-            "{text} with {values}"
-        );
+        assert_eq!(answer(text, values.clone()), Ok(*expected), "{text} with {values}");
     }
 }
 
 fn unexpected(expected: &'static str, found: &str, at: Range<usize>) -> Result<(), ConditionError> {
-    Err(ConditionError::Unexpected {
-        expected: expected.into(),
-        found: found.into(),
-        at,
-    })
+    Err(ConditionError::Unexpected { expected: expected.into(), found: found.into(), at })
 }
 
 fn fault(text: &str) -> Result<(), ConditionError> {
@@ -120,13 +104,7 @@ fn every_example_of_the_specification_means_what_it_says() {
 
 #[test]
 fn what_reads_as_a_number_compares_as_a_number() {
-    for ten in [
-        json!(10),
-        json!("10"),
-        json!("10.0"),
-        json!(10.0),
-        json!(" 10\n"),
-    ] {
+    for ten in [json!(10), json!("10"), json!("10.0"), json!(10.0), json!(" 10\n")] {
         expect(
             json!({ "ITERATION": ten }),
             &[
@@ -190,10 +168,7 @@ fn true_and_false_equal_their_words() {
             ],
         );
     }
-    expect(
-        json!({}),
-        &[("(1 == 1) == true", true), ("true == 'true'", true)],
-    );
+    expect(json!({}), &[("(1 == 1) == true", true), ("true == 'true'", true)]);
 }
 
 #[test]
@@ -217,32 +192,16 @@ fn nothing_zero_false_and_the_empty_list_are_false_on_their_own() {
     for (value, expected) in values {
         expect(
             json!({ "X": value }),
-            &[
-                ("${X}", expected),
-                ("!${X}", !expected),
-                ("${X} && true", expected),
-            ],
+            &[("${X}", expected), ("!${X}", !expected), ("${X} && true", expected)],
         );
     }
-    expect(
-        json!({}),
-        &[
-            ("${X}", false),
-            ("[]", false),
-            ("['']", true),
-            ("'x'", true),
-        ],
-    );
+    expect(json!({}), &[("${X}", false), ("[]", false), ("['']", true), ("'x'", true)]);
 }
 
 #[test]
 fn a_path_leads_into_json_and_into_text_that_holds_json() {
     let input = json!({ "command": "sudo ls", "list": [{ "deep-er": 7 }], "0": "zero" });
-    for value in [
-        input.clone(),
-        json!(input.to_string()),
-        json!(format!("\n {input}")),
-    ] {
+    for value in [input.clone(), json!(input.to_string()), json!(format!("\n {input}"))] {
         expect(
             json!({ "TOOL_INPUT": value }),
             &[
@@ -295,18 +254,12 @@ fn in_looks_for_an_item_of_a_list_an_array_or_lines() {
 
 #[test]
 fn what_has_no_items_is_no_list() {
-    for (value, shown) in [
-        (json!(5), "5"),
-        (json!(true), "true"),
-        (json!({ "a": 1 }), "{\"a\":1}"),
-    ] {
+    for (value, shown) in [(json!(5), "5"), (json!(true), "true"), (json!({ "a": 1 }), "{\"a\":1}")]
+    {
         assert_eq!(
             answer("'a' in ${X.y}", json!({ "X": { "y": value } })),
             Err(EvaluateError::NotAList {
-                operand: Box::new(Operand {
-                    variable: Some("X.y".into()),
-                    value: shown.into()
-                })
+                operand: Box::new(Operand { variable: Some("X.y".into()), value: shown.into() })
             })
         );
     }
@@ -400,10 +353,8 @@ fn calculating_with_what_is_no_number_fails() {
         ("${X} / 2", "/", Some("X"), "{\"a\":[\"b\"]}"),
     ];
     for (text, operator, variable, value) in table {
-        let operand = Box::new(Operand {
-            variable: variable.map(str::to_owned),
-            value: value.to_owned(),
-        });
+        let operand =
+            Box::new(Operand { variable: variable.map(str::to_owned), value: value.to_owned() });
         assert_eq!(
             answer(text, json!({ "STAGE": "work", "X": { "a": ["b"] } })),
             Err(EvaluateError::NotANumber { operator, operand }),
@@ -428,15 +379,9 @@ fn an_error_names_the_variable_and_shortens_its_value() {
     );
     assert_eq!(
         message("${X} % 2", json!({ "X": "é".repeat(100) })),
-        Err(format!(
-            "`%` needs a number but `${{X}}` is `{}…`",
-            "é".repeat(60)
-        ))
+        Err(format!("`%` needs a number but `${{X}}` is `{}…`", "é".repeat(60)))
     );
-    assert_eq!(
-        message("'a' % 2", json!({})),
-        Err("`%` needs a number but found `a`".into())
-    );
+    assert_eq!(message("'a' % 2", json!({})), Err("`%` needs a number but found `a`".into()));
     assert_eq!(message("1 % 0", json!({})), Err("`%` by zero".into()));
 }
 
@@ -481,19 +426,9 @@ fn the_side_that_does_not_matter_is_not_asked() {
 #[test]
 fn an_unknown_variable_is_a_fault_with_its_place_and_the_nearest_name() {
     let table = [
-        (
-            "${ITERATON} % 10 == 0",
-            "ITERATON",
-            2..10,
-            Some("ITERATION"),
-        ),
+        ("${ITERATON} % 10 == 0", "ITERATON", 2..10, Some("ITERATION")),
         ("1 == 1 || ${stage.x} == 1", "stage", 12..17, Some("STAGE")),
-        (
-            "${HOOKWRIGHT_STAG}",
-            "HOOKWRIGHT_STAG",
-            2..17,
-            Some("HOOKWRIGHT_STAGE"),
-        ),
+        ("${HOOKWRIGHT_STAG}", "HOOKWRIGHT_STAG", 2..17, Some("HOOKWRIGHT_STAGE")),
         ("${SOMETHING_ELSE}", "SOMETHING_ELSE", 2..16, None),
     ];
     for (text, name, at, nearest) in table {
@@ -512,10 +447,7 @@ fn an_unknown_variable_is_a_fault_with_its_place_and_the_nearest_name() {
 fn the_variables_of_a_condition_are_each_listed_once() {
     let condition =
         parse("${X.a} == ${Y} && (${STAGE} in [${X}, 1] || -${ITERATION} < 0)").unwrap();
-    assert_eq!(
-        condition.variables().collect::<Vec<_>>(),
-        ["X", "Y", "STAGE", "ITERATION"]
-    );
+    assert_eq!(condition.variables().collect::<Vec<_>>(), ["X", "Y", "STAGE", "ITERATION"]);
     assert_eq!(
         condition.source(),
         "${X.a} == ${Y} && (${STAGE} in [${X}, 1] || -${ITERATION} < 0)"
@@ -529,12 +461,7 @@ fn a_fault_says_what_was_expected_and_where() {
         ("$STAGE == 'plan'", "`${STAGE}`", "$STAGE", 0..6),
         ("$ == 1", "`${NAME}`", "$", 0..1),
         ("STAGE == 'plan'", "`${STAGE}`", "STAGE", 0..5),
-        (
-            "${STAGE} == plan",
-            "`${plan}` or text in quotes",
-            "plan",
-            12..16,
-        ),
+        ("${STAGE} == plan", "`${plan}` or text in quotes", "plan", 12..16),
         ("${STAGE} = 'plan'", "`==`", "=", 9..10),
         ("${X} and ${Y}", "`&&`", "and", 5..8),
         ("${X} | ${Y}", "`||`", "|", 5..6),
@@ -555,18 +482,8 @@ fn a_fault_says_what_was_expected_and_where() {
         ("${}", "a variable's name", "}", 2..3),
         ("${1}", "a variable's name", "1", 2..3),
         ("'a' in 'abc'", "a list or a variable", "'abc'", 7..12),
-        (
-            "'a' in (1 + 2) && 1",
-            "a list or a variable",
-            "(1 + 2)",
-            7..14,
-        ),
-        (
-            "${X} matches ${Y}",
-            "a regular expression in quotes",
-            "${Y}",
-            13..17,
-        ),
+        ("'a' in (1 + 2) && 1", "a list or a variable", "(1 + 2)", 7..14),
+        ("${X} matches ${Y}", "a regular expression in quotes", "${Y}", 13..17),
         ("é == 1", "a value", "é", 0..2),
     ];
     for (text, expected, found, at) in table {
@@ -578,14 +495,8 @@ fn a_fault_says_what_was_expected_and_where() {
 fn faults_of_the_text_itself_are_named() {
     assert_eq!(fault(""), Err(ConditionError::Empty { at: 0..0 }));
     assert_eq!(fault(" \n"), Err(ConditionError::Empty { at: 0..2 }));
-    assert_eq!(
-        fault("1 == 'a"),
-        Err(ConditionError::UnterminatedString { at: 5..7 })
-    );
-    assert_eq!(
-        fault(r"'a\'"),
-        Err(ConditionError::UnterminatedString { at: 0..4 })
-    );
+    assert_eq!(fault("1 == 'a"), Err(ConditionError::UnterminatedString { at: 5..7 }));
+    assert_eq!(fault(r"'a\'"), Err(ConditionError::UnterminatedString { at: 0..4 }));
     assert_eq!(
         fault("${X} matches '(' "),
         Err(ConditionError::BadRegex {
@@ -612,11 +523,7 @@ fn every_fault_has_a_message_and_a_place() {
         ("1 ==", "expected a value but found the end", 4..4),
         ("1 = 1", "expected `==` but found `=`", 2..3),
         ("'", "the text that begins here has no closing quote", 0..1),
-        (
-            "1 matches '('",
-            "`(` is no regular expression: unclosed group",
-            10..13,
-        ),
+        ("1 matches '('", "`(` is no regular expression: unclosed group", 10..13),
     ];
     for (text, message, at) in table {
         let error = parse(text).unwrap_err();
@@ -625,43 +532,29 @@ fn every_fault_has_a_message_and_a_place() {
     let long = parse(&"1".repeat(CONDITION_BYTES_MAX + 1)).unwrap_err();
     assert_eq!(long, ConditionError::TooLong { length: 10_001 });
     assert_eq!(long.at(), 10_000..10_001);
-    assert_eq!(
-        long.to_string(),
-        "the condition is 10001 bytes long, at most 10000 are read"
-    );
+    assert_eq!(long.to_string(), "the condition is 10001 bytes long, at most 10000 are read");
 }
 
 #[test]
 fn nesting_is_bounded_whatever_opens_it() {
     for opening in ["(", "[", "!", "-", "(!", "1 + (", "true && ![("] {
         let text = opening.repeat(CONDITION_BYTES_MAX / opening.len());
-        assert!(
-            matches!(fault(&text), Err(ConditionError::TooDeep { .. })),
-            "{opening}"
-        );
+        assert!(matches!(fault(&text), Err(ConditionError::TooDeep { .. })), "{opening}");
     }
-    let deepest = format!(
-        "{}1{}",
-        "(".repeat(CONDITION_DEPTH_MAX),
-        ")".repeat(CONDITION_DEPTH_MAX)
-    );
+    let deepest =
+        format!("{}1{}", "(".repeat(CONDITION_DEPTH_MAX), ")".repeat(CONDITION_DEPTH_MAX));
     expect(json!({}), &[(&deepest, true)]);
     let deeper = format!("({deepest})");
     assert_eq!(
         fault(&deeper),
-        Err(ConditionError::TooDeep {
-            at: CONDITION_DEPTH_MAX..CONDITION_DEPTH_MAX + 1
-        })
+        Err(ConditionError::TooDeep { at: CONDITION_DEPTH_MAX..CONDITION_DEPTH_MAX + 1 })
     );
 }
 
 #[test]
 fn a_long_chain_is_not_deep() {
     for (link, end) in [("1+", "1"), ("true&&", "true"), ("0||", "1"), ("1*1+", "1")] {
-        let text = format!(
-            "{}{end}",
-            link.repeat((CONDITION_BYTES_MAX - end.len()) / link.len())
-        );
+        let text = format!("{}{end}", link.repeat((CONDITION_BYTES_MAX - end.len()) / link.len()));
         expect(json!({}), &[(&text, true)]);
     }
 }

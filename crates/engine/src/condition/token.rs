@@ -48,10 +48,7 @@ impl<'a> Lexer<'a> {
             Some(first) if is_word(first) => Token::Word(self.take_while(is_word)),
             Some(first) => self.symbol(first),
         };
-        Ok(Placed {
-            token,
-            at: start..self.position,
-        })
+        Ok(Placed { token, at: start..self.position })
     }
 
     /// `${NAME}` or `${NAME.path.0.more}`.

@@ -21,13 +21,7 @@ enum Type {
 }
 
 const TYPE_WORDS: &[&str] = &["shell", "webhook", "spawn", "git-commit", "git-push"];
-const TYPES: [Type; 5] = [
-    Type::Shell,
-    Type::Webhook,
-    Type::Spawn,
-    Type::GitCommit,
-    Type::GitPush,
-];
+const TYPES: [Type; 5] = [Type::Shell, Type::Webhook, Type::Spawn, Type::GitCommit, Type::GitPush];
 
 impl Type {
     fn word(self) -> &'static str {
@@ -89,15 +83,8 @@ fn type_of(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Option<Type>
     if let Some(field) = fields.iter().find(|field| &*field.key == "type") {
         return notes.word(&field.value, TYPE_WORDS, &TYPES);
     }
-    let clear = [
-        ("command", Type::Shell),
-        ("url", Type::Webhook),
-        ("pipeline", Type::Spawn),
-    ];
-    let found = clear
-        .iter()
-        .find(|(key, _)| has(key))
-        .map(|(_, kind)| *kind);
+    let clear = [("command", Type::Shell), ("url", Type::Webhook), ("pipeline", Type::Spawn)];
+    let found = clear.iter().find(|(key, _)| has(key)).map(|(_, kind)| *kind);
     if found.is_none() {
         // The slip is often in the key that would have told the type.
         for field in fields {
@@ -133,13 +120,7 @@ fn check_key(field: &Field, kind: Type, notes: &mut Notes<'_>) {
 
 fn check_key_of_any(field: &Field, notes: &mut Notes<'_>) {
     let key = &*field.key;
-    let all = || {
-        TYPES
-            .iter()
-            .flat_map(|kind| kind.keys())
-            .chain(COMMON_KEYS)
-            .copied()
-    };
+    let all = || TYPES.iter().flat_map(|kind| kind.keys()).chain(COMMON_KEYS).copied();
     if all().any(|known| known == key) {
         return;
     }
@@ -147,14 +128,7 @@ fn check_key_of_any(field: &Field, notes: &mut Notes<'_>) {
     known.sort_unstable();
     known.dedup();
     let nearest = nearest(key, known.iter().copied());
-    notes.note(
-        field.at,
-        FaultKind::UnknownKey {
-            key: key.into(),
-            known,
-            nearest,
-        },
-    );
+    notes.note(field.at, FaultKind::UnknownKey { key: key.into(), known, nearest });
 }
 
 /// A hook's fields, asked for by name.
@@ -165,10 +139,7 @@ struct Own<'a> {
 
 impl<'a> Own<'a> {
     fn get(&self, key: &str) -> Option<&'a Node> {
-        self.fields
-            .iter()
-            .find(|field| &*field.key == key)
-            .map(|field| &field.value)
+        self.fields.iter().find(|field| &*field.key == key).map(|field| &field.value)
     }
 
     fn required(
@@ -185,15 +156,11 @@ impl<'a> Own<'a> {
     }
 
     fn text(&self, key: &str, notes: &mut Notes<'_>) -> Option<String> {
-        self.get(key)
-            .and_then(|node| notes.text(node, "a text"))
-            .map(str::to_owned)
+        self.get(key).and_then(|node| notes.text(node, "a text")).map(str::to_owned)
     }
 
     fn bool(&self, key: &str, notes: &mut Notes<'_>) -> bool {
-        self.get(key)
-            .and_then(|node| notes.bool(node))
-            .unwrap_or_default()
+        self.get(key).and_then(|node| notes.bool(node)).unwrap_or_default()
     }
 }
 
@@ -202,13 +169,7 @@ fn shell(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Shell> {
     let text = notes.text(node, "a command")?;
     if text.contains('\0') {
         let expected = "a command without NUL bytes";
-        notes.note(
-            node.at,
-            FaultKind::BadValue {
-                found: text.replace('\0', "\\0"),
-                expected,
-            },
-        );
+        notes.note(node.at, FaultKind::BadValue { found: text.replace('\0', "\\0"), expected });
     }
     let command = match CommandText::new(text) {
         Ok(command) => command,
@@ -219,10 +180,7 @@ fn shell(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Shell> {
     };
     Some(Shell {
         command,
-        env: own
-            .get("env")
-            .map(|node| env(node, notes))
-            .unwrap_or_default(),
+        env: own.get("env").map(|node| env(node, notes)).unwrap_or_default(),
         working_dir: own.text("working_dir", notes).map(PathBuf::from),
         shell: own.text("shell", notes),
         kill_grace: own.get("kill_grace").and_then(|node| notes.duration(node)),
@@ -234,13 +192,7 @@ fn env(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
     for (name, value) in &pairs {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             let expected = "a variable's name and a value without NUL bytes";
-            notes.note(
-                node.at,
-                FaultKind::BadValue {
-                    found: name.replace('\0', "\\0"),
-                    expected,
-                },
-            );
+            notes.note(node.at, FaultKind::BadValue { found: name.replace('\0', "\\0"), expected });
         }
     }
     pairs
@@ -252,12 +204,9 @@ fn webhook(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Webhook> {
     let url = notes.text(node, "an address")?.to_owned();
     let allow_http = own.bool("allow_http", notes);
     check_url(&url, allow_http, node, notes);
-    let method = own
-        .get("method")
-        .and_then(|node| notes.word(node, METHODS, METHODS));
+    let method = own.get("method").and_then(|node| notes.word(node, METHODS, METHODS));
     let words = |key: &str, notes: &mut Notes<'_>| {
-        own.get(key)
-            .and_then(|node| notes.word(node, EXHAUSTED_WORDS, &EXHAUSTED))
+        own.get(key).and_then(|node| notes.word(node, EXHAUSTED_WORDS, &EXHAUSTED))
     };
     Some(Webhook {
         url,
@@ -266,9 +215,7 @@ fn webhook(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Webhook> {
             .get("headers")
             .map(|node| notes.texts(node, "a map from names to texts"))
             .unwrap_or_default(),
-        body: own
-            .get("body")
-            .map_or_else(|| Value::Object(Map::new()), Node::to_json),
+        body: own.get("body").map_or_else(|| Value::Object(Map::new()), Node::to_json),
         callback_port: own
             .get("callback_port")
             .and_then(|node| notes.whole_number(node, 0..=65535, "a port from 0 to 65535"))
@@ -288,11 +235,8 @@ fn check_url(url: &str, allow_http: bool, node: &Node, notes: &mut Notes<'_>) {
         host.rsplit_once('@').map_or(host, |(_, host)| host)
     });
     let loopback = |host: &str| {
-        let name = if host.starts_with('[') {
-            host
-        } else {
-            host.split(':').next().unwrap_or(host)
-        };
+        let name =
+            if host.starts_with('[') { host } else { host.split(':').next().unwrap_or(host) };
         name == "localhost" || name.starts_with("127.") || name.starts_with("[::1]")
     };
     let fine = url.starts_with("https://")
@@ -300,13 +244,7 @@ fn check_url(url: &str, allow_http: bool, node: &Node, notes: &mut Notes<'_>) {
         || http_host.is_some_and(|host| allow_http || loopback(host));
     if !fine {
         let expected = "an https address, http to this machine, or `allow_http: true` beside it";
-        notes.note(
-            node.at,
-            FaultKind::BadValue {
-                found: url.into(),
-                expected,
-            },
-        );
+        notes.note(node.at, FaultKind::BadValue { found: url.into(), expected });
     }
 }
 
@@ -322,9 +260,5 @@ fn spawn(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Spawn> {
         .get("working_dir")
         .and_then(|node| notes.word(node, DIRS, &[SpawnDir::Project, SpawnDir::Session]))
         .unwrap_or(SpawnDir::Project);
-    Some(Spawn {
-        pipeline,
-        inputs: inputs.unwrap_or_default(),
-        working_dir,
-    })
+    Some(Spawn { pipeline, inputs: inputs.unwrap_or_default(), working_dir })
 }

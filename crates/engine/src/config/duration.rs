@@ -7,9 +7,7 @@ use crate::limits::WAIT_MAX;
 /// The duration, if it is one and within [`WAIT_MAX`].
 pub(super) fn parse(text: &str) -> Option<Duration> {
     let text = text.trim();
-    let digits = text
-        .find(|c: char| c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
+    let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let seconds_each = match unit {
         "" | "s" => 1.0,
@@ -20,10 +18,7 @@ pub(super) fn parse(text: &str) -> Option<Duration> {
         _ => return None,
     };
     let number = number.trim();
-    if !number
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.')
-    {
+    if !number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         return None;
     }
     from_seconds(number.parse::<f64>().ok()? * seconds_each)
@@ -31,9 +26,7 @@ pub(super) fn parse(text: &str) -> Option<Duration> {
 
 /// The duration of so many seconds, if it is one and within [`WAIT_MAX`].
 pub(super) fn from_seconds(seconds: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|duration| *duration <= WAIT_MAX)
+    Duration::try_from_secs_f64(seconds).ok().filter(|duration| *duration <= WAIT_MAX)
 }
 
 #[cfg(test)]
@@ -58,18 +51,7 @@ mod tests {
 
     #[test]
     fn anything_else_is_no_duration() {
-        for text in [
-            "",
-            "s",
-            "-1",
-            "5x",
-            "1e400",
-            "5 minutes",
-            "nan",
-            "inf",
-            "31d",
-            "1.2.3",
-        ] {
+        for text in ["", "s", "-1", "5x", "1e400", "5 minutes", "nan", "inf", "31d", "1.2.3"] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

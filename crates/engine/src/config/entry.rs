@@ -57,10 +57,7 @@ pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Opti
     let mut hook = Hook {
         id: place.id.clone(),
         description: None,
-        source: Source {
-            file: Arc::clone(place.file),
-            line: node.at.line,
-        },
+        source: Source { file: Arc::clone(place.file), line: node.at.line },
         layer: place.layer,
         event: Arc::clone(place.event),
         pattern: place.pattern.clone(),
@@ -113,23 +110,13 @@ fn read_field(hook: &mut Hook, field: &Field, place: &Place<'_>, notes: &mut Not
             hook.timeout = notes.duration(value);
             if hook.timeout.is_some_and(|timeout| timeout.is_zero()) {
                 let expected = "a timeout longer than 0";
-                notes.note(
-                    value.at,
-                    FaultKind::BadValue {
-                        found: "0".into(),
-                        expected,
-                    },
-                );
+                notes.note(value.at, FaultKind::BadValue { found: "0".into(), expected });
             }
         }
         "on_failure" => {
             const WORDS: &[&str] = &["continue", "abort", "retry", "block"];
-            const MEANINGS: [OnFailure; 4] = [
-                OnFailure::Continue,
-                OnFailure::Abort,
-                OnFailure::Retry,
-                OnFailure::Block,
-            ];
+            const MEANINGS: [OnFailure; 4] =
+                [OnFailure::Continue, OnFailure::Abort, OnFailure::Retry, OnFailure::Block];
             hook.on_failure = notes.word(value, WORDS, &MEANINGS);
         }
         "retries" => {
@@ -182,10 +169,7 @@ fn condition(node: &Node, environment: &Environment, notes: &mut Notes<'_>) -> O
 /// The rules between fields, and between a field and the events it is for.
 fn check_together(hook: &Hook, fields: &[Field], place: &Place<'_>, notes: &mut Notes<'_>) {
     let at = |key: &str| {
-        fields
-            .iter()
-            .find(|field| &*field.key == key)
-            .map_or(place.event_at, |field| field.at)
+        fields.iter().find(|field| &*field.key == key).map_or(place.event_at, |field| field.at)
     };
     let mut conflict = |key: &str, message: &'static str| {
         notes.note(at(key), FaultKind::Conflict { message });
@@ -203,37 +187,19 @@ fn check_together(hook: &Hook, fields: &[Field], place: &Place<'_>, notes: &mut 
     let asks_to_block =
         hook.on_failure == Some(OnFailure::Block) || hook.on_exhausted == Some(Exhausted::Block);
     if asks_to_block && !pattern.any(|event| event.power != Power::Observes) {
-        let key = if hook.on_failure == Some(OnFailure::Block) {
-            "on_failure"
-        } else {
-            "on_exhausted"
-        };
-        conflict(
-            key,
-            "`block` is for events that can be blocked, and this one cannot",
-        );
+        let key =
+            if hook.on_failure == Some(OnFailure::Block) { "on_failure" } else { "on_exhausted" };
+        conflict(key, "`block` is for events that can be blocked, and this one cannot");
     }
     if hook.on_exhausted.is_some() && hook.on_failure != Some(OnFailure::Retry) {
-        conflict(
-            "on_exhausted",
-            "`on_exhausted` needs `on_failure: retry` beside it",
-        );
+        conflict("on_exhausted", "`on_exhausted` needs `on_failure: retry` beside it");
     }
     if !matches!(hook.matcher, Matcher::All) && !pattern.any(|event| event.subject.is_some()) {
-        conflict(
-            "matcher",
-            "`matcher` looks at an event's subject, and this event has none",
-        );
+        conflict("matcher", "`matcher` looks at an event's subject, and this event has none");
     }
     let only_at_the_end = !pattern.points.is_empty()
-        && pattern
-            .points
-            .iter()
-            .all(|point| point.event.name == "session:end");
+        && pattern.points.iter().all(|point| point.event.name == "session:end");
     if hook.pipe_output && only_at_the_end {
-        conflict(
-            "pipe_output",
-            "`pipe_output` has no reader at the end of a session",
-        );
+        conflict("pipe_output", "`pipe_output` has no reader at the end of a session");
     }
 }

@@ -10,18 +10,13 @@ use crate::limits::CONFIG_BYTES_MAX;
 /// The file's text, or the one thing that is wrong with the whole of it.
 pub(super) fn read(file: &ConfigFile) -> Result<Arc<SourceFile>, Fault> {
     let whole = |kind| Fault {
-        source: Arc::new(SourceFile {
-            path: file.shown_as.clone(),
-            text: "".into(),
-        }),
+        source: Arc::new(SourceFile { path: file.shown_as.clone(), text: "".into() }),
         place: None,
         kind,
     };
     let unreadable = |error: std::io::Error| match error.kind() {
         ErrorKind::IsADirectory => whole(FaultKind::IsFolder),
-        _ => whole(FaultKind::Unreadable {
-            cause: error.to_string(),
-        }),
+        _ => whole(FaultKind::Unreadable { cause: error.to_string() }),
     };
     let mut opened = fs::File::open(&file.path).map_err(unreadable)?;
     let metadata = opened.metadata().map_err(unreadable)?;
@@ -30,32 +25,16 @@ pub(super) fn read(file: &ConfigFile) -> Result<Arc<SourceFile>, Fault> {
     }
     if metadata.len() > CONFIG_BYTES_MAX {
         let bytes = metadata.len();
-        return Err(whole(FaultKind::TooLarge {
-            bytes,
-            bytes_max: CONFIG_BYTES_MAX,
-        }));
+        return Err(whole(FaultKind::TooLarge { bytes, bytes_max: CONFIG_BYTES_MAX }));
     }
     let mut bytes = Vec::new();
     // A pipe or a device has no length to check before; reading stops just past the limit.
-    opened
-        .by_ref()
-        .take(CONFIG_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
+    opened.by_ref().take(CONFIG_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > CONFIG_BYTES_MAX {
         let bytes = bytes.len() as u64;
-        return Err(whole(FaultKind::TooLarge {
-            bytes,
-            bytes_max: CONFIG_BYTES_MAX,
-        }));
+        return Err(whole(FaultKind::TooLarge { bytes, bytes_max: CONFIG_BYTES_MAX }));
     }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        whole(FaultKind::NotText {
-            byte: error.utf8_error().valid_up_to(),
-        })
-    })?;
-    Ok(Arc::new(SourceFile {
-        path: file.shown_as.clone(),
-        text: text.into(),
-    }))
+    let text = String::from_utf8(bytes)
+        .map_err(|error| whole(FaultKind::NotText { byte: error.utf8_error().valid_up_to() }))?;
+    Ok(Arc::new(SourceFile { path: file.shown_as.clone(), text: text.into() }))
 }

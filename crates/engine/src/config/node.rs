@@ -76,35 +76,20 @@ fn syntax_fault(source: &Arc<SourceFile>, error: &serde_saphyr::Error) -> Fault 
                 );
                 let place = error.location().map(|at| Mark::from(&at).place(source));
                 let kind = FaultKind::Syntax { message };
-                return Fault {
-                    source: Arc::clone(source),
-                    place,
-                    kind,
-                };
+                return Fault { source: Arc::clone(source), place, kind };
             }
             // The place is shown beside the message, not within it.
             let end = message.find(" at line ").unwrap_or(message.len());
-            FaultKind::Syntax {
-                message: message[..end].to_owned(),
-            }
+            FaultKind::Syntax { message: message[..end].to_owned() }
         }
     };
-    let place = error
-        .location()
-        .map(|location| Mark::from(&location).place(source));
-    Fault {
-        source: Arc::clone(source),
-        place,
-        kind,
-    }
+    let place = error.location().map(|location| Mark::from(&location).place(source));
+    Fault { source: Arc::clone(source), place, kind }
 }
 
 impl From<Spanned<Raw>> for Node {
     fn from(spanned: Spanned<Raw>) -> Self {
-        Self {
-            at: Mark::from(&spanned.defined),
-            raw: spanned.value,
-        }
+        Self { at: Mark::from(&spanned.defined), raw: spanned.value }
     }
 }
 
@@ -133,21 +118,13 @@ impl Mark {
                 .sum();
             let line = &text[line_start..];
             let column = self.column.saturating_sub(1) as usize;
-            line_start
-                + line
-                    .char_indices()
-                    .nth(column)
-                    .map_or(line.len(), |(at, _)| at)
+            line_start + line.char_indices().nth(column).map_or(line.len(), |(at, _)| at)
         } else {
             (self.start as usize).min(text.len())
         };
         let end = (start + self.len as usize).min(text.len());
         let written = text.get(start..end).unwrap_or_default().trim_end();
-        Place {
-            line: self.line,
-            column: self.column,
-            range: start..start + written.len(),
-        }
+        Place { line: self.line, column: self.column, range: start..start + written.len() }
     }
 }
 
@@ -174,9 +151,8 @@ impl Node {
             Raw::Text(text) => Value::from(&**text),
             Raw::List(items) => items.iter().map(Node::to_json).collect(),
             Raw::Map(fields) => {
-                let pairs = fields
-                    .iter()
-                    .map(|field| (field.key.to_string(), field.value.to_json()));
+                let pairs =
+                    fields.iter().map(|field| (field.key.to_string(), field.value.to_json()));
                 Value::Object(pairs.collect::<Map<_, _>>())
             }
         }
@@ -200,19 +176,12 @@ pub(super) struct Notes<'a> {
 
 impl<'a> Notes<'a> {
     pub(super) fn new(source: &'a Arc<SourceFile>) -> Self {
-        Self {
-            source,
-            faults: Vec::new(),
-        }
+        Self { source, faults: Vec::new() }
     }
 
     pub(super) fn note(&mut self, at: Mark, kind: FaultKind) {
         let place = Some(at.place(self.source));
-        self.faults.push(Fault {
-            source: Arc::clone(self.source),
-            place,
-            kind,
-        });
+        self.faults.push(Fault { source: Arc::clone(self.source), place, kind });
     }
 
     /// Notes a fault at a part of a text value, as exactly as the file's own text allows.
@@ -228,34 +197,18 @@ impl<'a> Notes<'a> {
                 place.range = start..start + part.len();
             }
         }
-        self.faults.push(Fault {
-            source: Arc::clone(self.source),
-            place: Some(place),
-            kind,
-        });
+        self.faults.push(Fault { source: Arc::clone(self.source), place: Some(place), kind });
     }
 
     fn wrong_kind(&mut self, node: &Node, expected: &'static str) {
-        self.note(
-            node.at,
-            FaultKind::WrongKind {
-                expected,
-                found: node.found(),
-            },
-        );
+        self.note(node.at, FaultKind::WrongKind { expected, found: node.found() });
     }
 
     pub(super) fn text<'n>(&mut self, node: &'n Node, expected: &'static str) -> Option<&'n str> {
         match &node.raw {
             Raw::Text(text) if !text.trim().is_empty() => Some(text),
             Raw::Text(text) => {
-                self.note(
-                    node.at,
-                    FaultKind::BadValue {
-                        found: text.to_string(),
-                        expected,
-                    },
-                );
+                self.note(node.at, FaultKind::BadValue { found: text.to_string(), expected });
                 None
             }
             _ => {
@@ -282,9 +235,7 @@ impl<'a> Notes<'a> {
         expected: &'static str,
     ) -> Option<u32> {
         let number = match node.raw {
-            Raw::Int(value) => u32::try_from(value)
-                .ok()
-                .filter(|value| range.contains(value)),
+            Raw::Int(value) => u32::try_from(value).ok().filter(|value| range.contains(value)),
             _ => {
                 self.wrong_kind(node, expected);
                 return None;
@@ -310,13 +261,7 @@ impl<'a> Notes<'a> {
             }
         };
         if read.is_none() {
-            self.note(
-                node.at,
-                FaultKind::BadValue {
-                    found,
-                    expected: EXPECTED,
-                },
-            );
+            self.note(node.at, FaultKind::BadValue { found, expected: EXPECTED });
         }
         read
     }
@@ -330,28 +275,14 @@ impl<'a> Notes<'a> {
     ) -> Option<T> {
         let Raw::Text(text) = &node.raw else {
             let found = node.found();
-            self.note(
-                node.at,
-                FaultKind::UnknownWord {
-                    found,
-                    expected: words,
-                    nearest: None,
-                },
-            );
+            self.note(node.at, FaultKind::UnknownWord { found, expected: words, nearest: None });
             return None;
         };
         let known = words.iter().position(|word| **word == **text);
         if known.is_none() {
             let nearest = nearest(text, words.iter().copied());
             let found = shortened(text);
-            self.note(
-                node.at,
-                FaultKind::UnknownWord {
-                    found,
-                    expected: words,
-                    nearest,
-                },
-            );
+            self.note(node.at, FaultKind::UnknownWord { found, expected: words, nearest });
         }
         meanings.get(known?).copied()
     }
@@ -467,11 +398,7 @@ impl<'de> Visitor<'de> for RawVisitor {
         let mut fields = Vec::new();
         while let Some((key, value)) = access.next_entry::<Spanned<String>, Spanned<Raw>>()? {
             let at = Mark::from(&key.defined);
-            fields.push(Field {
-                key: key.value.into(),
-                at,
-                value: Node::from(value),
-            });
+            fields.push(Field { key: key.value.into(), at, value: Node::from(value) });
         }
         Ok(Raw::Map(fields))
     }

@@ -13,19 +13,11 @@ fn environment() -> Environment {
 }
 
 fn file(name: &str, layer: Layer) -> ConfigFile {
-    ConfigFile {
-        path: name.into(),
-        shown_as: name.into(),
-        layer,
-    }
+    ConfigFile { path: name.into(), shown_as: name.into(), layer }
 }
 
 fn load(text: &str) -> Loaded {
-    load_text(
-        text,
-        &file("hookwright.yaml", Layer::Project),
-        &environment(),
-    )
+    load_text(text, &file("hookwright.yaml", Layer::Project), &environment())
 }
 
 /// Every fault as one line: place, message, nearest name.
@@ -75,32 +67,14 @@ hooks:
         .hooks
         .hooks()
         .iter()
-        .map(|hook| {
-            (
-                hook.id.as_str(),
-                hook.action.kind(),
-                hook.source.to_string(),
-            )
-        })
+        .map(|hook| (hook.id.as_str(), hook.action.kind(), hook.source.to_string()))
         .collect();
     assert_eq!(
         seen,
         [
-            (
-                "hookwright/tool:pre_execute:bash#0",
-                "shell",
-                "hookwright.yaml:4".to_owned()
-            ),
-            (
-                "hookwright/on_iteration_complete#0",
-                "shell",
-                "hookwright.yaml:6".to_owned()
-            ),
-            (
-                "hookwright/on_stage_complete#0",
-                "webhook",
-                "hookwright.yaml:10".to_owned()
-            ),
+            ("hookwright/tool:pre_execute:bash#0", "shell", "hookwright.yaml:4".to_owned()),
+            ("hookwright/on_iteration_complete#0", "shell", "hookwright.yaml:6".to_owned()),
+            ("hookwright/on_stage_complete#0", "webhook", "hookwright.yaml:10".to_owned()),
         ]
     );
 }
@@ -143,27 +117,16 @@ hooks:
         assert_eq!(hook.description.as_deref(), Some("keeps sudo out"));
         assert!(!hook.enabled && hook.pipe_output && hook.once);
         assert!(matches!(&hook.matcher, Matcher::Named(names) if names.len() == 2));
-        assert_eq!(
-            hook.when.as_ref().map(|when| when.source()),
-            Some("${ITERATION} > 5")
-        );
+        assert_eq!(hook.when.as_ref().map(|when| when.source()), Some("${ITERATION} > 5"));
         assert_eq!(hook.on_failure, Some(OnFailure::Retry));
         let terms = hook.terms(Power::Blocks);
         assert_eq!(terms.timeout, Duration::from_millis(500));
-        assert_eq!(
-            (terms.retries, terms.retry_delay),
-            (2, Duration::from_millis(500))
-        );
+        assert_eq!((terms.retries, terms.retry_delay), (2, Duration::from_millis(500)));
         assert_eq!(terms.on_failure, Exhausted::Abort);
-        let Action::Shell(shell) = &hook.action else {
-            panic!("a shell hook")
-        };
+        let Action::Shell(shell) = &hook.action else { panic!("a shell hook") };
         assert_eq!(shell.command.for_shell(), "echo ${HOOKWRIGHT_REF_1}");
-        let pairs: Vec<(&str, &str)> = shell
-            .env
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
+        let pairs: Vec<(&str, &str)> =
+            shell.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(pairs, [("A", "text"), ("N", "1"), ("B", "true")]);
         assert_eq!(shell.working_dir.as_deref(), Some("sub".as_ref()));
         assert_eq!(shell.shell.as_deref(), Some("sh"));
@@ -194,38 +157,21 @@ fn webhook_spawn_and_git_hooks_are_read_with_every_field() {
     );
     assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
     let hooks = loaded.hooks.hooks();
-    let Action::Webhook(webhook) = &hooks[0].action else {
-        panic!("a webhook")
-    };
-    assert_eq!(
-        webhook.body,
-        json!({ "n": 1, "list": [true, null, 1.5], "text": "${SESSION}" })
-    );
+    let Action::Webhook(webhook) = &hooks[0].action else { panic!("a webhook") };
+    assert_eq!(webhook.body, json!({ "n": 1, "list": [true, null, 1.5], "text": "${SESSION}" }));
     assert_eq!(webhook.method.as_deref(), Some("PUT"));
     assert_eq!(webhook.headers, [("X-Key".to_owned(), "a".to_owned())]);
     assert_eq!(webhook.callback_port, Some(0));
     assert_eq!(webhook.on_timeout, Some(Exhausted::Continue));
     assert_eq!(webhook.on_reject, Some(Exhausted::Abort));
     assert!(webhook.allow_http && webhook.secret.is_some());
-    let Action::Spawn(spawn) = &hooks[1].action else {
-        panic!("a spawn")
-    };
-    assert_eq!(
-        (spawn.pipeline.as_str(), spawn.working_dir),
-        ("review", SpawnDir::Session)
-    );
+    let Action::Spawn(spawn) = &hooks[1].action else { panic!("a spawn") };
+    assert_eq!((spawn.pipeline.as_str(), spawn.working_dir), ("review", SpawnDir::Session));
     assert_eq!(spawn.inputs["files"], "${CHANGED_FILES}");
-    let Action::GitCommit(commit) = &hooks[2].action else {
-        panic!("a commit")
-    };
+    let Action::GitCommit(commit) = &hooks[2].action else { panic!("a commit") };
     assert!(commit.no_verify);
-    let Action::GitPush(push) = &hooks[3].action else {
-        panic!("a push")
-    };
-    assert_eq!(
-        (push.remote.as_deref(), push.branch.as_deref()),
-        (Some("up"), Some("main"))
-    );
+    let Action::GitPush(push) = &hooks[3].action else { panic!("a push") };
+    assert_eq!((push.remote.as_deref(), push.branch.as_deref()), (Some("up"), Some("main")));
     let summaries: Vec<&str> = hooks.iter().map(|hook| hook.action.summary()).collect();
     assert_eq!(summaries, ["http://localhost:9/x", "review", "done", "up"]);
 }
@@ -239,18 +185,10 @@ fn hooks_may_also_be_a_list_whose_entries_name_their_event() {
         ]}"#,
     );
     assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
-    let ids: Vec<&str> = loaded
-        .hooks
-        .hooks()
-        .iter()
-        .map(|hook| hook.id.as_str())
-        .collect();
+    let ids: Vec<&str> = loaded.hooks.hooks().iter().map(|hook| hook.id.as_str()).collect();
     assert_eq!(
         ids,
-        [
-            "hookwright/tool:pre_execute:bash#0",
-            "hookwright/session:start,session:end#1"
-        ]
+        ["hookwright/tool:pre_execute:bash#0", "hookwright/session:start,session:end#1"]
     );
 }
 
@@ -294,11 +232,9 @@ hooks:
 fn places_are_right_in_flow_maps_behind_anchors_and_in_json() {
     assert_eq!(
         faults("hooks: {session:start: [{command: a}, {command: b, wen: x}]}"),
-        [
-            "hookwright.yaml:1:52: unknown key `wen`, expected one of: command, env, working_dir, \
+        ["hookwright.yaml:1:52: unknown key `wen`, expected one of: command, env, working_dir, \
           shell, kill_grace, event, type, id, description, enabled, matcher, when, await, timeout, \
-          on_failure, retries, retry_delay, on_exhausted, pipe_output, once, dialect (near: when)"
-        ]
+          on_failure, retries, retry_delay, on_exhausted, pipe_output, once, dialect (near: when)"]
     );
     // The place to mend is where the anchor stands, not where it is used.
     assert_eq!(
@@ -352,10 +288,8 @@ fn a_path_into_an_unknown_variable_is_a_fault() {
 fn keys_nobody_reads_are_faults_and_old_ones_are_named_with_their_successor() {
     assert_eq!(
         faults("hoks: {}\n"),
-        [
-            "hookwright.yaml:1:1: unknown key `hoks`, expected one of: version, hooks, \
-          disable_global_hooks, callback, permissions, mcp_servers, agent, model (near: hooks)"
-        ]
+        ["hookwright.yaml:1:1: unknown key `hoks`, expected one of: version, hooks, \
+          disable_global_hooks, callback, permissions, mcp_servers, agent, model (near: hooks)"]
     );
     assert_eq!(
         faults("completion: plateau\ndefaults: {}\n"),
@@ -395,95 +329,47 @@ fn top_level_values_of_the_wrong_kind_are_faults() {
 #[test]
 fn what_cannot_stand_together_is_a_fault() {
     for (entry, message) in [
-        (
-            "{command: x, await: false, on_failure: abort}",
-            "nobody would wait for the failure",
-        ),
-        (
-            "{command: x, on_exhausted: abort}",
-            "needs `on_failure: retry`",
-        ),
+        ("{command: x, await: false, on_failure: abort}", "nobody would wait for the failure"),
+        ("{command: x, on_exhausted: abort}", "needs `on_failure: retry`"),
         ("{command: x, timeout: 0}", "a timeout longer than 0"),
-        (
-            "{command: x, dialect: claude}",
-            "`dialect: claude` is not available in this version",
-        ),
+        ("{command: x, dialect: claude}", "`dialect: claude` is not available in this version"),
         ("{url: 'http://example.com/'}", "expected an https address"),
-        (
-            "{url: 'http://127.0.0.1.evil@example.com/'}",
-            "expected an https address",
-        ),
+        ("{url: 'http://127.0.0.1.evil@example.com/'}", "expected an https address"),
         ("{url: 'ftp://x'}", "expected an https address"),
-        (
-            "{type: command, command: x}",
-            "expected shell, webhook, spawn, git-commit, git-push",
-        ),
+        ("{type: command, command: x}", "expected shell, webhook, spawn, git-commit, git-push"),
         ("{command: x, retries: 101}", "a whole number from 0 to 100"),
         ("{command: x, retries: -1}", "a whole number from 0 to 100"),
         ("{command: ''}", "expected a command"),
         ("{command: x, env: [a]}", "a map from names to texts"),
         ("{command: x, env: {'A=B': c}}", "a variable's name"),
-        (
-            "{command: x, env: {A: [1]}}",
-            "expected a text but found a list",
-        ),
-        (
-            "{command: x, matcher: '/(/'}",
-            "invalid regular expression: unclosed group",
-        ),
+        ("{command: x, env: {A: [1]}}", "expected a text but found a list"),
+        ("{command: x, matcher: '/(/'}", "invalid regular expression: unclosed group"),
         ("{command: x, matcher: 7}", "expected a name, A|B, a glob"),
         ("{type: shell}", "missing `command`"),
         ("{type: webhook}", "missing `url`"),
         ("{type: spawn}", "missing `pipeline`"),
-        (
-            "{pipeline: x, working_dir: home}",
-            "expected project, session",
-        ),
+        ("{pipeline: x, working_dir: home}", "expected project, session"),
         ("text", "expected a hook, a map with"),
     ] {
         let found = faults(&format!("hooks: {{session:start: [{entry}]}}"));
-        assert!(
-            found.len() == 1 && found[0].contains(message),
-            "{entry}: {found:?}"
-        );
+        assert!(found.len() == 1 && found[0].contains(message), "{entry}: {found:?}");
     }
     for (text, message) in [
-        (
-            "hooks: {stage:start: [{command: x, on_failure: block}]}",
-            "this one cannot",
-        ),
-        (
-            "hooks: {user:prompt_submit: [{command: x, matcher: a}]}",
-            "this event has none",
-        ),
-        (
-            "hooks: {session:end: [{command: x, pipe_output: true}]}",
-            "no reader",
-        ),
+        ("hooks: {stage:start: [{command: x, on_failure: block}]}", "this one cannot"),
+        ("hooks: {user:prompt_submit: [{command: x, matcher: a}]}", "this event has none"),
+        ("hooks: {session:end: [{command: x, pipe_output: true}]}", "no reader"),
         (
             "hooks: {Stop: [{command: x, id: a}, {command: y, id: a}]}",
             "stands twice, first in line 1",
         ),
-        (
-            "hooks: 5",
-            "a map from events to lists of hooks but found the number `5`",
-        ),
+        ("hooks: 5", "a map from events to lists of hooks but found the number `5`"),
         ("hooks: [{command: x}]", "missing `event`"),
         ("hooks: [{event: nope, command: x}]", "unknown event `nope`"),
-        (
-            "[1]",
-            "expected a map with the key `hooks` but found a list",
-        ),
-        (
-            "just text",
-            "expected a map with the key `hooks` but found the text `just text`",
-        ),
+        ("[1]", "expected a map with the key `hooks` but found a list"),
+        ("just text", "expected a map with the key `hooks` but found the text `just text`"),
     ] {
         let found = faults(text);
-        assert!(
-            found.len() == 1 && found[0].contains(message),
-            "{text}: {found:?}"
-        );
+        assert!(found.len() == 1 && found[0].contains(message), "{text}: {found:?}");
     }
     // A webhook's `await` means a person, so nothing is contradictory here.
     assert!(
@@ -495,44 +381,29 @@ fn what_cannot_stand_together_is_a_fault() {
 fn what_is_no_yaml_has_one_fault_with_its_place() {
     for (text, expected) in [
         ("", "hookwright.yaml: the file is empty, expected `hooks:`"),
-        (
-            "# nothing\n",
-            "hookwright.yaml: the file is empty, expected `hooks:`",
-        ),
+        ("# nothing\n", "hookwright.yaml: the file is empty, expected `hooks:`"),
         ("a: [1, 2\nb: }", "hookwright.yaml:2:2: "),
         (
             "hooks:\n  Stop:\n    - command: a\n  Stop:\n    - command: b\n",
             "hookwright.yaml:4:3: the key `Stop` stands twice",
         ),
         ("hooks:\n\t- x\n", "hookwright.yaml:2:2: tabs"),
-        (
-            "a: 1\n---\nb: 2\n",
-            "hookwright.yaml:3:1: multiple YAML documents",
-        ),
+        ("a: 1\n---\nb: 2\n", "hookwright.yaml:3:1: multiple YAML documents"),
     ] {
         let found = faults(text);
-        assert!(
-            found.len() == 1 && found[0].starts_with(expected),
-            "{text:?}: {found:?}"
-        );
+        assert!(found.len() == 1 && found[0].starts_with(expected), "{text:?}: {found:?}");
     }
 }
 
 #[test]
 fn a_bomb_of_anchors_is_refused_before_it_grows() {
     let mut bomb = String::from("a: &a [x,x,x,x,x,x,x,x,x]\n");
-    for (name, before) in ["b", "c", "d", "e", "f", "g", "h", "i"]
-        .iter()
-        .zip("abcdefgh".chars())
-    {
+    for (name, before) in ["b", "c", "d", "e", "f", "g", "h", "i"].iter().zip("abcdefgh".chars()) {
         let nine = vec![format!("*{before}"); 9].join(",");
         bomb.push_str(&format!("{name}: &{name} [{nine}]\n"));
     }
     let found = faults(&bomb);
-    assert!(
-        found.len() == 1 && found[0].contains("anchors expanded"),
-        "{found:?}"
-    );
+    assert!(found.len() == 1 && found[0].contains("anchors expanded"), "{found:?}");
     let deep = faults(&"[".repeat(100_000));
     assert!(deep.len() == 1, "{deep:?}");
 }
@@ -545,33 +416,16 @@ fn files_that_cannot_be_read_have_one_fault_each() {
     fs::write(path("latin.yaml"), b"hooks: \xe4").expect("written");
     fs::create_dir(path("folder.yaml")).expect("made");
     for (name, message) in [
-        (
-            "large.yaml",
-            "the file has 52428800 bytes, at most 4194304 are read",
-        ),
+        ("large.yaml", "the file has 52428800 bytes, at most 4194304 are read"),
         ("latin.yaml", "the file is not UTF-8 text (byte 7)"),
         ("folder.yaml", "expected a file but found a folder"),
-        (
-            "missing.yaml",
-            "the file cannot be read: No such file or directory",
-        ),
+        ("missing.yaml", "the file cannot be read: No such file or directory"),
     ] {
-        let file = ConfigFile {
-            path: path(name),
-            shown_as: name.into(),
-            layer: Layer::Project,
-        };
+        let file = ConfigFile { path: path(name), shown_as: name.into(), layer: Layer::Project };
         let loaded = super::load(&[file], &environment());
         assert_eq!(loaded.faults.len(), 1);
-        assert!(
-            loaded.faults[0].to_string().contains(message),
-            "{}",
-            loaded.faults[0]
-        );
-        assert_eq!(
-            loaded.hooks.broken_for(&event("tool:pre_execute")).count(),
-            1
-        );
+        assert!(loaded.faults[0].to_string().contains(message), "{}", loaded.faults[0]);
+        assert_eq!(loaded.hooks.broken_for(&event("tool:pre_execute")).count(), 1);
     }
 }
 
@@ -581,28 +435,13 @@ fn an_unreadable_entry_is_remembered_for_the_events_it_would_have_woken() {
         "hooks:\n  tool:pre_execute:\n    - command: a\n      timeout: x\n  Stop:\n    - command: fine\n",
     );
     assert_eq!(loaded.hooks.hooks().len(), 1, "the good entry stays");
-    assert_eq!(
-        loaded.hooks.broken_for(&event("tool:pre_execute")).count(),
-        1
-    );
+    assert_eq!(loaded.hooks.broken_for(&event("tool:pre_execute")).count(), 1);
     assert_eq!(loaded.hooks.broken_for(&event("session:stop")).count(), 0);
     // Where not even the event can be read, it may have been a guard for any.
     let loaded = load("hooks: {tool:nonsense: [{command: a}]}");
-    assert_eq!(
-        loaded
-            .hooks
-            .broken_for(&event("user:prompt_submit"))
-            .count(),
-        1
-    );
+    assert_eq!(loaded.hooks.broken_for(&event("user:prompt_submit")).count(), 1);
     let open = event("claude:config_change");
-    assert_eq!(
-        load("hooks: {'claude:*': [{comand: a}]}")
-            .hooks
-            .broken_for(&open)
-            .count(),
-        1
-    );
+    assert_eq!(load("hooks: {'claude:*': [{comand: a}]}").hooks.broken_for(&open).count(), 1);
 }
 
 #[test]
@@ -622,12 +461,7 @@ fn hooks_of_two_files_with_one_stem_have_different_ids() {
         })
         .collect();
     let loaded = super::load(&files, &environment());
-    let ids: Vec<&str> = loaded
-        .hooks
-        .hooks()
-        .iter()
-        .map(|hook| hook.id.as_str())
-        .collect();
+    let ids: Vec<&str> = loaded.hooks.hooks().iter().map(|hook| hook.id.as_str()).collect();
     assert_eq!(ids, ["hooks/Stop#0", "hooks~2/Stop#0"]);
 }
 
@@ -639,13 +473,7 @@ fn loop_and_pipeline_files_have_keys_of_their_own() {
     assert_eq!(read(Layer::Project).faults.len(), 2);
     let text = "name: full\nstages: []\nhooks: {on_error: [{command: x}]}\n";
     assert!(
-        load_text(
-            text,
-            &file("pipeline.yaml", Layer::Pipeline),
-            &environment()
-        )
-        .faults
-        .is_empty()
+        load_text(text, &file("pipeline.yaml", Layer::Pipeline), &environment()).faults.is_empty()
     );
 }
 
@@ -658,11 +486,7 @@ fn more_hooks_than_a_set_holds_are_a_fault() {
     let loaded = load(&text);
     assert_eq!(loaded.hooks.hooks().len(), crate::limits::HOOKS_MAX);
     assert_eq!(loaded.faults.len(), 1);
-    assert!(
-        loaded.faults[0]
-            .to_string()
-            .contains("more than 10000 hooks")
-    );
+    assert!(loaded.faults[0].to_string().contains("more than 10000 hooks"));
 }
 
 /// What is awaited, and what a failure leads to, where nothing is written.
@@ -671,35 +495,16 @@ fn defaults_depend_on_what_the_event_can_do() {
     let plain = one_hook("hooks: {'*': [{command: x}]}");
     let shape = |hook: &Hook, power| {
         let terms = hook.terms(power);
-        (
-            terms.awaited,
-            terms.on_failure,
-            terms.retries,
-            terms.timeout.as_secs(),
-        )
+        (terms.awaited, terms.on_failure, terms.retries, terms.timeout.as_secs())
     };
-    assert_eq!(
-        shape(&plain, Power::Blocks),
-        (true, Exhausted::Block, 0, 300)
-    );
-    assert_eq!(
-        shape(&plain, Power::BlocksOnPurpose),
-        (true, Exhausted::Continue, 0, 300)
-    );
-    assert_eq!(
-        shape(&plain, Power::Annotates),
-        (true, Exhausted::Continue, 0, 300)
-    );
-    assert_eq!(
-        shape(&plain, Power::Observes),
-        (false, Exhausted::Continue, 0, 300)
-    );
+    assert_eq!(shape(&plain, Power::Blocks), (true, Exhausted::Block, 0, 300));
+    assert_eq!(shape(&plain, Power::BlocksOnPurpose), (true, Exhausted::Continue, 0, 300));
+    assert_eq!(shape(&plain, Power::Annotates), (true, Exhausted::Continue, 0, 300));
+    assert_eq!(shape(&plain, Power::Observes), (false, Exhausted::Continue, 0, 300));
     let awaited = |text: &str| one_hook(text).terms(Power::Observes).awaited;
     assert!(awaited("hooks: {'*': [{command: x, pipe_output: true}]}"));
     assert!(awaited("hooks: {'*': [{command: x, on_failure: abort}]}"));
-    assert!(awaited(
-        "hooks: {'*': [{command: x, on_failure: retry, on_exhausted: abort}]}"
-    ));
+    assert!(awaited("hooks: {'*': [{command: x, on_failure: retry, on_exhausted: abort}]}"));
     assert!(awaited("hooks: {'*': [{pipeline: x}]}"));
     assert!(!awaited("hooks: {'*': [{command: x, on_failure: retry}]}"));
     assert!(!awaited("hooks: {'*': [{url: 'https://x'}]}"));
@@ -707,15 +512,9 @@ fn defaults_depend_on_what_the_event_can_do() {
     let off = one_hook("hooks: {'*': [{command: x, await: false, on_failure: continue}]}");
     assert!(!off.terms(Power::Blocks).awaited);
     let retry = one_hook("hooks: {'*': [{command: x, on_failure: retry}]}");
-    assert_eq!(
-        shape(&retry, Power::Blocks),
-        (true, Exhausted::Block, 3, 300)
-    );
+    assert_eq!(shape(&retry, Power::Blocks), (true, Exhausted::Block, 3, 300));
     let spawn = one_hook("hooks: {'*': [{pipeline: x, on_failure: retry}]}");
-    assert_eq!(
-        shape(&spawn, Power::Observes),
-        (true, Exhausted::Continue, 0, 3600)
-    );
+    assert_eq!(shape(&spawn, Power::Observes), (true, Exhausted::Continue, 0, 3600));
     let webhook = one_hook("hooks: {'*': [{url: 'https://x'}]}");
     assert_eq!(webhook.terms(Power::Observes).timeout.as_secs(), 30);
     let person = one_hook("hooks: {'*': [{url: 'https://x', await: true}]}");

@@ -39,14 +39,8 @@ const LOOP_KEYS: &[&str] = &[
     "hooks",
     "disable_global_hooks",
 ];
-const PIPELINE_KEYS: &[&str] = &[
-    "version",
-    "name",
-    "description",
-    "stages",
-    "hooks",
-    "disable_global_hooks",
-];
+const PIPELINE_KEYS: &[&str] =
+    &["version", "name", "description", "stages", "hooks", "disable_global_hooks"];
 
 /// Keys of agent-pipelines whose work another key does now.
 const SUPERSEDED: &[(&str, &str)] = &[
@@ -54,10 +48,7 @@ const SUPERSEDED: &[(&str, &str)] = &[
     ("completion", "`termination`"),
     ("perspectives", "one stage for each perspective"),
     ("defaults", "`agent` and `model` in each loop"),
-    (
-        "check_before",
-        "`termination: {type: queue}`, which looks before it starts",
-    ),
+    ("check_before", "`termination: {type: queue}`, which looks before it starts"),
 ];
 
 /// Reads a whole file into `loaded`.
@@ -74,11 +65,7 @@ pub(super) fn read(
     let mut notes = Notes::new(source);
     let fields = match &root.raw {
         Raw::Null => {
-            let empty = Fault {
-                source: Arc::clone(source),
-                place: None,
-                kind: FaultKind::Empty,
-            };
+            let empty = Fault { source: Arc::clone(source), place: None, kind: FaultKind::Empty };
             return loaded.file_is_broken(empty);
         }
         _ => notes.map(&root, "a map with the key `hooks`"),
@@ -99,10 +86,7 @@ pub(super) fn read(
         loaded.entry_is_broken(None, std::mem::take(&mut notes.faults));
     }
     if let Some(hooks) = fields.iter().find(|field| &*field.key == "hooks") {
-        let stem = file
-            .path
-            .file_stem()
-            .map_or_else(String::new, |s| s.to_string_lossy().into());
+        let stem = file.path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into());
         let mut reading = Reading {
             stem: unused_stem(&stem, loaded),
             shown_as: file.shown_as.as_path().into(),
@@ -126,10 +110,7 @@ fn read_key(
     if !known.contains(&key) {
         let successor = SUPERSEDED.iter().find(|(old, _)| *old == key);
         let kind = match successor {
-            Some((_, successor)) => FaultKind::Superseded {
-                key: key.into(),
-                successor,
-            },
+            Some((_, successor)) => FaultKind::Superseded { key: key.into(), successor },
             None => FaultKind::UnknownKey {
                 key: key.into(),
                 known: known.to_vec(),
@@ -140,12 +121,7 @@ fn read_key(
     }
     match key {
         "version" if !matches!(value.raw, Raw::Int(1)) => {
-            notes.note(
-                value.at,
-                FaultKind::UnknownVersion {
-                    found: value.to_json().to_string(),
-                },
-            );
+            notes.note(value.at, FaultKind::UnknownVersion { found: value.to_json().to_string() });
         }
         "disable_global_hooks" if notes.bool(value) == Some(true) => loaded.hooks.disable_global(),
         "callback" => callback(value, notes),
@@ -163,10 +139,7 @@ fn read_key(
 
 fn callback(node: &Node, notes: &mut Notes<'_>) {
     const KEYS: &[&str] = &["bind", "port", "public_url"];
-    for field in notes
-        .map(node, "a map with bind, port, public_url")
-        .unwrap_or_default()
-    {
+    for field in notes.map(node, "a map with bind, port, public_url").unwrap_or_default() {
         match &*field.key {
             "bind" | "public_url" => {
                 notes.text(&field.value, "an address");
@@ -181,18 +154,12 @@ fn callback(node: &Node, notes: &mut Notes<'_>) {
 
 fn permissions(node: &Node, notes: &mut Notes<'_>) {
     const KEYS: &[&str] = &["allow", "ask", "deny"];
-    for field in notes
-        .map(node, "a map with allow, ask, deny")
-        .unwrap_or_default()
-    {
+    for field in notes.map(node, "a map with allow, ask, deny").unwrap_or_default() {
         if !KEYS.contains(&&*field.key) {
             unknown_key(field.at, &field.key, KEYS, notes);
             continue;
         }
-        for rule in notes
-            .list(&field.value, "a list of rules")
-            .unwrap_or_default()
-        {
+        for rule in notes.list(&field.value, "a list of rules").unwrap_or_default() {
             notes.text(rule, "a rule like bash(git push *)");
         }
     }
@@ -205,25 +172,14 @@ pub(super) fn unknown_key(
     notes: &mut Notes<'_>,
 ) {
     let nearest = nearest(key, known.iter().copied());
-    notes.note(
-        at,
-        FaultKind::UnknownKey {
-            key: key.into(),
-            known: known.to_vec(),
-            nearest,
-        },
-    );
+    notes.note(at, FaultKind::UnknownKey { key: key.into(), known: known.to_vec(), nearest });
 }
 
 /// Two files may have the same stem; ids have to tell them apart.
 fn unused_stem(stem: &str, loaded: &Loaded) -> String {
     let taken = |stem: &str| {
         let prefix = format!("{stem}/");
-        loaded
-            .hooks
-            .hooks()
-            .iter()
-            .any(|hook| hook.id.starts_with(&prefix))
+        loaded.hooks.hooks().iter().any(|hook| hook.id.starts_with(&prefix))
     };
     if !taken(stem) {
         return stem.to_owned();
@@ -270,9 +226,7 @@ impl Reading<'_> {
         let pattern = match Pattern::parse(&event.key) {
             Ok(pattern) => pattern,
             Err(error) => {
-                return self.broken(None, |notes| {
-                    notes.note(event.at, FaultKind::Pattern(error))
-                });
+                return self.broken(None, |notes| notes.note(event.at, FaultKind::Pattern(error)));
             }
         };
         let name: Arc<str> = (*event.key).into();
@@ -291,9 +245,8 @@ impl Reading<'_> {
 
     fn entry_with_event(&mut self, entry: &Node, number: usize) {
         let mut notes = Notes::new(self.source);
-        let event = notes
-            .map(entry, "a hook, a map with `event` and `command`")
-            .and_then(|fields| {
+        let event =
+            notes.map(entry, "a hook, a map with `event` and `command`").and_then(|fields| {
                 let found = fields.iter().find(|field| &*field.key == "event");
                 if found.is_none() {
                     notes.note(entry.at, FaultKind::Missing { missing: "`event`" });
@@ -333,12 +286,7 @@ impl Reading<'_> {
                 let id = hook.id.clone();
                 notes.note(node.at, FaultKind::DuplicateId { id, first_line });
             } else if self.loaded.hooks.add(hook).is_err() {
-                notes.note(
-                    node.at,
-                    FaultKind::TooManyHooks {
-                        hooks_max: HOOKS_MAX,
-                    },
-                );
+                notes.note(node.at, FaultKind::TooManyHooks { hooks_max: HOOKS_MAX });
             }
         }
         if !notes.faults.is_empty() {

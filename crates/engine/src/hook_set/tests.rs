@@ -8,11 +8,7 @@ use crate::variables::Environment;
 fn set(files: &[(&str, Layer, &str)]) -> HookSet {
     let mut whole = HookSet::new();
     for (name, layer, text) in files {
-        let file = ConfigFile {
-            path: name.into(),
-            shown_as: name.into(),
-            layer: *layer,
-        };
+        let file = ConfigFile { path: name.into(), shown_as: name.into(), layer: *layer };
         let loaded = load_text(text, &file, &Environment::default());
         assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
         for hook in loaded.hooks.hooks() {
@@ -27,17 +23,12 @@ fn project(text: &str) -> HookSet {
 }
 
 fn event(name: &str, data: Value) -> Event {
-    let Value::Object(data) = data else {
-        panic!("data must be an object")
-    };
+    let Value::Object(data) = data else { panic!("data must be an object") };
     Event::new(EventName::resolve(name).expect("known"), data)
 }
 
 fn woken(set: &HookSet, name: &str, data: Value) -> Vec<String> {
-    set.woken(&event(name, data))
-        .iter()
-        .map(|hook| hook.action.summary().to_owned())
-        .collect()
+    set.woken(&event(name, data)).iter().map(|hook| hook.action.summary().to_owned()).collect()
 }
 
 #[test]
@@ -55,23 +46,14 @@ fn an_event_wakes_the_hooks_that_listen_there_in_the_order_they_are_written() {
 ",
     );
     assert_eq!(
-        woken(
-            &set,
-            "tool:pre_execute",
-            json!({ "tool_name": "run_shell_command" })
-        ),
-        [
-            "literal", "glob", "exact", "named", "re", "all", "twice", "both"
-        ]
+        woken(&set, "tool:pre_execute", json!({ "tool_name": "run_shell_command" })),
+        ["literal", "glob", "exact", "named", "re", "all", "twice", "both"]
     );
     assert_eq!(
         woken(&set, "PreToolUse", json!({ "tool_name": "Write" })),
         ["glob", "exact", "all", "write", "twice"]
     );
-    assert_eq!(
-        woken(&set, "tool:pre_execute", json!({})),
-        ["glob", "exact", "all", "twice"]
-    );
+    assert_eq!(woken(&set, "tool:pre_execute", json!({})), ["glob", "exact", "all", "twice"]);
     assert_eq!(woken(&set, "session:start", json!({})), ["all", "other"]);
     assert_eq!(woken(&set, "claude:config_change", json!({})), ["all"]);
 }
@@ -114,10 +96,7 @@ fn on_session_complete_wakes_for_success_and_the_iteration_limit_only() {
         ("error", vec!["end"]),
         ("interrupted", vec!["end"]),
     ] {
-        assert_eq!(
-            woken(&set, "session:end", json!({ "reason": reason })),
-            expected
-        );
+        assert_eq!(woken(&set, "session:end", json!({ "reason": reason })), expected);
     }
 }
 
@@ -126,10 +105,7 @@ fn a_stage_named_like_a_tool_is_no_tool() {
     let set = project(
         "hooks: {iteration:start:shell: [{command: x}], iteration:start:bash: [{command: y}]}",
     );
-    assert_eq!(
-        woken(&set, "iteration:start", json!({ "stage": "Shell" })),
-        ["x"]
-    );
+    assert_eq!(woken(&set, "iteration:start", json!({ "stage": "Shell" })), ["x"]);
 }
 
 #[test]
@@ -146,10 +122,7 @@ fn a_full_set_takes_no_more() {
 fn an_empty_set_wakes_nothing() {
     assert!(
         HookSet::new()
-            .woken(&Event::new(
-                EventName::resolve("tool:pre_execute").expect("known"),
-                Map::new()
-            ))
+            .woken(&Event::new(EventName::resolve("tool:pre_execute").expect("known"), Map::new()))
             .is_empty()
     );
 }

@@ -3,13 +3,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hookwright_events::{Decision, Event, RunEvent};
 use serde_json::Value;
 
 use super::{
-    Child, Clock, Fire, Journal, Keepsake, Memory, Pipelines, Promise, Question, Remembered, Waits,
+    Child, Clock, Fire, Journal, Keepsake, Memory, Pipelines, Ports, Promise, Question, Remembered,
+    Waits,
 };
 use crate::chain::Chain;
 
@@ -18,6 +19,19 @@ pub const JOURNAL_EVENTS_MAX: usize = 100_000;
 
 /// Late answers that wait for a session's next safe point; older ones make room.
 pub const LATE_ANSWERS_MAX: usize = 1_000;
+
+impl Default for Ports {
+    /// Nothing is journalled, a session is remembered as long as the program runs.
+    fn default() -> Self {
+        Self {
+            journal: Arc::new(NoJournal),
+            memory: Arc::new(InMemoryMemory::default()),
+            waits: Arc::new(InMemoryWaits::default()),
+            pipelines: Arc::new(InMemoryPipelines::default()),
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
 
 /// A lock is only ever held for a few lines that cannot leave half a change behind.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -31,6 +45,10 @@ pub struct NoJournal;
 impl Journal for NoJournal {
     fn record<'a>(&'a self, _event: &'a RunEvent) -> Promise<'a, io::Result<()>> {
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn keeps(&self) -> bool {
+        false
     }
 }
 
@@ -176,6 +194,16 @@ impl Fire for InMemoryFire {
     }
 }
 
+/// The system's clock.
+#[derive(Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> String {
+        jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    }
+}
+
 /// A clock that is moved by hand.
 #[derive(Debug, Default)]
 pub struct ManualClock {
@@ -185,9 +213,7 @@ pub struct ManualClock {
 impl ManualClock {
     /// A clock that stands at this time.
     pub fn at(now: &str) -> Self {
-        Self {
-            now: Mutex::new(now.to_owned()),
-        }
+        Self { now: Mutex::new(now.to_owned()) }
     }
 
     /// Moves it.
@@ -223,10 +249,7 @@ mod tests {
                 kind: RunEventKind::HookWentAsync { hook: "a".into() },
             };
             journal.record(&event).await.expect("memory does not fail");
-            NoJournal
-                .record(&event)
-                .await
-                .expect("nothing does not fail");
+            NoJournal.record(&event).await.expect("nothing does not fail");
         }
         let firings: Vec<u64> = journal.events().iter().map(|event| event.firing).collect();
         assert_eq!(firings, [0, 1, 2]);
@@ -235,27 +258,19 @@ mod tests {
     #[tokio::test]
     async fn a_session_remembers_and_hands_late_answers_out_once() {
         let memory = InMemoryMemory::default();
-        let answer = Answer {
-            system_message: Some("late".into()),
-            ..Answer::default()
-        };
+        let answer = Answer { system_message: Some("late".into()), ..Answer::default() };
         for keepsake in [
             Keepsake::Once { hook: "a".into() },
             Keepsake::Once { hook: "a".into() },
             Keepsake::LastHookStatus { status: "failed" },
             Keepsake::StopBlocks { count: 3 },
-            Keepsake::LateAnswer {
-                answer: Box::new(answer.clone()),
-            },
+            Keepsake::LateAnswer { answer: Box::new(answer.clone()) },
         ] {
             memory.keep("s", keepsake).await;
         }
         let first = memory.recall("s").await;
         assert_eq!(first.once, ["a"]);
-        assert_eq!(
-            (first.stop_blocks, first.carried.last_hook_status),
-            (3, Some("failed"))
-        );
+        assert_eq!((first.stop_blocks, first.carried.last_hook_status), (3, Some("failed")));
         assert_eq!(first.late_answers, [answer]);
         assert!(memory.recall("s").await.late_answers.is_empty());
         assert_eq!(memory.recall("another").await, Remembered::default());
@@ -264,38 +279,23 @@ mod tests {
     #[tokio::test]
     async fn people_pipelines_firings_and_clocks_do_what_they_are_told() {
         let waits = InMemoryWaits::default();
-        let question = Question {
-            hook: "h".into(),
-            text: "?".into(),
-            timeout: Duration::from_secs(1),
-        };
+        let question =
+            Question { hook: "h".into(), text: "?".into(), timeout: Duration::from_secs(1) };
         waits.answer_next(json!("yes"));
-        assert_eq!(
-            waits.ask(question.clone()).await.expect("asked"),
-            Some(json!("yes"))
-        );
+        assert_eq!(waits.ask(question.clone()).await.expect("asked"), Some(json!("yes")));
         assert_eq!(waits.ask(question).await.expect("asked"), None);
         assert_eq!(waits.asked().len(), 2);
 
         let pipelines = InMemoryPipelines::default();
         pipelines.add("review", json!({ "status": "ok" }));
-        let child = |name: &str| Child {
-            pipeline: name.into(),
-            inputs: Map::new(),
-        };
-        assert_eq!(
-            pipelines.start(child("review")).await,
-            Ok(json!({ "status": "ok" }))
-        );
+        let child = |name: &str| Child { pipeline: name.into(), inputs: Map::new() };
+        assert_eq!(pipelines.start(child("review")).await, Ok(json!({ "status": "ok" })));
         assert!(pipelines.start(child("nope")).await.is_err());
         assert_eq!(pipelines.started().len(), 2);
 
         let fire = InMemoryFire::default();
         let event = Event::new(EventName::resolve("Stop").expect("known"), Map::new());
-        assert_eq!(
-            fire.fire(event, Chain::default()).await,
-            Decision::default()
-        );
+        assert_eq!(fire.fire(event, Chain::default()).await, Decision::default());
         assert_eq!(fire.fired().len(), 1);
 
         let clock = ManualClock::at("1");

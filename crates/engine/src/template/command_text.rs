@@ -60,9 +60,8 @@ impl CommandText {
                 });
             }
             let path: Vec<String> = source[found.path].split('.').map(str::to_owned).collect();
-            let known = references
-                .iter()
-                .find(|known| known.variable == name && known.path == path);
+            let known =
+                references.iter().find(|known| known.variable == name && known.path == path);
             let generated = known.map_or_else(
                 || format!("HOOKWRIGHT_REF_{}", references.len() + 1),
                 |known| known.generated.clone(),
@@ -74,24 +73,13 @@ impl CommandText {
             copied = found.whole.end;
             if known.is_none() {
                 let variable = name.to_owned();
-                references.push(PathReference {
-                    generated,
-                    variable,
-                    path,
-                });
+                references.push(PathReference { generated, variable, path });
             }
         }
         text.push_str(&source[copied..]);
-        let rewritten = (!references.is_empty()).then(|| {
-            Box::new(Rewritten {
-                text: text.into(),
-                references,
-            })
-        });
-        Ok(Self {
-            source: source.into(),
-            rewritten,
-        })
+        let rewritten =
+            (!references.is_empty()).then(|| Box::new(Rewritten { text: text.into(), references }));
+        Ok(Self { source: source.into(), rewritten })
     }
 
     /// The text as its author wrote it.
@@ -101,16 +89,12 @@ impl CommandText {
 
     /// The text that the shell gets.
     pub fn for_shell(&self) -> &str {
-        self.rewritten
-            .as_ref()
-            .map_or(&self.source, |rewritten| &rewritten.text)
+        self.rewritten.as_ref().map_or(&self.source, |rewritten| &rewritten.text)
     }
 
     /// The references that stand in it, each once.
     pub fn references(&self) -> &[PathReference] {
-        self.rewritten
-            .as_ref()
-            .map_or(&[], |rewritten| &rewritten.references)
+        self.rewritten.as_ref().map_or(&[], |rewritten| &rewritten.references)
     }
 
     /// Whether the shell would look this variable up: `$NAME` or `${NAME…`.
@@ -140,14 +124,10 @@ fn find_references(text: &str) -> impl Iterator<Item = Found> + '_ {
         let name = &text[inside..dot];
         let is_name = !name.is_empty()
             && !name.starts_with(|first: char| first.is_ascii_digit())
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let is_path = text[dot + 1..close].split('.').all(|key| {
             !key.is_empty()
-                && key
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+                && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
         });
         (is_name && is_path).then_some(Found {
             whole: start..close + 1,
@@ -163,11 +143,7 @@ mod tests {
 
     #[test]
     fn a_command_without_references_stays_untouched() {
-        for text in [
-            "echo ${ERROR} \"$ERROR\" '$ERROR'",
-            "echo ${X:-a.b} ${Y%.txt}",
-            "a.b ${}",
-        ] {
+        for text in ["echo ${ERROR} \"$ERROR\" '$ERROR'", "echo ${X:-a.b} ${Y%.txt}", "a.b ${}"] {
             let command = CommandText::new(text).expect("valid");
             assert_eq!((command.for_shell(), command.references()), (text, &[][..]));
         }
@@ -183,11 +159,7 @@ mod tests {
             command.for_shell(),
             "test \"${HOOKWRIGHT_REF_1}\" != \"${HOOKWRIGHT_REF_2}${HOOKWRIGHT_REF_1}\""
         );
-        let paths: Vec<String> = command
-            .references()
-            .iter()
-            .map(|r| r.path.join("/"))
-            .collect();
+        let paths: Vec<String> = command.references().iter().map(|r| r.path.join("/")).collect();
         assert_eq!(paths, ["command", "edits/0/file-path"]);
     }
 

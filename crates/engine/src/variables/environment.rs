@@ -87,31 +87,18 @@ impl ChildEnvironment {
             let text = variables.text(variable);
             if text.is_some() || ALWAYS_SET.contains(&variable.name.as_str()) {
                 let value = text.unwrap_or_default();
-                values.push(Ours {
-                    name: &variable.name,
-                    prefixed: true,
-                    path: None,
-                    value,
-                });
+                values.push(Ours { name: &variable.name, prefixed: true, path: None, value });
             }
         }
         for reference in references {
             let value = variables.at_path(&reference.variable, &reference.path);
             let path = Some(reference);
-            values.push(Ours {
-                name: &reference.generated,
-                prefixed: false,
-                path,
-                value,
-            });
+            values.push(Ours { name: &reference.generated, prefixed: false, path, value });
         }
         let left_out = take_what_does_not_fit(&mut values);
         for ours in values {
             if ours.prefixed {
-                strings.push((
-                    format!("{PREFIX}{}", ours.name).into(),
-                    ours.value.clone().into(),
-                ));
+                strings.push((format!("{PREFIX}{}", ours.name).into(), ours.value.clone().into()));
             }
             strings.push((ours.name.into(), ours.value.into()));
         }
@@ -149,11 +136,7 @@ fn take_what_does_not_fit(values: &mut Vec<Ours<'_>>) -> Vec<LeftOut> {
     let mut largest_first: Vec<usize> = (0..values.len()).collect();
     largest_first.sort_by_key(|at| std::cmp::Reverse(values[*at].value.len()));
     let mut out = vec![false; values.len()];
-    for at in largest_first
-        .iter()
-        .copied()
-        .filter(|at| !fits(&values[*at]))
-    {
+    for at in largest_first.iter().copied().filter(|at| !fits(&values[*at])) {
         out[at] = true;
         total -= values[at].value.len();
     }
@@ -175,11 +158,7 @@ fn take_what_does_not_fit(values: &mut Vec<Ours<'_>>) -> Vec<LeftOut> {
             |path| format!("{}.{}", path.variable, path.path.join(".")),
         );
         let value = std::mem::take(&mut ours.value);
-        left_out.push(LeftOut {
-            name: ours.name.to_owned(),
-            shown_as,
-            value,
-        });
+        left_out.push(LeftOut { name: ours.name.to_owned(), shown_as, value });
         false
     });
     left_out

@@ -6,9 +6,7 @@ use crate::limits::{ENV_TOTAL_BYTES_MAX, ENV_VALUE_BYTES_MAX};
 use crate::template::CommandText;
 
 fn event(name: &str, data: Value) -> Event {
-    let Value::Object(data) = data else {
-        panic!("data must be an object")
-    };
+    let Value::Object(data) = data else { panic!("data must be an object") };
     Event::new(EventName::resolve(name).expect("a known event"), data)
 }
 
@@ -18,25 +16,15 @@ fn environment(all: &[(&str, &str)]) -> Environment {
 
 fn child(event: &Event, environment: &Environment, command: &str) -> ChildEnvironment {
     let carried = Carried::default();
-    let variables = Variables {
-        event,
-        carried: &carried,
-        environment,
-    };
+    let variables = Variables { event, carried: &carried, environment };
     let command = CommandText::new(command).expect("valid");
     ChildEnvironment::new(&variables, command.references(), &[])
 }
 
 fn get(child: &ChildEnvironment, name: &str) -> Option<String> {
-    let found: Vec<_> = child
-        .strings
-        .iter()
-        .filter(|(known, _)| known == name)
-        .collect();
+    let found: Vec<_> = child.strings.iter().filter(|(known, _)| known == name).collect();
     assert!(found.len() <= 1, "{name} is set twice");
-    found
-        .first()
-        .map(|(_, value)| value.to_string_lossy().into_owned())
+    found.first().map(|(_, value)| value.to_string_lossy().into_owned())
 }
 
 #[test]
@@ -45,14 +33,7 @@ fn no_variable_of_ours_can_steer_the_shell() {
         assert!(!is_forbidden(name), "{name}");
         assert!(!is_forbidden(&format!("{PREFIX}{name}")), "{PREFIX}{name}");
     }
-    for name in [
-        "PATH",
-        "BASH_ENV",
-        "LD_PRELOAD",
-        "GIT_DIR",
-        "PYTHONPATH",
-        "NODE_OPTIONS",
-    ] {
+    for name in ["PATH", "BASH_ENV", "LD_PRELOAD", "GIT_DIR", "PYTHONPATH", "NODE_OPTIONS"] {
         assert!(is_forbidden(name), "{name}");
     }
 }
@@ -66,14 +47,7 @@ fn hostile_fields_stay_out_of_the_environment() {
     );
     let child = child(&hostile, &environment(&[("PATH", "/usr/bin")]), "true");
     assert_eq!(get(&child, "PATH").as_deref(), Some("/usr/bin"));
-    for name in [
-        "BASH_ENV",
-        "LD_PRELOAD",
-        "IFS",
-        "ENV",
-        "NODE_OPTIONS",
-        "HOOKWRIGHT_PATH",
-    ] {
+    for name in ["BASH_ENV", "LD_PRELOAD", "IFS", "ENV", "NODE_OPTIONS", "HOOKWRIGHT_PATH"] {
         assert_eq!(get(&child, name), None, "{name}");
     }
     assert_eq!(get(&child, "TOOL_NAME").as_deref(), Some("bash"));
@@ -81,10 +55,7 @@ fn hostile_fields_stay_out_of_the_environment() {
 
 #[test]
 fn every_variable_exists_also_with_the_prefix() {
-    let event = event(
-        "iteration:complete",
-        json!({ "iteration": 7, "stage": "work" }),
-    );
+    let event = event("iteration:complete", json!({ "iteration": 7, "stage": "work" }));
     let child = child(&event, &environment(&[]), "true");
     for name in ["ITERATION", "HOOKWRIGHT_ITERATION"] {
         assert_eq!(get(&child, name).as_deref(), Some("7"));
@@ -96,16 +67,8 @@ fn every_variable_exists_also_with_the_prefix() {
 #[test]
 fn variables_of_agent_pipelines_are_empty_where_they_have_no_value() {
     let event = event("session:start", json!({}));
-    let child = child(
-        &event,
-        &environment(&[("STAGE", "prod"), ("MODEL", "x")]),
-        "true",
-    );
-    assert_eq!(
-        get(&child, "STAGE").as_deref(),
-        Some(""),
-        "the host's own STAGE is another thing"
-    );
+    let child = child(&event, &environment(&[("STAGE", "prod"), ("MODEL", "x")]), "true");
+    assert_eq!(get(&child, "STAGE").as_deref(), Some(""), "the host's own STAGE is another thing");
     assert_eq!(get(&child, "MODEL"), None, "so is its MODEL");
 }
 
@@ -119,19 +82,10 @@ fn what_an_outer_hook_was_told_does_not_reach_an_inner_one() {
         ("HOOKWRIGHT_RUN", "a:b"),
     ]);
     let child = child(&event("session:end", json!({})), &outer, "true");
-    for name in [
-        "TOOL_NAME",
-        "HOOKWRIGHT_TOOL_NAME",
-        "PROMPT_FILE",
-        "HOOKWRIGHT_REF_1",
-    ] {
+    for name in ["TOOL_NAME", "HOOKWRIGHT_TOOL_NAME", "PROMPT_FILE", "HOOKWRIGHT_REF_1"] {
         assert_eq!(get(&child, name), None, "{name}");
     }
-    assert_eq!(
-        get(&child, "HOOKWRIGHT_RUN").as_deref(),
-        Some("a:b"),
-        "the marker is a chain"
-    );
+    assert_eq!(get(&child, "HOOKWRIGHT_RUN").as_deref(), Some("a:b"), "the marker is a chain");
 }
 
 #[test]
@@ -141,10 +95,7 @@ fn lists_of_paths_stand_one_a_line_and_json_stays_json() {
         json!({ "changed_files": ["a b.rs", "c.rs"], "tool_input": ["x", "y"], "success": true }),
     );
     let child = child(&event, &environment(&[]), "true");
-    assert_eq!(
-        get(&child, "CHANGED_FILES").as_deref(),
-        Some("a b.rs\nc.rs")
-    );
+    assert_eq!(get(&child, "CHANGED_FILES").as_deref(), Some("a b.rs\nc.rs"));
     assert_eq!(get(&child, "TOOL_INPUT").as_deref(), Some(r#"["x","y"]"#));
     assert_eq!(get(&child, "SUCCESS").as_deref(), Some("true"));
 }
@@ -156,19 +107,15 @@ fn a_path_reference_holds_exactly_the_value() {
     let command = "echo ${TOOL_INPUT.command} ${TOOL_INPUT.edits.0.n} ${TOOL_INPUT.deep} \
                    ${TOOL_INPUT.deep.a} ${TOOL_INPUT.no.such} ${TOOL_INPUT.edits.x}";
     let child = child(&event, &environment(&[]), command);
-    let values: Vec<Option<String>> = (1..=6)
-        .map(|n| get(&child, &format!("HOOKWRIGHT_REF_{n}")))
-        .collect();
+    let values: Vec<Option<String>> =
+        (1..=6).map(|n| get(&child, &format!("HOOKWRIGHT_REF_{n}"))).collect();
     let expected = ["$(touch x)", "1", r#"{"a":null}"#, "", "", ""];
     assert_eq!(values, expected.map(|text| Some(text.to_owned())));
 }
 
 #[test]
 fn a_path_goes_into_json_that_a_host_sent_as_text() {
-    let event = event(
-        "tool:pre_execute",
-        json!({ "tool_input": "{\"command\":\"ls\"}" }),
-    );
+    let event = event("tool:pre_execute", json!({ "tool_input": "{\"command\":\"ls\"}" }));
     let child = child(&event, &environment(&[]), "echo ${TOOL_INPUT.command}");
     assert_eq!(get(&child, "HOOKWRIGHT_REF_1").as_deref(), Some("ls"));
 }
@@ -181,18 +128,11 @@ fn a_value_that_is_too_large_or_holds_a_nul_is_left_out_whole() {
         json!({ "prompt": large, "error": "a\u{0}b", "content": "x".repeat(ENV_VALUE_BYTES_MAX) }),
     );
     let child = child(&event, &environment(&[]), "true");
-    let left: Vec<&str> = child
-        .left_out
-        .iter()
-        .map(|left| left.name.as_str())
-        .collect();
+    let left: Vec<&str> = child.left_out.iter().map(|left| left.name.as_str()).collect();
     assert_eq!(left, ["ERROR", "PROMPT"]);
     assert_eq!(child.left_out[1].value, large);
     assert_eq!(get(&child, "PROMPT"), None);
-    assert_eq!(
-        get(&child, "CONTENT").map(|text| text.len()),
-        Some(ENV_VALUE_BYTES_MAX)
-    );
+    assert_eq!(get(&child, "CONTENT").map(|text| text.len()), Some(ENV_VALUE_BYTES_MAX));
 }
 
 #[test]
@@ -204,11 +144,7 @@ fn beyond_the_total_the_largest_go_first() {
                 "message": of(91), "title": of(90) }),
     );
     let child = child(&event, &environment(&[]), "true");
-    let left: Vec<&str> = child
-        .left_out
-        .iter()
-        .map(|left| left.name.as_str())
-        .collect();
+    let left: Vec<&str> = child.left_out.iter().map(|left| left.name.as_str()).collect();
     assert_eq!(left, ["PROMPT"]);
     let kept: usize = child.strings.iter().map(|(_, value)| value.len()).sum();
     assert!(kept <= 2 * ENV_TOTAL_BYTES_MAX);
@@ -218,15 +154,8 @@ fn beyond_the_total_the_largest_go_first() {
 fn what_the_author_sets_stands_on_top() {
     let event = event("session:start", json!({ "source": "startup" }));
     let (carried, environment) = (Carried::default(), environment(&[("A", "host")]));
-    let variables = Variables {
-        event: &event,
-        carried: &carried,
-        environment: &environment,
-    };
-    let author = [
-        ("A".to_owned(), "mine".to_owned()),
-        ("SOURCE".to_owned(), "also".to_owned()),
-    ];
+    let variables = Variables { event: &event, carried: &carried, environment: &environment };
+    let author = [("A".to_owned(), "mine".to_owned()), ("SOURCE".to_owned(), "also".to_owned())];
     let mut child = ChildEnvironment::new(&variables, &[], &author);
     child.set("A", "last");
     assert_eq!(get(&child, "A").as_deref(), Some("last"));
@@ -258,19 +187,9 @@ fn what_earlier_hooks_left_is_there_for_later_ones() {
         hook_response: Some(json!({ "action": "approve" })),
         spawn_output: Some(json!({ "status": "ok" })),
     };
-    let variables = Variables {
-        event: &event,
-        carried: &carried,
-        environment: &environment,
-    };
-    assert_eq!(
-        variables.at_path("HOOK_RESPONSE", &["action".into()]),
-        "approve"
-    );
-    assert_eq!(
-        variables.value("LAST_HOOK_STATUS").as_deref(),
-        Some(&json!("failed"))
-    );
+    let variables = Variables { event: &event, carried: &carried, environment: &environment };
+    assert_eq!(variables.at_path("HOOK_RESPONSE", &["action".into()]), "approve");
+    assert_eq!(variables.value("LAST_HOOK_STATUS").as_deref(), Some(&json!("failed")));
     assert_eq!(
         variables.value("HOOKWRIGHT_SPAWN_OUTPUT").as_deref(),
         Some(&json!({ "status": "ok" }))

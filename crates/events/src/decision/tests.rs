@@ -4,66 +4,39 @@ use super::*;
 use crate::EventName;
 
 fn with(verdict: Verdict) -> Decision {
-    Decision {
-        verdict,
-        ..Decision::default()
-    }
+    Decision { verdict, ..Decision::default() }
 }
 
 fn proceed(input: Option<Value>) -> Decision {
-    with(Verdict::Proceed {
-        rewritten_input: input,
-    })
+    with(Verdict::Proceed { rewritten_input: input })
 }
 
 fn block(reason: &str) -> Decision {
-    with(Verdict::Block {
-        reason: reason.into(),
-    })
+    with(Verdict::Block { reason: reason.into() })
 }
 
 fn ask(reason: &str) -> Decision {
-    with(Verdict::Ask {
-        reason: Some(reason.into()),
-        rewritten_input: None,
-    })
+    with(Verdict::Ask { reason: Some(reason.into()), rewritten_input: None })
 }
 
 fn allow() -> Decision {
-    with(Verdict::Allow {
-        reason: None,
-        rewritten_input: None,
-    })
+    with(Verdict::Allow { reason: None, rewritten_input: None })
 }
 
 fn stop(reason: &str) -> Decision {
-    with(Verdict::Stop {
-        reason: reason.into(),
-    })
+    with(Verdict::Stop { reason: reason.into() })
 }
 
 fn abort(reason: &str) -> Decision {
-    with(Verdict::Abort {
-        reason: reason.into(),
-    })
+    with(Verdict::Abort { reason: reason.into() })
 }
 
 #[test]
 fn abort_beats_stop_beats_block_beats_ask_beats_allow_beats_nothing() {
-    let ladder = [
-        proceed(None),
-        allow(),
-        ask("a"),
-        block("b"),
-        stop("s"),
-        abort("x"),
-    ];
+    let ladder = [proceed(None), allow(), ask("a"), block("b"), stop("s"), abort("x")];
     for (strong, part) in ladder.iter().enumerate() {
         for weaker in &ladder[..strong] {
-            for pair in [
-                [part.clone(), weaker.clone()],
-                [weaker.clone(), part.clone()],
-            ] {
+            for pair in [[part.clone(), weaker.clone()], [weaker.clone(), part.clone()]] {
                 assert_eq!(Decision::combine(pair).verdict, part.verdict);
             }
         }
@@ -73,12 +46,7 @@ fn abort_beats_stop_beats_block_beats_ask_beats_allow_beats_nothing() {
 #[test]
 fn among_equals_the_first_in_order_gives_the_reason() {
     let whole = Decision::combine([block("first"), block("second")]);
-    assert_eq!(
-        whole.verdict,
-        Verdict::Block {
-            reason: "first".into()
-        }
-    );
+    assert_eq!(whole.verdict, Verdict::Block { reason: "first".into() });
 }
 
 #[test]
@@ -141,13 +109,7 @@ fn whoever_reads_only_decision_is_safe_when_the_session_has_to_end() {
     let at = |name: &str| Event::new(EventName::resolve(name).expect("known"), Map::new());
     let record = stop("enough").record(&at("tool:pre_execute"), &[]);
     assert_eq!(record["decision"], "block");
-    assert_eq!(
-        (&record["continue"], &record["stop_reason"]),
-        (&json!(false), &json!("enough"))
-    );
+    assert_eq!((&record["continue"], &record["stop_reason"]), (&json!(false), &json!("enough")));
     let record = abort("broken").record(&at("iteration:complete"), &[]);
-    assert_eq!(
-        (&record["decision"], &record["abort"]),
-        (&json!(null), &json!(true))
-    );
+    assert_eq!((&record["decision"], &record["abort"]), (&json!(null), &json!(true)));
 }

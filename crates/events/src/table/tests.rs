@@ -25,11 +25,8 @@ fn every_name_of_the_five_specifications_is_known() {
 
 #[test]
 fn exactly_these_events_can_be_blocked() {
-    let blocking: Vec<&str> = EVENTS
-        .iter()
-        .filter(|spec| spec.power.can_block())
-        .map(|spec| spec.name)
-        .collect();
+    let blocking: Vec<&str> =
+        EVENTS.iter().filter(|spec| spec.power.can_block()).map(|spec| spec.name).collect();
     assert_eq!(
         blocking,
         [
@@ -57,10 +54,7 @@ fn a_broken_hook_traps_nobody_at_exactly_four_events() {
         .filter(|spec| spec.power == Power::BlocksOnPurpose)
         .map(|spec| spec.name)
         .collect();
-    assert_eq!(
-        four,
-        ["session:stop", "task:complete", "agent:stop", "agent:idle"]
-    );
+    assert_eq!(four, ["session:stop", "task:complete", "agent:stop", "agent:idle"]);
 }
 
 #[test]
@@ -84,12 +78,7 @@ fn every_subject_and_field_is_in_the_field_table() {
 #[test]
 fn whatever_a_block_stops_is_said_where_one_is_possible() {
     for spec in EVENTS {
-        assert_eq!(
-            spec.block_does.is_some(),
-            spec.power != Power::Observes,
-            "{}",
-            spec.name
-        );
+        assert_eq!(spec.block_does.is_some(), spec.power != Power::Observes, "{}", spec.name);
     }
 }
 
@@ -97,9 +86,6 @@ fn whatever_a_block_stops_is_said_where_one_is_possible() {
 fn on_session_complete_wakes_for_success_and_for_the_iteration_limit_only() {
     let (spec, alias) = resolve_with_alias("on_session_complete").expect("known");
     assert_eq!(spec.name, "session:end");
-    assert_eq!(
-        alias.expect("an alias").only_reasons,
-        ["completed", "max_iterations"]
-    );
+    assert_eq!(alias.expect("an alias").only_reasons, ["completed", "max_iterations"]);
     assert_eq!(resolve_with_alias("session:end").expect("known").1, None);
 }

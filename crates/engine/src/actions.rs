@@ -1,0 +1,66 @@
+//! What hooks do. An action does one thing and decides nothing: it returns an [`Outcome`], and
+//! `dispatch.rs` answers it.
+
+mod shell;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_events::{Event, Outcome, Power, RunEventKind};
+use tokio_util::sync::CancellationToken;
+
+use crate::chain::Chain;
+use crate::hook::{Action, Hook, Terms};
+use crate::policy::Policy;
+use crate::slots::Slots;
+use crate::variables::{Carried, Environment};
+
+pub(crate) use shell::Shells;
+
+/// All that one attempt of one hook needs.
+pub(crate) struct Attempt {
+    pub(crate) hook: Arc<Hook>,
+    pub(crate) event: Arc<Event>,
+    pub(crate) carried: Carried,
+    pub(crate) number: u32,
+    pub(crate) terms: Terms,
+    pub(crate) power: Power,
+    pub(crate) policy: &'static Policy,
+    pub(crate) chain: Chain,
+    pub(crate) run_id: String,
+    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) cancel: CancellationToken,
+}
+
+/// What all actions of one engine share.
+pub(crate) struct Surroundings {
+    pub(crate) root: PathBuf,
+    pub(crate) environment: Arc<Environment>,
+    pub(crate) slots: Slots,
+    pub(crate) shells: Shells,
+}
+
+/// News of an action while it runs.
+pub(crate) trait News: Send {
+    /// It has turned itself into a background one.
+    fn went_async(&mut self);
+
+    /// Something to record or show; `None` if nobody looks, so that nothing is put together.
+    fn wants_details(&self) -> bool;
+
+    /// Something to record or show.
+    fn tell(&mut self, kind: RunEventKind);
+}
+
+/// How an attempt ended, and how long the action itself took.
+pub(crate) async fn run(attempt: Attempt, news: &mut dyn News) -> (Outcome, Duration) {
+    match &attempt.hook.action {
+        Action::Shell(shell) => shell::run(&attempt, shell, news).await,
+        // Dispatch refuses these before they start.
+        Action::Webhook(_) | Action::Spawn(_) | Action::GitCommit(_) | Action::GitPush(_) => {
+            let cause = format!("`type: {}` is not available", attempt.hook.action.kind());
+            (Outcome::NotStarted { cause }, Duration::ZERO)
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! [`Run`]: one hook within one firing, what it adds to the decision, and its report.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_events::{AnswerDecision, Decision, Outcome, Power, Report, Status, Verdict};
+
+use crate::hook::{Exhausted, Hook, Terms};
+use crate::policy::{Meaning, Order, Policy};
+
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) hook: Arc<Hook>,
+    pub(super) terms: Terms,
+    pub(super) policy: &'static Policy,
+    pub(super) state: State,
+    /// What it answers counts; not for one that runs, or went, into the background.
+    pub(super) decides: bool,
+    pub(super) attempts: u32,
+    pub(super) took: Duration,
+    pub(super) last: Option<(Outcome, Meaning)>,
+    pub(super) reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Its turn has not come.
+    Waiting,
+    /// It runs, and the decision waits for it.
+    Awaited,
+    /// It runs, and nobody waits for it.
+    Background,
+    /// It will be tried again, and the decision waits for it.
+    AwaitedSleep,
+    /// It will be tried again, and nobody waits for it.
+    BackgroundSleep,
+    /// It did not run.
+    Skipped,
+    /// It has ended.
+    Done,
+}
+
+impl Run {
+    pub(super) fn new(hook: Arc<Hook>, power: Power) -> Self {
+        let policy = hook.policy;
+        let mut terms = hook.terms(power);
+        if policy.order == Order::AtOnce {
+            terms.awaited = true;
+        }
+        Self {
+            hook,
+            decides: terms.awaited,
+            terms,
+            policy,
+            state: State::Waiting,
+            attempts: 0,
+            took: Duration::ZERO,
+            last: None,
+            reason: None,
+        }
+    }
+
+    pub(super) fn is_awaited(&self) -> bool {
+        matches!(self.state, State::Awaited | State::AwaitedSleep)
+    }
+
+    /// What this hook asks the host for.
+    pub(super) fn part(&self, power: Power) -> Decision {
+        let Some((outcome, meaning)) = &self.last else {
+            return Decision::default();
+        };
+        if self.state != State::Done || !self.decides {
+            return Decision::default();
+        }
+        let answer = &meaning.answer;
+        let mut part = Decision {
+            verdict: self.verdict(meaning, power),
+            additional_context: answer.additional_context.clone(),
+            system_messages: answer.system_message.iter().cloned().collect(),
+            updated_output: answer.updated_output.clone(),
+            suppress_output: answer.suppress_output,
+            piped_output: String::new(),
+            updated_permissions: answer.updated_permissions.clone(),
+        };
+        if power == Power::Annotates && meaning.status == Status::Blocked {
+            part.additional_context.extend(meaning.reason.clone());
+        }
+        if self.hook.pipe_output && !answer.suppress_output {
+            part.piped_output = self.policy.wire.shown(&self.hook.id, outcome, meaning);
+        }
+        part
+    }
+
+    fn verdict(&self, meaning: &Meaning, power: Power) -> Verdict {
+        let proceed = Verdict::Proceed { rewritten_input: meaning.answer.updated_input.clone() };
+        let answer = &meaning.answer;
+        let reason = || self.reason.clone().unwrap_or_default();
+        match meaning.status {
+            Status::Blocked if answer.stop => Verdict::Stop { reason: reason() },
+            Status::Blocked if power.can_block() => Verdict::Block { reason: reason() },
+            Status::Failed | Status::TimedOut => match self.terms.on_failure {
+                Exhausted::Abort => Verdict::Abort { reason: reason() },
+                Exhausted::Block if power.can_block() => Verdict::Block { reason: reason() },
+                Exhausted::Block | Exhausted::Continue => proceed,
+            },
+            Status::Success if answer.stop => {
+                let why = answer.stop_reason.clone().or_else(|| answer.reason.clone());
+                let reason = why.unwrap_or_else(|| format!("hook {} ended it", self.hook.id));
+                Verdict::Stop { reason }
+            }
+            Status::Blocked | Status::Success | Status::Skipped | Status::Started => {
+                let rewritten_input = answer.updated_input.clone();
+                match answer.decision {
+                    Some(AnswerDecision::Allow) => {
+                        Verdict::Allow { reason: answer.reason.clone(), rewritten_input }
+                    }
+                    Some(AnswerDecision::Ask) => {
+                        Verdict::Ask { reason: answer.reason.clone(), rewritten_input }
+                    }
+                    Some(AnswerDecision::Deny) | None => proceed,
+                }
+            }
+        }
+    }
+
+    /// The reason that report and agent are given.
+    pub(super) fn explain(&self, meaning: &Meaning) -> Option<String> {
+        let reason = meaning.reason.clone()?;
+        if !matches!(meaning.status, Status::Failed | Status::TimedOut) {
+            return Some(reason);
+        }
+        let id = &self.hook.id;
+        let attempts = match self.attempts {
+            0 | 1 => String::new(),
+            attempts => format!(" in {attempts} attempts"),
+        };
+        Some(match self.terms.on_failure {
+            _ if !self.decides => format!("{reason}{attempts}"),
+            Exhausted::Block if self.terms.on_failure_by_default => format!(
+                "hook {id} failed{attempts} ({reason}); end it with exit 0, or set on_failure: \
+                 continue"
+            ),
+            Exhausted::Block | Exhausted::Abort => format!("hook {id} failed{attempts} ({reason})"),
+            Exhausted::Continue => format!("{reason}{attempts}"),
+        })
+    }
+
+    pub(super) fn report(&self) -> Report {
+        let (status, outcome) = match (&self.last, self.state) {
+            (_, State::Skipped | State::Waiting) => (Status::Skipped, None),
+            (Some((outcome, meaning)), State::Done) => (meaning.status, Some((outcome, meaning))),
+            (Some((outcome, meaning)), _) => (Status::Started, Some((outcome, meaning))),
+            (None, _) => (Status::Started, None),
+        };
+        let output = outcome.and_then(|(outcome, _)| outcome.output());
+        let hidden = outcome.is_some_and(|(_, meaning)| meaning.answer.suppress_output);
+        Report {
+            id: self.hook.id.clone(),
+            action: self.hook.action.kind().to_owned(),
+            source: self.hook.source.to_string(),
+            status,
+            exit_code: outcome.and_then(|(outcome, _)| outcome.exit_code()),
+            stdout: output.filter(|_| !hidden).map_or_else(String::new, |o| o.stdout.clone()),
+            stderr: output.filter(|_| !hidden).map_or_else(String::new, |o| o.stderr.clone()),
+            attempts: self.attempts,
+            duration_ms: milliseconds(self.took),
+            reason: self.reason.clone(),
+        }
+    }
+}
+
+pub(super) fn milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1_000_000.0).round() / 1000.0
+}

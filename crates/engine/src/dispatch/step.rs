@@ -1,0 +1,60 @@
+//! What goes into dispatch and what comes out of it.
+
+use std::time::Duration;
+
+use hookwright_events::{Decision, Outcome, RunEventKind};
+
+use crate::ports::Keepsake;
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Happening {
+    /// The event was fired.
+    Fired,
+    /// One attempt of a hook has ended.
+    Ended {
+        /// The hook's number in this firing.
+        hook: usize,
+        /// How.
+        outcome: Outcome,
+        /// How long it ran.
+        took: Duration,
+    },
+    /// A running command has turned itself into a background one.
+    WentAsync {
+        /// The hook's number in this firing.
+        hook: usize,
+    },
+    /// The delay before a hook's next attempt is over.
+    TimeToRetry {
+        /// The hook's number in this firing.
+        hook: usize,
+    },
+    /// The host was interrupted; what runs is being ended.
+    Interrupted,
+}
+
+/// Something to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Start a hook's action.
+    Start {
+        /// The hook's number in this firing.
+        hook: usize,
+        /// 1 for the first attempt.
+        attempt: u32,
+    },
+    /// Wait, then say [`Happening::TimeToRetry`].
+    Sleep {
+        /// The hook's number in this firing.
+        hook: usize,
+        /// How long.
+        delay: Duration,
+    },
+    /// Write it down and show it.
+    Record(Box<RunEventKind>),
+    /// Remember it for later events of the session.
+    Remember(Keepsake),
+    /// The hooks have answered. What still runs in the background goes on.
+    Finished(Box<Decision>),
+}

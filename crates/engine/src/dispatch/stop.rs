@@ -1,0 +1,32 @@
+//! Stops have rules of their own: hooks may keep a session going, but nobody is trapped.
+//!
+//! A block of a stop is ignored after an interrupt or a failure, and after
+//! [`STOP_BLOCKS_MAX`] blocks in a row with no work between them; both are said to the user.
+
+use hookwright_events::{Decision, Event, Verdict};
+
+use crate::limits::STOP_BLOCKS_MAX;
+
+/// Applies the rules to a decision. `blocked_before` counts the stops that were blocked in a row;
+/// returns the new count where it changes.
+pub(super) fn mind(event: &Event, decision: &mut Decision, blocked_before: u32) -> Option<u32> {
+    let started_anew = (blocked_before > 0).then_some(0);
+    if !matches!(event.name.as_str(), "session:stop" | "agent:stop") {
+        let is_work = event.name.spec().is_some_and(|spec| spec.is_work);
+        return started_anew.filter(|_| is_work);
+    }
+    let Verdict::Block { reason } = &decision.verdict else { return started_anew };
+    let ignored = match event.text("reason") {
+        Some(why @ ("interrupted" | "error")) => {
+            format!("a hook blocked the stop, which is ignored after `{why}`: {reason}")
+        }
+        _ if blocked_before >= STOP_BLOCKS_MAX => format!(
+            "hooks blocked the stop {blocked_before} times in a row with no work between; it ends \
+             anyway: {reason}"
+        ),
+        _ => return Some(blocked_before + 1),
+    };
+    decision.system_messages.push(ignored);
+    decision.verdict = Verdict::Proceed { rewritten_input: None };
+    started_anew
+}

@@ -1,0 +1,221 @@
+//! Runs the steps of one firing and tells dispatch what happened. No choice is made here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_events::{Decision, Event, Outcome, Report, RunEventKind};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::{Firing, Shared};
+use crate::actions::{self, Attempt, News};
+use crate::dispatch::{Dispatch, Happening, Step};
+
+/// One firing on its way.
+pub(super) struct Driver {
+    shared: Arc<Shared>,
+    dispatch: Dispatch,
+    event: Arc<Event>,
+    firing: Firing,
+    /// Under which name things are remembered.
+    memory_of: String,
+    number: u64,
+    // Bounded by what runs: each attempt sends a few messages and its output's chunks.
+    messages: UnboundedReceiver<Message>,
+    sender: UnboundedSender<Message>,
+    decision: Option<Box<Decision>>,
+    was_interrupted: bool,
+}
+
+enum Message {
+    Happened(Happening),
+    Told(Box<RunEventKind>),
+}
+
+impl Driver {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        dispatch: Dispatch,
+        event: &Arc<Event>,
+        firing: Firing,
+        memory_of: String,
+        number: u64,
+    ) -> Self {
+        let (sender, messages) = unbounded_channel();
+        Self {
+            shared,
+            dispatch,
+            event: Arc::clone(event),
+            firing,
+            memory_of,
+            number,
+            messages,
+            sender,
+            decision: None,
+            was_interrupted: false,
+        }
+    }
+
+    /// Fires the event and goes on until its hooks have answered.
+    pub(super) async fn until_decided(&mut self) -> Decision {
+        self.happened(Happening::Fired).await;
+        loop {
+            if let Some(decision) = self.decision.take() {
+                return *decision;
+            }
+            self.next_message().await;
+        }
+    }
+
+    /// Goes on until nothing runs any more.
+    pub(super) async fn until_quiet(mut self) {
+        while !self.in_background().is_empty() {
+            self.next_message().await;
+            let left = self.in_background();
+            let number = self.number;
+            self.shared
+                .background()
+                .hooks
+                .retain(|(firing, hook)| *firing != number || left.contains(hook));
+        }
+        // What was told about the last hook still has to be shown.
+        while let Ok(message) = self.messages.try_recv() {
+            self.receive(message).await;
+        }
+    }
+
+    pub(super) fn reports(&self) -> Vec<Report> {
+        self.dispatch.reports()
+    }
+
+    pub(super) fn in_background(&self) -> Vec<String> {
+        self.dispatch.in_background().iter().map(|hook| hook.id.clone()).collect()
+    }
+
+    async fn next_message(&mut self) {
+        let interrupted = self.shared.interrupted.clone();
+        tokio::select! {
+            biased;
+            // First, so that what the interrupt ended is not taken for an end of its own.
+            () = interrupted.cancelled(), if !self.was_interrupted => {
+                self.was_interrupted = true;
+                self.happened(Happening::Interrupted).await;
+            }
+            message = self.messages.recv() => {
+                let message = message.expect("the driver holds a sender itself");
+                self.receive(message).await;
+            }
+        }
+    }
+
+    async fn receive(&mut self, message: Message) {
+        match message {
+            Message::Happened(happening) => self.happened(happening).await,
+            Message::Told(kind) => {
+                // The journal's refusal matters only before an effect; this one has happened.
+                let _ = self.record(*kind).await;
+            }
+        }
+    }
+
+    async fn happened(&mut self, happening: Happening) {
+        let mut refused = None;
+        for step in self.dispatch.advance(happening) {
+            match step {
+                Step::Record(kind) => {
+                    refused = self.record(*kind).await.err();
+                }
+                Step::Start { hook, attempt } => self.start(hook, attempt, refused.take()),
+                Step::Sleep { hook, delay } => self.sleep(hook, delay),
+                Step::Remember(keepsake) => {
+                    self.shared.ports.memory.keep(&self.memory_of, keepsake).await;
+                }
+                Step::Finished(decision) => self.decision = Some(decision),
+            }
+        }
+    }
+
+    async fn record(&self, kind: RunEventKind) -> std::io::Result<()> {
+        let session = Some(self.memory_of.as_str()).filter(|name| !name.is_empty());
+        self.shared.record(self.number, session, kind).await
+    }
+
+    fn start(&self, hook: usize, attempt: u32, refused: Option<std::io::Error>) {
+        let mut ending = Ending { hook, sender: self.sender.clone(), sent: false };
+        if let Some(error) = refused {
+            let cause = format!("its start could not be journalled: {error}");
+            return ending.send(Outcome::NotStarted { cause }, Duration::ZERO);
+        }
+        let attempt = Attempt {
+            hook: Arc::clone(self.dispatch.hook(hook)),
+            event: Arc::clone(&self.event),
+            carried: self.dispatch.carried().clone(),
+            number: attempt,
+            terms: self.dispatch.terms(hook),
+            power: self.dispatch.power(),
+            policy: self.dispatch.policy(hook),
+            chain: self.firing.chain.clone(),
+            run_id: self.shared.new_run_id(),
+            surroundings: Arc::clone(&self.shared.surroundings),
+            cancel: self.shared.interrupted.clone(),
+        };
+        let wants_details = self.shared.is_watched();
+        let mut news = Reporter { hook, sender: self.sender.clone(), wants_details };
+        tokio::spawn(async move {
+            let (outcome, took) = actions::run(attempt, &mut news).await;
+            ending.send(outcome, took);
+        });
+    }
+
+    fn sleep(&self, hook: usize, delay: Duration) {
+        let sender = self.sender.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            let _ = sender.send(Message::Happened(Happening::TimeToRetry { hook }));
+        });
+    }
+}
+
+/// Says how an attempt ended; also when the action panicked, so that nobody waits for ever.
+struct Ending {
+    hook: usize,
+    sender: UnboundedSender<Message>,
+    sent: bool,
+}
+
+impl Ending {
+    fn send(&mut self, outcome: Outcome, took: Duration) {
+        self.sent = true;
+        let ended = Happening::Ended { hook: self.hook, outcome, took };
+        // Nobody listens only if the host dropped the firing.
+        let _ = self.sender.send(Message::Happened(ended));
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if !self.sent {
+            let cause = "the action ended without saying how (a fault of hookwright)".to_owned();
+            self.send(Outcome::NotStarted { cause }, Duration::ZERO);
+        }
+    }
+}
+
+struct Reporter {
+    hook: usize,
+    sender: UnboundedSender<Message>,
+    wants_details: bool,
+}
+
+impl News for Reporter {
+    fn went_async(&mut self) {
+        let _ = self.sender.send(Message::Happened(Happening::WentAsync { hook: self.hook }));
+    }
+
+    fn wants_details(&self) -> bool {
+        self.wants_details
+    }
+
+    fn tell(&mut self, kind: RunEventKind) {
+        let _ = self.sender.send(Message::Told(Box::new(kind)));
+    }
+}

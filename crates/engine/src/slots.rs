@@ -1,0 +1,30 @@
+//! [`Slots`]: how many children run at once.
+//!
+//! A slot is held by a running child only, never while an action waits for something else, and
+//! awaited hooks have slots of their own. So a hook that fires an event whose hooks need slots can
+//! never wait for itself, however many hooks run in the background.
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::limits::CHILDREN_MAX;
+
+/// How many children run at once.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    awaited: Semaphore,
+    background: Semaphore,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self { awaited: Semaphore::new(CHILDREN_MAX), background: Semaphore::new(CHILDREN_MAX) }
+    }
+}
+
+impl Slots {
+    /// A place for one child; waits until there is one.
+    pub(crate) async fn take(&self, awaited: bool) -> SemaphorePermit<'_> {
+        let kind = if awaited { &self.awaited } else { &self.background };
+        kind.acquire().await.expect("slots are never closed")
+    }
+}

@@ -1,0 +1,133 @@
+use hookwright_events::{Status, Verdict};
+use serde_json::json;
+
+use crate::support::{Host, block, only, proceed};
+
+#[tokio::test]
+async fn exit_code_2_blocks_the_tool_call_and_gives_stderr_as_the_reason() {
+    let host = Host::new(
+        "hooks: {tool:pre_execute: [{command: \"echo 'sudo is not allowed here' >&2; exit 2\"}]}",
+    );
+    let fired = host.fire("tool:pre_execute", json!({ "tool_name": "bash" })).await;
+    assert_eq!(fired.decision.verdict, block("sudo is not allowed here"));
+    assert_eq!(fired.reports[0].exit_code, Some(2));
+    assert_eq!(fired.reports[0].stderr, "sudo is not allowed here\n");
+}
+
+#[tokio::test]
+async fn every_field_of_an_answer_reaches_the_decision() {
+    let host = Host::new(
+        r#"
+hooks:
+  PreToolUse:
+    - command: |
+        echo '{"decision": "allow", "reason": "fine", "systemMessage": "to the user",
+               "additionalContext": "to the agent", "updatedInput": {"command": "ls"},
+               "updatedOutput": "new", "suppressOutput": true}'
+"#,
+    );
+    let fired = host.fire("PreToolUse", json!({ "tool_name": "bash" })).await;
+    let record = fired.record();
+    assert_eq!(record["decision"], "allow");
+    assert_eq!(record["reason"], "fine");
+    assert_eq!(record["system_messages"], json!(["to the user"]));
+    assert_eq!(record["additional_context"], json!(["to the agent"]));
+    assert_eq!(record["updated_input"], json!({ "command": "ls" }));
+    assert_eq!(record["updated_output"], "new");
+    assert_eq!(record["suppress_output"], true);
+    assert_eq!(record["hooks"][0]["stdout"], "");
+}
+
+#[tokio::test]
+async fn a_script_written_for_claude_code_works_as_it_is() {
+    let host = Host::new("hooks: {PreToolUse: [{command: bash guard.sh, matcher: Bash}]}");
+    host.write(
+        "guard.sh",
+        r#"INPUT=$(cat)
+case "$INPUT" in *'"hook_event_name":"PreToolUse"'*'"tool_name":"Bash"'*) ;; *) exit 1;; esac
+echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"not today"}}'
+"#,
+    );
+    let fired = host.fire("PreToolUse", json!({ "tool_name": "Bash", "tool_input": {} })).await;
+    assert_eq!(fired.decision.verdict, block("not today"));
+}
+
+#[tokio::test]
+async fn no_deny_gets_lost_in_a_log_and_no_log_grants_anything() {
+    let host = Host::new(
+        r#"
+hooks:
+  tool:pre_execute:a: [{command: "echo checking; echo '{\"decision\":\"deny\",\"reason\":\"no\"}'; echo done"}]
+  tool:pre_execute:b: [{command: "echo checking; echo '{\"decision\":\"allow\"}'"}]
+"#,
+    );
+    let denied = host.fire("tool:pre_execute", json!({ "tool_name": "a" })).await;
+    assert_eq!(denied.decision.verdict, block("no"));
+    let granted = host.fire("tool:pre_execute", json!({ "tool_name": "b" })).await;
+    assert_eq!(granted.decision.verdict, proceed());
+}
+
+#[tokio::test]
+async fn continue_false_ends_the_session_and_says_why() {
+    let host = Host::new(
+        r#"hooks: {iteration:complete: [{await: true, command: "echo '{\"continue\": false, \"stopReason\": \"enough\"}'"}]}"#,
+    );
+    let fired = host.fire("iteration:complete", json!({})).await;
+    assert_eq!(fired.decision.verdict, Verdict::Stop { reason: "enough".into() });
+}
+
+#[tokio::test]
+async fn an_async_answer_goes_on_in_the_background_and_is_not_started_twice() {
+    let host = Host::new(
+        r#"
+hooks:
+  tool:pre_execute:
+    - command: |
+        echo started >> starts
+        echo '{"async": true}'
+        until [ -e go ]; do sleep 0.01; done
+        echo '{"additionalContext": "late news", "decision": "deny"}'
+"#,
+    );
+    let fired = host.fire("tool:pre_execute", json!({ "session": "s" })).await;
+    assert_eq!(fired.decision.verdict, proceed());
+    assert_eq!(only(&fired).0, Status::Started);
+    assert_eq!(host.engine.in_background(), ["hookwright/tool:pre_execute#0"]);
+    host.write("go", "");
+    host.engine.settle().await;
+    assert_eq!(host.read("starts"), "started\n");
+    assert!(host.engine.in_background().is_empty());
+    // The next event of that session gets the news; it decides nothing.
+    let next = host.fire("session:message", json!({ "session": "s" })).await;
+    assert_eq!(next.decision.additional_context, ["late news"]);
+    assert_eq!(next.decision.verdict, proceed());
+    let after = host.fire("session:message", json!({ "session": "s" })).await;
+    assert!(after.decision.additional_context.is_empty());
+}
+
+#[tokio::test]
+async fn an_async_answer_is_seen_before_its_line_has_ended() {
+    let host = Host::new(
+        r#"hooks: {Stop: [{command: "printf '{\"async\": true, \"asyncTimeout\": 0.05}'; exec sleep 1000"}]}"#,
+    );
+    let fired = host.fire("Stop", json!({})).await;
+    assert_eq!(only(&fired).0, Status::Started);
+    // It said itself how long it may go on.
+    host.engine.settle().await;
+}
+
+#[tokio::test]
+async fn piped_output_carries_what_failed_and_how() {
+    let host = Host::new(
+        "hooks:
+  iteration:complete:
+    - {command: echo all good, pipe_output: true}
+    - {command: 'echo 2 tests failed; echo see above >&2; exit 1', pipe_output: true, id: tests}
+",
+    );
+    let fired = host.fire("iteration:complete", json!({})).await;
+    assert_eq!(
+        fired.decision.piped_output,
+        "all good\n[hook tests: failed (exit code 1: see above)]\n2 tests failed\nsee above\n"
+    );
+}

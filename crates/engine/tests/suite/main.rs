@@ -1,0 +1,11 @@
+//! The engine with real shells: what a hook reads, what its end means, what it leaves running.
+//!
+//! Order, retries and giving up are dispatch's, and are tested there as a table without processes.
+
+mod answers;
+mod background;
+mod broken_hooks;
+mod environment;
+mod many;
+mod ports;
+mod support;

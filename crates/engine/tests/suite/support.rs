@@ -1,0 +1,108 @@
+//! A host with a temporary project: hooks go in as YAML, events are fired, decisions come out.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hookwright_engine::config::{ConfigFile, load_text};
+use hookwright_engine::hook::Layer;
+use hookwright_engine::ports::Ports;
+use hookwright_engine::variables::Environment;
+use hookwright_engine::{Engine, Fired, Firing, Setup};
+use hookwright_events::{Event, EventName, Report, RunEvent, Status, Verdict};
+use serde_json::Value;
+
+pub(crate) struct Host {
+    folder: tempfile::TempDir,
+    pub(crate) engine: Engine,
+    seen: Arc<Mutex<Vec<RunEvent>>>,
+}
+
+impl Host {
+    pub(crate) fn new(hooks: &str) -> Self {
+        Self::with(hooks, Ports::default(), &[])
+    }
+
+    pub(crate) fn with(hooks: &str, ports: Ports, variables: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
+        let path = std::env::var_os("PATH").expect("a PATH");
+        let base = [("PATH".into(), path), ("HOME".into(), folder.path().into())];
+        let more = variables.iter().map(|(name, value)| (name.into(), value.into()));
+        let environment = Environment::new(base.into_iter().chain(more));
+        let name = PathBuf::from("hookwright.yaml");
+        let file = ConfigFile { path: name.clone(), shown_as: name, layer: Layer::Project };
+        let loaded = load_text(hooks, &file, &environment);
+        assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
+        let root = folder.path().to_owned();
+        let setup = Setup { hooks: loaded.hooks, root, environment, ports, skip: Vec::new() };
+        let engine = Engine::new(setup);
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let keep = Arc::clone(&seen);
+        engine.observe(Arc::new(move |event| keep.lock().expect("one test").push(event.clone())));
+        Self { folder, engine, seen }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path().join(name), text).expect("written");
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path().join(name)).unwrap_or_else(|error| {
+            panic!("{name}: {error}");
+        })
+    }
+
+    pub(crate) fn exists(&self, name: &str) -> bool {
+        self.path().join(name).exists()
+    }
+
+    pub(crate) fn seen(&self) -> Vec<RunEvent> {
+        self.seen.lock().expect("one test").clone()
+    }
+
+    pub(crate) async fn fire(&self, name: &str, data: Value) -> Fired {
+        self.engine.fire(event(name, data), Firing::default()).await
+    }
+
+    /// Waits until a file is there: the only way a hook can tell that it has come so far.
+    pub(crate) async fn until_exists(&self, name: &str) {
+        let path = self.path().join(name);
+        until(&format!("{name} is there"), || path.exists()).await;
+    }
+}
+
+/// Waits for something that no event announces, at most half a minute.
+pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..6_000 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("waited in vain: {what}");
+}
+
+pub(crate) fn event(name: &str, data: Value) -> Event {
+    let Value::Object(data) = data else { panic!("data must be an object") };
+    Event::new(EventName::resolve(name).expect("a known event"), data)
+}
+
+pub(crate) fn block(reason: &str) -> Verdict {
+    Verdict::Block { reason: reason.into() }
+}
+
+pub(crate) fn proceed() -> Verdict {
+    Verdict::Proceed { rewritten_input: None }
+}
+
+/// Status and reason of the only hook.
+pub(crate) fn only(fired: &Fired) -> (Status, String) {
+    assert_eq!(fired.reports.len(), 1);
+    let Report { status, reason, .. } = &fired.reports[0];
+    (*status, reason.clone().unwrap_or_default())
+}

@@ -1,0 +1,98 @@
+//! What one `run` costs over the barest way to do the same with `std::process`.
+//!
+//! Floor, ours, floor again, in turn, so that a change of the machine's mood hits all three. The
+//! answer is the median of the ratios within a round. When the two floors differ, it is void.
+//!
+//! `cargo bench -p hookwright-process -- [rounds]`
+
+#![expect(clippy::print_stdout, reason = "a measurement is printed")]
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use hookwright_process::{How, Launch, run};
+use tokio_util::sync::CancellationToken;
+
+const INPUT: &[u8] =
+    br#"{"event":"tool:pre_execute","tool_name":"bash","tool_input":{"command":"ls"}}"#;
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+const WARM_UP_ROUNDS: usize = 20;
+const ROUNDS: usize = 1000;
+
+fn main() {
+    let rounds = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(ROUNDS);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("this machine has what a runtime needs");
+    let (mut floors, mut ours, mut floors_again) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..WARM_UP_ROUNDS + rounds {
+        let times = [time(floor), time(|| our_run(&runtime)), time(floor)];
+        if round >= WARM_UP_ROUNDS {
+            floors.push(times[0]);
+            ours.push(times[1]);
+            floors_again.push(times[2]);
+        }
+    }
+    let same = median(&ratios(&floors_again, &floors));
+    let both: Vec<f64> = floors.iter().zip(&floors_again).map(|(a, b)| (a + b) / 2.0).collect();
+    let ratio = median(&ratios(&ours, &both));
+    println!("floor {:.0} µs, ours {:.0} µs", median(&floors), median(&ours));
+    println!("ours/floor {ratio:.3}, floor/floor {same:.3}, {rounds} rounds");
+    if !(0.97..=1.03).contains(&same) {
+        println!("void: the floors differ");
+    }
+}
+
+fn floor() {
+    let mut child = Command::new("/bin/bash")
+        .args(["-c", "true"])
+        .env_clear()
+        .env("PATH", PATH)
+        .env("HOOKWRIGHT_RUN", "run-1")
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("bash is here");
+    // Bash may already have ended.
+    let _ = child.stdin.take().expect("it is piped").write_all(INPUT);
+    let output = child.wait_with_output().expect("it is our child");
+    assert!(output.status.success());
+}
+
+fn our_run(runtime: &tokio::runtime::Runtime) {
+    let launch = Launch {
+        program: PathBuf::from("/bin/bash"),
+        args: vec!["-c".into(), "true".into()],
+        env: vec![("PATH".into(), PATH.into())],
+        working_dir: PathBuf::from("/"),
+        stdin: INPUT.to_vec(),
+        timeout: Duration::from_secs(60),
+        kill_grace: Duration::from_secs(2),
+        linger: Duration::from_millis(200),
+        output_bytes_max: 1024 * 1024,
+        run_id: "run-1".to_owned(),
+    };
+    let ended = runtime.block_on(run(launch, &mut (), &CancellationToken::new()));
+    assert!(matches!(ended.how, How::Exited { code: 0 }));
+}
+
+fn time(deed: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    deed();
+    start.elapsed().as_secs_f64() * 1e6
+}
+
+fn ratios(these: &[f64], to_those: &[f64]) -> Vec<f64> {
+    these.iter().zip(to_those).map(|(this, that)| this / that).collect()
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}

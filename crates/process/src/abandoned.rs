@@ -1,0 +1,77 @@
+//! Leaders whose run was dropped: killed already, still to be collected.
+//!
+//! A killed process takes a moment to end and a drop cannot wait. One thread, started when the
+//! first arrives and gone after the last, kills what their trees still start and collects them.
+//! Who cannot be killed within [`WAIT_MAX`] is tried again whenever another run is dropped.
+
+use std::process::Child;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::reach::Reach;
+use crate::running;
+
+/// How long a killed tree is given to end.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
+
+static ABANDONED: Mutex<Abandoned> =
+    Mutex::new(Abandoned { waiting: Vec::new(), given_up: Vec::new(), thread_runs: false });
+
+struct Abandoned {
+    waiting: Vec<Dropped>,
+    given_up: Vec<Dropped>,
+    thread_runs: bool,
+}
+
+struct Dropped {
+    child: Child,
+    run_id: String,
+    until: Instant,
+}
+
+/// Sees to it that this killed leader is collected and nobody of its run is left.
+pub(crate) fn hand_over(child: Child, run_id: String) {
+    let until = Instant::now() + WAIT_MAX;
+    let mut abandoned = ABANDONED.lock().unwrap_or_else(PoisonError::into_inner);
+    abandoned
+        .given_up
+        .retain_mut(|dropped| matches!(running::collect(&mut dropped.child), Ok(None)));
+    abandoned.waiting.push(Dropped { child, run_id, until });
+    if !abandoned.thread_runs {
+        let thread = std::thread::Builder::new().name("hookwright-collect".to_owned());
+        // Without a thread the next drop tries again.
+        abandoned.thread_runs = thread.spawn(collect_all).is_ok();
+    }
+}
+
+fn collect_all() {
+    loop {
+        {
+            let mut abandoned = ABANDONED.lock().unwrap_or_else(PoisonError::into_inner);
+            let (waiting, given_up): (Vec<_>, Vec<_>) = std::mem::take(&mut abandoned.waiting)
+                .into_iter()
+                .filter_map(Dropped::end)
+                .partition(|dropped| Instant::now() < dropped.until);
+            abandoned.waiting = waiting;
+            abandoned.given_up.extend(given_up);
+            if abandoned.waiting.is_empty() {
+                abandoned.thread_runs = false;
+                return;
+            }
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+impl Dropped {
+    /// Kills who is left of its run. Nobody left: collects the leader.
+    fn end(mut self) -> Option<Self> {
+        let mut reach = Reach::of(&[(self.child.id(), &self.run_id)]);
+        reach.kill_now();
+        if reach.anyone_left() || matches!(running::collect(&mut self.child), Ok(None)) {
+            return Some(self);
+        }
+        None
+    }
+}

@@ -1,0 +1,138 @@
+//! The leader of a run, owned: its end is waited for and collected here and nowhere else.
+//!
+//! The wait is a pidfd in the runtime's poll set: no SIGCHLD handler, no thread. Where there is no
+//! pidfd (an old kernel, a sandbox, another Unix, no descriptor left) one thread waits, and where
+//! there is no thread either we look from time to time.
+//!
+//! The leader stays a zombie until the tree has been ended: while it is not collected nobody else
+//! can get its pid, so a signal to its group cannot hit a stranger. Whoever drops an
+//! [`OwnedLeader`] whose end was not collected kills its whole tree; `abandoned.rs` does the rest.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::time::Duration;
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+use crate::reach::Reach;
+use crate::{How, abandoned, running};
+
+pub(crate) struct OwnedLeader {
+    /// `None` once its end was collected.
+    child: Option<Child>,
+    pid: u32,
+    run_id: String,
+    end: EndReport,
+}
+
+enum EndReport {
+    #[cfg(target_os = "linux")]
+    Pidfd(tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>),
+    Thread(oneshot::Receiver<()>),
+    Looks,
+}
+
+/// Between two looks at a leader whose end nobody reports.
+const LOOK_PAUSE: Duration = Duration::from_millis(5);
+
+impl OwnedLeader {
+    pub(crate) fn new(child: Child, run_id: String) -> Self {
+        let pid = child.id();
+        OwnedLeader { child: Some(child), pid, run_id, end: EndReport::of(pid) }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Waits for the leader's end and collects it. Dropping it loses nothing.
+    pub(crate) async fn ended(&mut self) -> How {
+        loop {
+            match &mut self.end {
+                #[cfg(target_os = "linux")]
+                EndReport::Pidfd(pidfd) => match pidfd.readable().await {
+                    // If this report is false, the next one is not.
+                    Ok(mut ready) => ready.clear_ready(),
+                    Err(_) => self.end = EndReport::Looks,
+                },
+                EndReport::Thread(report) => {
+                    // It reports once.
+                    let _ = report.await;
+                    self.end = EndReport::Looks;
+                }
+                EndReport::Looks => sleep(LOOK_PAUSE).await,
+            }
+            if let Some(how) = self.collect() {
+                return how;
+            }
+        }
+    }
+
+    /// Ends the whole tree: SIGTERM, `grace`, SIGKILL. Then collects the leader.
+    pub(crate) async fn end_tree(&mut self, grace: Duration) {
+        Reach::of(&[(self.pid, &self.run_id)]).end(grace).await;
+        self.collect();
+    }
+
+    fn collect(&mut self) -> Option<How> {
+        let status = running::collect(self.child.as_mut()?).transpose()?;
+        self.child = None;
+        Some(match status {
+            Ok(status) => how(status),
+            Err(_) => How::Killed { signal: 0 },
+        })
+    }
+}
+
+impl Drop for OwnedLeader {
+    fn drop(&mut self) {
+        if let Some(child) = self.child.take() {
+            Reach::of(&[(self.pid, &self.run_id)]).kill_now();
+            abandoned::hand_over(child, std::mem::take(&mut self.run_id));
+        }
+    }
+}
+
+fn how(status: ExitStatus) -> How {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => How::Exited { code },
+        (None, signal) => How::Killed { signal: signal.unwrap_or(0) },
+    }
+}
+
+impl EndReport {
+    fn of(pid: u32) -> Self {
+        #[cfg(target_os = "linux")]
+        if let Some(pidfd) = pidfd(pid) {
+            return EndReport::Pidfd(pidfd);
+        }
+        let (tell, told) = oneshot::channel();
+        let wait = move || {
+            if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
+                let looking = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+                while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), looking) {}
+            }
+            // Nobody listens any more when the run was dropped.
+            let _ = tell.send(());
+        };
+        match std::thread::Builder::new().name("hookwright-wait".to_owned()).spawn(wait) {
+            Ok(_) => EndReport::Thread(told),
+            Err(_) => EndReport::Looks,
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn pidfd(pid: u32) -> Option<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>> {
+    use rustix::process::{PidfdFlags, pidfd_open};
+    use tokio::io::{Interest, unix::AsyncFd};
+
+    let pidfd = pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()?;
+    #[expect(
+        deprecated,
+        reason = "its fault needs a type whose descriptor changes; this one is owned"
+    )]
+    AsyncFd::with_interest(pidfd, Interest::READABLE).ok()
+}

@@ -1,0 +1,75 @@
+//! Orphans: processes a run left behind that became our children when their parent ended.
+//!
+//! Only the binary makes itself a subreaper; a library has no business adopting its host's
+//! descendants. Whoever did then calls [`reap_orphans`] now and then, so that the ended ones do not
+//! stay as zombies.
+
+use std::io;
+
+/// Orphans below this process become its children from now on, instead of init's.
+pub fn become_subreaper() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    return Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?);
+    #[cfg(not(target_os = "linux"))]
+    return Err(io::ErrorKind::Unsupported.into());
+}
+
+/// Collects the orphans that have ended, by pid.
+///
+/// A zombie no longer shows its environment, so an orphan is told by its process group. Everyone in
+/// a run is in a leader's group or in a newer one; a child somebody else in this program started is
+/// in our own group, unless he asked for another, and then it is mistaken for an orphan. A leader's
+/// end is left to its owner.
+pub fn reap_orphans() {
+    #[cfg(target_os = "linux")]
+    linux::reap_orphans();
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::sync::{Mutex, PoisonError};
+
+    use rustix::process::{
+        Pid, WaitId, WaitIdOptions, WaitOptions, getpgrp, getpid, getsid, waitid, waitpid,
+    };
+
+    use crate::process_table::{Process, processes};
+    use crate::running::running;
+
+    /// One at a time: a pid on our list stays that orphan's until we collect it.
+    static REAPING: Mutex<()> = Mutex::new(());
+
+    pub(super) fn reap_orphans() {
+        let _one_at_a_time = REAPING.lock().unwrap_or_else(PoisonError::into_inner);
+        if !some_child_has_ended() {
+            return;
+        }
+        let orphans = ended_outside_our_group();
+        let session = getsid(None).map_or(0, number);
+        let running = running();
+        for orphan in orphans.iter().filter(|process| !running.may_lead(process, session)) {
+            if let Some(pid) = Pid::from_raw(orphan.pid.cast_signed()) {
+                // Gone is what we want.
+                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+            }
+        }
+    }
+
+    fn some_child_has_ended() -> bool {
+        let looking = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        matches!(waitid(WaitId::All, looking), Ok(Some(_)))
+    }
+
+    fn ended_outside_our_group() -> Vec<Process> {
+        let (us, our_group) = (number(getpid()), number(getpgrp()));
+        let mut children = processes();
+        children.retain(|process| {
+            process.parent == us && process.group != our_group && process.has_ended()
+        });
+        children
+    }
+
+    fn number(pid: Pid) -> u32 {
+        pid.as_raw_nonzero().get().cast_unsigned()
+    }
+}

@@ -1,0 +1,204 @@
+//! The three pipes of one child: input goes out and output comes in side by side, so that neither
+//! side can wait for the other for ever.
+//!
+//! Input that fits the pipe is written before the child exists and never waited for. Output past
+//! the bound is read and counted: a child whose pipe is full would block until its deadline.
+
+use std::future::pending;
+use std::io::{self, ErrorKind, PipeReader, PipeWriter};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::buffer::spare_capacity;
+use rustix::io::{ioctl_fionbio, read, write};
+use tokio::net::unix::pipe;
+
+use crate::{Captured, Stream, Watch};
+
+/// Bytes read at once: what a pipe holds by default.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Bytes read without waiting once the writers have ended: the most a pipe can hold, unless root
+/// made it bigger. Whoever still writes cannot keep us here longer.
+const DRAIN_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Our ends of a child's pipes, and what came through them.
+pub(crate) struct Pipes {
+    stdin: Option<pipe::Sender>,
+    unwritten: Vec<u8>,
+    written: usize,
+    stdout: Output,
+    stderr: Output,
+    chunk: Vec<u8>,
+    bytes_max: usize,
+}
+
+/// The child's ends.
+pub(crate) struct ChildEnds {
+    pub(crate) stdin: PipeReader,
+    pub(crate) stdout: PipeWriter,
+    pub(crate) stderr: PipeWriter,
+}
+
+struct Output {
+    source: Option<pipe::Receiver>,
+    captured: Captured,
+}
+
+impl Pipes {
+    /// Opens the pipes and writes as much of `stdin` as fits.
+    pub(crate) fn new(stdin: &[u8], bytes_max: usize) -> io::Result<(Self, ChildEnds)> {
+        let (child_stdin, our_stdin) = io::pipe()?;
+        let (our_stdout, child_stdout) = io::pipe()?;
+        let (our_stderr, child_stderr) = io::pipe()?;
+        let mut pipes = Pipes {
+            stdin: None,
+            unwritten: Vec::new(),
+            written: 0,
+            stdout: Output::new(our_stdout)?,
+            stderr: Output::new(our_stderr)?,
+            chunk: Vec::with_capacity(CHUNK_BYTES),
+            bytes_max,
+        };
+        if !stdin.is_empty() {
+            ioctl_fionbio(&our_stdin, true)?;
+            pipes.written = write(&our_stdin, stdin)?;
+        }
+        if pipes.written < stdin.len() {
+            let our_stdin = OwnedFd::from(our_stdin);
+            pipes.stdin = Some(pipe::Sender::from_owned_fd_unchecked(our_stdin)?);
+        }
+        let ends = ChildEnds { stdin: child_stdin, stdout: child_stdout, stderr: child_stderr };
+        Ok((pipes, ends))
+    }
+
+    /// Takes over what did not fit. `stdin` is the whole input that [`Pipes::new`] was given.
+    pub(crate) fn feed(&mut self, stdin: Vec<u8>) {
+        if self.stdin.is_some() {
+            self.unwritten = stdin;
+        }
+    }
+
+    /// Waits for output, writing input meanwhile. The new bytes are in [`Pipes::chunk`]; none means
+    /// that this stream has ended. Never returns once both have. Dropping it loses nothing.
+    pub(crate) async fn next(&mut self) -> Stream {
+        loop {
+            tokio::select! {
+                () = readable(&self.stdout.source) => {
+                    if self.stdout.take_ready(&mut self.chunk, self.bytes_max) {
+                        return Stream::Stdout;
+                    }
+                }
+                () = readable(&self.stderr.source) => {
+                    if self.stderr.take_ready(&mut self.chunk, self.bytes_max) {
+                        return Stream::Stderr;
+                    }
+                }
+                () = writable(&self.stdin) => self.write_ready(),
+            }
+        }
+    }
+
+    /// What the last read brought.
+    pub(crate) fn chunk(&self) -> &[u8] {
+        &self.chunk
+    }
+
+    /// Reads what is there now, without waiting. Up to [`DRAIN_BYTES_MAX`] of each stream.
+    pub(crate) fn drain(&mut self, watch: &mut dyn Watch) {
+        for (stream, output) in
+            [(Stream::Stdout, &mut self.stdout), (Stream::Stderr, &mut self.stderr)]
+        {
+            let enough = output.captured.bytes_total() + DRAIN_BYTES_MAX;
+            while output.captured.bytes_total() < enough
+                && output.take_now(&mut self.chunk, self.bytes_max)
+            {
+                if !self.chunk.is_empty() {
+                    watch.output(stream, &self.chunk);
+                }
+            }
+        }
+    }
+
+    /// Whether both outputs have ended.
+    pub(crate) fn output_ended(&self) -> bool {
+        self.stdout.source.is_none() && self.stderr.source.is_none()
+    }
+
+    pub(crate) fn stdout(&self) -> &Captured {
+        &self.stdout.captured
+    }
+
+    /// What came on stdout and stderr.
+    pub(crate) fn into_captured(self) -> (Captured, Captured) {
+        (self.stdout.captured, self.stderr.captured)
+    }
+
+    fn write_ready(&mut self) {
+        let Some(stdin) = &self.stdin else { return };
+        match stdin.try_write(&self.unwritten[self.written..]) {
+            Ok(count) => self.written += count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            // Most likely the child closed its input: it has read all it wants.
+            Err(_) => self.written = self.unwritten.len(),
+        }
+        if self.written == self.unwritten.len() {
+            self.stdin = None;
+            self.unwritten = Vec::new();
+            self.written = 0;
+        }
+    }
+}
+
+impl Output {
+    fn new(ours: PipeReader) -> io::Result<Self> {
+        ioctl_fionbio(&ours, true)?;
+        let source = pipe::Receiver::from_owned_fd_unchecked(OwnedFd::from(ours))?;
+        Ok(Output { source: Some(source), captured: Captured::default() })
+    }
+
+    /// Reads after readiness was reported. False: there was nothing after all.
+    fn take_ready(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
+        let Some(source) = &self.source else {
+            return false;
+        };
+        chunk.clear();
+        let end = source.try_read_buf(chunk);
+        self.note(end, chunk, bytes_max)
+    }
+
+    /// Reads whether or not readiness was reported: the report may lie in a queue nobody polled.
+    fn take_now(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
+        let Some(source) = &self.source else {
+            return false;
+        };
+        chunk.clear();
+        let end = read(source.as_fd(), spare_capacity(chunk)).map_err(io::Error::from);
+        self.note(end, chunk, bytes_max)
+    }
+
+    fn note(&mut self, end: io::Result<usize>, chunk: &[u8], bytes_max: usize) -> bool {
+        match end {
+            Ok(1..) => self.captured.push(chunk, bytes_max),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // A pipe that cannot be read will not get better.
+            Ok(0) | Err(_) => self.source = None,
+        }
+        true
+    }
+}
+
+async fn readable(source: &Option<pipe::Receiver>) {
+    match source {
+        // An error shows up again at the read, which handles it.
+        Some(source) => drop(source.readable().await),
+        None => pending().await,
+    }
+}
+
+async fn writable(sink: &Option<pipe::Sender>) {
+    match sink {
+        Some(sink) => drop(sink.writable().await),
+        None => pending().await,
+    }
+}

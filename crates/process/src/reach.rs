@@ -1,0 +1,196 @@
+//! Which processes belong to a run, and how they are ended.
+//!
+//! They are: the leader's process group, the tree below the leader and below everyone already found,
+//! and every process that carries the run's marker. A look finds them; looks are repeated until one
+//! finds nobody, because whoever is being ended may still start others. Each phase has a limit in
+//! time.
+//!
+//! A leader given here must not have been collected: its pid is also the name of its group.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, waitid};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::process_table::{Process, Sent, carries_marker, process, processes, send};
+use crate::run::far;
+
+/// How long SIGKILL is repeated for those who keep appearing. After that we return without them.
+const KILL_MAX: Duration = Duration::from_secs(2);
+
+/// Looks made at once where nothing can be waited for.
+const LOOKS_AT_ONCE_MAX: usize = 8;
+
+/// Between two checks whether those we know have ended: short at first, then longer.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LAST_PAUSE: Duration = Duration::from_millis(20);
+
+/// Ends everything that carries `run_id`: SIGTERM, `grace`, SIGKILL, until none is left. Returns
+/// the pids of those that have ended. For the survivors of a run whose owner died.
+pub async fn end_run(run_id: &str, grace: Duration) -> Vec<u32> {
+    let mut reach = Reach { run_ids: vec![run_id.to_owned()], ..Reach::default() };
+    reach.end(grace).await;
+    let left = reach.known;
+    reach.met.into_keys().filter(|pid| !left.contains_key(pid)).collect()
+}
+
+/// The processes of one or several runs.
+#[derive(Default)]
+pub(crate) struct Reach {
+    leaders: Vec<Pid>,
+    run_ids: Vec<String>,
+    /// Nobody in these runs is older than this, so nobody older needs a closer look.
+    oldest_start: u64,
+    /// Those found that have not ended: pid and start time.
+    known: BTreeMap<u32, u64>,
+    /// Everyone ever found.
+    met: BTreeMap<u32, u64>,
+    /// Found, but not ours to signal.
+    refused: BTreeMap<u32, u64>,
+}
+
+impl Reach {
+    /// The reach of these runs: leader and run id of each.
+    pub(crate) fn of(runs: &[(u32, &str)]) -> Self {
+        let starts = runs.iter().map(|(leader, _)| process(*leader).map_or(0, |l| l.start_time));
+        Reach {
+            leaders: runs.iter().filter_map(|(pid, _)| Pid::from_raw(pid.cast_signed())).collect(),
+            run_ids: runs.iter().map(|(_, run_id)| (*run_id).to_owned()).collect(),
+            oldest_start: starts.min().unwrap_or(0),
+            ..Reach::default()
+        }
+    }
+
+    /// SIGTERM, up to `grace` to end, SIGKILL. Returns as soon as nobody is left.
+    pub(crate) async fn end(&mut self, grace: Duration) {
+        let grace_end = far(Instant::now(), grace);
+        self.look();
+        self.signal(Signal::TERM);
+        // A stopped process would not even notice.
+        self.signal(Signal::CONT);
+        let mut asked = self.known.clone();
+        let mut pause = FIRST_PAUSE;
+        while self.anyone_left() && Instant::now() < grace_end {
+            // Whoever was just being started when we looked has not heard of it yet.
+            let unasked = self.known.iter().filter(|(pid, start)| asked.get(pid) != Some(start));
+            let unasked: BTreeMap<u32, u64> = unasked.map(|(pid, start)| (*pid, *start)).collect();
+            self.send_to(&unasked, Signal::TERM);
+            self.send_to(&unasked, Signal::CONT);
+            asked.extend(unasked);
+            sleep_until(grace_end.min(Instant::now() + pause)).await;
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
+
+        let kill_end = Instant::now() + KILL_MAX;
+        let mut pause = FIRST_PAUSE;
+        self.look();
+        loop {
+            self.signal(Signal::KILL);
+            if !self.anyone_left() || Instant::now() >= kill_end {
+                return;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LAST_PAUSE);
+            self.look();
+        }
+    }
+
+    /// SIGKILL to everyone, without waiting.
+    pub(crate) fn kill_now(&mut self) {
+        self.signal(Signal::KILL);
+        for _ in 0..LOOKS_AT_ONCE_MAX {
+            let met_before = self.met.len();
+            self.look();
+            if self.met.len() == met_before {
+                return;
+            }
+            self.signal(Signal::KILL);
+        }
+    }
+
+    /// Whether someone in reach has not ended. Looks again only when all those known have.
+    pub(crate) fn anyone_left(&mut self) -> bool {
+        self.known.retain(|pid, start_time| {
+            process(*pid).is_some_and(|now| now.start_time == *start_time && !now.has_ended())
+        });
+        if self.known.is_empty() {
+            self.look();
+        }
+        !self.known.is_empty() || !self.leaders.iter().all(|leader| has_ended(*leader))
+    }
+
+    /// Finds everyone in reach now.
+    fn look(&mut self) {
+        let table: Vec<Process> = processes()
+            .into_iter()
+            .filter(|process| process.start_time >= self.oldest_start && !process.has_ended())
+            .collect();
+        let was_known = std::mem::take(&mut self.known);
+        let us = getpid().as_raw_nonzero().get().cast_unsigned();
+        let mut rest = Vec::new();
+        for process in table {
+            if process.pid == us {
+                continue;
+            }
+            if was_known.get(&process.pid) == Some(&process.start_time)
+                || self.leads_group_of(&process)
+                || carries_marker(process.pid, &self.run_ids)
+            {
+                self.find(&process);
+            } else {
+                rest.push(process);
+            }
+        }
+        // Children may stand before their parents in the table.
+        loop {
+            let (children, others): (Vec<_>, Vec<_>) =
+                rest.into_iter().partition(|process| self.known.contains_key(&process.parent));
+            if children.is_empty() {
+                break;
+            }
+            children.iter().for_each(|child| self.find(child));
+            rest = others;
+        }
+        self.known.retain(|pid, start_time| self.refused.get(pid) != Some(start_time));
+    }
+
+    fn leads_group_of(&self, process: &Process) -> bool {
+        let group = Pid::from_raw(process.group.cast_signed());
+        group.is_some_and(|group| self.leaders.contains(&group))
+    }
+
+    fn find(&mut self, process: &Process) {
+        self.known.insert(process.pid, process.start_time);
+        self.met.insert(process.pid, process.start_time);
+    }
+
+    /// To the groups first: that is one step, in which nobody can start another.
+    fn signal(&mut self, signal: Signal) {
+        for leader in &self.leaders {
+            // Nobody left in the group is what we want.
+            let _ = kill_process_group(*leader, signal);
+        }
+        let outside: BTreeMap<u32, u64> = self
+            .known
+            .iter()
+            .filter(|(pid, _)| process(**pid).is_some_and(|process| !self.leads_group_of(&process)))
+            .map(|(pid, start_time)| (*pid, *start_time))
+            .collect();
+        self.send_to(&outside, signal);
+    }
+
+    fn send_to(&mut self, whom: &BTreeMap<u32, u64>, signal: Signal) {
+        for (pid, start_time) in whom {
+            if send(*pid, *start_time, signal) == Sent::Refused {
+                self.refused.insert(*pid, *start_time);
+            }
+        }
+    }
+}
+
+/// Whether a child of ours has ended. It stays to be collected.
+fn has_ended(leader: Pid) -> bool {
+    let looking = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::Pid(leader), looking), Ok(None))
+}

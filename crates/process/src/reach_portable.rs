@@ -1,0 +1,64 @@
+//! Which processes belong to a run, where there is no `/proc`: the leader's process group.
+//!
+//! The stand-in for `reach.rs` on other Unix systems. A process that left the group is out of reach.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tokio::time::{Instant, sleep};
+
+use crate::run::far;
+
+/// Between two checks whether the leaders have ended.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Nobody can be found by a marker here.
+pub async fn end_run(_run_id: &str, _grace: Duration) -> Vec<u32> {
+    Vec::new()
+}
+
+/// The process groups of one or several runs, whose leaders have not been collected.
+pub(crate) struct Reach {
+    leaders: Vec<Pid>,
+}
+
+impl Reach {
+    /// The reach of these runs: leader and run id of each.
+    pub(crate) fn of(runs: &[(u32, &str)]) -> Self {
+        let leaders = runs.iter().filter_map(|(pid, _)| Pid::from_raw(pid.cast_signed()));
+        Reach { leaders: leaders.collect() }
+    }
+
+    /// SIGTERM, up to `grace` for the leaders to end, SIGKILL to what is left of the groups.
+    pub(crate) async fn end(&mut self, grace: Duration) {
+        let grace_end = far(Instant::now(), grace);
+        self.signal(Signal::TERM);
+        self.signal(Signal::CONT);
+        while self.anyone_left() && Instant::now() < grace_end {
+            sleep(PAUSE).await;
+        }
+        self.signal(Signal::KILL);
+        let kill_end = Instant::now() + Duration::from_secs(2);
+        while self.anyone_left() && Instant::now() < kill_end {
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// SIGKILL to everyone, without waiting.
+    pub(crate) fn kill_now(&mut self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// Whether a leader has not ended.
+    pub(crate) fn anyone_left(&mut self) -> bool {
+        let looking = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.leaders.iter().any(|leader| matches!(waitid(WaitId::Pid(*leader), looking), Ok(None)))
+    }
+
+    fn signal(&self, signal: Signal) {
+        for leader in &self.leaders {
+            // Nobody left in the group is what we want.
+            let _ = kill_process_group(*leader, signal);
+        }
+    }
+}

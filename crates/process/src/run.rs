@@ -1,0 +1,167 @@
+//! One run from start to end: every choice about a child is made here.
+//!
+//! Two ways out. The leader ends by itself: what it printed is read, the end of output is waited for
+//! a little, and its background children live on: neither the deadline nor a cancel ends a run whose
+//! leader has ended, a cancel only ends the wait. Or something ends it (the deadline, the host, a
+//! wish for the terminal): then the whole tree goes, and output is read until it is gone.
+//!
+//! Dropping the future kills the tree at once; `end_of_leader.rs` sees to that.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::end_of_leader::OwnedLeader;
+use crate::pipes::Pipes;
+use crate::start::start;
+use crate::{Captured, Ended, How, Launch, Leader, StartFailure, Watch, orphans, terminal};
+
+/// Further than any deadline; a later one would not fit the clock.
+const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+
+/// Runs a child to its end. Needs a tokio runtime with io and time, of any flavour.
+pub async fn run(launch: Launch, watch: &mut dyn Watch, cancel: &CancellationToken) -> Ended {
+    let called = Instant::now();
+    if cancel.is_cancelled() {
+        return Ended::without_child(How::Cancelled, called);
+    }
+    let limits = Limits::of(&launch);
+    let (mut leader, mut pipes) = match start(launch).await {
+        Ok(started) => started,
+        Err(cause) => return Ended::not_started(cause, called),
+    };
+    watch.started(&Leader { pid: leader.pid() });
+
+    let how = match attend(&mut leader, &mut pipes, watch, cancel, limits.timeout).await {
+        Leave::Alone(how) => {
+            linger(&mut pipes, watch, cancel, limits.linger).await;
+            how
+        }
+        Leave::Ended(how) => {
+            end(&mut leader, &mut pipes, watch, limits.kill_grace).await;
+            how
+        }
+    };
+    let output_held = !pipes.output_ended();
+    let (stdout, stderr) = pipes.into_captured();
+    Ended { how, stdout, stderr, output_held, duration: called.elapsed() }
+}
+
+/// This long after an instant, or as far as the clock goes.
+pub(crate) fn far(from: Instant, after: Duration) -> Instant {
+    from + after.min(FAR)
+}
+
+struct Limits {
+    timeout: Duration,
+    kill_grace: Duration,
+    linger: Duration,
+}
+
+impl Limits {
+    fn of(launch: &Launch) -> Self {
+        let Launch { timeout, kill_grace, linger, .. } = *launch;
+        Limits { timeout, kill_grace, linger }
+    }
+}
+
+/// What to do with a run's processes.
+enum Leave {
+    /// The leader has ended; whoever it left in the background stays.
+    Alone(How),
+    /// They have to go.
+    Ended(How),
+}
+
+/// Feeds and reads the child until its leader ends or something ends it.
+async fn attend(
+    leader: &mut OwnedLeader,
+    pipes: &mut Pipes,
+    watch: &mut dyn Watch,
+    cancel: &CancellationToken,
+    timeout: Duration,
+) -> Leave {
+    let started = Instant::now();
+    let mut deadline = pin!(sleep_until(far(started, timeout)));
+    let mut terminal_wanted = pin!(terminal::wanted(leader.pid()));
+    let mut cancelled = pin!(cancel.cancelled());
+    loop {
+        tokio::select! {
+            // In this order: a child that prints without end must not outrun its deadline.
+            biased;
+            () = &mut cancelled => return Leave::Ended(How::Cancelled),
+            how = leader.ended() => return Leave::Alone(how),
+            () = &mut deadline => {
+                let after = deadline.deadline() - started;
+                return Leave::Ended(How::TimedOut { after });
+            }
+            () = &mut terminal_wanted => return Leave::Ended(How::WantedTerminal),
+            stream = pipes.next() => {
+                if let Some(from_now) = new_output(watch, stream, pipes) {
+                    deadline.as_mut().reset(far(Instant::now(), from_now));
+                }
+            }
+        }
+    }
+}
+
+/// Reads what the leader left, and waits for the end of output while it may still come.
+async fn linger(
+    pipes: &mut Pipes,
+    watch: &mut dyn Watch,
+    cancel: &CancellationToken,
+    linger: Duration,
+) {
+    pipes.drain(watch);
+    let mut over = pin!(sleep(linger.min(FAR)));
+    while !pipes.output_ended() && !watch.enough(pipes.stdout()) {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return,
+            () = &mut over => return,
+            stream = pipes.next() => { new_output(watch, stream, pipes); }
+        }
+    }
+}
+
+/// Ends the whole tree, reading on: what it prints on its way out is part of the output.
+async fn end(
+    leader: &mut OwnedLeader,
+    pipes: &mut Pipes,
+    watch: &mut dyn Watch,
+    kill_grace: Duration,
+) {
+    {
+        let mut ending = pin!(leader.end_tree(kill_grace));
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut ending => break,
+                stream = pipes.next() => { new_output(watch, stream, pipes); }
+            }
+        }
+    }
+    pipes.drain(watch);
+    // Who was killed after being orphaned is ours to collect, if we are a subreaper.
+    orphans::reap_orphans();
+}
+
+fn new_output(watch: &mut dyn Watch, stream: crate::Stream, pipes: &Pipes) -> Option<Duration> {
+    match pipes.chunk() {
+        [] => None,
+        bytes => watch.output(stream, bytes),
+    }
+}
+
+impl Ended {
+    fn not_started(cause: StartFailure, called: Instant) -> Self {
+        Ended::without_child(How::NotStarted { cause }, called)
+    }
+
+    fn without_child(how: How, called: Instant) -> Self {
+        let (stdout, stderr) = (Captured::default(), Captured::default());
+        Ended { how, stdout, stderr, output_held: false, duration: called.elapsed() }
+    }
+}

@@ -1,0 +1,98 @@
+//! The leaders this process is running right now.
+//!
+//! One list, so that an interrupt can kill everything and `orphans.rs` never takes a leader's end
+//! away from its owner. A leader is on it from its start until its end is collected, which happens
+//! under the same lock: whoever holds the lock may signal every group on the list.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::reach::Reach;
+
+static RUNNING: Mutex<Running> =
+    Mutex::new(Running { starting: 0, killed_all: 0, leaders: BTreeMap::new() });
+
+pub(crate) struct Running {
+    /// Starts under way: their leaders may live, and even have ended, but are not listed yet.
+    starting: usize,
+    /// How often everything was killed, so that a start under way meanwhile learns of it.
+    killed_all: usize,
+    leaders: BTreeMap<u32, String>,
+}
+
+/// Kills every group and tree this process is running, at once. For the second Ctrl-C.
+pub fn kill_everything_now() {
+    let mut running = running();
+    running.killed_all += 1;
+    let runs: Vec<(u32, &str)> =
+        running.leaders.iter().map(|(pid, run_id)| (*pid, run_id.as_str())).collect();
+    if !runs.is_empty() {
+        Reach::of(&runs).kill_now();
+    }
+}
+
+/// Starts a leader and lists it.
+pub(crate) fn spawn(command: &mut Command, run_id: &str) -> io::Result<Child> {
+    let killed_all = {
+        let mut running = running();
+        running.starting += 1;
+        running.killed_all
+    };
+    // Not under the lock: starts on several threads need not wait for each other.
+    let spawned = command.spawn();
+    let mut running = running();
+    running.starting -= 1;
+    let child = spawned?;
+    running.leaders.insert(child.id(), run_id.to_owned());
+    if running.killed_all != killed_all {
+        Reach::of(&[(child.id(), run_id)]).kill_now();
+    }
+    Ok(child)
+}
+
+/// Collects a leader's end, if it has ended, and takes it off the list.
+pub(crate) fn collect(child: &mut Child) -> io::Result<Option<ExitStatus>> {
+    let mut running = running();
+    let status = child.try_wait();
+    if !matches!(status, Ok(None)) {
+        running.leaders.remove(&child.id());
+    }
+    status
+}
+
+/// The list, locked: nobody starts to be listed or is collected meanwhile.
+pub(crate) fn running() -> MutexGuard<'static, Running> {
+    // Every change is one step, so a panic elsewhere leaves the list true.
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(target_os = "linux")]
+impl Running {
+    /// Whether this is a leader, or may be one whose start is under way.
+    pub(crate) fn may_lead(&self, process: &crate::process_table::Process, session: u32) -> bool {
+        let looks_like_a_leader = process.pid == process.group && process.session == session;
+        self.leaders.contains_key(&process.pid) || (self.starting > 0 && looks_like_a_leader)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::os::unix::process::CommandExt;
+
+    use super::*;
+
+    #[test]
+    fn a_leader_whose_start_is_under_way_is_not_taken_for_an_orphan() {
+        let mut child = Command::new("/bin/sleep").arg("1000").process_group(0).spawn().unwrap();
+        let newborn = crate::process_table::process(child.id()).unwrap();
+        let mut running = Running { starting: 1, killed_all: 0, leaders: BTreeMap::new() };
+        assert!(running.may_lead(&newborn, newborn.session));
+        assert!(!running.may_lead(&newborn, newborn.session + 1), "it has a session of its own");
+        running.starting = 0;
+        assert!(!running.may_lead(&newborn, newborn.session));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

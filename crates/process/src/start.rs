@@ -1,0 +1,108 @@
+//! From a [`Launch`] to a running child, or to the reason there is none.
+//!
+//! `std::process` takes its posix_spawn path only while nothing is to be done between fork and
+//! exec. So: a group by `process_group(0)`, never `pre_exec`, which costs 50 ms a start in a host
+//! of 1 GB.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tokio::time::{Instant, sleep};
+
+use crate::end_of_leader::OwnedLeader;
+use crate::find_program::is_executable;
+use crate::pipes::{ChildEnds, Pipes};
+use crate::{Launch, MARKER, running};
+
+/// How long a start waits for other runs to give file descriptors back.
+const DESCRIPTORS_WAIT_MAX: Duration = Duration::from_secs(5);
+const DESCRIPTORS_PAUSE: Duration = Duration::from_millis(10);
+
+/// Why there is no child.
+#[derive(Debug, thiserror::Error)]
+pub enum StartFailure {
+    #[error("`{}` does not exist", program.display())]
+    ProgramMissing { program: PathBuf },
+    #[error("`{}` names an interpreter that does not exist", program.display())]
+    InterpreterMissing { program: PathBuf },
+    #[error("`{}` is not executable", program.display())]
+    NotExecutable { program: PathBuf },
+    #[error("the working directory `{}` does not exist", working_dir.display())]
+    WorkingDirMissing { working_dir: PathBuf },
+    #[error("the working directory `{}` is not a directory", working_dir.display())]
+    WorkingDirNotADirectory { working_dir: PathBuf },
+    #[error("the arguments and environment of `{}` are too big for the system", program.display())]
+    TooBig { program: PathBuf },
+    #[error("`{}` could not be started: {source}", program.display())]
+    Other { program: PathBuf, source: io::Error },
+}
+
+/// Starts the child. Its standard input is already on its way.
+pub(crate) async fn start(launch: Launch) -> Result<(OwnedLeader, Pipes), StartFailure> {
+    // A bare name would be looked for in PATH.
+    let program = if launch.program.components().count() == 1 && !launch.program.is_absolute() {
+        Path::new(".").join(&launch.program)
+    } else {
+        launch.program.clone()
+    };
+    let marker = launch.marker();
+    let mut command = Command::new(&program);
+    command
+        .args(&launch.args)
+        .env_clear()
+        .envs(launch.env)
+        .env(MARKER, marker)
+        .current_dir(&launch.working_dir)
+        .process_group(0);
+
+    let patience = Instant::now() + DESCRIPTORS_WAIT_MAX;
+    let mut stdin = launch.stdin;
+    loop {
+        let problem = match Pipes::new(&stdin, launch.output_bytes_max) {
+            Ok((mut pipes, ChildEnds { stdin: input, stdout, stderr })) => {
+                command.stdin(input).stdout(stdout).stderr(stderr);
+                match running::spawn(&mut command, &launch.run_id) {
+                    Ok(child) => {
+                        // The command holds the child's ends: the output could never end.
+                        drop(command);
+                        pipes.feed(std::mem::take(&mut stdin));
+                        return Ok((OwnedLeader::new(child, launch.run_id), pipes));
+                    }
+                    Err(problem) => problem,
+                }
+            }
+            Err(problem) => problem,
+        };
+        match Errno::from_io_error(&problem) {
+            Some(Errno::MFILE | Errno::NFILE) if Instant::now() < patience => {
+                sleep(DESCRIPTORS_PAUSE).await;
+            }
+            _ => return Err(failure(problem, &program, &launch.working_dir)),
+        }
+    }
+}
+
+/// Tells apart what the system reports with one number.
+fn failure(source: io::Error, program: &Path, working_dir: &Path) -> StartFailure {
+    let place = working_dir.join(program);
+    let (program, working_dir) = (program.to_owned(), working_dir.to_owned());
+    match Errno::from_io_error(&source) {
+        Some(Errno::TOOBIG) => StartFailure::TooBig { program },
+        Some(Errno::NOENT | Errno::NOTDIR) if !working_dir.exists() => {
+            StartFailure::WorkingDirMissing { working_dir }
+        }
+        Some(Errno::NOENT | Errno::NOTDIR) if !working_dir.is_dir() => {
+            StartFailure::WorkingDirNotADirectory { working_dir }
+        }
+        Some(Errno::NOENT | Errno::NOTDIR) if !place.exists() => {
+            StartFailure::ProgramMissing { program }
+        }
+        Some(Errno::NOENT) => StartFailure::InterpreterMissing { program },
+        Some(Errno::ACCESS) if !is_executable(&place) => StartFailure::NotExecutable { program },
+        _ => StartFailure::Other { program, source },
+    }
+}

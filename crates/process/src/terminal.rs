@@ -1,0 +1,106 @@
+//! A child that stops because it wants the terminal.
+//!
+//! It is not in the foreground group, so reading the terminal (or changing its settings, as a
+//! password prompt does) stops its whole group, and it would sit there until its deadline. The
+//! leader is usually stopped with it, and the system tells us by which signal. When it is not, the
+//! tree is searched, less often.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use tokio::time::sleep;
+
+/// Between two looks at the leader. A child that ends sooner is never looked at.
+const LOOK_PAUSE: Duration = Duration::from_millis(100);
+
+/// Every so many looks, the tree below the leader too.
+#[cfg(target_os = "linux")]
+const LOOKS_PER_TREE_LOOK: u32 = 5;
+
+/// Returns when the leader or someone below it has stopped to use the terminal. Without a
+/// controlling terminal there is nothing to want, and it only waits.
+pub(crate) async fn wanted(leader: u32) {
+    sleep(LOOK_PAUSE).await;
+    let Some(pid) = Pid::from_raw(leader.cast_signed()) else {
+        return;
+    };
+    if !has_controlling_terminal() {
+        std::future::pending::<()>().await;
+    }
+    #[cfg(target_os = "linux")]
+    let mut tree = TreeLooks::new(leader);
+    loop {
+        if leader_wants_it(pid) {
+            return;
+        }
+        #[cfg(target_os = "linux")]
+        if tree.wants_it() {
+            return;
+        }
+        sleep(LOOK_PAUSE).await;
+    }
+}
+
+fn leader_wants_it(leader: Pid) -> bool {
+    let looking = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let stopped = waitid(WaitId::Pid(leader), looking).ok().flatten();
+    let signal = stopped.and_then(|status| status.stopping_signal());
+    signal == Some(Signal::TTIN.as_raw()) || signal == Some(Signal::TTOU.as_raw())
+}
+
+#[cfg(target_os = "linux")]
+fn has_controlling_terminal() -> bool {
+    crate::process_table::process(std::process::id()).is_some_and(|us| us.terminal != 0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_controlling_terminal() -> bool {
+    true
+}
+
+/// Looks at everyone below the leader. What stopped them cannot be seen from outside, so only who
+/// is stopped, in the background of a terminal, at two tree looks in a row counts.
+#[cfg(target_os = "linux")]
+struct TreeLooks {
+    leader: u32,
+    looks: u32,
+    stopped_before: Vec<u32>,
+}
+
+#[cfg(target_os = "linux")]
+impl TreeLooks {
+    fn new(leader: u32) -> Self {
+        TreeLooks { leader, looks: 0, stopped_before: Vec::new() }
+    }
+
+    fn wants_it(&mut self) -> bool {
+        self.looks += 1;
+        if !self.looks.is_multiple_of(LOOKS_PER_TREE_LOOK) {
+            return false;
+        }
+        let stopped = self.stopped();
+        let again = stopped.iter().any(|pid| self.stopped_before.contains(pid));
+        self.stopped_before = stopped;
+        again
+    }
+
+    fn stopped(&self) -> Vec<u32> {
+        let table = crate::process_table::processes();
+        let mut tree = vec![self.leader];
+        let mut seen = 0;
+        while seen < tree.len() {
+            let parent = tree[seen];
+            tree.extend(table.iter().filter(|process| process.parent == parent).map(|p| p.pid));
+            seen += 1;
+        }
+        // The leader itself is asked by `leader_wants_it`, which knows the signal.
+        let below = |process: &&crate::process_table::Process| tree[1..].contains(&process.pid);
+        table
+            .iter()
+            .filter(|process| process.is_stopped() && process.terminal != 0)
+            .filter(|process| process.group.cast_signed() != process.foreground_group)
+            .filter(below)
+            .map(|process| process.pid)
+            .collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! A subreaper's orphans leave no zombies, and nobody's end is taken from its owner.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hookwright_process::{Leader, Watch, become_subreaper, reap_orphans, run};
+
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+use tokio_util::sync::CancellationToken;
+
+use crate::situation::{
+    assert_exited, bash, in_its_own_process, kill, numbers, parent, run_it, state, wait_until,
+};
+
+#[tokio::test]
+async fn orphans_of_a_subreaper_are_collected() {
+    in_its_own_process("orphans::alone_orphans_are_collected", |command| bash(&command)).await;
+}
+
+#[tokio::test]
+#[ignore = "makes its process a subreaper; run by the test above"]
+async fn alone_orphans_are_collected() {
+    become_subreaper().unwrap();
+    for how in ["", "setsid"] {
+        let script = format!("{how} sleep 1000 >/dev/null 2>&1 & echo $!");
+        let ended = run_it(bash(&script)).await;
+        let orphan = numbers(&ended.stdout.text())[0];
+        wait_until("adopted", || parent(orphan) == Some(std::process::id()));
+        reap_orphans();
+        assert!(state(orphan).is_some(), "it runs");
+        kill(orphan);
+        wait_until("a zombie", || state(orphan) == Some('Z'));
+        reap_orphans();
+        assert_eq!(state(orphan), None);
+    }
+}
+
+/// Reaps while the leader's end has not been collected by its owner.
+struct ReapsFirst;
+
+impl Watch for ReapsFirst {
+    fn started(&mut self, leader: &Leader) {
+        wait_until("a zombie", || state(leader.pid) == Some('Z'));
+        reap_orphans();
+    }
+}
+
+#[tokio::test]
+async fn reaping_orphans_takes_nobodys_end_from_its_owner() {
+    in_its_own_process("orphans::alone_ends_stay_with_their_owners", |command| bash(&command))
+        .await;
+}
+
+#[tokio::test]
+#[ignore = "makes its process a subreaper; run by the test above"]
+async fn alone_ends_stay_with_their_owners() {
+    become_subreaper().unwrap();
+    let mut somebody_elses = Command::new("/bin/bash").args(["-c", "exit 5"]).spawn().unwrap();
+    wait_until("a zombie", || state(somebody_elses.id()) == Some('Z'));
+
+    let over = Arc::new(AtomicBool::new(false));
+    let theirs = over.clone();
+    let reaper = std::thread::spawn(move || {
+        while !theirs.load(Ordering::Relaxed) {
+            reap_orphans();
+        }
+    });
+    for _ in 0..100 {
+        assert_exited(&run_it(bash("sleep 0.01 >/dev/null 2>&1 & exit 7")).await, 7);
+    }
+    over.store(true, Ordering::Relaxed);
+    reaper.join().unwrap();
+
+    let ended = run(bash("exit 7"), &mut ReapsFirst, &CancellationToken::new()).await;
+    assert_exited(&ended, 7);
+
+    assert_eq!(somebody_elses.wait().unwrap().code(), Some(5));
+    wait_until("all the orphans are collected", || {
+        reap_orphans();
+        let looking = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::All, looking).err() == Some(rustix::io::Errno::CHILD)
+    });
+    // What the documentation admits: a stranger in a group of its own is taken for an orphan.
+    let mut stranger = Command::new("/bin/true").process_group(0).spawn().unwrap();
+    wait_until("a zombie", || state(stranger.id()) == Some('Z'));
+    reap_orphans();
+    assert!(stranger.wait().is_err());
+}
