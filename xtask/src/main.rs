@@ -1,1 +1,110 @@
-fn main() {}
+//! The words that CI and people use: `cargo xtask test`.
+#![expect(clippy::print_stderr, reason = "this program talks to whoever builds the project")]
+
+use std::env;
+use std::process::{Command, ExitCode};
+
+const USAGE: &str = "usage: cargo xtask <command>
+
+commands:
+  test [ARGS]   install the outside programs that tests need where they are missing, then run all
+                tests; ARGS go to `cargo test`
+  coverage      line coverage of events, process and engine (installs cargo-tarpaulin if missing)
+";
+
+/// A program that tests run, and the Debian package it comes from.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("bash", "bash"),
+    ("dash", "dash"),
+    ("git", "git"),
+    ("python3", "python3"),
+    ("script", "bsdutils"),
+    ("setsid", "util-linux"),
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let done = match args.first().map(String::as_str) {
+        Some("test") => install_missing().and_then(|()| test(&args[1..])),
+        Some("coverage") => coverage(),
+        _ => Err(USAGE.to_owned()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test(args: &[String]) -> Result<(), String> {
+    let mut all = vec!["test", "--workspace"];
+    all.extend(args.iter().map(String::as_str));
+    cargo(&all)
+}
+
+fn coverage() -> Result<(), String> {
+    if !is_installed("cargo-tarpaulin") {
+        cargo(&["install", "cargo-tarpaulin", "--locked"])?;
+    }
+    cargo(&[
+        "tarpaulin",
+        "--packages",
+        "hookwright-events",
+        "hookwright-process",
+        "hookwright-engine",
+        "--include-files",
+        "crates/events/*",
+        "crates/process/*",
+        "crates/engine/*",
+        "--exclude-files",
+        "*/tests/*",
+        "*/tests.rs",
+        "*/benches/*",
+        "--follow-exec",
+        "--skip-clean",
+        "--target-dir",
+        "target/coverage",
+        "--timeout",
+        "300",
+    ])
+}
+
+fn install_missing() -> Result<(), String> {
+    let missing: Vec<&str> = PROGRAMS
+        .iter()
+        .filter(|(program, _)| !is_installed(program))
+        .map(|(_, package)| *package)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    eprintln!("installing what tests need: {}", missing.join(" "));
+    run("apt-get", &["update"])?;
+    let mut install = vec!["install", "--yes", "--no-install-recommends"];
+    install.extend(&missing);
+    run("apt-get", &install).map_err(|error| {
+        format!("{error}\nhelp: install these packages yourself: {}", missing.join(" "))
+    })
+}
+
+fn is_installed(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+fn cargo(args: &[&str]) -> Result<(), String> {
+    run(&env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()), args)
+}
+
+fn run(program: &str, args: &[&str]) -> Result<(), String> {
+    let status = Command::new(program)
+        .args(args)
+        .status()
+        .map_err(|error| format!("error: `{program}` cannot be started: {error}"))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(format!("error: `{program} {}` failed ({status})", args.join(" ")))
+}

@@ -1,1 +1,57 @@
-fn main() {}
+//! The binary `hookwright`: the only crate that prints, reads the environment, or exits.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`commands`] | one file per command: its arguments, then its function |
+//! | [`config_files`] | which configuration files a command reads |
+//! | [`configuration`] | those files, read and checked |
+//! | [`screen`] | the one place where text leaves the program |
+//! | [`render`] | what people read: faults with their lines, tables, nothing raw |
+//! | [`error`] | heading, place, help and exit code of everything that can be wrong |
+//! | [`exit_code`] | every exit code with its sentence |
+
+mod commands;
+mod config_files;
+mod configuration;
+mod error;
+mod exit_code;
+mod render;
+mod screen;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::commands::Arguments;
+use crate::error::Failure;
+use crate::screen::Screen;
+
+fn main() -> ExitCode {
+    let screen = Screen;
+    let ended = match Arguments::try_parse() {
+        Ok(arguments) => commands::run(arguments.command, &screen),
+        Err(error) => answer_usage(&error, &screen),
+    };
+    let code = ended.unwrap_or_else(|failure| {
+        screen.failure(&failure);
+        failure.exit_code()
+    });
+    ExitCode::from(code)
+}
+
+/// `--help` and `--version` are results; anything else the parser says is bad usage, for which its
+/// own exit code would be 2, which means "block" to whoever called us.
+fn answer_usage(error: &clap::Error, screen: &Screen) -> Result<u8, Failure> {
+    let text = error.render().to_string();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            screen.result(&text)?;
+            Ok(exit_code::GO_ON)
+        }
+        _ => {
+            screen.talk(&render::visible(&text));
+            Ok(exit_code::OUR_FAULT)
+        }
+    }
+}

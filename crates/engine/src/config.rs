@@ -24,7 +24,7 @@ mod top_level;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use fault::{Fault, FaultKind, Place, SourceFile};
+pub use fault::{Conflict, Fault, FaultKind, Place, SourceFile};
 
 use crate::hook::Layer;
 use crate::hook_set::{Broken, HookSet};

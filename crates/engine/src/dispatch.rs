@@ -66,6 +66,8 @@ pub struct Dispatch {
     batch: Vec<usize>,
     ended: Option<EndedBy>,
     finished: bool,
+    /// After an interrupt or an abort nothing is tried again.
+    over: bool,
 }
 
 /// Why no further awaited hook starts.
@@ -85,7 +87,17 @@ impl Dispatch {
         let runs = given.hooks.iter().map(|hook| Run::new(Arc::clone(hook), power)).collect();
         let carried = given.remembered.carried.clone();
         let ended = (!given.broken.is_empty() && power.can_block()).then_some(EndedBy::Unreadable);
-        Self { given, power, runs, carried, next: 0, batch: Vec::new(), ended, finished: false }
+        Self {
+            given,
+            power,
+            runs,
+            carried,
+            next: 0,
+            batch: Vec::new(),
+            ended,
+            finished: false,
+            over: false,
+        }
     }
 
     /// The whole of dispatch: what happened goes in, what to do next comes out.
@@ -297,7 +309,7 @@ impl Dispatch {
         steps: &mut Vec<Step>,
     ) {
         let meaning = self.read(number, &outcome);
-        let interrupted = self.ended == Some(EndedBy::Interrupt);
+        let over = self.over;
         let run = &mut self.runs[number];
         run.took += took;
         let hook = run.hook.id.clone();
@@ -309,7 +321,7 @@ impl Dispatch {
         })));
         let is_failure = matches!(meaning.status, Status::Failed | Status::TimedOut);
         let tries_left = run.attempts <= run.terms.retries;
-        if is_failure && meaning.may_retry && tries_left && !interrupted {
+        if is_failure && meaning.may_retry && tries_left && !over {
             let delay = run.terms.retry_delay;
             let attempt = run.attempts + 1;
             let after_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
@@ -393,6 +405,12 @@ impl Dispatch {
         if !self.finished {
             self.ended = Some(EndedBy::Interrupt);
         }
+        self.end_retries(steps);
+    }
+
+    /// Nothing is tried again from now on; what sleeps before its next attempt has failed.
+    fn end_retries(&mut self, steps: &mut Vec<Step>) {
+        self.over = true;
         for number in 0..self.runs.len() {
             let run = &mut self.runs[number];
             if matches!(run.state, State::AwaitedSleep | State::BackgroundSleep) {
@@ -408,7 +426,7 @@ impl Dispatch {
     fn settle_batch(&mut self, steps: &mut Vec<Step>) {
         for number in std::mem::take(&mut self.batch) {
             let run = &self.runs[number];
-            let Some((_, meaning)) = &run.last else {
+            let Some((_, meaning)) = run.last.as_ref().filter(|_| run.decides) else {
                 continue;
             };
             if let Some(status) = meaning.status.as_last_hook_status() {
@@ -421,11 +439,15 @@ impl Dispatch {
                 Verdict::Block { .. } => Some(EndedBy::Block(number)),
                 Verdict::Proceed { .. } | Verdict::Allow { .. } | Verdict::Ask { .. } => None,
             };
-            // An abort also ends what a block had left running; nothing undoes an abort.
+            // An abort also ends what a block had left running; nothing undoes the first abort.
             let aborts = matches!(ends, Some(EndedBy::Abort(_)));
-            if self.ended.is_none() || (aborts && self.ended != Some(EndedBy::Interrupt)) {
+            let is_final = matches!(self.ended, Some(EndedBy::Interrupt | EndedBy::Abort(_)));
+            if self.ended.is_none() || (aborts && !is_final) {
                 self.ended = ends.or(self.ended.take());
             }
+        }
+        if matches!(self.ended, Some(EndedBy::Abort(_))) {
+            self.end_retries(steps);
         }
     }
 

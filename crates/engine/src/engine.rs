@@ -20,7 +20,7 @@ use crate::actions::{Shells, Surroundings};
 use crate::chain::Chain;
 use crate::dispatch::{Dispatch, Given};
 use crate::hook_set::HookSet;
-use crate::ports::{Fire, Ports, Promise};
+use crate::ports::{Fire, Ports, Promise, Remembered};
 use crate::slots::Slots;
 use crate::variables::Environment;
 use driver::Driver;
@@ -66,6 +66,10 @@ pub struct Fired {
 }
 
 impl Fired {
+    fn of_nothing(event: Event) -> Self {
+        Self { event: Arc::new(event), decision: Decision::default(), reports: Vec::new() }
+    }
+
     /// The record that `fire --json` prints.
     pub fn record(&self) -> Value {
         self.decision.record(&self.event, &self.reports)
@@ -138,6 +142,10 @@ impl Engine {
         let hooks = shared.hooks.woken(&event);
         let memory_of = session_of(&event, &firing);
         let remembered = shared.ports.memory.recall(&memory_of).await;
+        // Most events wake nothing. Then there is nothing to put together for anybody.
+        if hooks.is_empty() && remembered == Remembered::default() && !self.concerns(&event) {
+            return Fired::of_nothing(event);
+        }
         let event = Arc::new(self.complete(event, &firing, remembered.stop_blocks));
         let broken = shared.hooks.broken_for(&event).map(ToString::to_string).collect();
         let dispatch = Dispatch::new(Given {
@@ -183,6 +191,11 @@ impl Engine {
     /// Ends everything that runs, and starts nothing more.
     pub fn interrupt(&self) {
         self.shared.interrupted.cancel();
+    }
+
+    /// Whether an event that wakes no hook has to be dispatched all the same.
+    fn concerns(&self, event: &Event) -> bool {
+        self.shared.is_watched() || self.shared.hooks.broken_for(event).next().is_some()
     }
 
     /// The event with the fields that every hook may rely on.

@@ -35,6 +35,8 @@ pub struct Hook {
     pub pattern: Pattern,
     /// Narrows that by subject.
     pub matcher: Matcher,
+    /// The same as it was written.
+    pub matcher_text: Option<Box<str>>,
     /// `enabled: false` skips it.
     pub enabled: bool,
     /// Runs only when this holds.

@@ -18,6 +18,7 @@ pub mod condition;
 pub mod config;
 pub mod dispatch;
 pub mod engine;
+pub mod explain;
 pub mod glob;
 pub mod hook;
 pub mod hook_set;

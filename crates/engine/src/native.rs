@@ -56,12 +56,12 @@ impl Wire for NativeWire {
         if meaning.status != Status::Success {
             let reason = meaning.reason.as_deref().unwrap_or("failed");
             text.push_str(&format!("[hook {hook}: {} ({reason})]\n", meaning.status.as_str()));
-        } else if meaning.answer != Answer::default() {
-            // The output was an answer to us, not news for the agent.
-            return text;
         }
         if let Some(output) = outcome.output() {
-            text.push_str(&output.stdout);
+            // What was an answer to us is no news for the agent.
+            if meaning.answer == Answer::default() {
+                text.push_str(&output.stdout);
+            }
             if !output.stderr.is_empty() {
                 if !text.is_empty() && !text.ends_with('\n') {
                     text.push('\n');
@@ -87,17 +87,22 @@ fn success(output: &Output, at: At<'_>) -> Meaning {
 }
 
 fn exit_2(output: &Output, at: At<'_>) -> Meaning {
-    if at.power == Power::Observes {
-        let reason = format!("exit code 2, but nothing can be blocked at {}", at.event.name);
-        return failed(with_last_line(reason, output));
-    }
-    let read = match answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name) {
-        Reading::Whole(answer) | Reading::Among(answer) => answer.restricting(),
+    let mut read = match answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name) {
+        Reading::Whole(answer) | Reading::Among(answer) => answer,
         Reading::Broken { .. } | Reading::Nothing => Answer::default(),
     };
-    let said = output.stderr.trim();
+    if read.decision == Some(AnswerDecision::Allow) {
+        // Why it would be allowed is no reason to block.
+        read.reason = None;
+    }
+    let read = read.restricting();
+    if at.power == Power::Observes {
+        let reason = format!("exit code 2, but nothing can be blocked at {}", at.event.name);
+        return Meaning { answer: said(read), ..failed(with_last_line(reason, output)) };
+    }
+    let stderr = output.stderr.trim();
     let reason = read.reason.clone().unwrap_or_else(|| {
-        if said.is_empty() { "exit 2 without a message".into() } else { said.to_owned() }
+        if stderr.is_empty() { "exit 2 without a message".into() } else { stderr.to_owned() }
     });
     of_answer(Answer { decision: Some(AnswerDecision::Deny), reason: Some(reason), ..read }, at)
 }
@@ -108,8 +113,8 @@ fn other_exit(code: i32, output: &Output, at: At<'_>) -> Meaning {
         Reading::Whole(answer) | Reading::Among(answer) => answer.restricting(),
         Reading::Broken { .. } | Reading::Nothing => Answer::default(),
     };
-    // A deny counts whatever the exit code; an allow needs a success.
-    if answer.restricts() {
+    // A deny counts whatever the exit code; an ask would be weaker than the failure of a guard.
+    if answer.stop || answer.decision == Some(AnswerDecision::Deny) {
         return of_answer(answer, at);
     }
     let what = match code {
@@ -117,30 +122,37 @@ fn other_exit(code: i32, output: &Output, at: At<'_>) -> Meaning {
         127 => "cannot start: exit code 127 (not found)".to_owned(),
         code => format!("exit code {code}"),
     };
-    Meaning { answer, ..failed(with_last_line(what, output)) }
+    Meaning { answer: said(answer), ..failed(with_last_line(what, output)) }
 }
 
 fn of_answer(answer: Answer, at: At<'_>) -> Meaning {
     let denies = answer.decision == Some(AnswerDecision::Deny);
     if denies && at.power == Power::Observes {
+        if answer.stop && at.awaited {
+            // Nothing can be blocked, but the session can be ended.
+            return well(Answer { decision: None, ..answer });
+        }
         let what = format!("it answered deny, but nothing can be blocked at {}", at.event.name);
-        return Meaning { may_retry: false, ..failed(what) };
+        return Meaning { may_retry: false, answer: said(answer), ..failed(what) };
     }
     if (denies || answer.stop) && !at.awaited {
-        // What it has to say still counts; it only decides nothing.
-        let said = Answer {
-            system_message: answer.system_message,
-            additional_context: answer.additional_context,
-            ..Answer::default()
-        };
         let what = "it answered, but nothing waits for its answer".to_owned();
-        return Meaning { may_retry: false, answer: said, ..failed(what) };
+        return Meaning { may_retry: false, answer: said(answer), ..failed(what) };
     }
     if denies {
         let reason = answer.reason.clone().unwrap_or_else(|| "denied without a reason".into());
         return Meaning { status: Status::Blocked, reason: Some(reason), answer, may_retry: false };
     }
     well(answer)
+}
+
+/// What a hook has to say still counts where it decides nothing.
+fn said(answer: Answer) -> Answer {
+    Answer {
+        system_message: answer.system_message,
+        additional_context: answer.additional_context,
+        ..Answer::default()
+    }
 }
 
 fn well(answer: Answer) -> Meaning {

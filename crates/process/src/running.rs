@@ -87,12 +87,12 @@ mod tests {
     fn a_leader_whose_start_is_under_way_is_not_taken_for_an_orphan() {
         let mut child = Command::new("/bin/sleep").arg("1000").process_group(0).spawn().unwrap();
         let newborn = crate::process_table::process(child.id()).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
         let mut running = Running { starting: 1, killed_all: 0, leaders: BTreeMap::new() };
         assert!(running.may_lead(&newborn, newborn.session));
         assert!(!running.may_lead(&newborn, newborn.session + 1), "it has a session of its own");
         running.starting = 0;
         assert!(!running.may_lead(&newborn, newborn.session));
-        child.kill().unwrap();
-        child.wait().unwrap();
     }
 }

@@ -4,6 +4,7 @@
 //! ignored; a field of ours with a wrong type or word makes the object unreadable, because half an
 //! answer could be the half that grants.
 
+use hookwright_events::table::OPEN_DOMAIN;
 use hookwright_events::{Answer, AnswerDecision, EventName};
 use serde_json::{Map, Value};
 
@@ -146,7 +147,7 @@ fn names(name: &str, event: &EventName) -> bool {
     if let Some(named) = EventName::resolve(name) {
         return named == *event;
     }
-    let mut open = String::from("claude:");
+    let mut open = format!("{OPEN_DOMAIN}:");
     for character in name.chars() {
         if character.is_ascii_uppercase() && !open.ends_with(':') {
             open.push('_');

@@ -87,11 +87,12 @@ fn type_of(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Option<Type>
     let found = clear.iter().find(|(key, _)| has(key)).map(|(_, kind)| *kind);
     if found.is_none() {
         // The slip is often in the key that would have told the type.
-        for field in fields {
-            check_key_of_any(field, notes);
+        // Every key is looked at, so that all of them are noted.
+        let slips = fields.iter().filter(|field| check_key_of_any(field, notes)).count();
+        if slips == 0 {
+            let missing = "`command`, `url` or `pipeline`, or a `type` that needs none of them";
+            notes.note(node.at, FaultKind::Missing { missing });
         }
-        let missing = "`command`, `url` or `pipeline`, or a `type` that needs none of them";
-        notes.note(node.at, FaultKind::Missing { missing });
     }
     found
 }
@@ -118,17 +119,20 @@ fn check_key(field: &Field, kind: Type, notes: &mut Notes<'_>) {
     notes.note(field.at, fault);
 }
 
-fn check_key_of_any(field: &Field, notes: &mut Notes<'_>) {
+/// Notes a key that belongs to no hook at all; `true` if it is close to one that would have told the
+/// type, which then need not be said to be missing.
+fn check_key_of_any(field: &Field, notes: &mut Notes<'_>) -> bool {
     let key = &*field.key;
     let all = || TYPES.iter().flat_map(|kind| kind.keys()).chain(COMMON_KEYS).copied();
     if all().any(|known| known == key) {
-        return;
+        return false;
     }
     let mut known: Vec<&'static str> = all().collect();
     known.sort_unstable();
     known.dedup();
     let nearest = nearest(key, known.iter().copied());
     notes.note(field.at, FaultKind::UnknownKey { key: key.into(), known, nearest });
+    matches!(nearest, Some("command" | "url" | "pipeline" | "type"))
 }
 
 /// A hook's fields, asked for by name.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hookwright_events::Power;
 
 use super::node::{Field, Mark, Node, Notes};
-use super::{FaultKind, action};
+use super::{Conflict, FaultKind, action};
 use crate::condition::{Condition, ConditionError};
 use crate::hook::{Action, Exhausted, Hook, Layer, OnFailure, Source};
 use crate::limits::RETRIES_MAX;
@@ -62,6 +62,7 @@ pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Opti
         event: Arc::clone(place.event),
         pattern: place.pattern.clone(),
         matcher: Matcher::All,
+        matcher_text: None,
         enabled: true,
         when: None,
         action: action?,
@@ -100,7 +101,10 @@ fn read_field(hook: &mut Hook, field: &Field, place: &Place<'_>, notes: &mut Not
                 return;
             };
             match Matcher::parse(text) {
-                Ok(matcher) => hook.matcher = matcher,
+                Ok(matcher) => {
+                    hook.matcher = matcher;
+                    hook.matcher_text = Some(text.into());
+                }
                 Err(error) => notes.note(value.at, FaultKind::Matcher(error)),
             }
         }
@@ -171,35 +175,32 @@ fn check_together(hook: &Hook, fields: &[Field], place: &Place<'_>, notes: &mut 
     let at = |key: &str| {
         fields.iter().find(|field| &*field.key == key).map_or(place.event_at, |field| field.at)
     };
-    let mut conflict = |key: &str, message: &'static str| {
-        notes.note(at(key), FaultKind::Conflict { message });
+    let mut conflict = |key: &str, conflict: Conflict| {
+        notes.note(at(key), FaultKind::Conflict(conflict));
     };
     let pattern = place.pattern;
     let waits_for_result = matches!(hook.on_failure, Some(OnFailure::Abort | OnFailure::Block))
         || matches!(hook.on_exhausted, Some(Exhausted::Abort | Exhausted::Block));
     if hook.awaits == Some(false) && waits_for_result && !matches!(hook.action, Action::Webhook(_))
     {
-        conflict(
-            "await",
-            "`await: false` cannot stand beside `abort` or `block`: nobody would wait for the failure",
-        );
+        conflict("await", Conflict::NobodyWaits);
     }
     let asks_to_block =
         hook.on_failure == Some(OnFailure::Block) || hook.on_exhausted == Some(Exhausted::Block);
     if asks_to_block && !pattern.any(|event| event.power != Power::Observes) {
         let key =
             if hook.on_failure == Some(OnFailure::Block) { "on_failure" } else { "on_exhausted" };
-        conflict(key, "`block` is for events that can be blocked, and this one cannot");
+        conflict(key, Conflict::NothingToBlock);
     }
     if hook.on_exhausted.is_some() && hook.on_failure != Some(OnFailure::Retry) {
-        conflict("on_exhausted", "`on_exhausted` needs `on_failure: retry` beside it");
+        conflict("on_exhausted", Conflict::NothingToExhaust);
     }
     if !matches!(hook.matcher, Matcher::All) && !pattern.any(|event| event.subject.is_some()) {
-        conflict("matcher", "`matcher` looks at an event's subject, and this event has none");
+        conflict("matcher", Conflict::NothingToMatch);
     }
     let only_at_the_end = !pattern.points.is_empty()
         && pattern.points.iter().all(|point| point.event.name == "session:end");
     if hook.pipe_output && only_at_the_end {
-        conflict("pipe_output", "`pipe_output` has no reader at the end of a session");
+        conflict("pipe_output", Conflict::NobodyReads);
     }
 }

@@ -143,11 +143,8 @@ pub enum FaultKind {
         missing: &'static str,
     },
     /// Two things that cannot both be.
-    #[error("{message}")]
-    Conflict {
-        /// Which, and why not.
-        message: &'static str,
-    },
+    #[error("{0}")]
+    Conflict(Conflict),
     /// The version is not one we know.
     #[error("expected version 1 but found `{found}`")]
     UnknownVersion {
@@ -191,6 +188,28 @@ pub enum FaultKind {
         /// What.
         what: String,
     },
+}
+
+/// Two things that cannot both be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    /// `await: false` beside something that needs the result.
+    #[error(
+        "`await: false` cannot stand beside `abort` or `block`: nobody would wait for the failure"
+    )]
+    NobodyWaits,
+    /// `block` at an event that cannot be blocked.
+    #[error("`block` is for events that can be blocked, and this one cannot")]
+    NothingToBlock,
+    /// `on_exhausted` without retries.
+    #[error("`on_exhausted` needs `on_failure: retry` beside it")]
+    NothingToExhaust,
+    /// `matcher` at an event without a subject.
+    #[error("`matcher` looks at an event's subject, and this event has none")]
+    NothingToMatch,
+    /// `pipe_output` at the end of a session.
+    #[error("`pipe_output` has no reader at the end of a session")]
+    NobodyReads,
 }
 
 impl FaultKind {

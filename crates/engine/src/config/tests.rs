@@ -217,8 +217,6 @@ hooks:
              inputs, kill_grace, matcher, message, method, no_verify, on_exhausted, on_failure, \
              on_reject, on_timeout, once, pipe_output, pipeline, remote, retries, retry_delay, \
              secret, shell, timeout, type, url, when, working_dir (near: command)",
-            "hookwright.yaml:6:7: missing `command`, `url` or `pipeline`, or a `type` that needs \
-             none of them",
             "hookwright.yaml:8:16: expected a duration of at most 30 days like 30, 0.5, 500ms, 5m \
              or 2h but found `soon`",
             "hookwright.yaml:9:16: expected a command but found the number `5`",

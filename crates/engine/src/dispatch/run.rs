@@ -82,8 +82,12 @@ impl Run {
             piped_output: String::new(),
             updated_permissions: answer.updated_permissions.clone(),
         };
-        if power == Power::Annotates && meaning.status == Status::Blocked {
-            part.additional_context.extend(meaning.reason.clone());
+        let blocks = match meaning.status {
+            Status::Failed | Status::TimedOut => self.terms.on_failure == Exhausted::Block,
+            status => status == Status::Blocked,
+        };
+        if power == Power::Annotates && blocks {
+            part.additional_context.extend(self.reason.clone());
         }
         if self.hook.pipe_output && !answer.suppress_output {
             part.piped_output = self.policy.wire.shown(&self.hook.id, outcome, meaning);
@@ -96,7 +100,9 @@ impl Run {
         let answer = &meaning.answer;
         let reason = || self.reason.clone().unwrap_or_default();
         match meaning.status {
-            Status::Blocked if answer.stop => Verdict::Stop { reason: reason() },
+            Status::Blocked if answer.stop => {
+                Verdict::Stop { reason: answer.stop_reason.clone().unwrap_or_else(reason) }
+            }
             Status::Blocked if power.can_block() => Verdict::Block { reason: reason() },
             Status::Failed | Status::TimedOut => match self.terms.on_failure {
                 Exhausted::Abort => Verdict::Abort { reason: reason() },
@@ -108,6 +114,8 @@ impl Run {
                 let reason = why.unwrap_or_else(|| format!("hook {} ended it", self.hook.id));
                 Verdict::Stop { reason }
             }
+            // Where nothing can be blocked there is nothing to allow and nobody to ask.
+            _ if !power.can_block() => proceed,
             Status::Blocked | Status::Success | Status::Skipped | Status::Started => {
                 let rewritten_input = answer.updated_input.clone();
                 match answer.decision {

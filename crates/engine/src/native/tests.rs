@@ -19,11 +19,7 @@ fn event(name: &str) -> Event {
 fn meaning_at(name: &str, awaited: bool, outcome: &Outcome) -> Meaning {
     let event = event(name);
     let power = event.name.power();
-    let at = At {
-        event: &event,
-        power,
-        awaited,
-    };
+    let at = At { event: &event, power, awaited };
     NativeWire.meaning(outcome, at)
 }
 
@@ -32,37 +28,19 @@ fn meaning(name: &str, outcome: &Outcome) -> Meaning {
 }
 
 fn printed(stdout: &str, stderr: &str) -> Output {
-    Output {
-        stdout: stdout.into(),
-        stderr: stderr.into(),
-        ..Output::default()
-    }
+    Output { stdout: stdout.into(), stderr: stderr.into(), ..Output::default() }
 }
 
 fn exited(code: i32, stdout: &str, stderr: &str) -> Outcome {
-    Outcome::Exited {
-        code,
-        output: printed(stdout, stderr),
-    }
+    Outcome::Exited { code, output: printed(stdout, stderr) }
 }
 
 fn held(stdout: &str) -> Outcome {
-    Outcome::Exited {
-        code: 0,
-        output: Output {
-            held: true,
-            ..printed(stdout, "")
-        },
-    }
+    Outcome::Exited { code: 0, output: Output { held: true, ..printed(stdout, "") } }
 }
 
 fn well(answer: Answer) -> Meaning {
-    Meaning {
-        status: Status::Success,
-        reason: None,
-        answer,
-        may_retry: false,
-    }
+    Meaning { status: Status::Success, reason: None, answer, may_retry: false }
 }
 
 fn failed(reason: &str) -> Meaning {
@@ -75,10 +53,7 @@ fn failed(reason: &str) -> Meaning {
 }
 
 fn failed_for_good(reason: &str) -> Meaning {
-    Meaning {
-        may_retry: false,
-        ..failed(reason)
-    }
+    Meaning { may_retry: false, ..failed(reason) }
 }
 
 fn denied(reason: &str) -> Meaning {
@@ -157,9 +132,7 @@ fn a_json_deny_where_nothing_can_be_blocked_is_a_failure_that_trying_again_does_
     ] {
         assert_eq!(
             meaning(OBSERVED, &exited(code, stdout, "")),
-            failed_for_good(
-                "it answered deny, but nothing can be blocked at iteration:complete"
-            )
+            failed_for_good("it answered deny, but nothing can be blocked at iteration:complete")
         );
     }
 }
@@ -168,10 +141,7 @@ fn a_json_deny_where_nothing_can_be_blocked_is_a_failure_that_trying_again_does_
 fn a_json_deny_counts_whatever_the_exit_code() {
     for code in [0, 1, 2, 126, 127] {
         assert_eq!(
-            meaning(
-                GUARD,
-                &exited(code, r#"{"decision": "deny", "reason": "no"}"#, "")
-            ),
+            meaning(GUARD, &exited(code, r#"{"decision": "deny", "reason": "no"}"#, "")),
             denied("no"),
             "exit {code}"
         );
@@ -183,11 +153,7 @@ fn a_deny_needs_no_reason_and_feedback_stands_below_it() {
     assert_eq!(
         meaning(
             GUARD,
-            &exited(
-                0,
-                r#"{"decision": "block", "reason": "no", "feedback": "use rm -i"}"#,
-                ""
-            )
+            &exited(0, r#"{"decision": "block", "reason": "no", "feedback": "use rm -i"}"#, "")
         ),
         denied("no\nuse rm -i")
     );
@@ -224,10 +190,7 @@ fn exit_2_blocks_though_the_output_allows_and_standard_error_is_still_the_reason
         meaning(GUARD, &exited(2, allow, "sudo is not allowed\n")),
         denied("sudo is not allowed")
     );
-    assert_eq!(
-        meaning(GUARD, &exited(2, allow, "")),
-        denied("exit 2 without a message")
-    );
+    assert_eq!(meaning(GUARD, &exited(2, allow, "")), denied("exit 2 without a message"));
 }
 
 #[test]
@@ -262,11 +225,7 @@ fn any_other_exit_code_is_a_failure_with_the_last_line_of_standard_error() {
             ),
             (127, "", "cannot start: exit code 127 (not found)"),
         ] {
-            assert_eq!(
-                meaning(name, &exited(code, "", stderr)),
-                failed(reason),
-                "{name}"
-            );
+            assert_eq!(meaning(name, &exited(code, "", stderr)), failed(reason), "{name}");
         }
     }
 }
@@ -365,17 +324,11 @@ fn held_output_fails_a_guard_that_gave_no_answer_and_nothing_else() {
 
 #[test]
 fn held_output_with_an_answer_counts() {
-    assert_eq!(
-        meaning(GUARD, &held(r#"{"decision": "deny", "reason": "no"}"#)),
-        denied("no")
-    );
+    assert_eq!(meaning(GUARD, &held(r#"{"decision": "deny", "reason": "no"}"#)), denied("no"));
     let allowed = meaning(GUARD, &held(r#"{"decision": "allow"}"#));
     assert_eq!(
         allowed,
-        well(Answer {
-            decision: Some(AnswerDecision::Allow),
-            ..Answer::default()
-        })
+        well(Answer { decision: Some(AnswerDecision::Allow), ..Answer::default() })
     );
 }
 
@@ -384,40 +337,19 @@ fn what_does_not_end_by_itself_is_a_failure_that_says_how() {
     let output = printed("", "waiting\n");
     for name in [GUARD, OBSERVED] {
         assert_eq!(
-            meaning(
-                name,
-                &Outcome::Killed {
-                    signal: 9,
-                    output: output.clone()
-                }
-            ),
+            meaning(name, &Outcome::Killed { signal: 9, output: output.clone() }),
             failed("killed by signal 9: waiting")
         );
         assert_eq!(
-            meaning(
-                name,
-                &Outcome::NotStarted {
-                    cause: "bash not found".into()
-                }
-            ),
+            meaning(name, &Outcome::NotStarted { cause: "bash not found".into() }),
             failed("cannot start: bash not found")
         );
         assert_eq!(
-            meaning(
-                name,
-                &Outcome::Interrupted {
-                    output: output.clone()
-                }
-            ),
+            meaning(name, &Outcome::Interrupted { output: output.clone() }),
             failed_for_good("interrupted")
         );
         assert_eq!(
-            meaning(
-                name,
-                &Outcome::WantedTerminal {
-                    output: output.clone()
-                }
-            ),
+            meaning(name, &Outcome::WantedTerminal { output: output.clone() }),
             failed_for_good("stopped to read the terminal, which hooks do not have")
         );
     }
@@ -425,44 +357,24 @@ fn what_does_not_end_by_itself_is_a_failure_that_says_how() {
 
 #[test]
 fn a_timeout_has_its_own_status_and_says_after_how_long() {
-    for (after_ms, said) in [
-        (300_000, "300 s"),
-        (1_000, "1 s"),
-        (1_500, "1.5 s"),
-        (500, "500 ms"),
-    ] {
+    for (after_ms, said) in [(300_000, "300 s"), (1_000, "1 s"), (1_500, "1.5 s"), (500, "500 ms")]
+    {
         assert_eq!(
-            meaning(
-                GUARD,
-                &Outcome::TimedOut {
-                    after_ms,
-                    output: Output::default()
-                }
-            ),
-            Meaning {
-                status: Status::TimedOut,
-                ..failed(&format!("timed out after {said}"))
-            }
+            meaning(GUARD, &Outcome::TimedOut { after_ms, output: Output::default() }),
+            Meaning { status: Status::TimedOut, ..failed(&format!("timed out after {said}")) }
         );
     }
 }
 
 #[test]
 fn continue_false_ends_the_session_at_every_event_and_exit_code() {
-    let stop = Answer {
-        stop: true,
-        stop_reason: Some("enough".into()),
-        ..Answer::default()
-    };
+    let stop = Answer { stop: true, stop_reason: Some("enough".into()), ..Answer::default() };
     for name in [GUARD, STOP, RESULT, OBSERVED] {
         for code in [0, 1] {
             let stdout = r#"{"continue": false, "stopReason": "enough"}"#;
             assert_eq!(
                 meaning(name, &exited(code, stdout, "")),
-                Meaning {
-                    reason: Some("enough".into()),
-                    ..well(stop.clone())
-                },
+                Meaning { reason: Some("enough".into()), ..well(stop.clone()) },
                 "{name} {code}"
             );
         }
@@ -472,20 +384,14 @@ fn continue_false_ends_the_session_at_every_event_and_exit_code() {
 #[test]
 fn continue_true_asks_for_nothing() {
     for name in [STOP, GUARD] {
-        assert_eq!(
-            meaning(name, &exited(0, r#"{"continue": true}"#, "")),
-            well(Answer::default())
-        );
+        assert_eq!(meaning(name, &exited(0, r#"{"continue": true}"#, "")), well(Answer::default()));
     }
 }
 
 #[test]
 fn a_guard_that_asks_and_exits_with_1_has_failed() {
     let found = meaning(GUARD, &exited(1, r#"{"decision": "ask", "reason": "sure?"}"#, ""));
-    assert_eq!(
-        (found.status, found.reason.as_deref()),
-        (Status::Failed, Some("exit code 1"))
-    );
+    assert_eq!((found.status, found.reason.as_deref()), (Status::Failed, Some("exit code 1")));
 }
 
 #[test]
@@ -504,15 +410,10 @@ fn an_answer_that_nobody_waits_for_decides_nothing_and_is_a_failure() {
 
 #[test]
 fn an_action_without_a_process_answers_directly() {
-    let outcome = |answer: Answer| Outcome::Answered {
-        answer: Box::new(answer),
-    };
+    let outcome = |answer: Answer| Outcome::Answered { answer: Box::new(answer) };
     let deny = denied("no").answer;
     assert_eq!(meaning(GUARD, &outcome(deny)), denied("no"));
-    assert_eq!(
-        meaning(GUARD, &outcome(Answer::default())),
-        well(Answer::default())
-    );
+    assert_eq!(meaning(GUARD, &outcome(Answer::default())), well(Answer::default()));
 }
 
 #[test]
@@ -537,18 +438,13 @@ fn what_the_agent_is_shown_of_a_failure_starts_with_what_failed_and_how() {
         NativeWire.shown("tests", &outcome, &found),
         "[hook tests: failed (exit code 1: 1 failed)]\n11 passed\n1 failed\n"
     );
-    let outcome = Outcome::TimedOut {
-        after_ms: 2_000,
-        output: printed("1 passed", ""),
-    };
+    let outcome = Outcome::TimedOut { after_ms: 2_000, output: printed("1 passed", "") };
     let found = meaning(OBSERVED, &outcome);
     assert_eq!(
         NativeWire.shown("tests", &outcome, &found),
         "[hook tests: timed_out (timed out after 2 s)]\n1 passed"
     );
-    let outcome = Outcome::NotStarted {
-        cause: "bash not found".into(),
-    };
+    let outcome = Outcome::NotStarted { cause: "bash not found".into() };
     let found = meaning(OBSERVED, &outcome);
     assert_eq!(
         NativeWire.shown("tests", &outcome, &found),

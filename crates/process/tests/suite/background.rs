@@ -35,10 +35,11 @@ async fn the_deadline_is_over_once_the_leader_has_ended() {
     kill(background);
 }
 
-/// Looks again only when the leader has ended.
+/// Looks again only when the leader has ended, and notes what it is first asked about.
 #[derive(Default)]
 struct Slow {
     leader: u32,
+    first_asked_about: Option<u64>,
 }
 
 impl Watch for Slow {
@@ -47,21 +48,28 @@ impl Watch for Slow {
     }
 
     fn output(&mut self, stream: Stream, _: &[u8]) -> Option<Duration> {
-        if stream == Stream::Stdout {
+        if stream == Stream::Stderr {
             wait_until("the leader has ended", || !is_alive(self.leader));
         }
         None
     }
+
+    fn enough(&mut self, stdout: &Captured) -> bool {
+        self.first_asked_about.get_or_insert(stdout.bytes_total());
+        false
+    }
 }
 
 #[tokio::test]
-async fn without_lingering_all_the_leader_printed_is_still_there() {
-    let mut launch = bash("sleep 1000 & echo $!; head -c 60000 /dev/zero >&2");
+async fn all_the_leader_printed_is_there_before_anything_is_waited_for() {
+    let mut launch = bash("sleep 1000 & echo $! >&2; head -c 60000 /dev/zero");
     launch.linger = Duration::ZERO;
-    let ended = run(launch, &mut Slow::default(), &CancellationToken::new()).await;
+    let mut slow = Slow::default();
+    let ended = run(launch, &mut slow, &CancellationToken::new()).await;
     assert_exited(&ended, 0);
-    kill(numbers(&ended.stdout.text())[0]);
-    assert_eq!(ended.stderr, Captured::whole(vec![0; 60000]));
+    kill(numbers(&ended.stderr.text())[0]);
+    assert_eq!(slow.first_asked_about, Some(60000));
+    assert_eq!(ended.stdout, Captured::whole(vec![0; 60000]));
 }
 
 #[tokio::test]

@@ -1,0 +1,356 @@
+//! What Hookwright costs, as ratios and differences within one run on one machine.
+//!
+//! The thing (B) is interleaved with its floor (A) and a second floor run (A'). Reported are the
+//! medians of paired ratios and differences; a run whose A/A' is outside 0.97–1.03 is void and done
+//! again. Method, targets and figures: `docs/performance.md`.
+#![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use hookwright_engine::config::{ConfigFile, load_text};
+use hookwright_engine::hook::Layer;
+use hookwright_engine::native::NativeWire;
+use hookwright_engine::policy::Wire;
+use hookwright_engine::ports::Ports;
+use hookwright_engine::variables::{Carried, ChildEnvironment, Environment, Variables};
+use hookwright_engine::{Engine, Firing, Setup};
+use hookwright_events::{Event, EventName};
+use serde_json::{Map, Value, json};
+use tokio::runtime::Runtime;
+
+const ROUNDS: usize = 600;
+const TRIES_MAX: usize = 5;
+
+fn main() {
+    // `cargo test --benches` asks only whether it runs.
+    let rounds = if std::env::args().any(|arg| arg == "--test") { 3 } else { ROUNDS };
+    let folder = tempfile::tempdir().unwrap();
+    awaited_shell_hook(folder.path(), rounds);
+    whole_process(folder.path(), rounds);
+    dispatch_of_none(rounds);
+    dispatch_of_one(rounds);
+    memory_of_ten_thousand(folder.path());
+}
+
+fn awaited_shell_hook(folder: &Path, rounds: usize) {
+    let runtime = runtime();
+    let engine = engine("hooks: {tool:pre_execute: [{command: 'true'}]}", folder);
+    let floor = Floor::new(folder);
+    let compared = compare(
+        rounds,
+        || floor.run(),
+        || {
+            let fired = runtime.block_on(engine.fire(tool_event("bash"), Firing::default()));
+            assert_eq!(fired.reports[0].exit_code, Some(0));
+        },
+    );
+    compared.print(
+        "one awaited shell hook through the engine, beside a bare spawn",
+        "at most 1.10 and 0.2 ms",
+    );
+}
+
+fn whole_process(folder: &Path, rounds: usize) {
+    let floor = Floor::new(folder);
+    std::fs::write(
+        folder.join("hookwright.yaml"),
+        "hooks: {tool:pre_execute: [{command: 'true'}]}\n",
+    )
+    .unwrap();
+    let data = Value::Object(tool_event("bash").data).to_string();
+    let compared = compare(
+        rounds,
+        || floor.run(),
+        || {
+            let status = Command::new(env!("CARGO_BIN_EXE_hookwright"))
+                .args(["fire", "tool:pre_execute", "--data", &data, "--json"])
+                .current_dir(folder)
+                .env_clear()
+                .envs(base_environment())
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .status()
+                .unwrap();
+            assert!(status.success());
+        },
+    );
+    compared.print(
+        "`hookwright fire` of one shell hook as a whole process, beside a bare spawn",
+        "at most 3 ms more",
+    );
+}
+
+fn dispatch_of_none(rounds: usize) {
+    let runtime = runtime();
+    let folder = PathBuf::from("/");
+    for (what, hooks) in [
+        ("all at other events", ten_thousand(|n| (format!("session:start:s{n}"), String::new()))),
+        (
+            "all at this event, other subjects",
+            ten_thousand(|n| (format!("tool:pre_execute:t{n}"), String::new())),
+        ),
+        (
+            "all at this event, other matchers",
+            ten_thousand(|n| ("tool:pre_execute".into(), format!(", matcher: t{n}|u{n}"))),
+        ),
+    ] {
+        let engine = engine(&hooks, &folder);
+        let each = per_call(rounds * 100, || {
+            let fired = runtime.block_on(engine.fire(tool_event("bash"), Firing::default()));
+            assert!(fired.reports.is_empty());
+        });
+        let made = per_call(rounds * 100, || {
+            std::hint::black_box(tool_event("bash"));
+        });
+        println!("dispatch that wakes none of 10,000 hooks ({what})");
+        println!(
+            "  {:.2} µs, of which {:.2} µs make the event (target: under 1 µs)",
+            us(each),
+            us(made)
+        );
+    }
+}
+
+fn dispatch_of_one(rounds: usize) {
+    let runtime = runtime();
+    let folder = PathBuf::from("/");
+    // The condition is false, so that everything happens but the spawn.
+    let hooks = ten_thousand(|n| {
+        let last = if n == 9_999 { ", when: \"${TOOL_NAME} == 'other'\"" } else { "" };
+        (format!("tool:pre_execute:t{n}"), last.into())
+    });
+    let engine = engine(&hooks, &folder);
+    let dispatch = per_call(rounds * 20, || {
+        let fired = runtime.block_on(engine.fire(tool_event("t9999"), Firing::default()));
+        assert_eq!(fired.reports.len(), 1);
+    });
+    let environment = Environment::new(base_environment());
+    let (event, carried) = (tool_event("bash"), Carried::default());
+    let prepare = per_call(rounds * 20, || {
+        let variables = Variables { event: &event, carried: &carried, environment: &environment };
+        std::hint::black_box(ChildEnvironment::new(&variables, &[], &[]));
+        std::hint::black_box(NativeWire.input(&event, "id", 1));
+    });
+    println!("dispatch that wakes one of 10,000 hooks, up to the spawn");
+    println!(
+        "  {:.2} µs to decide and report, {:.2} µs to make its environment and input (target: under 10 µs)",
+        us(dispatch),
+        us(prepare)
+    );
+}
+
+fn memory_of_ten_thousand(folder: &Path) {
+    let mut hooks = ten_thousand(|n| (format!("tool:pre_execute:t{n}"), String::new()));
+    // The hook asks how much its parent has used, hookwright itself.
+    hooks = hooks.replace(
+        "tool:pre_execute:t9999: [{command: check-t9999}]",
+        "Stop: [{command: 'grep VmHWM /proc/$PPID/status'}]",
+    );
+    std::fs::write(folder.join("large.yaml"), hooks).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_hookwright"))
+        .args(["fire", "Stop", "--config", "large.yaml", "--json"])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let line = record["hooks"][0]["stdout"].as_str().unwrap().to_owned();
+    let kib: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    println!("memory of a process with 10,000 hooks, read from their file");
+    println!("  {:.1} MB (target: under 30 MB)", kib * 1024.0 / 1e6);
+}
+
+/// The same shell, environment, pipes, group and input, from the standard library alone.
+struct Floor {
+    environment: Vec<(OsString, OsString)>,
+    input: String,
+    folder: PathBuf,
+    bash: PathBuf,
+}
+
+impl Floor {
+    fn new(folder: &Path) -> Self {
+        let environment = Environment::new(base_environment());
+        let (event, carried) = (tool_event("bash"), Carried::default());
+        let variables = Variables { event: &event, carried: &carried, environment: &environment };
+        let bash = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+            .map(|folder| folder.join("bash"))
+            .find(|path| path.exists())
+            .unwrap();
+        Self {
+            environment: ChildEnvironment::new(&variables, &[], &[]).strings,
+            input: NativeWire.input(&event, "hookwright/tool:pre_execute#0", 1),
+            folder: folder.to_owned(),
+            bash,
+        }
+    }
+
+    fn run(&self) {
+        let mut child = Command::new(&self.bash)
+            .args(["-c", "true"])
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.folder)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A command that has ended already is no error, as in the engine.
+        let _ = child.stdin.take().unwrap().write_all(self.input.as_bytes());
+        let mut output = Vec::new();
+        child.stdout.take().unwrap().read_to_end(&mut output).unwrap();
+        child.stderr.take().unwrap().read_to_end(&mut output).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+struct Compared {
+    ratio: f64,
+    difference: Duration,
+    floor: Duration,
+    floors: f64,
+    is_void: bool,
+}
+
+impl Compared {
+    fn print(&self, what: &str, target: &str) {
+        let void = if self.is_void { "VOID: " } else { "" };
+        println!("{what}");
+        println!(
+            "  {void}ratio {:.3}, {:+.3} ms over {:.3} ms (target: {target}); A/A' {:.3}",
+            self.ratio,
+            self.difference.as_secs_f64() * 1e3,
+            self.floor.as_secs_f64() * 1e3,
+            self.floors
+        );
+    }
+}
+
+fn compare(rounds: usize, floor: impl Fn(), thing: impl Fn()) -> Compared {
+    let mut last = None;
+    for _ in 0..TRIES_MAX {
+        let compared = compare_once(rounds, &floor, &thing);
+        if !compared.is_void {
+            return compared;
+        }
+        last = Some(compared);
+    }
+    last.unwrap()
+}
+
+fn compare_once(rounds: usize, floor: &impl Fn(), thing: &impl Fn()) -> Compared {
+    let time = |deed: &dyn Fn()| {
+        let start = Instant::now();
+        deed();
+        start.elapsed().as_secs_f64()
+    };
+    for _ in 0..rounds / 10 {
+        floor();
+        thing();
+    }
+    let (mut ratios, mut differences, mut floors, mut firsts) = (vec![], vec![], vec![], vec![]);
+    for round in 0..rounds {
+        // The order turns, so that none of them always follows the same one.
+        let mut times = [0.0; 3];
+        for step in 0..3 {
+            let which = (round + step) % 3;
+            times[which] = if which == 1 { time(thing) } else { time(floor) };
+        }
+        let [a, b, second] = times;
+        let pair = f64::midpoint(a, second);
+        ratios.push(b / pair);
+        differences.push(b - pair);
+        floors.push(a / second);
+        firsts.push(a);
+    }
+    let floors = median(&mut floors);
+    Compared {
+        ratio: median(&mut ratios),
+        difference: Duration::from_secs_f64(median(&mut differences).max(0.0)),
+        floor: Duration::from_secs_f64(median(&mut firsts)),
+        floors,
+        is_void: !(0.97..=1.03).contains(&floors),
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The median over batches of what one call takes.
+fn per_call(calls: usize, deed: impl Fn()) -> Duration {
+    let batch = (calls / 20).max(1);
+    let mut times: Vec<f64> = (0..20)
+        .map(|_| {
+            let start = Instant::now();
+            for _ in 0..batch {
+                deed();
+            }
+            start.elapsed().as_secs_f64() / batch as f64
+        })
+        .collect();
+    Duration::from_secs_f64(median(&mut times))
+}
+
+fn us(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+fn engine(hooks: &str, root: &Path) -> Engine {
+    let environment = Environment::new(base_environment());
+    let name = PathBuf::from("hookwright.yaml");
+    let file = ConfigFile { path: name.clone(), shown_as: name, layer: Layer::Project };
+    let loaded = load_text(hooks, &file, &environment);
+    assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
+    Engine::new(Setup {
+        hooks: loaded.hooks,
+        root: root.to_owned(),
+        environment,
+        ports: Ports::default(),
+        skip: Vec::new(),
+    })
+}
+
+fn base_environment() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
+}
+
+fn tool_event(tool: &str) -> Event {
+    let data = json!({
+        "session": "bench", "session_id": "0190", "transcript_path": "/dev/null", "cwd": "/",
+        "timestamp": "2026-01-02T03:04:05Z", "tool_name": tool, "tool_use_id": "toolu_1",
+        "tool_input": { "command": "git status --short", "description": "look around" },
+    });
+    let Value::Object(data) = data else { unreachable!("it is an object") };
+    Event::new(EventName::resolve("tool:pre_execute").unwrap(), Map::from_iter(data))
+}
+
+fn ten_thousand(hook: impl Fn(usize) -> (String, String)) -> String {
+    let mut text = String::from("hooks:\n");
+    let hooks: Vec<(String, String)> = (0..10_000).map(&hook).collect();
+    // One key when all of them listen at the same place.
+    if hooks[0].0 == hooks[1].0 {
+        text.push_str(&format!("  {}:\n", hooks[0].0));
+        for (number, (_, more)) in hooks.iter().enumerate() {
+            text.push_str(&format!("    - {{command: check-t{number}{more}}}\n"));
+        }
+        return text;
+    }
+    for (number, (event, more)) in hooks.iter().enumerate() {
+        text.push_str(&format!("  {event}: [{{command: check-t{number}{more}}}]\n"));
+    }
+    text
+}

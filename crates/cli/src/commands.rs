@@ -1,0 +1,46 @@
+//! The commands: one file each, with its arguments and its function. A new one is a file, a variant
+//! of [`Command`] and a line in [`run`].
+
+mod check;
+mod event_data;
+mod events;
+mod explain;
+mod fire;
+mod list;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::Failure;
+use crate::screen::Screen;
+
+/// Hooks for AI agents: rules that always run.
+///
+/// Hookwright runs your own commands when something happens in an agent's life: before a tool runs,
+/// after an iteration, when a session ends. A hook can look on, or say no. Hooks stand in
+/// hookwright.yaml, which is found upwards from the working directory.
+#[derive(Debug, Parser)]
+#[command(name = "hookwright", version, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Fire(fire::FireArguments),
+    Explain(explain::ExplainArguments),
+    Check(check::CheckArguments),
+    List(list::ListArguments),
+    Events(events::EventsArguments),
+}
+
+/// Runs a command and returns its exit code.
+pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
+    match command {
+        Command::Fire(arguments) => fire::fire(&arguments, screen),
+        Command::Explain(arguments) => explain::explain(&arguments, screen),
+        Command::Check(arguments) => check::check(arguments, screen),
+        Command::List(arguments) => list::list(&arguments, screen),
+        Command::Events(arguments) => events::events(&arguments, screen),
+    }
+}

@@ -1,0 +1,120 @@
+//! An event from the command line: its name, and its data as text, from a file or from standard
+//! input.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use hookwright_engine::nearest::nearest;
+use hookwright_events::{Event, EventName, table};
+use serde_json::{Map, Value};
+
+use crate::error::Failure;
+
+/// An event's data are kept whole in memory, several times over; nothing real is larger.
+const DATA_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Where an event's data come from.
+#[derive(Debug)]
+pub(crate) enum DataSource<'a> {
+    /// There are none.
+    Nothing,
+    /// They stand on the command line.
+    Text(&'a str),
+    /// They stand in a file.
+    File(PathBuf),
+    /// They come on standard input.
+    StandardInput,
+}
+
+impl<'a> DataSource<'a> {
+    /// Reads the argument of `--data`.
+    pub(crate) fn of(argument: Option<&'a str>) -> Self {
+        match argument {
+            None => DataSource::Nothing,
+            Some("-") => DataSource::StandardInput,
+            Some(text) => match text.strip_prefix('@') {
+                Some(path) => DataSource::File(path.into()),
+                None => DataSource::Text(text),
+            },
+        }
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            DataSource::Nothing | DataSource::Text(_) => "--data".into(),
+            DataSource::File(path) => path.display().to_string(),
+            DataSource::StandardInput => "standard input".into(),
+        }
+    }
+
+    fn read(&self) -> Result<String, Failure> {
+        let cannot_read = |cause| Failure::DataUnreadable { source: self.shown(), cause };
+        let limited = |reader: &mut dyn Read| {
+            let mut bytes = Vec::new();
+            reader.take(DATA_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(cannot_read)?;
+            if bytes.len() as u64 > DATA_BYTES_MAX {
+                let bytes_max = DATA_BYTES_MAX;
+                return Err(Failure::DataTooLarge { source: self.shown(), bytes_max });
+            }
+            String::from_utf8(bytes)
+                .map_err(|error| cannot_read(io::Error::new(io::ErrorKind::InvalidData, error)))
+        };
+        match self {
+            DataSource::Nothing => Ok("{}".into()),
+            DataSource::Text(text) => Ok((*text).to_owned()),
+            DataSource::File(path) => limited(&mut File::open(path).map_err(cannot_read)?),
+            DataSource::StandardInput => limited(&mut io::stdin().lock()),
+        }
+    }
+}
+
+/// The event that was asked for.
+pub(crate) fn event(name: &str, source: DataSource<'_>) -> Result<Event, Failure> {
+    let Some(resolved) = EventName::resolve(name) else {
+        let nearest = nearest(name, table::all_names());
+        return Err(Failure::UnknownEvent { name: name.to_owned(), nearest });
+    };
+    let text = source.read()?;
+    let data = match serde_json::from_str::<Value>(&text) {
+        Ok(Value::Object(data)) => data,
+        Ok(other) => {
+            let found = kind_of(&other);
+            return Err(Failure::DataNotAnObject { source: source.shown(), found });
+        }
+        Err(cause) => return Err(Failure::DataNotJson { source: source.shown(), cause }),
+    };
+    check_same_event(&resolved, &data, &source)?;
+    Ok(Event::new(resolved, data))
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Data that an agent sent name their event themselves; they must not be fired as another.
+fn check_same_event(
+    event: &EventName,
+    data: &Map<String, Value>,
+    source: &DataSource<'_>,
+) -> Result<(), Failure> {
+    for field in ["event", "hook_event_name"] {
+        let Some(named) = data.get(field).and_then(Value::as_str) else { continue };
+        if EventName::resolve(named).is_some_and(|named| named != *event) {
+            return Err(Failure::DataOfOtherEvent {
+                source: source.shown(),
+                field,
+                named: named.to_owned(),
+                fired: event.to_string(),
+            });
+        }
+    }
+    Ok(())
+}

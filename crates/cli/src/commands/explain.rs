@@ -1,0 +1,159 @@
+//! `hookwright explain`: what would run at an event, and why, without running it.
+
+use clap::Args;
+use hookwright_engine::config::load;
+use hookwright_engine::explain::{Explained, Fate, Missed, explain as explain_hooks};
+use hookwright_engine::hook::Terms;
+use hookwright_events::Event;
+use serde_json::{Value, json};
+
+use super::event_data::{self, DataSource};
+use super::fire::HookSwitches;
+use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
+use crate::error::{Failure, fault_json};
+use crate::exit_code;
+use crate::render::{Table, count, human};
+use crate::screen::Screen;
+
+/// Say what would run at an event and why, without running anything
+///
+/// Hooks that fit are listed in the order in which they would run, with the rules they run under;
+/// then the others, each with what kept it away. Where a condition asks what an earlier hook
+/// leaves, that hook is named instead of guessing.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    /// The event, by its name or an alias; `hookwright events` lists them
+    event: String,
+
+    /// The event's data as a JSON object, `@FILE` to read it from a file, `-` from standard input
+    #[arg(long, short, value_name = "JSON")]
+    data: Option<String>,
+
+    /// Print one JSON value on standard output
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    switches: HookSwitches,
+
+    #[command(flatten)]
+    options: ConfigOptions,
+}
+
+pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u8, Failure> {
+    let event = event_data::event(&arguments.event, DataSource::of(arguments.data.as_deref()))?;
+    let found = ConfigFiles::find(&arguments.options)?;
+    let environment = process_environment();
+    let loaded = load(&found.files, &environment);
+    arguments.switches.warn_of_unknown(&loaded.hooks, screen);
+    let all_off = arguments.switches.all_off();
+    let hooks = explain_hooks(&loaded.hooks, &event, &arguments.switches.skip, &environment);
+    if arguments.json {
+        let faults: Vec<Value> = loaded.faults.iter().map(|fault| fault_json(fault)).collect();
+        screen.json(&json!({
+            "version": 1,
+            "event": event.name,
+            "subject": event.subject(),
+            "can_block": event.name.power().can_block(),
+            "switched_off": all_off,
+            "hooks": hooks.iter().map(as_json).collect::<Vec<_>>(),
+            "faults": faults,
+        }))?;
+    } else {
+        screen.faults(loaded.faults.iter().map(AsRef::as_ref));
+        screen.result(&as_text(&event, &hooks))?;
+    }
+    if let Some(why) = all_off {
+        screen.talk(&format!("hooks are switched off ({why}): none of them would run\n"));
+    }
+    if loaded.faults.is_empty() {
+        return Ok(exit_code::GO_ON);
+    }
+    screen.talk(if event.name.power().can_block() {
+        "with these faults nothing would run, and the event would be blocked\n"
+    } else {
+        "with these faults nothing would run\n"
+    });
+    Ok(exit_code::OUR_FAULT)
+}
+
+fn as_text(event: &Event, hooks: &[Explained]) -> String {
+    let mut table = Table::default();
+    let (fitting, others): (Vec<&Explained>, Vec<&Explained>) =
+        hooks.iter().partition(|explained| !matches!(explained.fate, Fate::Missed { .. }));
+    for (number, explained) in fitting.iter().chain(&others).enumerate() {
+        let (word, why) = in_words(&explained.fate);
+        let number = if number < fitting.len() { (number + 1).to_string() } else { "-".to_owned() };
+        let source = explained.hook.source.to_string();
+        table.row([number.as_str(), &explained.hook.id, word, &why, &source]);
+    }
+    let subject = event.subject().map(|subject| format!(" ({subject})")).unwrap_or_default();
+    let heading =
+        format!("{}{subject}: {} of {}\n", event.name, fitting.len(), count(hooks.len(), "hook"));
+    format!("{}{table}", crate::render::visible(&heading))
+}
+
+fn in_words(fate: &Fate) -> (&'static str, String) {
+    match fate {
+        Fate::Runs { terms } => ("runs", rules(terms)),
+        Fate::Depends { terms, on } => {
+            ("depends", format!("on what {on} leaves; {}", rules(terms)))
+        }
+        Fate::Skipped { reason } => ("skipped", reason.clone()),
+        Fate::Fails { terms, reason } => {
+            ("fails", format!("its condition fails: {reason}; {}", rules(terms)))
+        }
+        Fate::Missed { why } => ("no", why_missed(why)),
+    }
+}
+
+fn why_missed(why: &Missed) -> String {
+    match why {
+        Missed::Event => "listens to another event".into(),
+        Missed::Subject { subject: Some(subject) } => {
+            format!("looks at another subject than `{subject}`")
+        }
+        Missed::Subject { subject: None } => {
+            "looks at a subject, and this event came without".into()
+        }
+        Missed::Reason { only } => format!("wakes for the reasons {} only", only.join(" and ")),
+        Missed::GlobalDisabled => {
+            "global hooks are switched off here (disable_global_hooks)".into()
+        }
+    }
+}
+
+fn rules(terms: &Terms) -> String {
+    let timeout = human::duration(terms.timeout.as_secs_f64() * 1000.0);
+    let waits = if terms.awaited { "awaited" } else { "in the background" };
+    let retries = match terms.retries {
+        0 => String::new(),
+        retries => format!(", {retries} retries"),
+    };
+    format!("{waits}, at most {timeout}{retries}, on failure {}", terms.on_failure.as_str())
+}
+
+fn as_json(explained: &Explained) -> Value {
+    let (word, why) = in_words(&explained.fate);
+    let terms = match &explained.fate {
+        Fate::Runs { terms } | Fate::Depends { terms, .. } | Fate::Fails { terms, .. } => json!({
+            "await": terms.awaited,
+            "timeout_ms": terms.timeout.as_millis(),
+            "retries": terms.retries,
+            "on_failure": terms.on_failure.as_str(),
+        }),
+        Fate::Skipped { .. } | Fate::Missed { .. } => Value::Null,
+    };
+    let depends_on = match &explained.fate {
+        Fate::Depends { on, .. } => Some(on),
+        _ => None,
+    };
+    json!({
+        "id": explained.hook.id,
+        "source": explained.hook.source.to_string(),
+        "fate": word,
+        "why": why,
+        "depends_on": depends_on,
+        "terms": terms,
+    })
+}

@@ -1,0 +1,290 @@
+//! `hookwright fire`: one event, its hooks, what they decided.
+//!
+//! The decision is printed as soon as it is made; hooks that nothing waits for are then waited for,
+//! so that none is lost because the program ended first.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
+use hookwright_engine::config::{Fault, Loaded, load};
+use hookwright_engine::hook_set::HookSet;
+use hookwright_engine::ports::Ports;
+use hookwright_engine::{Engine, Fired, Firing, Setup};
+use hookwright_events::{Decision, Event, Report, RunEventKind, Verdict};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::event_data::{self, DataSource};
+use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
+use crate::error::Failure;
+use crate::exit_code;
+use crate::render::{human, visible};
+use crate::screen::Screen;
+
+/// Fire an event and say what its hooks decided
+///
+/// Runs the hooks that listen to the event and prints how each ended and what the host must do now.
+/// The exit code says it too: 0 go on, 2 block, 3 abort or `continue: false`, 4 ask, 1 our own
+/// fault or bad usage, 130 interrupted. A faulty configuration starts nothing; where something can
+/// be blocked it blocks (2), elsewhere it is 1.
+#[derive(Debug, Args)]
+pub(crate) struct FireArguments {
+    /// The event, by its name or an alias; `hookwright events` lists them
+    event: String,
+
+    /// The event's data as a JSON object, `@FILE` to read it from a file, `-` from standard input
+    #[arg(long, short, value_name = "JSON")]
+    data: Option<String>,
+
+    /// The session's name
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+
+    /// Print the decision as one JSON value on standard output
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    switches: HookSwitches,
+
+    #[command(flatten)]
+    options: ConfigOptions,
+}
+
+/// What switches hooks off for one call.
+#[derive(Debug, Args)]
+pub(crate) struct HookSwitches {
+    /// Skip the hook with this id; may be given more than once
+    #[arg(long, value_name = "ID")]
+    pub(crate) skip: Vec<String>,
+
+    /// Run no hooks at all
+    #[arg(long)]
+    pub(crate) no_hooks: bool,
+}
+
+impl HookSwitches {
+    /// Why no hook runs, if none does.
+    pub(crate) fn all_off(&self) -> Option<&'static str> {
+        if self.no_hooks {
+            return Some("--no-hooks");
+        }
+        std::env::var_os("HOOKWRIGHT").filter(|value| value == "0").map(|_| "HOOKWRIGHT=0")
+    }
+
+    /// Says which ids name no hook.
+    pub(crate) fn warn_of_unknown(&self, hooks: &HookSet, screen: &Screen) {
+        for id in &self.skip {
+            if !hooks.hooks().iter().any(|hook| hook.id == *id) {
+                screen.talk(&format!("warning: --skip: no hook has the id `{}`\n", visible(id)));
+            }
+        }
+    }
+}
+
+pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Failure> {
+    let event = event_data::event(&arguments.event, DataSource::of(arguments.data.as_deref()))?;
+    let answer = Answering { arguments, screen };
+    if let Some(why) = arguments.switches.all_off() {
+        screen.talk(&format!("hooks are switched off ({why})\n"));
+        return answer.with(event, Decision::default());
+    }
+    let found = match ConfigFiles::find(&arguments.options) {
+        Ok(found) => found,
+        Err(failure) => return answer.without_files(event, failure),
+    };
+    let environment = process_environment();
+    let loaded = load(&found.files, &environment);
+    if !loaded.faults.is_empty() {
+        return answer.with_faults(event, &loaded);
+    }
+    arguments.switches.warn_of_unknown(&loaded.hooks, screen);
+    let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
+    let engine = Engine::new(Setup {
+        hooks: loaded.hooks,
+        root: found.project_root,
+        environment,
+        ports: Ports::default(),
+        skip: arguments.switches.skip.clone(),
+    });
+    // One thread: a command that lives for milliseconds has no use for more.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| Failure::NoRuntime { cause })?;
+    // Where the system has no subreapers, children of killed hooks go to init as ever.
+    let _ = hookwright_process::become_subreaper();
+    runtime.block_on(answer.by_firing(&engine, event, chain))
+}
+
+/// How the answer leaves: as text or as JSON.
+struct Answering<'a> {
+    arguments: &'a FireArguments,
+    screen: &'a Screen,
+}
+
+impl Answering<'_> {
+    async fn by_firing(&self, engine: &Engine, event: Event, chain: Chain) -> Result<u8, Failure> {
+        let late = Arc::new(Mutex::new(Vec::new()));
+        let keep = Arc::clone(&late);
+        engine.observe(Arc::new(move |event| {
+            if let RunEventKind::HookReported { report } = &event.kind {
+                keep.lock().unwrap_or_else(PoisonError::into_inner).push(report.clone());
+            }
+        }));
+        let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
+        let session = self.arguments.session.clone();
+        let event = with_session(event, session.as_deref());
+        let firing = engine.fire(event, Firing { session, chain });
+        let fired = interrupts.ending(engine, self.screen, firing).await;
+        self.print(&fired)?;
+        let waiting_for = engine.in_background();
+        if !waiting_for.is_empty() {
+            self.screen.talk(&human::waiting_for(&waiting_for));
+            late.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            interrupts.ending(engine, self.screen, engine.settle()).await;
+            let reports = std::mem::take(&mut *late.lock().unwrap_or_else(PoisonError::into_inner));
+            self.print_late(&fired, &reports)?;
+        }
+        if !self.arguments.json {
+            self.screen.result(&human::summary(&fired))?;
+        }
+        Ok(exit_code_of(&fired.decision.verdict, interrupts.came))
+    }
+
+    fn print(&self, fired: &Fired) -> Result<(), Failure> {
+        if self.arguments.json {
+            return self.screen.json_line(&fired.record());
+        }
+        if fired.reports.is_empty() {
+            self.screen.talk(&human::no_hooks(&fired.event));
+        }
+        self.screen.result(&human::fired(fired))
+    }
+
+    fn print_late(&self, fired: &Fired, reports: &[Report]) -> Result<(), Failure> {
+        let event = &fired.event.name;
+        let lines: String = reports.iter().map(|report| human::report(event, report)).collect();
+        if self.arguments.json {
+            // Standard output holds one value, which is printed already.
+            self.screen.talk(&lines);
+            return Ok(());
+        }
+        self.screen.result(&lines)
+    }
+
+    /// Answers without having run anything.
+    fn with(&self, event: Event, decision: Decision) -> Result<u8, Failure> {
+        let code = exit_code_of(&decision.verdict, false);
+        let fired = Fired { event: Arc::new(event), decision, reports: Vec::new() };
+        if self.arguments.json {
+            self.screen.json_line(&fired.record())?;
+        } else {
+            self.screen.result(&human::fired(&fired))?;
+        }
+        Ok(code)
+    }
+
+    /// A faulty configuration starts nothing, and where something can be blocked it blocks.
+    fn with_faults(&self, event: Event, loaded: &Loaded) -> Result<u8, Failure> {
+        self.screen.faults(loaded.faults.iter().map(AsRef::as_ref));
+        if !event.name.power().can_block() {
+            return Ok(exit_code::OUR_FAULT);
+        }
+        let first: &Fault = &loaded.faults[0];
+        self.with(event, blocked(&first.to_string()))
+    }
+
+    fn without_files(&self, event: Event, failure: Failure) -> Result<u8, Failure> {
+        if !event.name.power().can_block() || !failure.is_about_configuration() {
+            return Err(failure);
+        }
+        self.screen.failure(&failure);
+        let message = failure.message();
+        let place = message.place.map(|place| format!("{place}: ")).unwrap_or_default();
+        self.with(event, blocked(&format!("{place}{}", message.heading)))
+    }
+}
+
+fn blocked(fault: &str) -> Decision {
+    let reason = format!("the hooks cannot be read, so nothing may pass them: {fault}");
+    Decision { verdict: Verdict::Block { reason }, ..Decision::default() }
+}
+
+/// Fields that scripts written for an agent rely on, where the data lack them.
+fn with_session(mut event: Event, session: Option<&str>) -> Event {
+    let mut fill = |field: &str, value: String| {
+        if !event.data.contains_key(field) {
+            event.data.insert(field.to_owned(), value.into());
+        }
+    };
+    let id = session.map_or_else(
+        || format!("fire-{:016x}", RandomState::new().build_hasher().finish()),
+        str::to_owned,
+    );
+    fill("session_id", id);
+    // There is no transcript; this one can be opened and is empty.
+    fill("transcript_path", "/dev/null".to_owned());
+    event
+}
+
+fn exit_code_of(verdict: &Verdict, interrupted: bool) -> u8 {
+    match verdict {
+        Verdict::Proceed { .. } | Verdict::Allow { .. } if interrupted => exit_code::INTERRUPTED,
+        Verdict::Proceed { .. } | Verdict::Allow { .. } => exit_code::GO_ON,
+        Verdict::Block { .. } => exit_code::BLOCK,
+        Verdict::Stop { .. } | Verdict::Abort { .. } => exit_code::ABORT,
+        Verdict::Ask { .. } => exit_code::ASK,
+    }
+}
+
+/// Ctrl-C and its kin: once ends the hooks, twice ends us.
+struct Interrupts {
+    signals: [Signal; 3],
+    came: bool,
+}
+
+impl Interrupts {
+    fn new() -> io::Result<Self> {
+        let signals = [
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+        ];
+        Ok(Self { signals, came: false })
+    }
+
+    /// Waits for `work`; an interrupt ends the hooks, and with them the work.
+    async fn ending<T>(
+        &mut self,
+        engine: &Engine,
+        screen: &Screen,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            let [interrupt, terminate, hangup] = &mut self.signals;
+            tokio::select! {
+                done = &mut work => return done,
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            if self.came {
+                hookwright_process::kill_everything_now();
+                exit_now();
+            }
+            self.came = true;
+            screen.talk("interrupted: ending hooks (again to leave at once)\n");
+            engine.interrupt();
+        }
+    }
+}
+
+#[expect(clippy::exit, reason = "a second interrupt means: now, whatever still runs")]
+fn exit_now() -> ! {
+    std::process::exit(i32::from(exit_code::INTERRUPTED))
+}

@@ -1,0 +1,160 @@
+//! `hookwright list`: every hook, what it does, and where it came from.
+
+use std::sync::Arc;
+
+use clap::Args;
+use hookwright_engine::hook::{Hook, Layer, OnFailure};
+use serde_json::{Map, Value, json};
+
+use crate::config_files::ConfigOptions;
+use crate::configuration::Configuration;
+use crate::error::Failure;
+use crate::render::{Table, count, one_line};
+use crate::screen::Screen;
+
+/// Characters of an id or an event in the table.
+const NAME_CHARS_MAX: usize = 80;
+
+/// Characters of an action in the table.
+const ACTION_CHARS_MAX: usize = 40;
+
+/// Characters of a condition or matcher in the table.
+const FLAG_CHARS_MAX: usize = 40;
+
+/// List every hook with what it does and where it came from
+///
+/// The columns are the hook's id, the event as it was written, its type, what it does, the file and
+/// line it stands in, and whatever else was written: `disabled`, `once`, `matcher`, `when`,
+/// `await`, `on_failure`, `pipe_output`. With a faulty configuration the hooks that could be read
+/// are listed, the faults are shown on standard error, and the exit code is 1.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Print one JSON value on standard output instead of a table
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    options: ConfigOptions,
+}
+
+pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Failure> {
+    let configuration = Configuration::read(&arguments.options)?;
+    let hooks = configuration.loaded.hooks.hooks();
+    if arguments.json {
+        screen.json(&as_json(&configuration))?;
+    } else if configuration.found.files.is_empty() {
+        configuration.say_nothing_was_found(screen);
+    } else {
+        if !hooks.is_empty() {
+            screen.result(&table(hooks).to_string())?;
+        }
+        configuration.show_faults(screen);
+        let files = count(configuration.found.files.len(), "file");
+        screen.talk(&format!("{} in {files}\n", count(hooks.len(), "hook")));
+    }
+    Ok(configuration.exit_code())
+}
+
+fn table(hooks: &[Arc<Hook>]) -> Table {
+    let mut table = Table::with_headings(&["id", "event", "type", "action", "source", "flags"]);
+    for hook in hooks {
+        table.row([
+            &one_line(&hook.id, NAME_CHARS_MAX),
+            &one_line(&hook.event, NAME_CHARS_MAX),
+            &hook.action.kind().to_owned(),
+            &one_line(hook.action.summary(), ACTION_CHARS_MAX),
+            &hook.source.to_string(),
+            &flags(hook).join(", "),
+        ]);
+    }
+    table
+}
+
+/// What was written beside the action, as it was written.
+fn flags(hook: &Hook) -> Vec<String> {
+    let mut flags = Vec::new();
+    if !hook.enabled {
+        flags.push("disabled".to_owned());
+    }
+    if hook.once {
+        flags.push("once".to_owned());
+    }
+    if hook.pipe_output {
+        flags.push("pipe_output".to_owned());
+    }
+    if let Some(awaits) = hook.awaits {
+        flags.push(format!("await: {awaits}"));
+    }
+    if let Some(on_failure) = hook.on_failure {
+        flags.push(format!("on_failure: {}", on_failure_word(on_failure)));
+    }
+    if let Some(matcher) = &hook.matcher_text {
+        flags.push(format!("matcher: {}", one_line(matcher, FLAG_CHARS_MAX)));
+    }
+    if let Some(when) = &hook.when {
+        flags.push(format!("when: {}", one_line(when.source(), FLAG_CHARS_MAX)));
+    }
+    flags
+}
+
+fn as_json(configuration: &Configuration) -> Value {
+    let hooks = configuration.loaded.hooks.hooks();
+    let hooks: Vec<Value> = hooks.iter().map(|hook| hook_json(hook)).collect();
+    json!({ "version": 1, "hooks": hooks, "faults": configuration.faults_json() })
+}
+
+/// A hook as it was written: what was left out of the file is left out here, since its default
+/// depends on the event.
+fn hook_json(hook: &Hook) -> Value {
+    let mut object = Map::new();
+    let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
+    put("id", json!(hook.id));
+    put("event", json!(&*hook.event));
+    put("events", json!(hook.pattern.events()));
+    put("type", json!(hook.action.kind()));
+    put("action", json!(hook.action.summary()));
+    let file = hook.source.file.display().to_string();
+    put("source", json!({ "file": file, "line": hook.source.line }));
+    put("layer", json!(layer_word(hook.layer)));
+    put("enabled", json!(hook.enabled));
+    if let Some(matcher) = &hook.matcher_text {
+        put("matcher", json!(matcher));
+    }
+    if let Some(when) = &hook.when {
+        put("when", json!(when.source()));
+    }
+    if let Some(awaits) = hook.awaits {
+        put("await", json!(awaits));
+    }
+    if let Some(timeout) = hook.timeout {
+        put("timeout_ms", json!(timeout.as_millis()));
+    }
+    if let Some(on_failure) = hook.on_failure {
+        put("on_failure", json!(on_failure_word(on_failure)));
+    }
+    if let Some(retries) = hook.retries {
+        put("retries", json!(retries));
+    }
+    put("pipe_output", json!(hook.pipe_output));
+    put("once", json!(hook.once));
+    put("description", json!(hook.description));
+    Value::Object(object)
+}
+
+fn layer_word(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Loop => "loop",
+        Layer::Pipeline => "pipeline",
+        Layer::Project => "project",
+        Layer::Global => "global",
+    }
+}
+
+fn on_failure_word(on_failure: OnFailure) -> &'static str {
+    match on_failure {
+        OnFailure::Continue => "continue",
+        OnFailure::Abort => "abort",
+        OnFailure::Retry => "retry",
+        OnFailure::Block => "block",
+    }
+}

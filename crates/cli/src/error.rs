@@ -1,0 +1,175 @@
+//! Everything that can be wrong, in words for people: heading, place, help and exit code.
+//!
+//! Libraries return facts; the advice is written here, once, and every variant is matched, so that
+//! a new one makes the compiler ask what a person should do about it. The faults of a configuration
+//! are in `error/advice.rs`.
+
+mod advice;
+
+use std::io;
+use std::path::PathBuf;
+
+pub(crate) use self::advice::{advice, fault_json};
+use crate::exit_code;
+
+/// What ends a command before it has done its work.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Two files of which only one can be meant.
+    MoreThanOneFile { folder: PathBuf, names: Vec<&'static str> },
+    /// A pipe, socket or device where a configuration is looked for.
+    NotAFile { path: PathBuf },
+    /// `--data` cannot be read.
+    DataUnreadable { source: String, cause: io::Error },
+    /// `--data` is larger than any event.
+    DataTooLarge { source: String, bytes_max: u64 },
+    /// `--data` is no JSON.
+    DataNotJson { source: String, cause: serde_json::Error },
+    /// `--data` is JSON, but no object.
+    DataNotAnObject { source: String, found: &'static str },
+    /// `--data` say themselves that they belong to another event.
+    DataOfOtherEvent { source: String, field: &'static str, named: String, fired: String },
+    /// The system does not let us wait for anything.
+    NoRuntime { cause: io::Error },
+    /// `--cwd` names no folder that we can use.
+    NoSuchFolder { folder: PathBuf, cause: io::Error },
+    /// The folder we were started in is gone or closed to us.
+    NoWorkingDirectory { cause: io::Error },
+    /// No event is called like that.
+    UnknownEvent { name: String, nearest: Option<&'static str> },
+    /// An event of the open namespace, about which the table says nothing.
+    UnlistedEvent { name: String },
+    /// Standard output cannot be written to.
+    CannotWrite { cause: io::Error },
+}
+
+/// What a person is told about a [`Failure`].
+pub(crate) struct Message {
+    pub(crate) heading: String,
+    pub(crate) place: Option<String>,
+    pub(crate) help: String,
+}
+
+impl Failure {
+    /// The exit code it leads to.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Failure::MoreThanOneFile { .. }
+            | Failure::NotAFile { .. }
+            | Failure::DataUnreadable { .. }
+            | Failure::DataTooLarge { .. }
+            | Failure::DataNotJson { .. }
+            | Failure::DataNotAnObject { .. }
+            | Failure::DataOfOtherEvent { .. }
+            | Failure::NoRuntime { .. }
+            | Failure::NoSuchFolder { .. }
+            | Failure::NoWorkingDirectory { .. }
+            | Failure::UnknownEvent { .. }
+            | Failure::UnlistedEvent { .. }
+            | Failure::CannotWrite { .. } => exit_code::OUR_FAULT,
+        }
+    }
+
+    /// Whether there may be guards that we could not read. Then whatever can be blocked is.
+    pub(crate) fn is_about_configuration(&self) -> bool {
+        matches!(self, Failure::MoreThanOneFile { .. } | Failure::NotAFile { .. })
+    }
+
+    /// What a person is told.
+    pub(crate) fn message(&self) -> Message {
+        match self {
+            Failure::NotAFile { path } => Message {
+                heading: "expected a file but found a pipe, a socket or a device".into(),
+                place: Some(path.display().to_string()),
+                help: "remove it, or name a file with `--config`".into(),
+            },
+            Failure::DataUnreadable { source, cause } => Message {
+                heading: format!("the event's data cannot be read: {}", without_number(cause)),
+                place: Some(source.clone()),
+                help: "`--data` takes a JSON object, `@FILE`, or `-` for standard input".into(),
+            },
+            Failure::DataTooLarge { source, bytes_max } => Message {
+                heading: format!("the event's data have more than {bytes_max} bytes"),
+                place: Some(source.clone()),
+                help: "leave the large values out, or name a file in the data".into(),
+            },
+            Failure::DataNotJson { source, cause } => Message {
+                heading: format!("the event's data are not JSON: {cause}"),
+                place: Some(source.clone()),
+                help: "`--data` takes a JSON object like '{\"tool_name\": \"bash\"}', `@FILE`, or \
+                       `-` for standard input"
+                    .into(),
+            },
+            Failure::DataNotAnObject { source, found } => Message {
+                heading: format!("expected a JSON object as the event's data but found {found}"),
+                place: Some(source.clone()),
+                help: "write the fields in braces, like '{\"tool_name\": \"bash\"}'".into(),
+            },
+            Failure::DataOfOtherEvent { source, field, named, fired } => Message {
+                heading: format!("the data's `{field}` is `{named}`, but `{fired}` was fired"),
+                place: Some(source.clone()),
+                help: format!("fire `{named}`, or take `{field}` out of the data"),
+            },
+            Failure::NoRuntime { cause } => Message {
+                heading: format!("the system gives us no means to wait: {}", without_number(cause)),
+                place: None,
+                help: "raise the limit of open files (`ulimit -n`)".into(),
+            },
+            Failure::MoreThanOneFile { folder, names } => Message {
+                heading: format!(
+                    "expected one configuration in this folder but found {}",
+                    quoted(names, " and ")
+                ),
+                place: Some(folder.display().to_string()),
+                help: format!(
+                    "move everything into `{}` and remove the rest, or name one with `--config`",
+                    names[0]
+                ),
+            },
+            Failure::NoSuchFolder { folder, cause } => Message {
+                heading: format!("`--cwd` names no usable folder: {}", without_number(cause)),
+                place: Some(folder.display().to_string()),
+                help: "name a folder that exists, or leave `--cwd` out".into(),
+            },
+            Failure::NoWorkingDirectory { cause } => Message {
+                heading: format!("the working directory cannot be used: {}", without_number(cause)),
+                place: None,
+                help: "change to a folder that exists, or name one with `--cwd DIR`".into(),
+            },
+            Failure::UnknownEvent { name, nearest } => Message {
+                heading: format!("unknown event `{name}`"),
+                place: None,
+                help: did_you_mean(*nearest)
+                    .unwrap_or_else(|| "`hookwright events` lists every event".into()),
+            },
+            Failure::UnlistedEvent { name } => Message {
+                heading: format!("nothing is written down about `{name}`"),
+                place: None,
+                help: "hooks can listen to it; its data are what the agent sends".into(),
+            },
+            Failure::CannotWrite { cause } => Message {
+                heading: format!("standard output cannot be written to: {}", without_number(cause)),
+                place: None,
+                help: "make room where the output goes, or send it elsewhere".into(),
+            },
+        }
+    }
+}
+
+fn did_you_mean(nearest: Option<&str>) -> Option<String> {
+    nearest.map(|name| format!("did you mean `{name}`?"))
+}
+
+fn quoted(words: &[&str], between: &str) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    quoted.join(between)
+}
+
+fn without_number(error: &io::Error) -> String {
+    cut_number(&error.to_string()).to_owned()
+}
+
+/// The system's words without `(os error 13)`.
+fn cut_number(cause: &str) -> &str {
+    cause.split(" (os error").next().unwrap_or(cause)
+}

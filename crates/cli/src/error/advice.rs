@@ -1,0 +1,303 @@
+//! What a person should do about a fault of a configuration.
+
+use std::path::Path;
+
+use hookwright_engine::condition::ConditionError;
+use hookwright_engine::config::{Conflict, Fault, FaultKind};
+use hookwright_engine::matcher::MatcherError;
+use hookwright_engine::pattern::PatternError;
+use serde_json::{Map, Value, json};
+
+use super::{cut_number, did_you_mean, quoted};
+
+/// What a person is told about a [`Fault`], and its facts for programs.
+pub(crate) struct Advice {
+    pub(crate) heading: String,
+    pub(crate) help: String,
+    found: Option<String>,
+    expected: Option<String>,
+}
+
+impl Advice {
+    fn new(heading: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { heading: heading.into(), help: help.into(), found: None, expected: None }
+    }
+
+    fn found(mut self, found: impl Into<String>) -> Self {
+        self.found = Some(found.into());
+        self
+    }
+
+    fn expected(mut self, expected: impl Into<String>) -> Self {
+        self.expected = Some(expected.into());
+        self
+    }
+}
+
+/// A fault as one JSON object.
+pub(crate) fn fault_json(fault: &Fault) -> Value {
+    let advice = advice(fault);
+    let mut object = Map::new();
+    object.insert("file".into(), json!(fault.source.path.display().to_string()));
+    let place = fault.place.as_ref();
+    object.insert("line".into(), json!(place.map(|place| place.line)));
+    object.insert("column".into(), json!(place.map(|place| place.column)));
+    object.insert("message".into(), json!(advice.heading));
+    if let Some(found) = advice.found {
+        object.insert("found".into(), json!(found));
+    }
+    if let Some(expected) = advice.expected {
+        object.insert("expected".into(), json!(expected));
+    }
+    object.insert("nearest".into(), json!(fault.kind.nearest()));
+    object.insert("help".into(), json!(advice.help));
+    Value::Object(object)
+}
+
+/// What a person is told about a fault.
+pub(crate) fn advice(fault: &Fault) -> Advice {
+    let message = fault.kind.to_string();
+    let path = fault.source.path.display();
+    let near = did_you_mean(fault.kind.nearest());
+    match &fault.kind {
+        FaultKind::Unreadable { cause } => Advice::new(
+            format!("the file cannot be read: {}", cut_number(cause)),
+            format!(
+                "see whether it is there and may be read: `ls -l {}`",
+                shell_word(&fault.source.path)
+            ),
+        ),
+        FaultKind::IsFolder => {
+            Advice::new(message, format!("name a file, like `{path}/hooks.yaml`"))
+                .found("a folder")
+                .expected("a file")
+        }
+        FaultKind::TooLarge { bytes, bytes_max } => Advice::new(
+            message,
+            "keep hooks in it and nothing else; scripts and data belong into files of their own",
+        )
+        .found(format!("{bytes} bytes"))
+        .expected(format!("at most {bytes_max} bytes")),
+        FaultKind::NotText { .. } => Advice::new(
+            message,
+            format!(
+                "save it as UTF-8: `iconv -f latin1 -t utf-8 {}` if it is Latin-1",
+                shell_word(&fault.source.path)
+            ),
+        )
+        .expected("UTF-8 text"),
+        FaultKind::Empty => Advice::new(
+            message,
+            "write a first hook: `hooks: {session:start: [{command: echo hello}]}`",
+        )
+        .expected("`hooks:`"),
+        FaultKind::Syntax { message } => {
+            // The parser's advice is for people who call it from Rust.
+            let heading = message.split("; use from_str").next().unwrap_or(message);
+            Advice::new(heading, syntax_help(message))
+        }
+        FaultKind::DuplicateKey { key } => {
+            Advice::new(message, format!("keep one `{key}`, and put what stands under both there"))
+                .found(key)
+        }
+        FaultKind::UnknownKey { key, known, .. } => Advice::new(
+            format!("unknown key `{key}`"),
+            near.unwrap_or_else(|| format!("expected one of: {}", known.join(", "))),
+        )
+        .found(key)
+        .expected(known.join(", ")),
+        FaultKind::Superseded { key, successor } => Advice::new(
+            format!("the key `{key}` is not used here"),
+            format!("its work is done by {successor}"),
+        )
+        .found(key)
+        .expected(*successor),
+        FaultKind::KeyOfOtherType { key, belongs_to, found } => Advice::new(
+            message,
+            format!("remove `{key}`, or make it a hook of its own with `type: {belongs_to}`"),
+        )
+        .found(*found)
+        .expected(*belongs_to),
+        FaultKind::WrongKind { expected, found } => {
+            Advice::new(message, kind_help(expected)).found(found).expected(*expected)
+        }
+        FaultKind::UnknownWord { found, expected, .. } => Advice::new(
+            message,
+            near.unwrap_or_else(|| format!("write one of {}", quoted(expected, ", "))),
+        )
+        .found(found)
+        .expected(expected.join(", ")),
+        FaultKind::BadValue { found, expected } => {
+            Advice::new(message, value_help(expected)).found(found).expected(*expected)
+        }
+        FaultKind::Missing { missing } => {
+            Advice::new(message, missing_help(missing)).expected(*missing)
+        }
+        FaultKind::Conflict(conflict) => Advice::new(message, conflict_help(*conflict)),
+        FaultKind::UnknownVersion { found } => {
+            Advice::new(message, "write `version: 1`, or leave the line out")
+                .found(found)
+                .expected("1")
+        }
+        FaultKind::Pattern(error) => pattern(error, near),
+        FaultKind::Matcher(error) => matcher(error),
+        FaultKind::Condition(error) => condition(error, near),
+        FaultKind::UnknownVariable { name, .. } => {
+            Advice::new(message, near.unwrap_or_else(variable_help)).found(name)
+        }
+        FaultKind::DuplicateId { id, .. } => {
+            Advice::new(message, "give one of the two another `id`").found(id)
+        }
+        FaultKind::TooManyHooks { hooks_max } => {
+            Advice::new(message, "let one hook with a pattern like `tool:*` do the work of many")
+                .expected(format!("at most {hooks_max} hooks"))
+        }
+        FaultKind::NotYet { what } => {
+            Advice::new(message, format!("remove `{what}` and write the hook in the native format"))
+                .found(what)
+        }
+    }
+}
+
+fn pattern(error: &PatternError, near: Option<String>) -> Advice {
+    match error {
+        PatternError::UnknownEvent { name, .. } => Advice::new(
+            error.to_string(),
+            near.unwrap_or_else(|| "`hookwright events` lists every event".into()),
+        )
+        .found(name),
+        PatternError::NoSubject { name, event } => {
+            Advice::new(error.to_string(), format!("write `{event}` alone"))
+                .found(name)
+                .expected(*event)
+        }
+        PatternError::Empty => Advice::new(
+            error.to_string(),
+            "write a name between the commas, as in `tool:pre_execute, session:stop`",
+        ),
+    }
+}
+
+fn matcher(error: &MatcherError) -> Advice {
+    let help = match error {
+        MatcherError::BadRegex { .. } => {
+            "mend the expression between the slashes, or leave them out to match plain names"
+        }
+        MatcherError::EmptyName => "remove the `|` that has no name beside it",
+    };
+    Advice::new(error.to_string(), help)
+}
+
+fn condition(error: &ConditionError, near: Option<String>) -> Advice {
+    const EXAMPLE: &str =
+        "a condition looks like `${ITERATION} % 10 == 0 && ${STAGE} in ['plan', 'work']`";
+    let message = error.to_string();
+    match error {
+        ConditionError::Empty { .. } => Advice::new(message, "write a condition, or remove `when`"),
+        ConditionError::UnknownVariable { name, .. } => {
+            Advice::new(message, near.unwrap_or_else(variable_help)).found(name)
+        }
+        ConditionError::Unexpected { expected, found, .. } => {
+            Advice::new(message, if found == "=" { "compare with `==`" } else { EXAMPLE })
+                .found(found)
+                .expected(expected.as_ref())
+        }
+        ConditionError::UnterminatedString { .. } => {
+            Advice::new(message, "close it with the quote it began with")
+        }
+        ConditionError::BadRegex { pattern, .. } => Advice::new(
+            message,
+            "mend the expression; `contains` and `startsWith` compare plain text",
+        )
+        .found(pattern),
+        ConditionError::TooLong { length } => {
+            Advice::new(message, IN_A_SCRIPT).found(format!("{length} bytes"))
+        }
+        ConditionError::TooDeep { .. } => Advice::new(message, IN_A_SCRIPT),
+    }
+}
+
+const IN_A_SCRIPT: &str =
+    "let the hook's command decide: a script can exit 0 when it has nothing to do";
+
+fn variable_help() -> String {
+    "`hookwright events NAME` lists an event's variables; others have to be in the environment"
+        .into()
+}
+
+fn syntax_help(message: &str) -> &'static str {
+    if message.contains("anchors expanded") {
+        "write the values out instead of repeating them with anchors"
+    } else if message.contains("tab") {
+        "indent with spaces"
+    } else if message.starts_with("unexpected character") {
+        "remove it, or write it as an escape in double quotes: `\"\\e\"`"
+    } else if message.contains("multiple") {
+        "keep one document: remove the line `---` and what stands under it"
+    } else {
+        "look for a missing quote, bracket or space near this place; text with `: `, ` #`, `{` or \
+         `*` needs quotes"
+    }
+}
+
+fn kind_help(expected: &str) -> String {
+    match expected {
+        "true or false" => "write `true` or `false`, without quotes".into(),
+        "a list of hooks" => "begin each hook with a dash: `- command: cargo test`".into(),
+        "a map with the key `hooks`" | "a map from events to lists of hooks" => {
+            "write events with their hooks: `hooks: {session:start: [{command: echo hello}]}`"
+                .into()
+        }
+        "a map from names to texts" => "write names with their values: `{NAME: value}`".into(),
+        "a text" => "put it in quotes".into(),
+        _ if expected.starts_with("a hook, a map with") => {
+            "write what it does: `- command: cargo test`".into()
+        }
+        other => format!("write {other}"),
+    }
+}
+
+fn value_help(expected: &str) -> String {
+    if expected.starts_with("an https address") {
+        return "use https, or write `allow_http: true` beside it".into();
+    }
+    format!("write {expected}")
+}
+
+fn missing_help(missing: &str) -> String {
+    match missing {
+        "`event`" => "say what it waits for: `event: tool:pre_execute`".into(),
+        "`command`" => "say what to run: `command: cargo test`".into(),
+        "`url`" => "say where to send it: `url: https://example.com/hook`".into(),
+        "`pipeline`" => "say what to run: `pipeline: review`".into(),
+        _ => "say what the hook does: `command: cargo test`".into(),
+    }
+}
+
+fn conflict_help(conflict: Conflict) -> &'static str {
+    match conflict {
+        Conflict::NobodyWaits => "remove `await: false`, or write `on_failure: continue`",
+        Conflict::NothingToBlock => {
+            "use `abort` or `continue`; `hookwright events` shows which events can be blocked"
+        }
+        Conflict::NothingToExhaust => {
+            "write `on_failure: retry` beside it, or use `on_failure` alone"
+        }
+        Conflict::NothingToMatch => "remove `matcher`; `when` can look at all of an event's data",
+        Conflict::NobodyReads => "remove `pipe_output`, or listen to `session:stop`",
+    }
+}
+
+/// The path as one word of a command that can be pasted.
+fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |letter: char| letter.is_alphanumeric() || "_./~-+@:".contains(letter);
+    if text.chars().all(plain) {
+        return text;
+    }
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    match text.strip_prefix("~/") {
+        Some(below) => format!("~/{}", quoted(below)),
+        None => quoted(&text),
+    }
+}

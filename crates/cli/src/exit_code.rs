@@ -1,0 +1,19 @@
+//! Every exit code, each with its sentence. Hosts act on these numbers, so they never change.
+
+/// Go on: nothing stands against it. For `check`: no faults.
+pub(crate) const GO_ON: u8 = 0;
+
+/// Our own fault, bad usage, or a faulty configuration. For `check`: there are faults.
+pub(crate) const OUR_FAULT: u8 = 1;
+
+/// `fire`: a hook blocks what the event announced. Nothing else ever ends with this code.
+pub(crate) const BLOCK: u8 = 2;
+
+/// `fire`: end the pipeline (abort), or the turn or session (`continue: false`).
+pub(crate) const ABORT: u8 = 3;
+
+/// `fire`: a person has to be asked first.
+pub(crate) const ASK: u8 = 4;
+
+/// `fire`: interrupted, and nothing was blocked.
+pub(crate) const INTERRUPTED: u8 = 130;

@@ -1,0 +1,176 @@
+//! What happened, one line a hook. A line opens up only where something went wrong.
+
+use hookwright_engine::Fired;
+use hookwright_events::{Event, EventName, Report, Status, Verdict};
+
+use super::{count, one_line, visible};
+
+/// Where a hook's own words begin.
+const INDENT: &str = "                 ";
+
+/// Lines of a failed hook's output that are shown.
+const OUTPUT_LINES_MAX: usize = 10;
+
+/// Characters of one line of output that are shown.
+const LINE_CHARS_MAX: usize = 200;
+
+/// Every hook that fitted, then the decision if there is one to speak of.
+pub(crate) fn fired(fired: &Fired) -> String {
+    let mut text = String::new();
+    for hook in &fired.reports {
+        text.push_str(&report(&fired.event.name, hook));
+    }
+    text.push_str(&decision(fired));
+    text
+}
+
+/// One hook: where, who, how it ended, how long it took, and why if it did not succeed.
+pub(crate) fn report(event: &EventName, report: &Report) -> String {
+    let (event, id) = (event.as_str(), visible(&report.id));
+    let status = report.status.as_str().replace('_', " ");
+    let took = match report.status {
+        Status::Skipped | Status::Started => String::new(),
+        _ => duration(report.duration_ms),
+    };
+    let reason = report.reason.as_deref().unwrap_or_default();
+    let beside = match report.status {
+        Status::Skipped | Status::Failed | Status::TimedOut => one_line(reason, LINE_CHARS_MAX),
+        Status::Started => "in the background".to_owned(),
+        Status::Success | Status::Blocked => String::new(),
+    };
+    let mut text = format!("{event:<20}  {id:<28}  {status:<9}  {took:>7}  {beside}");
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    match report.status {
+        Status::Blocked => text.push_str(&indented(reason)),
+        Status::Failed | Status::TimedOut => text.push_str(&output(report)),
+        Status::Success | Status::Skipped | Status::Started => {}
+    }
+    text
+}
+
+/// The last lines of what a failed hook printed.
+fn output(report: &Report) -> String {
+    let both = format!("{}\n{}", report.stdout.trim_end(), report.stderr.trim_end());
+    let lines: Vec<&str> = both.lines().filter(|line| !line.trim().is_empty()).collect();
+    let shown = &lines[lines.len().saturating_sub(OUTPUT_LINES_MAX)..];
+    let mut text = String::new();
+    if shown.len() < lines.len() {
+        let (shown, all) = (shown.len(), lines.len());
+        text.push_str(&format!("{INDENT}... last {shown} of {all} lines; all of it with --json\n"));
+    }
+    text.push_str(&shown.iter().map(|line| indented(line)).collect::<String>());
+    text
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("{INDENT}{}\n", one_line(line, LINE_CHARS_MAX))).collect()
+}
+
+fn decision(fired: &Fired) -> String {
+    let decision = &fired.decision;
+    let mut text = String::new();
+    let mut say = |word: &str, what: &str| {
+        let mut lines = what.trim_end().lines();
+        text.push_str(&format!("{word}: {}\n", visible(lines.next().unwrap_or_default())));
+        for line in lines {
+            text.push_str(&format!("{INDENT}{}\n", visible(line)));
+        }
+    };
+    match &decision.verdict {
+        Verdict::Proceed { .. } => {}
+        Verdict::Allow { reason, .. } => say("allow", reason.as_deref().unwrap_or_default()),
+        Verdict::Ask { reason, .. } => say("ask", reason.as_deref().unwrap_or_default()),
+        Verdict::Block { reason } => say("block", reason),
+        Verdict::Stop { reason } => say("stop", reason),
+        Verdict::Abort { reason } => say("abort", reason),
+    }
+    if let Some(input) = decision.verdict.rewritten_input() {
+        say("input", &input.to_string());
+    }
+    if let Some(output) = &decision.updated_output {
+        say("output", &output.to_string());
+    }
+    for context in &decision.additional_context {
+        say("context", context);
+    }
+    for message in &decision.system_messages {
+        say("message", message);
+    }
+    if !decision.piped_output.is_empty() {
+        say("piped", &decision.piped_output);
+    }
+    text
+}
+
+/// `3 hooks: 1 blocked, 1 failed, 1 skipped`.
+pub(crate) fn summary(fired: &Fired) -> String {
+    let all = [
+        Status::Success,
+        Status::Blocked,
+        Status::Failed,
+        Status::TimedOut,
+        Status::Skipped,
+        Status::Started,
+    ];
+    let counts: Vec<String> = all
+        .iter()
+        .map(|status| (status, fired.reports.iter().filter(|r| r.status == *status).count()))
+        .filter(|(_, number)| *number > 0)
+        .map(|(status, number)| format!("{number} {}", status.as_str().replace('_', " ")))
+        .collect();
+    let hooks = count(fired.reports.len(), "hook");
+    if counts.is_empty() {
+        return format!("{hooks}\n");
+    }
+    format!("{hooks}: {}\n", counts.join(", "))
+}
+
+/// Nothing listens there.
+pub(crate) fn no_hooks(event: &Event) -> String {
+    match event.subject() {
+        Some(subject) => {
+            format!("no hook listens to {} ({})\n", event.name, one_line(subject, LINE_CHARS_MAX))
+        }
+        None => format!("no hook listens to {}\n", event.name),
+    }
+}
+
+/// For whom we wait.
+pub(crate) fn waiting_for(hooks: &[String]) -> String {
+    let names: Vec<String> = hooks.iter().map(|hook| visible(hook).into_owned()).collect();
+    format!("waiting for {} in the background: {}\n", count(names.len(), "hook"), names.join(", "))
+}
+
+/// `12ms`, `4.31s`, `2m05s`.
+pub(crate) fn duration(milliseconds: f64) -> String {
+    let seconds = milliseconds / 1000.0;
+    if milliseconds < 999.5 {
+        format!("{milliseconds:.0}ms")
+    } else if seconds < 59.995 {
+        format!("{seconds:.2}s")
+    } else {
+        let whole = seconds.round() as u64;
+        format!("{}m{:02}s", whole / 60, whole % 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_is_as_short_as_it_can_be() {
+        for (milliseconds, text) in [
+            (0.4, "0ms"),
+            (12.3, "12ms"),
+            (999.4, "999ms"),
+            (999.6, "1.00s"),
+            (4310.0, "4.31s"),
+            (59_999.0, "1m00s"),
+            (125_000.0, "2m05s"),
+        ] {
+            assert_eq!(duration(milliseconds), text);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The one place where text leaves the program.
+//!
+//! Results go to standard output, talk goes to standard error. A reader that went away
+//! (`hookwright events | head -1`) is no error: what it did not want to read is dropped.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use hookwright_engine::config::Fault;
+
+use crate::error::Failure;
+use crate::render::{Paint, escaped, faults};
+
+/// Standard output and standard error.
+pub(crate) struct Screen;
+
+impl Screen {
+    /// Prints a result on standard output. The text has to be [`visible`](crate::render::visible)
+    /// already.
+    pub(crate) fn result(&self, text: &str) -> Result<(), Failure> {
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        match written {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(Failure::CannotWrite { cause: error })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints one JSON value on standard output.
+    pub(crate) fn json(&self, value: &serde_json::Value) -> Result<(), Failure> {
+        self.result(&format!("{}\n", escaped(&format!("{value:#}"))))
+    }
+
+    /// Prints one JSON value on standard output, in one line.
+    pub(crate) fn json_line(&self, value: &serde_json::Value) -> Result<(), Failure> {
+        self.result(&format!("{}\n", escaped(&value.to_string())))
+    }
+
+    /// Prints on standard error. When even that fails there is nobody left to tell.
+    pub(crate) fn talk(&self, text: &str) {
+        let mut stderr = io::stderr().lock();
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    }
+
+    /// Prints what went wrong on our side.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        self.talk(&faults::failure(failure, paint()));
+    }
+
+    /// Prints every fault of a configuration, each with its line and a blank one behind it.
+    pub(crate) fn faults<'a>(&self, all: impl IntoIterator<Item = &'a Fault>) {
+        let paint = paint();
+        for fault in all {
+            self.talk(&format!("{}\n", faults::fault(fault, paint)));
+        }
+    }
+}
+
+/// How standard error is painted. Asked for only when there is something to paint.
+fn paint() -> Paint {
+    let unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    Paint { colour: unset("NO_COLOR") && !dumb && io::stderr().is_terminal() }
+}

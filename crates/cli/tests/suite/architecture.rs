@@ -1,0 +1,144 @@
+//! What stays true of the whole tree: which crate uses which, and which words stand where.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::repository;
+
+/// Who uses whom. A new arrow is a line here.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("hookwright-events", &[]),
+    ("hookwright-process", &[]),
+    ("hookwright-engine", &["hookwright-events", "hookwright-process"]),
+    ("hookwright", &["hookwright-engine", "hookwright-events", "hookwright-process"]),
+    ("xtask", &[]),
+];
+
+/// Other people's products. Their spelling stops at the alias columns of the tables.
+const FOREIGN_NAMES: &[&str] = &["claude", "iteratr", "autoagent", "codex", "gemini"];
+
+/// Too short to be looked for inside other words.
+const FOREIGN_WORDS: &[&str] = &["forge"];
+
+/// Where they may stand.
+const ALIAS_TABLES: &[&str] = &[
+    "crates/events/src/table.rs",
+    "crates/events/src/tool.rs",
+    "crates/events/src/field.rs",
+    "crates/events/src/event.rs",
+];
+
+#[test]
+fn every_arrow_between_crates_is_written_down() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(repository())
+        .output()
+        .expect("cargo is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    let ours: BTreeSet<&str> =
+        packages.iter().filter_map(|package| package["name"].as_str()).collect();
+    let real: BTreeMap<&str, BTreeSet<&str>> = packages
+        .iter()
+        .map(|package| {
+            let name = package["name"].as_str().expect("a name");
+            let uses = package["dependencies"]
+                .as_array()
+                .expect("dependencies")
+                .iter()
+                .filter(|dependency| dependency["kind"] != "dev")
+                .filter_map(|dependency| dependency["name"].as_str())
+                .filter(|used| ours.contains(used));
+            (name, uses.collect())
+        })
+        .collect();
+    let written: BTreeMap<&str, BTreeSet<&str>> =
+        ARROWS.iter().map(|(name, uses)| (*name, uses.iter().copied().collect())).collect();
+    assert_eq!(real, written);
+}
+
+#[test]
+fn no_product_of_others_is_named_outside_the_alias_tables() {
+    let mut found = Vec::new();
+    for path in rust_files(&repository().join("crates")) {
+        let shown = path.strip_prefix(repository()).expect("below").to_owned();
+        let in_src = shown.components().nth(2).is_some_and(|part| part.as_os_str() == "src");
+        let is_tests = shown.ends_with("tests.rs");
+        if !in_src || is_tests || ALIAS_TABLES.iter().any(|table| Path::new(table) == shown) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("readable");
+        // Tests stand at the end and may name whom they imitate.
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        for (number, line) in code.lines().enumerate() {
+            let said = line.split("//").next().unwrap_or_default().to_lowercase();
+            let names = FOREIGN_NAMES.iter().any(|name| said.contains(name));
+            let mut words = said.split(|letter: char| !letter.is_alphanumeric());
+            if !names && !words.any(|word| FOREIGN_WORDS.contains(&word)) {
+                continue;
+            }
+            found.push(format!("{}:{}: {}", shown.display(), number + 1, line.trim()));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn nothing_points_outside_of_the_repository() {
+    // Put together, so that this file does not find itself.
+    let neighbours = [concat!("..", "/shared"), concat!("/wo", "rk/")];
+    let Some(files) = files_in_git() else {
+        return;
+    };
+    let mut found = Vec::new();
+    for path in files {
+        let Ok(text) = fs::read_to_string(repository().join(&path)) else {
+            continue;
+        };
+        for (number, line) in text.lines().enumerate() {
+            if neighbours.iter().any(|neighbour| begins_a_path(line, neighbour)) {
+                found.push(format!("{path}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Whether the line has `start` where a path begins: `loops/work/x` has not.
+fn begins_a_path(line: &str, start: &str) -> bool {
+    line.match_indices(start).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|letter| letter.is_alphanumeric() || "_~.-/}".contains(letter))
+    })
+}
+
+/// Files that are in the repository or about to be; `None` without git.
+fn files_in_git() -> Option<Vec<String>> {
+    let output = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(repository())
+        .output()
+        .ok()?;
+    let names = String::from_utf8(output.stdout).ok()?;
+    let names = names.split('\0').filter(|name| !name.is_empty());
+    output.status.success().then(|| names.map(str::to_owned).collect())
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
