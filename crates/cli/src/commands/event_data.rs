@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hookwright_engine::nearest::nearest;
 use hookwright_events::{Event, EventName, table};
@@ -28,13 +28,13 @@ pub(crate) enum DataSource<'a> {
 }
 
 impl<'a> DataSource<'a> {
-    /// Reads the argument of `--data`.
-    pub(crate) fn of(argument: Option<&'a str>) -> Self {
+    /// Reads the argument of `--data`; a file is named from `cwd`, as every path is.
+    pub(crate) fn of(argument: Option<&'a str>, cwd: Option<&Path>) -> Self {
         match argument {
             None => DataSource::Nothing,
             Some("-") => DataSource::StandardInput,
             Some(text) => match text.strip_prefix('@') {
-                Some(path) => DataSource::File(path.into()),
+                Some(path) => DataSource::File(cwd.unwrap_or(Path::new("")).join(path)),
                 None => DataSource::Text(text),
             },
         }

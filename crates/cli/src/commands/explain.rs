@@ -41,7 +41,8 @@ pub(crate) struct ExplainArguments {
 }
 
 pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u8, Failure> {
-    let event = event_data::event(&arguments.event, DataSource::of(arguments.data.as_deref()))?;
+    let data = DataSource::of(arguments.data.as_deref(), arguments.options.cwd.as_deref());
+    let event = event_data::event(&arguments.event, data)?;
     let found = ConfigFiles::find(&arguments.options)?;
     let environment = process_environment();
     let loaded = load(&found.files, &environment);

@@ -86,7 +86,8 @@ impl HookSwitches {
 }
 
 pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Failure> {
-    let event = event_data::event(&arguments.event, DataSource::of(arguments.data.as_deref()))?;
+    let data = DataSource::of(arguments.data.as_deref(), arguments.options.cwd.as_deref());
+    let event = event_data::event(&arguments.event, data)?;
     let answer = Answering { arguments, screen };
     if let Some(why) = arguments.switches.all_off() {
         screen.talk(&format!("hooks are switched off ({why})\n"));
@@ -139,7 +140,7 @@ impl Answering<'_> {
         let session = self.arguments.session.clone();
         let event = with_session(event, session.as_deref());
         let firing = engine.fire(event, Firing { session, chain });
-        let fired = interrupts.ending(engine, self.screen, firing).await;
+        let mut fired = interrupts.ending(engine, self.screen, firing).await;
         self.print(&fired)?;
         let waiting_for = engine.in_background();
         if !waiting_for.is_empty() {
@@ -148,6 +149,12 @@ impl Answering<'_> {
             interrupts.ending(engine, self.screen, engine.settle()).await;
             let reports = std::mem::take(&mut *late.lock().unwrap_or_else(PoisonError::into_inner));
             self.print_late(&fired, &reports)?;
+            for late in reports {
+                // What still ran when the decision was made has ended by now; the count says how.
+                if let Some(report) = fired.reports.iter_mut().find(|known| known.id == late.id) {
+                    *report = late;
+                }
+            }
         }
         if !self.arguments.json {
             self.screen.result(&human::summary(&fired))?;

@@ -3,7 +3,11 @@
 mod architecture;
 mod check;
 mod check_faults;
+mod docs;
 mod events;
+mod explain;
+mod fire;
+mod interrupts;
 mod list;
 mod support;
 mod usage;

@@ -1,0 +1,284 @@
+//! What is written about the program is true: transcripts are replayed, reference pages are made
+//! from the code. `HOOKWRIGHT_UPDATE=1` writes stale pages and transcripts anew.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hookwright_engine::limits;
+use hookwright_engine::variables::MADE_BY_THE_ENGINE;
+use hookwright_events::field::{self, FIELDS};
+use hookwright_events::table::EVENTS;
+use hookwright_events::{EventSpec, Power};
+
+use crate::support::{Sandbox, repository};
+
+#[test]
+fn every_example_does_what_its_transcript_shows() {
+    let mut examples: Vec<PathBuf> = fs::read_dir(repository().join("examples"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect();
+    examples.sort();
+    assert!(examples.len() >= 5, "{examples:?}");
+    for example in examples {
+        let sandbox = Sandbox::new();
+        copy(&example, &sandbox.path("."));
+        let page = example.join("transcript.console");
+        let written = fs::read_to_string(&page).unwrap_or_default();
+        let commands: Vec<&str> =
+            written.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+        assert!(!commands.is_empty(), "{} has no transcript", example.display());
+        let replayed: Vec<String> =
+            commands.iter().map(|command| replay(&sandbox, command)).collect();
+        up_to_date(&page, &replayed.join("\n"));
+    }
+}
+
+#[test]
+fn the_readme_shows_what_happens() {
+    let sandbox = Sandbox::new();
+    copy(&repository().join("examples"), &sandbox.path("examples"));
+    let readme = fs::read_to_string(repository().join("README.md")).unwrap();
+    let shown = blocks(&readme, "console");
+    assert_eq!(shown.len(), 1);
+    for block in shown {
+        assert_eq!(replay_all(&sandbox, block), timeless(block));
+    }
+    let config =
+        fs::read_to_string(repository().join("examples/block-sudo/hookwright.yaml")).unwrap();
+    let shown = blocks(&readme, "yaml")[0].replace("# hookwright.yaml\n", "");
+    assert!(config.trim_end().ends_with(&shown), "the README shows another file than the example");
+    // The command that a newcomer types is the one that was replayed.
+    let typed = blocks(&readme, "sh")[0].lines().next().unwrap().to_owned();
+    let typed = typed.replace("cargo run --release -- ", "$ hookwright ");
+    assert!(blocks(&readme, "console")[0].starts_with(&typed), "{typed}");
+}
+
+#[test]
+fn the_tutorial_shows_what_happens() {
+    let tutorial = fs::read_to_string(repository().join("docs/tutorial.md")).unwrap();
+    let sandbox = Sandbox::with_hooks(blocks(&tutorial, "yaml")[0]);
+    let shown = blocks(&tutorial, "console");
+    assert_eq!(shown.len(), 3);
+    for block in shown {
+        assert_eq!(replay_all(&sandbox, block), timeless(block));
+    }
+}
+
+#[test]
+fn every_configuration_in_the_documentation_is_valid() {
+    let page = fs::read_to_string(repository().join("docs/configuration.md")).unwrap();
+    let whole: Vec<&str> =
+        blocks(&page, "yaml").into_iter().filter(|block| block.contains("hooks:")).collect();
+    assert!(!whole.is_empty());
+    for block in whole {
+        let ran = Sandbox::with_hooks(block).run(&["check"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    let conditions = blocks(&page, "yaml").into_iter().filter(|block| block.starts_with("when:"));
+    for line in conditions.flat_map(str::lines) {
+        let hooks = format!("hooks:\n  Stop:\n    - command: x\n      {line}\n");
+        let ran = Sandbox::with_hooks(&hooks).run(&["check"]);
+        assert_eq!(ran.code, 0, "{line}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_reference_pages_are_made_from_the_code() {
+    let reference = repository().join("docs/reference");
+    up_to_date(&reference.join("events.md"), &events_page());
+    up_to_date(&reference.join("variables.md"), &variables_page());
+    up_to_date(&reference.join("commands.md"), &commands_page());
+}
+
+fn events_page() -> String {
+    let mut page = String::from(
+        "# Events\n\nMade from `crates/events/src/table.rs`. A configuration may use the name or, \
+         exactly, any alias.\n\n| event | aliases | when | a block | subject |\n|---|---|---|---|---|\n",
+    );
+    for event in EVENTS {
+        let aliases: Vec<String> =
+            event.aliases.iter().map(|alias| format!("`{}`", alias.name)).collect();
+        let block = match event.power {
+            Power::Observes => "no",
+            _ => event.block_does.unwrap_or("yes"),
+        };
+        let subject = event.subject.map(|subject| format!("`{subject}`")).unwrap_or_default();
+        writeln!(
+            page,
+            "| `{}` | {} | {} | {block} | {subject} |",
+            event.name,
+            aliases.join(", "),
+            event.when
+        )
+        .unwrap();
+    }
+    page.push_str(
+        "\nAt `session:stop`, `agent:stop`, `agent:idle` and `task:complete` a hook can block on purpose, \
+         but a broken hook does not. `on_session_complete` wakes only for the reasons `completed` and \
+         `max_iterations`. So far events are fired by `hookwright fire`.\n\n## Data\n\nFields that every \
+         event may carry: ",
+    );
+    let everywhere: Vec<String> =
+        field::EVERYWHERE.iter().map(|name| format!("`{name}`")).collect();
+    writeln!(page, "{}.\n\n| event | its own fields |\n|---|---|", everywhere.join(", ")).unwrap();
+    for EventSpec { name, fields, .. } in EVENTS.iter().filter(|event| !event.fields.is_empty()) {
+        let fields: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
+        writeln!(page, "| `{name}` | {} |", fields.join(", ")).unwrap();
+    }
+    page
+}
+
+fn variables_page() -> String {
+    let mut page = String::from(
+        "# Variables\n\nMade from `crates/events/src/field.rs`. Every variable exists also with the prefix \
+         `HOOKWRIGHT_`. A field is a variable where the event has it; other fields travel in the JSON \
+         only. The camelCase spelling of a field is accepted from any host.\n\n| variable | field | also \
+         accepted as | meaning |\n|---|---|---|---|\n",
+    );
+    for field in FIELDS {
+        let aliases: Vec<String> = field.aliases.iter().map(|alias| format!("`{alias}`")).collect();
+        writeln!(
+            page,
+            "| `{}` | `{}` | {} | {} |",
+            field.variable(),
+            field.name,
+            aliases.join(", "),
+            field.meaning
+        )
+        .unwrap();
+    }
+    for (name, meaning) in MADE_BY_THE_ENGINE {
+        writeln!(page, "| `{name}` | | | {meaning} |").unwrap();
+    }
+    writeln!(
+        page,
+        "\nA command also has `HOOKWRIGHT_HOOK` (its id), `HOOKWRIGHT_ATTEMPT` (1, 2, …), `HOOKWRIGHT_CHAIN` \
+         (the hooks above it) and `HOOKWRIGHT_RUN` (the marker of its run). A value over {} KiB, one with a \
+         NUL byte, or the largest once all are over {} KiB, stands in a file that `<NAME>_FILE` names.",
+        limits::ENV_VALUE_BYTES_MAX / 1024,
+        limits::ENV_TOTAL_BYTES_MAX / 1024
+    )
+    .unwrap();
+    page
+}
+
+fn commands_page() -> String {
+    let sandbox = Sandbox::new();
+    let mut page = String::from("# Commands\n\nWhat `--help` says, and the exit codes.\n");
+    for command in ["fire", "explain", "check", "list", "events"] {
+        let help = sandbox.run(&[command, "--help"]).stdout;
+        let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+        write!(page, "\n## {command}\n\n```text\n{}\n```\n", lines.join("\n").trim_end()).unwrap();
+    }
+    page.push_str("\n## Exit codes\n\n| code | meaning |\n|---|---|\n");
+    let codes = fs::read_to_string(repository().join("crates/cli/src/exit_code.rs")).unwrap();
+    let mut sentence = String::new();
+    for line in codes.lines() {
+        if let Some(said) = line.strip_prefix("/// ") {
+            sentence = format!("{sentence} {said}").trim().to_owned();
+        } else if let Some((_, code)) = line.split_once(": u8 = ") {
+            writeln!(
+                page,
+                "| {} | {} |",
+                code.trim_end_matches(';'),
+                std::mem::take(&mut sentence)
+            )
+            .unwrap();
+        }
+    }
+    page
+}
+
+/// Compares a page with what it should be, or writes it.
+fn up_to_date(page: &Path, wanted: &str) {
+    if std::env::var_os("HOOKWRIGHT_UPDATE").is_some() {
+        fs::create_dir_all(page.parent().unwrap()).unwrap();
+        return fs::write(page, wanted).unwrap();
+    }
+    let written = fs::read_to_string(page).unwrap_or_default();
+    assert_eq!(written, wanted, "{} is stale; HOOKWRIGHT_UPDATE=1 writes it anew", page.display());
+}
+
+/// The fenced blocks of one language.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+    page.split("\n```").filter_map(|part| part.strip_prefix(language)?.strip_prefix('\n')).collect()
+}
+
+fn replay_all(sandbox: &Sandbox, block: &str) -> String {
+    let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
+    let replayed: Vec<String> = commands.map(|command| replay(sandbox, command)).collect();
+    let whole = replayed.join("\n");
+    whole.trim_end_matches('\n').to_owned()
+}
+
+/// A command and what a person would see, its exit code if it is not 0.
+fn replay(sandbox: &Sandbox, command: &str) -> String {
+    let binary = Path::new(env!("CARGO_BIN_EXE_hookwright")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let output = Command::new("bash")
+        .args(["-c", &format!("exec 2>&1; {command}")])
+        .current_dir(sandbox.path("."))
+        .env_clear()
+        .env("HOME", sandbox.path(".."))
+        .env("PATH", format!("{}:{path}", binary.display()))
+        .output()
+        .unwrap();
+    let mut text = format!("$ {command}\n{}", timeless(&String::from_utf8(output.stdout).unwrap()));
+    match output.status.code() {
+        Some(0) => {}
+        code => text.push_str(&format!("exit {}\n", code.unwrap_or(-1))),
+    }
+    text
+}
+
+/// The text with every duration as `Nms`, at the same width: `  12ms` is `   Nms`.
+pub(crate) fn timeless(text: &str) -> String {
+    let mut timeless = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let Some((start, end)) = duration_in(line) else {
+            timeless.push_str(line);
+            continue;
+        };
+        let padding = (end - start).saturating_sub("Nms".len());
+        timeless.push_str(&line[..start]);
+        timeless.extend(std::iter::repeat_n(' ', padding));
+        timeless.push_str("Nms");
+        timeless.push_str(&line[end..]);
+    }
+    timeless
+}
+
+/// Where a hook's duration stands: two blanks, then `12ms` or `4.31s`.
+fn duration_in(line: &str) -> Option<(usize, usize)> {
+    let mut from = 0;
+    while let Some(found) = line[from..].find(|letter: char| letter.is_ascii_digit()) {
+        let start = from + found;
+        let rest = &line[start..];
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let unit = ["ms", "s"].into_iter().find(|unit| rest[digits..].starts_with(unit));
+        if let Some(unit) = unit
+            && line[..start].ends_with("  ")
+        {
+            return Some((start, start + digits + unit.len()));
+        }
+        from = start + digits.max(1);
+    }
+    None
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
