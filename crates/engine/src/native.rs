@@ -7,7 +7,7 @@ use hookwright_events::{Answer, AnswerDecision, Event, Outcome, Output, Power, S
 
 use crate::answer::{self, Reading};
 use crate::policy::{At, Meaning, Order, Policy, Wire};
-use crate::variables::stdin_json;
+use crate::variables::stdin_line;
 
 /// The policy of native hooks.
 pub static NATIVE: Policy = Policy { order: Order::OneByOne, wire: &NativeWire };
@@ -21,10 +21,7 @@ const BLOCK: i32 = 2;
 
 impl Wire for NativeWire {
     fn input(&self, event: &Event, hook: &str, attempt: u32) -> String {
-        let mut line = serde_json::to_string(&stdin_json(event, hook, attempt))
-            .expect("an event's data is plain JSON");
-        line.push('\n');
-        line
+        stdin_line(event, hook, attempt)
     }
 
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning {

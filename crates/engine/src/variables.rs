@@ -7,11 +7,13 @@
 mod environment;
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::sync::LazyLock;
 
-use hookwright_events::field::{self, FIELDS};
-use hookwright_events::{Event, Kind};
-use serde_json::{Map, Value};
+use hookwright_events::field::FIELDS;
+use hookwright_events::{Event, FieldSpec, Kind};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Value, json};
 
 pub use environment::{ChildEnvironment, Environment, LeftOut};
 
@@ -63,15 +65,22 @@ pub fn is_forbidden(name: &str) -> bool {
 
 struct Variable {
     name: String,
+    prefixed: OsString,
     /// The data field behind it.
-    field: Option<&'static str>,
+    field: Option<&'static FieldSpec>,
+    always_set: bool,
+}
+
+impl Variable {
+    fn new(name: String, field: Option<&'static FieldSpec>) -> Self {
+        let always_set = ALWAYS_SET.contains(&name.as_str());
+        Self { prefixed: format!("{PREFIX}{name}").into(), name, field, always_set }
+    }
 }
 
 static VARIABLES: LazyLock<Vec<Variable>> = LazyLock::new(|| {
-    let fields =
-        FIELDS.iter().map(|field| Variable { name: field.variable(), field: Some(field.name) });
-    let made =
-        MADE_BY_THE_ENGINE.iter().map(|(name, _)| Variable { name: (*name).into(), field: None });
+    let fields = FIELDS.iter().map(|field| Variable::new(field.variable(), Some(field)));
+    let made = MADE_BY_THE_ENGINE.iter().map(|(name, _)| Variable::new((*name).into(), None));
     fields.chain(made).collect()
 });
 
@@ -120,9 +129,12 @@ pub struct Variables<'a> {
 impl<'a> Variables<'a> {
     /// The value of one of our variables; `None` where it has none here.
     pub fn ours(&self, name: &str) -> Option<Cow<'a, Value>> {
-        let variable = find(name)?;
+        self.value_of(find(name)?)
+    }
+
+    fn value_of(&self, variable: &Variable) -> Option<Cow<'a, Value>> {
         if let Some(field) = variable.field {
-            return self.event.data.get(field).map(Cow::Borrowed);
+            return self.event.data.get(field.name).map(Cow::Borrowed);
         }
         match variable.name.as_str() {
             "EVENT" => Some(Cow::Owned(Value::from(self.event.name.as_str()))),
@@ -138,9 +150,8 @@ impl<'a> Variables<'a> {
 
     /// The value as the child's environment shows it; `None` where it has none here.
     fn text(&self, variable: &Variable) -> Option<String> {
-        let value = self.ours(&variable.name)?;
-        let is_list =
-            variable.field.and_then(field::named).is_some_and(|field| field.kind == Kind::Paths);
+        let value = self.value_of(variable)?;
+        let is_list = variable.field.is_some_and(|field| field.kind == Kind::Paths);
         Some(if is_list { lines_of(&value) } else { text_of(&value) })
     }
 
@@ -202,17 +213,37 @@ fn lines_of(value: &Value) -> String {
     }
 }
 
-/// The event as a native hook reads it on standard input: flat, a superset of Claude Code's.
-pub fn stdin_json(event: &Event, hook: &str, attempt: u32) -> Map<String, Value> {
-    let mut line = Map::with_capacity(event.data.len() + 6);
-    line.insert("event".into(), event.name.as_str().into());
-    line.insert("hook_event_name".into(), event.name.hook_event_name().into());
-    line.insert("subject".into(), event.subject().map_or(Value::Null, Value::from));
-    for (name, value) in &event.data {
-        line.entry(name.as_str()).or_insert_with(|| value.clone());
-    }
-    line.insert("hook".into(), serde_json::json!({ "id": hook, "attempt": attempt }));
+/// The event as a native hook reads it on standard input: one line, flat, a superset of Claude
+/// Code's.
+pub fn stdin_line(event: &Event, hook: &str, attempt: u32) -> String {
+    let mut line = serde_json::to_string(&StdinLine { event, hook, attempt })
+        .expect("an event's data is plain JSON");
+    line.push('\n');
     line
+}
+
+struct StdinLine<'a> {
+    event: &'a Event,
+    hook: &'a str,
+    attempt: u32,
+}
+
+impl Serialize for StdinLine<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        /// Names of ours, which data cannot take.
+        const RESERVED: &[&str] = &["event", "hook_event_name", "subject", "hook"];
+        let mut line = serializer.serialize_map(None)?;
+        line.serialize_entry("event", self.event.name.as_str())?;
+        line.serialize_entry("hook_event_name", self.event.name.hook_event_name())?;
+        line.serialize_entry("subject", &self.event.subject())?;
+        for (name, value) in &self.event.data {
+            if !RESERVED.contains(&name.as_str()) {
+                line.serialize_entry(name, value)?;
+            }
+        }
+        line.serialize_entry("hook", &json!({ "id": self.hook, "attempt": self.attempt }))?;
+        line.end()
+    }
 }
 
 #[cfg(test)]

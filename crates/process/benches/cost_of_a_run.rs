@@ -68,6 +68,7 @@ fn our_run(runtime: &tokio::runtime::Runtime) {
     let launch = Launch {
         program: PathBuf::from("/bin/bash"),
         args: vec!["-c".into(), "true".into()],
+        shared_env: std::sync::Arc::default(),
         env: vec![("PATH".into(), PATH.into())],
         working_dir: PathBuf::from("/"),
         stdin: INPUT.to_vec(),

@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The environment variable that names the runs a process belongs to, outermost first: `outer:inner`.
@@ -17,7 +18,11 @@ pub struct Launch {
     pub program: PathBuf,
     /// What follows the program's name.
     pub args: Vec<OsString>,
-    /// The whole environment: nothing is inherited. `run` adds the marker, behind the one that may
+    /// What every run of a host has in common of its environment, so that it need not be copied for
+    /// each.
+    pub shared_env: Arc<[(OsString, OsString)]>,
+    /// The rest of the environment, which stands on top of that; nothing else is inherited. `run`
+    /// adds the marker, behind the one that may
     /// stand here already.
     pub env: Vec<(OsString, OsString)>,
     /// Where the program runs.
@@ -39,7 +44,8 @@ pub struct Launch {
 impl Launch {
     /// The marker's value for the child: a run inside a run is found by either name.
     pub(crate) fn marker(&self) -> OsString {
-        let outer = self.env.iter().rev().find(|(name, _)| name == MARKER).map(|(_, value)| value);
+        let strings = self.env.iter().rev().chain(self.shared_env.iter().rev());
+        let outer = strings.into_iter().find(|(name, _)| name == MARKER).map(|(_, value)| value);
         match outer {
             Some(outer) if !outer.is_empty() => {
                 let mut chain = outer.clone();

@@ -54,6 +54,7 @@ pub(crate) async fn start(launch: Launch) -> Result<(OwnedLeader, Pipes), StartF
     command
         .args(&launch.args)
         .env_clear()
+        .envs(launch.shared_env.iter().map(|(name, value)| (name, value)))
         .envs(launch.env)
         .env(MARKER, marker)
         .current_dir(&launch.working_dir)

@@ -1,7 +1,7 @@
 //! What is written about the program is true: transcripts are replayed, reference pages are made
 //! from the code. `HOOKWRIGHT_UPDATE=1` writes stale pages and transcripts anew.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -64,6 +64,7 @@ pub(super) async fn run(
     let launch = Launch {
         program,
         args: vec![OsString::from("-c"), shell.command.for_shell().into()],
+        shared_env: environment.inherited,
         env: environment.strings,
         working_dir,
         stdin: attempt

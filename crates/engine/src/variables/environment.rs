@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
 
-use super::{ALWAYS_SET, PREFIX, VARIABLES, Variables, is_ours};
+use super::{VARIABLES, Variables, is_ours};
 use crate::limits::{ENV_TOTAL_BYTES_MAX, ENV_VALUE_BYTES_MAX};
 use crate::template::PathReference;
 
@@ -15,7 +16,7 @@ use crate::template::PathReference;
 pub struct Environment {
     all: BTreeMap<OsString, OsString>,
     /// What children inherit: all but variables of ours, which would tell of another event.
-    inherited: Vec<(OsString, OsString)>,
+    inherited: Arc<[(OsString, OsString)]>,
 }
 
 impl Environment {
@@ -66,7 +67,9 @@ pub struct LeftOut {
 /// The environment of one child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildEnvironment {
-    /// Name and value, nothing else is inherited.
+    /// What the host's environment gives.
+    pub inherited: Arc<[(OsString, OsString)]>,
+    /// What stands on top of that; where a name stands twice, the last one counts.
     pub strings: Vec<(OsString, OsString)>,
     /// What did not fit.
     pub left_out: Vec<LeftOut>,
@@ -80,46 +83,40 @@ impl ChildEnvironment {
         references: &[PathReference],
         set_by_author: &[(String, String)],
     ) -> Self {
-        let mut strings = variables.environment.inherited.clone();
-        strings.reserve(VARIABLES.len());
-        let mut values: Vec<Ours<'_>> = Vec::new();
+        let mut values: Vec<Ours<'_>> = Vec::with_capacity(VARIABLES.len());
         for variable in VARIABLES.iter() {
             let text = variables.text(variable);
-            if text.is_some() || ALWAYS_SET.contains(&variable.name.as_str()) {
-                let value = text.unwrap_or_default();
-                values.push(Ours { name: &variable.name, prefixed: true, path: None, value });
+            if text.is_some() || variable.always_set {
+                let (name, prefixed) = (variable.name.as_str(), Some(&variable.prefixed));
+                values.push(Ours { name, prefixed, path: None, value: text.unwrap_or_default() });
             }
         }
         for reference in references {
             let value = variables.at_path(&reference.variable, &reference.path);
-            let path = Some(reference);
-            values.push(Ours { name: &reference.generated, prefixed: false, path, value });
+            let (name, path) = (reference.generated.as_str(), Some(reference));
+            values.push(Ours { name, prefixed: None, path, value });
         }
         let left_out = take_what_does_not_fit(&mut values);
+        let mut strings = Vec::with_capacity(2 * values.len() + set_by_author.len() + 4);
         for ours in values {
-            if ours.prefixed {
-                strings.push((format!("{PREFIX}{}", ours.name).into(), ours.value.clone().into()));
+            if let Some(prefixed) = ours.prefixed {
+                strings.push((prefixed.clone(), OsString::from(&ours.value)));
             }
             strings.push((ours.name.into(), ours.value.into()));
         }
-        for (name, value) in set_by_author {
-            strings.retain(|(known, _)| known != name.as_str());
-            strings.push((name.into(), value.into()));
-        }
-        Self { strings, left_out }
+        strings.extend(set_by_author.iter().map(|(name, value)| (name.into(), value.into())));
+        Self { inherited: Arc::clone(&variables.environment.inherited), strings, left_out }
     }
 
     /// Sets one more variable.
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
-        let name = name.into();
-        self.strings.retain(|(known, _)| *known != name);
-        self.strings.push((name, value.into()));
+        self.strings.push((name.into(), value.into()));
     }
 }
 
 struct Ours<'a> {
     name: &'a str,
-    prefixed: bool,
+    prefixed: Option<&'a OsString>,
     path: Option<&'a PathReference>,
     value: String,
 }

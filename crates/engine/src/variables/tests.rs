@@ -21,10 +21,11 @@ fn child(event: &Event, environment: &Environment, command: &str) -> ChildEnviro
     ChildEnvironment::new(&variables, command.references(), &[])
 }
 
+/// What the child sees: where a name stands twice, the last one counts.
 fn get(child: &ChildEnvironment, name: &str) -> Option<String> {
-    let found: Vec<_> = child.strings.iter().filter(|(known, _)| known == name).collect();
-    assert!(found.len() <= 1, "{name} is set twice");
-    found.first().map(|(_, value)| value.to_string_lossy().into_owned())
+    let mut strings = child.strings.iter().rev().chain(child.inherited.iter());
+    let found = strings.find(|(known, _)| known == name);
+    found.map(|(_, value)| value.to_string_lossy().into_owned())
 }
 
 #[test]
@@ -169,7 +170,9 @@ fn the_json_on_standard_input_is_flat_and_a_superset_of_claudes() {
         json!({ "session_id": "s", "tool_name": "Bash", "unknown": [1], "subject": "evil",
                 "hook": "evil", "event": "evil" }),
     );
-    let line = Value::Object(stdin_json(&event, "hookwright/x#0", 2));
+    let text = stdin_line(&event, "hookwright/x#0", 2);
+    assert_eq!(text.find('\n'), Some(text.len() - 1), "one line");
+    let line: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(
         line,
         json!({ "event": "tool:pre_execute", "hook_event_name": "PreToolUse", "subject": "bash",

@@ -23,6 +23,7 @@ pub(crate) fn program(program: &str, args: &[&str]) -> Launch {
     Launch {
         program: PathBuf::from(program),
         args: args.iter().map(Into::into).collect(),
+        shared_env: std::sync::Arc::default(),
         env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         working_dir: PathBuf::from("/"),
         stdin: Vec::new(),
