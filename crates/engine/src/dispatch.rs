@@ -51,6 +51,8 @@ pub struct Given {
     pub chain: Chain,
     /// Where conditions find names that are not ours.
     pub environment: Arc<Environment>,
+    /// Whether anybody reads run events; if not, none are put together.
+    pub is_watched: bool,
 }
 
 /// One firing of one event.
@@ -102,12 +104,14 @@ impl Dispatch {
 
     /// The whole of dispatch: what happened goes in, what to do next comes out.
     pub fn advance(&mut self, happening: Happening) -> Vec<Step> {
-        let mut steps = Vec::new();
+        let mut steps = Steps::new(self.given.is_watched);
         match happening {
             Happening::Fired => {
-                let event = self.given.event.name.clone();
-                let subject = self.given.event.subject().map(str::to_owned);
-                steps.push(Step::Record(Box::new(RunEventKind::Fired { event, subject })));
+                let event = &self.given.event;
+                steps.record(|| RunEventKind::Fired {
+                    event: event.name.clone(),
+                    subject: event.subject().map(str::to_owned),
+                });
             }
             Happening::Ended { hook, outcome, took } => {
                 self.attempt_ended(hook, outcome, took, &mut steps);
@@ -117,7 +121,7 @@ impl Dispatch {
             Happening::Interrupted => self.interrupted(&mut steps),
         }
         self.go_on(&mut steps);
-        steps
+        steps.all
     }
 
     /// The hook behind a number.
@@ -160,7 +164,7 @@ impl Dispatch {
     }
 
     /// Starts what can start, until something has to be waited for or all is said.
-    fn go_on(&mut self, steps: &mut Vec<Step>) {
+    fn go_on(&mut self, steps: &mut Steps) {
         loop {
             if !self.batch.is_empty() {
                 if self.batch.iter().any(|number| self.runs[*number].is_awaited()) {
@@ -194,13 +198,13 @@ impl Dispatch {
         }
     }
 
-    fn take_turn(&mut self, number: usize, steps: &mut Vec<Step>) {
+    fn take_turn(&mut self, number: usize, steps: &mut Steps) {
         if let Some(reason) = self.reason_to_skip(number) {
             let run = &mut self.runs[number];
             run.state = State::Skipped;
             run.reason = Some(reason.clone());
             let hook = run.hook.id.clone();
-            steps.push(Step::Record(Box::new(RunEventKind::HookSkipped { hook, reason })));
+            steps.record(|| RunEventKind::HookSkipped { hook, reason });
             return;
         }
         let refused = self
@@ -227,12 +231,12 @@ impl Dispatch {
         self.start(number, steps);
     }
 
-    fn start(&mut self, number: usize, steps: &mut Vec<Step>) {
+    fn start(&mut self, number: usize, steps: &mut Steps) {
         let run = &mut self.runs[number];
         run.attempts += 1;
         let (attempt, awaited) = (run.attempts, run.terms.awaited);
         let hook = run.hook.id.clone();
-        steps.push(Step::Record(Box::new(RunEventKind::HookStarting { hook, attempt, awaited })));
+        steps.record(|| RunEventKind::HookStarting { hook, attempt, awaited });
         steps.push(Step::Start { hook: number, attempt });
     }
 
@@ -306,19 +310,18 @@ impl Dispatch {
         number: usize,
         outcome: Outcome,
         took: Duration,
-        steps: &mut Vec<Step>,
+        steps: &mut Steps,
     ) {
         let meaning = self.read(number, &outcome);
         let over = self.over;
         let run = &mut self.runs[number];
         run.took += took;
-        let hook = run.hook.id.clone();
-        steps.push(Step::Record(Box::new(RunEventKind::HookEnded {
-            hook: hook.clone(),
+        steps.record(|| RunEventKind::HookEnded {
+            hook: run.hook.id.clone(),
             attempt: run.attempts,
             outcome: outcome.clone(),
             duration_ms: milliseconds(took),
-        })));
+        });
         let is_failure = matches!(meaning.status, Status::Failed | Status::TimedOut);
         let tries_left = run.attempts <= run.terms.retries;
         if is_failure && meaning.may_retry && tries_left && !over {
@@ -331,12 +334,12 @@ impl Dispatch {
                 _ => State::BackgroundSleep,
             };
             run.last = Some((outcome, meaning));
-            steps.push(Step::Record(Box::new(RunEventKind::HookRetrying {
-                hook,
+            steps.record(|| RunEventKind::HookRetrying {
+                hook: run.hook.id.clone(),
                 attempt,
                 after_ms,
                 reason,
-            })));
+            });
             steps.push(Step::Sleep { hook: number, delay });
             return;
         }
@@ -349,7 +352,7 @@ impl Dispatch {
     }
 
     /// What a background hook has to say waits for the next safe point; it decides nothing.
-    fn late_answer(&self, number: usize, answer: &Answer, steps: &mut Vec<Step>) {
+    fn late_answer(&self, number: usize, answer: &Answer, steps: &mut Steps) {
         let kept = Answer {
             system_message: answer.system_message.clone(),
             additional_context: answer.additional_context.clone(),
@@ -357,38 +360,29 @@ impl Dispatch {
         };
         if kept != Answer::default() {
             let hook = self.runs[number].hook.id.clone();
-            steps.push(Step::Record(Box::new(RunEventKind::LateAnswer {
-                hook,
-                answer: kept.clone(),
-            })));
+            steps.record(|| RunEventKind::LateAnswer { hook, answer: kept.clone() });
             steps.push(Step::Remember(Keepsake::LateAnswer { answer: Box::new(kept) }));
         }
     }
 
-    fn settled(
-        &mut self,
-        number: usize,
-        outcome: Outcome,
-        meaning: Meaning,
-        steps: &mut Vec<Step>,
-    ) {
+    fn settled(&mut self, number: usize, outcome: Outcome, meaning: Meaning, steps: &mut Steps) {
         let run = &mut self.runs[number];
         run.reason = run.explain(&meaning);
         run.last = Some((outcome, meaning));
-        steps.push(Step::Record(Box::new(RunEventKind::HookReported { report: run.report() })));
+        steps.record(|| RunEventKind::HookReported { report: run.report() });
     }
 
-    fn went_async(&mut self, number: usize, steps: &mut Vec<Step>) {
+    fn went_async(&mut self, number: usize, steps: &mut Steps) {
         let run = &mut self.runs[number];
         if run.state == State::Awaited {
             run.state = State::Background;
             run.decides = false;
             let hook = run.hook.id.clone();
-            steps.push(Step::Record(Box::new(RunEventKind::HookWentAsync { hook })));
+            steps.record(|| RunEventKind::HookWentAsync { hook });
         }
     }
 
-    fn try_again(&mut self, number: usize, steps: &mut Vec<Step>) {
+    fn try_again(&mut self, number: usize, steps: &mut Steps) {
         let run = &mut self.runs[number];
         run.state = match run.state {
             State::AwaitedSleep => State::Awaited,
@@ -401,7 +395,7 @@ impl Dispatch {
         self.start(number, steps);
     }
 
-    fn interrupted(&mut self, steps: &mut Vec<Step>) {
+    fn interrupted(&mut self, steps: &mut Steps) {
         if !self.finished {
             self.ended = Some(EndedBy::Interrupt);
         }
@@ -409,7 +403,7 @@ impl Dispatch {
     }
 
     /// Nothing is tried again from now on; what sleeps before its next attempt has failed.
-    fn end_retries(&mut self, steps: &mut Vec<Step>) {
+    fn end_retries(&mut self, steps: &mut Steps) {
         self.over = true;
         for number in 0..self.runs.len() {
             let run = &mut self.runs[number];
@@ -423,7 +417,7 @@ impl Dispatch {
     }
 
     /// All hooks that were waited for have ended: what they leave and decide counts, in order.
-    fn settle_batch(&mut self, steps: &mut Vec<Step>) {
+    fn settle_batch(&mut self, steps: &mut Steps) {
         for number in std::mem::take(&mut self.batch) {
             let run = &self.runs[number];
             let Some((_, meaning)) = run.last.as_ref().filter(|_| run.decides) else {
@@ -451,7 +445,7 @@ impl Dispatch {
         }
     }
 
-    fn finish(&mut self, steps: &mut Vec<Step>) {
+    fn finish(&mut self, steps: &mut Steps) {
         if self.finished {
             return;
         }
@@ -469,8 +463,9 @@ impl Dispatch {
         if let Some(count) = stop::mind(&self.given.event, &mut decision, stop_blocks) {
             steps.push(Step::Remember(Keepsake::StopBlocks { count }));
         }
-        let record = decision.record(&self.given.event, &self.reports());
-        steps.push(Step::Record(Box::new(RunEventKind::Decided { decision: record })));
+        steps.record(|| RunEventKind::Decided {
+            decision: decision.record(&self.given.event, &self.reports()),
+        });
         steps.push(Step::Finished(Box::new(decision)));
     }
 
@@ -495,6 +490,28 @@ fn not_available(action: &Action) -> Option<String> {
         Action::Shell(_) => None,
         Action::Webhook(_) | Action::Spawn(_) | Action::GitCommit(_) | Action::GitPush(_) => {
             Some(format!("`type: {}` is not available in this version", action.kind()))
+        }
+    }
+}
+
+/// Steps on their way out.
+struct Steps {
+    all: Vec<Step>,
+    is_watched: bool,
+}
+
+impl Steps {
+    fn new(is_watched: bool) -> Self {
+        Self { all: Vec::new(), is_watched }
+    }
+
+    fn push(&mut self, step: Step) {
+        self.all.push(step);
+    }
+
+    fn record(&mut self, kind: impl FnOnce() -> RunEventKind) {
+        if self.is_watched {
+            self.all.push(Step::Record(Box::new(kind())));
         }
     }
 }

@@ -156,6 +156,7 @@ impl Engine {
             remembered,
             chain: firing.chain.clone(),
             environment: Arc::clone(&shared.surroundings.environment),
+            is_watched: shared.is_watched(),
         });
         let number = shared.firings.fetch_add(1, Ordering::Relaxed) + 1;
         let mut driver =

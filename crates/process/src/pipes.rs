@@ -14,7 +14,11 @@ use tokio::net::unix::pipe;
 
 use crate::{Captured, Stream, Watch};
 
-/// Bytes read at once: what a pipe holds by default.
+/// Bytes read at once, to begin with. Most hooks print a line or nothing, and a larger buffer costs
+/// the allocator more than the whole run should.
+const FIRST_CHUNK_BYTES: usize = 4 * 1024;
+
+/// Bytes read at once from a child that fills the first chunk: what a pipe holds by default.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Bytes read without waiting once the writers have ended: the most a pipe can hold, unless root
@@ -56,7 +60,7 @@ impl Pipes {
             written: 0,
             stdout: Output::new(our_stdout)?,
             stderr: Output::new(our_stderr)?,
-            chunk: Vec::with_capacity(CHUNK_BYTES),
+            chunk: Vec::with_capacity(FIRST_CHUNK_BYTES),
             bytes_max,
         };
         if !stdin.is_empty() {
@@ -161,7 +165,7 @@ impl Output {
         let Some(source) = &self.source else {
             return false;
         };
-        chunk.clear();
+        make_room(chunk);
         let end = source.try_read_buf(chunk);
         self.note(end, chunk, bytes_max)
     }
@@ -171,7 +175,7 @@ impl Output {
         let Some(source) = &self.source else {
             return false;
         };
-        chunk.clear();
+        make_room(chunk);
         let end = read(source.as_fd(), spare_capacity(chunk)).map_err(io::Error::from);
         self.note(end, chunk, bytes_max)
     }
@@ -185,6 +189,15 @@ impl Output {
             Ok(0) | Err(_) => self.source = None,
         }
         true
+    }
+}
+
+/// Empties the chunk for the next read; one that was full gets larger.
+fn make_room(chunk: &mut Vec<u8>) {
+    let was_full = chunk.len() == chunk.capacity();
+    chunk.clear();
+    if was_full {
+        chunk.reserve(CHUNK_BYTES);
     }
 }
 

@@ -118,6 +118,7 @@ impl Firing {
                 remembered: Remembered::default(),
                 chain: Chain::default(),
                 environment: Arc::new(environment),
+                is_watched: true,
             },
         }
     }

@@ -1,6 +1,9 @@
 //! Runs the steps of one firing and tells dispatch what happened. No choice is made here.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use hookwright_events::{Decision, Event, Outcome, Report, RunEventKind};
@@ -24,6 +27,15 @@ pub(super) struct Driver {
     sender: UnboundedSender<Message>,
     decision: Option<Box<Decision>>,
     was_interrupted: bool,
+    /// The awaited action that runs now, as part of the firing: if the host drops the firing, the
+    /// action ends with it.
+    awaited: Option<Running>,
+}
+
+/// An action on its way, and the hook's number in this firing.
+struct Running {
+    hook: usize,
+    action: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 enum Message {
@@ -52,6 +64,7 @@ impl Driver {
             sender,
             decision: None,
             was_interrupted: false,
+            awaited: None,
         }
     }
 
@@ -104,16 +117,29 @@ impl Driver {
                 let message = message.expect("the driver holds a sender itself");
                 self.receive(message).await;
             }
+            () = ended(&mut self.awaited) => {}
         }
     }
 
     async fn receive(&mut self, message: Message) {
         match message {
-            Message::Happened(happening) => self.happened(happening).await,
+            Message::Happened(happening) => {
+                if let Happening::WentAsync { hook } = happening {
+                    self.let_go(hook);
+                }
+                self.happened(happening).await;
+            }
             Message::Told(kind) => {
                 // The journal's refusal matters only before an effect; this one has happened.
                 let _ = self.record(*kind).await;
             }
+        }
+    }
+
+    /// An action that went to the background runs on without the firing.
+    fn let_go(&mut self, hook: usize) {
+        if let Some(running) = self.awaited.take_if(|running| running.hook == hook) {
+            tokio::spawn(running.action);
         }
     }
 
@@ -134,12 +160,12 @@ impl Driver {
         }
     }
 
-    async fn record(&self, kind: RunEventKind) -> std::io::Result<()> {
+    async fn record(&mut self, kind: RunEventKind) -> std::io::Result<()> {
         let session = Some(self.memory_of.as_str()).filter(|name| !name.is_empty());
         self.shared.record(self.number, session, kind).await
     }
 
-    fn start(&self, hook: usize, attempt: u32, refused: Option<std::io::Error>) {
+    fn start(&mut self, hook: usize, attempt: u32, refused: Option<std::io::Error>) {
         let mut ending = Ending { hook, sender: self.sender.clone(), sent: false };
         if let Some(error) = refused {
             let cause = format!("its start could not be journalled: {error}");
@@ -160,10 +186,16 @@ impl Driver {
         };
         let wants_details = self.shared.is_watched();
         let mut news = Reporter { hook, sender: self.sender.clone(), wants_details };
-        tokio::spawn(async move {
+        let is_awaited = attempt.terms.awaited;
+        let action = async move {
             let (outcome, took) = actions::run(attempt, &mut news).await;
             ending.send(outcome, took);
-        });
+        };
+        if is_awaited && self.awaited.is_none() {
+            self.awaited = Some(Running { hook, action: Box::pin(action) });
+        } else {
+            tokio::spawn(action);
+        }
     }
 
     fn sleep(&self, hook: usize, delay: Duration) {
@@ -173,6 +205,21 @@ impl Driver {
             let _ = sender.send(Message::Happened(Happening::TimeToRetry { hook }));
         });
     }
+}
+
+/// Goes on with the awaited action until it has ended; for ever if there is none. A panic ends only
+/// the action: its `Ending` tells.
+async fn ended(awaited: &mut Option<Running>) {
+    std::future::poll_fn(|context| {
+        let Some(running) = awaited else { return Poll::Pending };
+        let polled = catch_unwind(AssertUnwindSafe(|| running.action.as_mut().poll(context)));
+        if matches!(polled, Ok(Poll::Pending)) {
+            return Poll::Pending;
+        }
+        *awaited = None;
+        Poll::Ready(())
+    })
+    .await;
 }
 
 /// Says how an attempt ended; also when the action panicked, so that nobody waits for ever.

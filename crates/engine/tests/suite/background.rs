@@ -107,3 +107,16 @@ async fn after_an_interrupt_nothing_starts() {
     host.engine.settle().await;
     assert!(!host.exists("never"));
 }
+
+#[tokio::test]
+async fn a_host_that_drops_a_firing_ends_its_awaited_hook() {
+    let host = Host::new("hooks: {Stop: [{command: 'echo $$ > running; exec sleep 1000'}]}");
+    tokio::select! {
+        _ = host.fire("Stop", json!({})) => panic!("nobody ended the hook"),
+        () = host.until_exists("running") => {}
+    }
+    // The pid may not be written yet when the file is there.
+    until("the pid is written", || !host.read("running").is_empty()).await;
+    let proc = format!("/proc/{}", host.read("running").trim());
+    until("the command has ended", || !std::path::Path::new(&proc).exists()).await;
+}
