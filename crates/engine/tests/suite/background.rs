@@ -79,7 +79,7 @@ async fn an_interrupt_ends_what_runs_and_blocks_where_a_guard_had_not_answered()
     let host = Host::new(
         "hooks:
   tool:pre_execute:
-    - {command: 'echo $$ > running; exec sleep 1000'}
+    - {command: 'echo $$ > pid; touch running; exec sleep 1000'}
     - {command: touch never}
 ",
     );
@@ -93,7 +93,7 @@ async fn an_interrupt_ends_what_runs_and_blocks_where_a_guard_had_not_answered()
     assert_eq!(record["hooks"][1]["status"], "skipped");
     assert_eq!(record["hooks"][1]["reason"], "interrupted");
     assert!(!host.exists("never"));
-    let pid = host.read("running");
+    let pid = host.read("pid");
     let proc = format!("/proc/{}", pid.trim());
     until("the command has ended", || !std::path::Path::new(&proc).exists()).await;
 }
@@ -110,13 +110,12 @@ async fn after_an_interrupt_nothing_starts() {
 
 #[tokio::test]
 async fn a_host_that_drops_a_firing_ends_its_awaited_hook() {
-    let host = Host::new("hooks: {Stop: [{command: 'echo $$ > running; exec sleep 1000'}]}");
+    let hooks = "hooks: {Stop: [{command: 'echo $$ > pid; touch running; exec sleep 1000'}]}";
+    let host = Host::new(hooks);
     tokio::select! {
         _ = host.fire("Stop", json!({})) => panic!("nobody ended the hook"),
         () = host.until_exists("running") => {}
     }
-    // The pid may not be written yet when the file is there.
-    until("the pid is written", || !host.read("running").is_empty()).await;
-    let proc = format!("/proc/{}", host.read("running").trim());
+    let proc = format!("/proc/{}", host.read("pid").trim());
     until("the command has ended", || !std::path::Path::new(&proc).exists()).await;
 }
