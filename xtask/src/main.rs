@@ -62,6 +62,8 @@ fn coverage() -> Result<(), String> {
         "*/tests/*",
         "*/tests.rs",
         "*/benches/*",
+        "--engine",
+        "llvm",
         "--follow-exec",
         "--skip-clean",
         "--target-dir",

@@ -165,5 +165,10 @@ pub(crate) async fn in_its_own_process(test: &str, wrap: impl Fn(String) -> Laun
 /// The command line that runs one ignored test of this binary.
 pub(crate) fn command_of(test: &str) -> String {
     let binary = std::env::current_exe().expect("this test has a path");
-    format!("'{}' --exact {test} --ignored --nocapture --test-threads=1", binary.display())
+    // A coverage tool that watches this process wants to see that one too.
+    #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
+    let profile = std::env::var("LLVM_PROFILE_FILE")
+        .map(|file| format!("LLVM_PROFILE_FILE='{file}' "))
+        .unwrap_or_default();
+    format!("{profile}'{}' --exact {test} --ignored --nocapture --test-threads=1", binary.display())
 }
