@@ -17,6 +17,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("bash", "bash"),
     ("dash", "dash"),
     ("git", "git"),
+    ("kill", "procps"),
+    ("mkfifo", "coreutils"),
     ("python3", "python3"),
     ("script", "bsdutils"),
     ("setsid", "util-linux"),

@@ -34,6 +34,18 @@ pub(crate) enum Command {
     Events(events::EventsArguments),
 }
 
+impl Command {
+    /// Whether it stands before something that hooks can block.
+    pub(crate) fn guards(&self) -> bool {
+        match self {
+            Command::Fire(arguments) => arguments.guards(),
+            Command::Explain(_) | Command::Check(_) | Command::List(_) | Command::Events(_) => {
+                false
+            }
+        }
+    }
+}
+
 /// Runs a command and returns its exit code.
 pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
     match command {

@@ -67,8 +67,11 @@ impl ConfigFiles {
             working_dir,
             global_folder: None,
             // Falls back to the user database: without HOME the user's guards must not vanish.
-            home: std::env::home_dir().filter(|home| home.is_absolute()),
+            home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
         };
+        if let Some(home) = found.home.as_ref().filter(|home| !home.is_absolute()) {
+            return Err(Failure::HomeNotAbsolute { home: home.clone() });
+        }
         if options.config.is_empty() {
             found.search(options.no_global_hooks)?;
         } else {

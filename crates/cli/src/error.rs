@@ -19,6 +19,8 @@ pub(crate) enum Failure {
     MoreThanOneFile { folder: PathBuf, names: Vec<&'static str> },
     /// A pipe, socket or device where a configuration is looked for.
     NotAFile { path: PathBuf },
+    /// HOME leads nowhere, so the user's own hooks cannot be found.
+    HomeNotAbsolute { home: PathBuf },
     /// `--data` cannot be read.
     DataUnreadable { source: String, cause: io::Error },
     /// `--data` is larger than any event.
@@ -56,6 +58,7 @@ impl Failure {
         match self {
             Failure::MoreThanOneFile { .. }
             | Failure::NotAFile { .. }
+            | Failure::HomeNotAbsolute { .. }
             | Failure::DataUnreadable { .. }
             | Failure::DataTooLarge { .. }
             | Failure::DataNotJson { .. }
@@ -72,7 +75,13 @@ impl Failure {
 
     /// Whether there may be guards that we could not read. Then whatever can be blocked is.
     pub(crate) fn is_about_configuration(&self) -> bool {
-        matches!(self, Failure::MoreThanOneFile { .. } | Failure::NotAFile { .. })
+        matches!(
+            self,
+            Failure::MoreThanOneFile { .. }
+                | Failure::NotAFile { .. }
+                | Failure::HomeNotAbsolute { .. }
+                | Failure::NoWorkingDirectory { .. }
+        )
     }
 
     /// What a person is told.
@@ -82,6 +91,11 @@ impl Failure {
                 heading: "expected a file but found a pipe, a socket or a device".into(),
                 place: Some(path.display().to_string()),
                 help: "remove it, or name a file with `--config`".into(),
+            },
+            Failure::HomeNotAbsolute { home } => Message {
+                heading: format!("HOME is `{}`, expected an absolute path", home.display()),
+                place: None,
+                help: "set HOME to your home folder: hooks for all projects are found there".into(),
             },
             Failure::DataUnreadable { source, cause } => Message {
                 heading: format!("the event's data cannot be read: {}", without_number(cause)),

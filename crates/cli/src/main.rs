@@ -18,19 +18,20 @@ mod exit_code;
 mod render;
 mod screen;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::commands::Arguments;
+use crate::commands::{Arguments, Command};
 use crate::error::Failure;
 use crate::screen::Screen;
 
 fn main() -> ExitCode {
     let screen = Screen;
     let ended = match Arguments::try_parse() {
-        Ok(arguments) => commands::run(arguments.command, &screen),
+        Ok(arguments) => run(arguments.command, &screen),
         Err(error) => answer_usage(&error, &screen),
     };
     let code = ended.unwrap_or_else(|failure| {
@@ -38,6 +39,16 @@ fn main() -> ExitCode {
         failure.exit_code()
     });
     ExitCode::from(code)
+}
+
+/// Runs a command. A fault of ours must not open a guard: where one may stand, it blocks.
+fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
+    let guards = command.guards();
+    let ended = catch_unwind(AssertUnwindSafe(|| commands::run(command, screen)));
+    ended.unwrap_or_else(|_| {
+        screen.talk("error: this is a fault of hookwright itself; please report it\n");
+        Ok(if guards { exit_code::BLOCK } else { exit_code::OUR_FAULT })
+    })
 }
 
 /// `--help` and `--version` are results; anything else the parser says is bad usage, for which its

@@ -46,11 +46,17 @@ pub(crate) trait News: Send {
     /// It has turned itself into a background one.
     fn went_async(&mut self);
 
-    /// Something to record or show; `None` if nobody looks, so that nothing is put together.
-    fn wants_details(&self) -> bool;
+    /// Whether anybody wants to know of its process.
+    fn wants_process(&self) -> bool;
 
-    /// Something to record or show.
-    fn tell(&mut self, kind: RunEventKind);
+    /// Its process runs.
+    fn runs(&mut self, kind: RunEventKind);
+
+    /// Whether anybody is shown its output while it comes.
+    fn wants_output(&self) -> bool;
+
+    /// It has printed something.
+    fn prints(&mut self, hook: &str, stream: &'static str, text: String);
 }
 
 /// How an attempt ended, and how long the action itself took.

@@ -53,21 +53,23 @@ pub fn read(stdout: &str, whole: bool, event: &EventName) -> Reading {
     }
     match parsed {
         Err(error) if text.starts_with('{') && search.objects == 0 => {
-            Reading::Broken { why: format!("it begins with `{{` but is no JSON: {error}") }
+            Reading::Broken { why: no_json_at_the_start(&error) }
         }
         Ok(_) | Err(_) => Reading::Nothing,
     }
 }
 
 /// How long the hook may go on in the background, if its first line of output asks for that:
-/// `{"async": true, "asyncTimeout": seconds}`. A line that also decides something is an answer.
+/// `{"async": true, "asyncTimeout": seconds}` and nothing else: an event's data, printed into a log,
+/// must not send its guard away.
 pub fn async_for(first_line: &str) -> Option<Duration> {
     let line = trimmed(first_line);
     if !line.starts_with('{') {
         return None;
     }
     let object = serde_json::from_str::<Map<String, Value>>(line).ok()?;
-    if object.get("async") != Some(&Value::Bool(true)) || object::decides(&object) {
+    let knows_all = object.keys().all(|key| matches!(key.as_str(), "async" | "asyncTimeout"));
+    if object.get("async") != Some(&Value::Bool(true)) || !knows_all {
         return None;
     }
     let seconds = object.get("asyncTimeout").and_then(Value::as_f64);
@@ -75,6 +77,10 @@ pub fn async_for(first_line: &str) -> Option<Duration> {
         Some(seconds) => Duration::from_secs_f64(seconds.min(ASYNC_TIMEOUT_MAX.as_secs_f64())),
         None => ASYNC_TIMEOUT,
     })
+}
+
+fn no_json_at_the_start(error: &serde_json::Error) -> String {
+    format!("it begins with `{{` but is no JSON: {error}")
 }
 
 fn trimmed(text: &str) -> &str {
@@ -125,7 +131,14 @@ impl Search {
                     }
                 }
                 Some(Err(error)) => {
-                    vain_bytes += bytes_before(candidate, &error);
+                    let seen = bytes_before(candidate, &error);
+                    if object::seems_to_decide(read_in_vain(candidate, seen)) {
+                        search.broken.get_or_insert_with(|| match candidate.len() == text.len() {
+                            true => no_json_at_the_start(&error),
+                            false => format!("an answer in it is no JSON: {error}"),
+                        });
+                    }
+                    vain_bytes += seen;
                     if vain_bytes > ANSWER_VAIN_BYTES_MAX {
                         let why = "too many unfinished JSON objects to look for an answer in them";
                         search.broken.get_or_insert(why.into());
@@ -190,11 +203,11 @@ impl Search {
     }
 }
 
-/// The text from the next `{` on that has only spaces before it on its line.
+/// The text from the next `{` on that has nothing to see before it on its line.
 fn object_start(text: &str) -> Option<&str> {
     let mut rest = text;
     while !rest.is_empty() {
-        let line = rest.trim_start_matches([' ', '\t', '\r']);
+        let line = without_unseen(rest);
         if line.starts_with('{') {
             return Some(line);
         }
@@ -203,8 +216,27 @@ fn object_start(text: &str) -> Option<&str> {
     None
 }
 
+/// The line without blanks, marks and colours at its start, which people do not see either.
+fn without_unseen(line: &str) -> &str {
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '\0', '\u{feff}']);
+        let Some(sequence) = rest.strip_prefix("\u{1b}[") else { return rest };
+        let end = sequence.find(|letter: char| ('@'..='~').contains(&letter));
+        rest = end.map_or("", |end| &sequence[end + 1..]);
+    }
+}
+
+/// The text behind the end of its first line; a lone carriage return ends one too.
 fn after_line(text: &str) -> &str {
-    text.split_once('\n').map_or("", |(_, rest)| rest)
+    text.find(['\n', '\r']).map_or("", |end| &text[end + 1..])
+}
+
+/// What was read of a text that turned out to be no object: to its fault, at least its first line.
+fn read_in_vain(text: &str, seen: usize) -> &str {
+    let line = text.find('\n').unwrap_or(text.len());
+    let end = seen.max(line).min(text.len());
+    text.get(..end).unwrap_or(&text[..line])
 }
 
 /// How far the reader came before it found the fault, and had found its line.

@@ -4,6 +4,7 @@
 //! (`HOOKWRIGHT_CHAIN`), so that a circle is found across processes too.
 
 use std::fmt;
+use std::path::Path;
 
 use hookwright_events::EventName;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,16 @@ pub struct Chain(Vec<Link>);
 struct Link {
     event: String,
     hook: String,
+    /// The file that the hook came from: two projects may use the same id.
+    #[serde(default)]
+    file: String,
+}
+
+impl Link {
+    fn new(event: &EventName, hook: &str, file: &Path) -> Self {
+        let file = file.to_string_lossy().into_owned();
+        Self { event: event.to_string(), hook: hook.to_owned(), file }
+    }
 }
 
 impl Chain {
@@ -35,9 +46,9 @@ impl Chain {
     }
 
     /// This chain and one hook more.
-    pub fn with(&self, event: &EventName, hook: &str) -> Self {
+    pub fn with(&self, event: &EventName, hook: &str, file: &Path) -> Self {
         let mut longer = self.clone();
-        longer.0.push(Link { event: event.to_string(), hook: hook.to_owned() });
+        longer.0.push(Link::new(event, hook, file));
         longer
     }
 
@@ -47,10 +58,9 @@ impl Chain {
     }
 
     /// The circle that waking this hook at this event would close.
-    pub fn circle(&self, event: &EventName, hook: &str) -> Option<String> {
-        let start =
-            self.0.iter().position(|link| link.event == event.as_str() && link.hook == hook)?;
-        let again = Link { event: event.to_string(), hook: hook.to_owned() };
+    pub fn circle(&self, event: &EventName, hook: &str, file: &Path) -> Option<String> {
+        let again = Link::new(event, hook, file);
+        let start = self.0.iter().position(|link| *link == again)?;
         let links = self.0[start..].iter().chain([&again]);
         Some(links.map(Link::to_string).collect::<Vec<_>>().join(" → "))
     }
@@ -79,21 +89,27 @@ mod tests {
     #[test]
     fn a_circle_is_named_from_where_it_begins() {
         let chain = Chain::default()
-            .with(&name("session:start"), "outer")
-            .with(&name("tool:pre_execute"), "a")
-            .with(&name("tool:error"), "b");
+            .with(&name("session:start"), "outer", Path::new("a.yaml"))
+            .with(&name("tool:pre_execute"), "a", Path::new("a.yaml"))
+            .with(&name("tool:error"), "b", Path::new("a.yaml"));
         assert_eq!(
-            chain.circle(&name("tool:pre_execute"), "a").as_deref(),
+            chain.circle(&name("tool:pre_execute"), "a", Path::new("a.yaml")).as_deref(),
             Some("tool:pre_execute (a) → tool:error (b) → tool:pre_execute (a)")
         );
-        assert_eq!(chain.circle(&name("tool:post_execute"), "a"), None);
-        assert_eq!(chain.circle(&name("tool:pre_execute"), "c"), None);
+        assert_eq!(chain.circle(&name("tool:post_execute"), "a", Path::new("a.yaml")), None);
+        assert_eq!(chain.circle(&name("tool:pre_execute"), "c", Path::new("a.yaml")), None);
+        // Another project's hook of the same id is another hook.
+        assert_eq!(chain.circle(&name("tool:pre_execute"), "a", Path::new("b.yaml")), None);
         assert_eq!(chain.depth(), 3);
     }
 
     #[test]
     fn a_chain_survives_the_environment_and_nonsense_is_no_chain() {
-        let chain = Chain::default().with(&name("session:start"), "id with \" > ] in it");
+        let chain = Chain::default().with(
+            &name("session:start"),
+            "id with \" > ] in it",
+            Path::new("a.yaml"),
+        );
         assert_eq!(Chain::from_text(&chain.to_text()), chain);
         assert_eq!(Chain::from_text("nonsense"), Chain::default());
     }

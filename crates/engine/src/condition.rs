@@ -141,7 +141,8 @@ impl ConditionError {
             | Self::UnterminatedString { at }
             | Self::BadRegex { at, .. }
             | Self::TooDeep { at } => at.clone(),
-            Self::TooLong { length } => CONDITION_BYTES_MAX..*length,
+            // The whole of it; the end may lie within a character.
+            Self::TooLong { .. } => 0..0,
         }
     }
 }

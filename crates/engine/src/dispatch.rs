@@ -17,6 +17,7 @@
 mod run;
 mod step;
 mod stop;
+pub(crate) mod whether;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,8 +29,9 @@ use hookwright_events::{
 use crate::chain::Chain;
 use crate::dispatch::run::{Run, State, milliseconds};
 pub use crate::dispatch::step::{Happening, Step};
-use crate::hook::{Action, Hook, Terms};
-use crate::limits::FIRING_DEPTH_MAX;
+pub use crate::dispatch::stop::can_block;
+use crate::dispatch::whether::Whether;
+use crate::hook::{Hook, Terms};
 use crate::policy::{At, Meaning, Order, Policy};
 use crate::ports::{Keepsake, Remembered};
 use crate::variables::{Carried, Environment, Variables};
@@ -51,6 +53,8 @@ pub struct Given {
     pub chain: Chain,
     /// Where conditions find names that are not ours.
     pub environment: Arc<Environment>,
+    /// Nobody can be asked, so that whatever would have to be asked is denied.
+    pub nobody_to_ask: bool,
     /// Whether anybody reads run events; if not, none are put together.
     pub is_watched: bool,
 }
@@ -139,6 +143,11 @@ impl Dispatch {
         self.runs[number].policy
     }
 
+    /// Whether the decision has been made.
+    pub fn is_decided(&self) -> bool {
+        self.finished
+    }
+
     /// What hooks can do at this event.
     pub fn power(&self) -> Power {
         self.power
@@ -199,18 +208,15 @@ impl Dispatch {
     }
 
     fn take_turn(&mut self, number: usize, steps: &mut Steps) {
-        if let Some(reason) = self.reason_to_skip(number) {
-            let run = &mut self.runs[number];
-            run.state = State::Skipped;
-            run.reason = Some(reason.clone());
-            let hook = run.hook.id.clone();
-            steps.record(|| RunEventKind::HookSkipped { hook, reason });
-            return;
-        }
-        let refused = self
-            .condition_fails(number)
-            .or_else(|| self.chain_refuses(number))
-            .or_else(|| not_available(&self.runs[number].hook.action));
+        let whether = match self.reason_to_pass(number) {
+            Some(reason) => Whether::Passed(reason),
+            None => self.may_start(number),
+        };
+        let refused = match whether {
+            Whether::Runs => None,
+            Whether::Refused(cause) => Some(cause),
+            Whether::Passed(reason) => return self.pass(number, reason, steps),
+        };
         let run = &mut self.runs[number];
         let awaited = run.terms.awaited;
         run.state = if awaited { State::Awaited } else { State::Background };
@@ -225,10 +231,25 @@ impl Dispatch {
             self.settled(number, outcome, meaning, steps);
             return;
         }
-        if run.hook.once {
-            steps.push(Step::Remember(Keepsake::Once { hook: run.hook.id.clone() }));
-        }
         self.start(number, steps);
+    }
+
+    fn pass(&mut self, number: usize, reason: String, steps: &mut Steps) {
+        let run = &mut self.runs[number];
+        run.state = State::Skipped;
+        run.reason = Some(reason.clone());
+        let hook = run.hook.id.clone();
+        steps.record(|| RunEventKind::HookSkipped { hook, reason });
+    }
+
+    /// What the condition says, then what the firings above and the action itself allow.
+    fn may_start(&self, number: usize) -> Whether {
+        let (hook, given) = (&self.runs[number].hook, &self.given);
+        match whether::condition(hook, &self.variables()) {
+            Whether::Runs => whether::refusal(hook, &given.event, &given.chain)
+                .map_or(Whether::Runs, Whether::Refused),
+            other => other,
+        }
     }
 
     fn start(&mut self, number: usize, steps: &mut Steps) {
@@ -237,18 +258,19 @@ impl Dispatch {
         let (attempt, awaited) = (run.attempts, run.terms.awaited);
         let hook = run.hook.id.clone();
         steps.record(|| RunEventKind::HookStarting { hook, attempt, awaited });
+        // Behind the record: what could not be journalled does not start, and has not run.
+        if run.hook.once && attempt == 1 {
+            steps.push(Step::Remember(Keepsake::Once { hook: run.hook.key() }));
+        }
         steps.push(Step::Start { hook: number, attempt });
     }
 
-    fn reason_to_skip(&self, number: usize) -> Option<String> {
+    fn reason_to_pass(&self, number: usize) -> Option<String> {
         let run = &self.runs[number];
         let (hook, awaited) = (&run.hook, run.terms.awaited);
         let id_of = |number: &usize| &self.runs[*number].hook.id;
-        if !hook.enabled {
-            return Some("enabled: false".into());
-        }
-        if self.given.skip.contains(&hook.id) {
-            return Some(format!("--skip {}", hook.id));
+        if let Some(reason) = whether::switched_off(hook, &self.given.skip) {
+            return Some(reason);
         }
         match &self.ended {
             Some(EndedBy::Abort(by)) => return Some(format!("{} aborted", id_of(by))),
@@ -262,29 +284,8 @@ impl Dispatch {
             }
             Some(EndedBy::Block(_) | EndedBy::Stop(_) | EndedBy::Unreadable) | None => {}
         }
-        if hook.once && self.given.remembered.once.contains(&hook.id) {
-            return Some("once: it has run in this session".into());
-        }
-        let when = hook.when.as_ref()?;
-        match when.holds(&self.variables()) {
-            Ok(false) => Some(format!("when: {}", when.source())),
-            Ok(true) | Err(_) => None,
-        }
-    }
-
-    fn condition_fails(&self, number: usize) -> Option<String> {
-        let when = self.runs[number].hook.when.as_ref()?;
-        let error = when.holds(&self.variables()).err()?;
-        Some(format!("its condition `{}` fails: {error}", when.source()))
-    }
-
-    fn chain_refuses(&self, number: usize) -> Option<String> {
-        let (chain, id) = (&self.given.chain, &self.runs[number].hook.id);
-        if let Some(circle) = chain.circle(&self.given.event.name, id) {
-            return Some(format!("it would wake itself again: {circle}"));
-        }
-        (chain.depth() >= FIRING_DEPTH_MAX)
-            .then(|| format!("events are fired {FIRING_DEPTH_MAX} deep already: {chain}"))
+        let has_run = hook.once && self.given.remembered.once.contains(&hook.key());
+        has_run.then(|| "once: it has run in this session".into())
     }
 
     fn variables(&self) -> Variables<'_> {
@@ -459,6 +460,13 @@ impl Dispatch {
             parts.push(Decision { verdict: Verdict::Block { reason }, ..Decision::default() });
         }
         let mut decision = Decision::combine(parts);
+        if let Verdict::Ask { reason, .. } = &decision.verdict
+            && self.given.nobody_to_ask
+        {
+            let reason = reason.as_deref().unwrap_or("a hook wants a person to be asked");
+            let reason = format!("nobody can be asked: {reason}");
+            decision.verdict = Verdict::Block { reason };
+        }
         let stop_blocks = self.given.remembered.stop_blocks;
         if let Some(count) = stop::mind(&self.given.event, &mut decision, stop_blocks) {
             steps.push(Step::Remember(Keepsake::StopBlocks { count }));
@@ -481,16 +489,6 @@ fn of_late_answer(answer: Answer) -> Decision {
         additional_context: answer.additional_context,
         system_messages: answer.system_message.into_iter().collect(),
         ..Decision::default()
-    }
-}
-
-/// Hooks of these types are read and checked, but cannot run yet.
-fn not_available(action: &Action) -> Option<String> {
-    match action {
-        Action::Shell(_) => None,
-        Action::Webhook(_) | Action::Spawn(_) | Action::GitCommit(_) | Action::GitPush(_) => {
-            Some(format!("`type: {}` is not available in this version", action.kind()))
-        }
     }
 }
 

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hookwright_events::{Decision, Event, Report, RunEvent, RunEventKind};
 use serde_json::Value;
-use tokio::task::JoinSet;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::actions::{Shells, Surroundings};
@@ -52,6 +53,8 @@ pub struct Firing {
     pub session: Option<String>,
     /// The firings above this one.
     pub chain: Chain,
+    /// Nobody can be asked, so that whatever would have to be asked is denied.
+    pub nobody_to_ask: bool,
 }
 
 /// What came of firing an event.
@@ -76,26 +79,38 @@ impl Fired {
     }
 }
 
-/// Is shown every run event, after the journal has it.
+/// Is shown run events, after the journal has them.
 pub type Observer = Arc<dyn Fn(&RunEvent) + Send + Sync>;
+
+/// Which run events an observer is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// All of them, and hooks' output while it comes.
+    Everything,
+    /// All but output on its way, which is in the reports as well.
+    NoOutput,
+}
 
 pub(crate) struct Shared {
     hooks: HookSet,
     skip: Arc<[String]>,
     ports: Ports,
     surroundings: Arc<Surroundings>,
-    observers: Mutex<Vec<Observer>>,
+    observers: Mutex<Vec<(Interest, Observer)>>,
     firings: AtomicU64,
     runs: AtomicU64,
     /// Tells this engine's runs from those of any other, in this program and elsewhere.
     name: u64,
     interrupted: CancellationToken,
     background: Mutex<Background>,
+    /// A firing's last background hook has ended.
+    quiet: Notify,
 }
 
 #[derive(Default)]
 struct Background {
-    firings: JoinSet<()>,
+    /// Firings whose hooks still run.
+    firings: usize,
     /// Number of the firing and id of the hook.
     hooks: Vec<(u64, String)>,
 }
@@ -121,13 +136,14 @@ impl Engine {
                 name: RandomState::new().build_hasher().finish(),
                 interrupted: CancellationToken::new(),
                 background: Mutex::new(Background::default()),
+                quiet: Notify::new(),
             }),
         }
     }
 
-    /// Shows every run event from now on to `observer`.
-    pub fn observe(&self, observer: Observer) {
-        self.shared.observers().push(observer);
+    /// Shows run events from now on to `observer`.
+    pub fn observe(&self, interest: Interest, observer: Observer) {
+        self.shared.observers().push((interest, observer));
     }
 
     /// The hooks.
@@ -156,19 +172,15 @@ impl Engine {
             remembered,
             chain: firing.chain.clone(),
             environment: Arc::clone(&shared.surroundings.environment),
+            nobody_to_ask: firing.nobody_to_ask,
             is_watched: shared.is_watched(),
         });
         let number = shared.firings.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut driver =
-            Driver::new(Arc::clone(shared), dispatch, &event, firing, memory_of, number);
+        let driver = Driver::new(Arc::clone(shared), dispatch, &event, firing, memory_of, number);
+        let mut underway = Underway { driver: Some(driver) };
+        let driver = underway.driver.as_mut().expect("it was just put there");
         let decision = driver.until_decided().await;
         let reports = driver.reports();
-        let left = driver.in_background();
-        if !left.is_empty() {
-            let mut background = shared.background();
-            background.hooks.extend(left.into_iter().map(|hook| (number, hook)));
-            background.firings.spawn(driver.until_quiet());
-        }
         Fired { event, decision, reports }
     }
 
@@ -178,14 +190,16 @@ impl Engine {
     }
 
     /// Waits until everything that was started has ended. Each hook has its own timeout, so this
-    /// comes to an end too.
+    /// comes to an end too. It may be dropped and called again.
     pub async fn settle(&self) {
         loop {
-            let mut firings = std::mem::take(&mut self.shared.background().firings);
-            if firings.is_empty() {
+            let mut quiet = std::pin::pin!(self.shared.quiet.notified());
+            // From here on no end is missed.
+            quiet.as_mut().enable();
+            if self.shared.background().firings == 0 {
                 return;
             }
-            while firings.join_next().await.is_some() {}
+            quiet.await;
         }
     }
 
@@ -201,15 +215,18 @@ impl Engine {
 
     /// The event with the fields that every hook may rely on.
     fn complete(&self, mut event: Event, firing: &Firing, stop_blocks: u32) -> Event {
-        let is_stop = matches!(event.name.as_str(), "session:stop" | "agent:stop");
+        let is_stop = event.name.spec().is_some_and(|spec| spec.is_stop);
+        // A name that was given for this firing stands above what the data say.
+        if let Some(session) = &firing.session {
+            event.data.insert("session".to_owned(), session.as_str().into());
+        }
         let mut fill = |field: &str, value: &dyn Fn() -> Option<Value>| {
-            if !event.data.contains_key(field)
+            if event.data.get(field).is_none_or(Value::is_null)
                 && let Some(value) = value()
             {
                 event.data.insert(field.to_owned(), value);
             }
         };
-        fill("session", &|| firing.session.clone().map(Value::from));
         fill("cwd", &|| Some(self.shared.surroundings.root.to_string_lossy().into()));
         fill("timestamp", &|| Some(self.shared.ports.clock.now().into()));
         if is_stop {
@@ -228,14 +245,59 @@ fn session_of(event: &Event, firing: &Firing) -> String {
 impl Fire for Engine {
     fn fire(&self, event: Event, chain: Chain) -> Promise<'_, Decision> {
         Box::pin(async move {
-            let session = None;
-            Engine::fire(self, event, Firing { session, chain }).await.decision
+            Engine::fire(self, event, Firing { chain, ..Firing::default() }).await.decision
         })
     }
 }
 
+/// A firing on its way. When it has been decided, or when its host drops it before, what still runs
+/// in the background goes on and is tracked.
+struct Underway {
+    driver: Option<Driver>,
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        let Some(mut driver) = self.driver.take() else { return };
+        driver.leave_alone();
+        let left = driver.in_background();
+        // Without a runtime nothing runs any more.
+        let Ok(runtime) = Handle::try_current() else { return };
+        if left.is_empty() {
+            return;
+        }
+        let shared = Arc::clone(driver.shared());
+        {
+            let mut background = shared.background();
+            background.firings += 1;
+            background.hooks.extend(left.into_iter().map(|hook| (driver.number(), hook)));
+        }
+        runtime.spawn(async move {
+            let tracked = Tracked { shared, number: driver.number() };
+            driver.until_quiet().await;
+            drop(tracked);
+        });
+    }
+}
+
+/// Counts a firing as one whose hooks still run, as long as it lives.
+struct Tracked {
+    shared: Arc<Shared>,
+    number: u64,
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        let mut background = self.shared.background();
+        background.firings -= 1;
+        background.hooks.retain(|(firing, _)| *firing != self.number);
+        drop(background);
+        self.shared.quiet.notify_waiters();
+    }
+}
+
 impl Shared {
-    fn observers(&self) -> MutexGuard<'_, Vec<Observer>> {
+    fn observers(&self) -> MutexGuard<'_, Vec<(Interest, Observer)>> {
         self.observers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -246,6 +308,11 @@ impl Shared {
     /// Whether anybody reads run events.
     fn is_watched(&self) -> bool {
         self.ports.journal.keeps() || !self.observers().is_empty()
+    }
+
+    /// Whether anybody is shown output while it comes.
+    fn output_is_watched(&self) -> bool {
+        self.observers().iter().any(|(interest, _)| *interest == Interest::Everything)
     }
 
     fn new_run_id(&self) -> String {
@@ -272,9 +339,12 @@ impl Shared {
         if event.kind.is_journalled() {
             self.ports.journal.record(&event).await?;
         }
+        let is_output = matches!(event.kind, RunEventKind::HookOutput { .. });
         let observers = self.observers().clone();
-        for observer in observers {
-            observer(&event);
+        for (interest, observer) in observers {
+            if interest == Interest::Everything || !is_output {
+                observer(&event);
+            }
         }
         Ok(())
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use hookwright_events::Event;
 
+use crate::chain::Chain;
+use crate::dispatch::whether::{self, Whether};
 use crate::hook::{Hook, Terms};
 use crate::hook_set::HookSet;
 use crate::pattern::Point;
@@ -40,7 +42,7 @@ pub enum Fate {
         /// Why.
         reason: String,
     },
-    /// Its condition would fail while running, which is a failure of the hook.
+    /// It would fail before it starts: its condition, the firings above, or its type.
     Fails {
         /// Under these rules.
         terms: Terms,
@@ -73,21 +75,27 @@ pub enum Missed {
     GlobalDisabled,
 }
 
+/// What else an explanation depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Ids that are to be skipped.
+    pub skip: &'a [String],
+    /// The firings above.
+    pub chain: &'a Chain,
+    /// Where conditions find names that are not ours.
+    pub environment: &'a Environment,
+}
+
 /// Variables that hooks leave for later ones.
 const LEFT_BY_HOOKS: &[&str] = &["LAST_HOOK_STATUS", "HOOK_RESPONSE", "SPAWN_OUTPUT"];
 
 /// What would happen to every hook of the set: first those that fit, in the order in which they
 /// run, then the others.
-pub fn explain(
-    hooks: &HookSet,
-    event: &Event,
-    skip: &[String],
-    environment: &Environment,
-) -> Vec<Explained> {
+pub fn explain(hooks: &HookSet, event: &Event, asked: Asked<'_>) -> Vec<Explained> {
     let woken = hooks.woken(event);
     let mut explained: Vec<Explained> = Vec::new();
     for hook in &woken {
-        let fate = fate(hook, event, skip, environment, &explained);
+        let fate = fate(hook, event, asked, &explained);
         explained.push(Explained { hook: Arc::clone(hook), fate });
     }
     let missed = hooks.hooks().iter().filter(|hook| !woken.iter().any(|w| Arc::ptr_eq(w, hook)));
@@ -98,33 +106,28 @@ pub fn explain(
     explained
 }
 
-fn fate(
-    hook: &Hook,
-    event: &Event,
-    skip: &[String],
-    environment: &Environment,
-    before: &[Explained],
-) -> Fate {
+fn fate(hook: &Hook, event: &Event, asked: Asked<'_>, before: &[Explained]) -> Fate {
     let terms = hook.terms(event.name.power());
-    if !hook.enabled {
-        return Fate::Skipped { reason: "enabled: false".into() };
+    if let Some(reason) = whether::switched_off(hook, asked.skip) {
+        return Fate::Skipped { reason };
     }
-    if skip.contains(&hook.id) {
-        return Fate::Skipped { reason: format!("--skip {}", hook.id) };
-    }
-    let Some(when) = &hook.when else { return Fate::Runs { terms } };
-    let asks_what_was_left =
-        when.variables().any(|name| LEFT_BY_HOOKS.iter().any(|left| name.ends_with(left)));
+    let asks_what_was_left = hook.when.as_ref().is_some_and(|when| {
+        when.variables().any(|name| LEFT_BY_HOOKS.iter().any(|left| name.ends_with(left)))
+    });
     if asks_what_was_left
         && let Some(last) = before.iter().rev().find(|earlier| may_leave_something(earlier))
     {
         return Fate::Depends { terms, on: last.hook.id.clone() };
     }
     let carried = Carried::default();
-    match when.holds(&Variables { event, carried: &carried, environment }) {
-        Ok(true) => Fate::Runs { terms },
-        Ok(false) => Fate::Skipped { reason: format!("when: {}", when.source()) },
-        Err(error) => Fate::Fails { terms, reason: error.to_string() },
+    let variables = Variables { event, carried: &carried, environment: asked.environment };
+    match whether::condition(hook, &variables) {
+        Whether::Passed(reason) => Fate::Skipped { reason },
+        Whether::Refused(reason) => Fate::Fails { terms, reason },
+        Whether::Runs => match whether::refusal(hook, event, asked.chain) {
+            Some(reason) => Fate::Fails { terms, reason },
+            None => Fate::Runs { terms },
+        },
     }
 }
 
@@ -178,7 +181,10 @@ mod tests {
         let file = ConfigFile { path: "h.yaml".into(), shown_as: "h.yaml".into(), layer };
         let loaded = load_text(text, &file, &Environment::default());
         assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
-        explain(&loaded.hooks, &event, &["skipped".into()], &Environment::default())
+        let (chain, environment) = (Chain::default(), Environment::default());
+        let skip = ["skipped".into()];
+        let asked = Asked { skip: &skip, chain: &chain, environment: &environment };
+        explain(&loaded.hooks, &event, asked)
             .into_iter()
             .map(|explained| (explained.hook.id.clone(), explained.fate))
             .collect()
@@ -198,6 +204,7 @@ hooks:
     - {id: met, command: x, when: \"${TOOL_NAME} == 'bash'\"}
     - {id: depends, command: x, when: \"${LAST_HOOK_STATUS} == 'failed'\"}
     - {id: fails, command: x, when: \"'a' % 2 == 0\"}
+    - {id: commit, type: git-commit}
     - {id: other, command: x, matcher: read}
 ",
             Layer::Project,
@@ -224,7 +231,8 @@ hooks:
             ("unmet", "skipped: when: ${TOOL_NAME} == 'read'"),
             ("met", "runs"),
             ("depends", "depends on met"),
-            ("fails", "fails: `%` needs a number but `a` is not one"),
+            ("fails", "fails: its condition `'a' % 2 == 0` fails: `%` needs a number but"),
+            ("commit", "fails: `type: git-commit` is not available in this version"),
             ("elsewhere", "missed: Event"),
             ("other", "missed: Subject { subject: Some(\"bash\") }"),
         ];

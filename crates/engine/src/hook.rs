@@ -12,7 +12,7 @@ use hookwright_events::Power;
 use serde_json::{Map, Value};
 
 use crate::condition::Condition;
-use crate::limits::{COMMAND_TIMEOUT, PATIENT_TIMEOUT, RETRY_DELAY, SEND_TIMEOUT};
+use crate::limits::{COMMAND_TIMEOUT, PATIENT_TIMEOUT, RETRIES, RETRY_DELAY, SEND_TIMEOUT};
 use crate::matcher::Matcher;
 use crate::pattern::Pattern;
 use crate::policy::Policy;
@@ -66,8 +66,10 @@ pub struct Hook {
 /// Where a hook was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The file as its host names it.
+    /// The file as messages name it.
     pub file: Arc<Path>,
+    /// The file itself, which tells hooks of the same id apart.
+    pub path: Arc<Path>,
     /// The line its entry begins on, from 1; 0 for a hook that was made by a program.
     pub line: u32,
 }
@@ -262,6 +264,12 @@ pub struct Terms {
 }
 
 impl Hook {
+    /// A name that no hook of another file has: what is remembered of one must not count for the
+    /// other.
+    pub fn key(&self) -> String {
+        format!("{}#{}", self.source.path.display(), self.id)
+    }
+
     /// The rules under which it runs at an event of this power.
     pub fn terms(&self, power: Power) -> Terms {
         let by_default = match power {
@@ -302,7 +310,9 @@ impl Hook {
 
     fn retries_or_default(&self) -> u32 {
         self.retries.unwrap_or(match self.action {
-            Action::Shell(_) | Action::Webhook(_) | Action::GitCommit(_) | Action::GitPush(_) => 3,
+            Action::Shell(_) | Action::Webhook(_) | Action::GitCommit(_) | Action::GitPush(_) => {
+                RETRIES
+            }
             Action::Spawn(_) => 0,
         })
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hookwright_events::table::EVENTS;
-use hookwright_events::{Event, EventSpec, tool};
+use hookwright_events::{Event, EventSpec, Power, tool};
 
 use crate::config::Fault;
 use crate::glob::Glob;
@@ -103,6 +103,11 @@ impl HookSet {
         self.global_disabled = true;
     }
 
+    /// Whether a project's file drops global hooks where nothing can be blocked.
+    pub fn global_is_disabled(&self) -> bool {
+        self.global_disabled
+    }
+
     /// Every hook, in the order of the files.
     pub fn hooks(&self) -> &[Arc<Hook>] {
         &self.hooks
@@ -144,14 +149,15 @@ impl HookSet {
     }
 
     /// Entries that could not be read and that this event would have woken.
-    pub fn broken_for(&self, event: &Event) -> impl Iterator<Item = &Fault> {
+    pub fn broken_for<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Fault> {
+        let subject = Subject::of(event);
         self.broken
             .iter()
-            .filter(|broken| match (&broken.pattern, event.name.spec()) {
+            .filter(move |broken| match (&broken.pattern, event.name.spec()) {
                 (None, _) => true,
-                (Some(pattern), Some(spec)) => {
-                    pattern.points.iter().any(|point| std::ptr::eq(point.event, spec))
-                }
+                (Some(pattern), Some(spec)) => pattern.points.iter().any(|point| {
+                    std::ptr::eq(point.event, spec) && point.is_awake(event, &subject)
+                }),
                 (Some(pattern), None) => {
                     pattern.open.iter().any(|glob| glob.matches(event.name.as_str()))
                 }
@@ -204,6 +210,12 @@ impl EventIndex {
             return;
         }
         let subject = Subject::of(event);
+        if subject.key.is_none() && event.name.power() == Power::Blocks {
+            // Nobody can tell which tool it is, so every guard of the event has to look.
+            numbers.extend(self.by_subject.values().flatten());
+            numbers.extend(self.asked.iter().map(|asked| asked.hook));
+            return;
+        }
         if let Some(found) = subject.key.as_deref().and_then(|key| self.by_subject.get(key)) {
             numbers.extend(found);
         }

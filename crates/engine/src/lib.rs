@@ -33,4 +33,4 @@ mod slots;
 pub mod template;
 pub mod variables;
 
-pub use engine::{Engine, Fired, Firing, Observer, Setup};
+pub use engine::{Engine, Fired, Firing, Interest, Observer, Setup};

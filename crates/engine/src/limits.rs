@@ -12,6 +12,9 @@ pub const HOOKS_MAX: usize = 10_000;
 /// bomb of anchors ends here.
 pub const CONFIG_NODES_MAX: usize = 1_000_000;
 
+/// Levels of lists and maps within one another in a file. Nobody can read more, and reading recurses.
+pub const CONFIG_DEPTH_MAX: usize = 64;
+
 /// Bytes of one condition's text. Longer ones are generated, and nobody could read them in a report.
 pub const CONDITION_BYTES_MAX: usize = 10_000;
 
@@ -20,7 +23,7 @@ pub const CONDITION_DEPTH_MAX: usize = 64;
 
 /// Bytes of one compiled regular expression: enough for any list of tool names, and
 /// `(a{1000}){1000}` is short to write.
-pub const REGEX_BYTES_MAX: usize = 256 * 1024;
+pub const REGEX_BYTES_MAX: usize = 1024 * 1024;
 
 /// Output kept of each stream: the first and the last half. What lies between is counted.
 pub const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
@@ -32,6 +35,22 @@ pub const ENV_VALUE_BYTES_MAX: usize = 96 * 1024;
 /// arguments and environment together is a quarter of the stack, as a rule 2 MiB.
 pub const ENV_TOTAL_BYTES_MAX: usize = 512 * 1024;
 
+/// Bytes of a first line that may still be an `async` answer; a longer one is none.
+pub const ASYNC_LINE_BYTES_MAX: usize = 4096;
+
+/// Chunks of output on their way to whoever watches. A reader that is slower than a hook prints
+/// misses some, and is told how many bytes; the outcome holds what the limit on output allows.
+pub const OUTPUT_CHUNKS_MAX: usize = 256;
+
+/// Run events an in-memory journal keeps; older ones make room, so that it cannot eat its host.
+pub const JOURNAL_EVENTS_MAX: usize = 100_000;
+
+/// Sessions an in-memory memory knows; the one that was used longest ago makes room.
+pub const SESSIONS_MAX: usize = 10_000;
+
+/// Late answers that wait for a session's next safe point; older ones make room.
+pub const LATE_ANSWERS_MAX: usize = 1_000;
+
 /// How deep firing may nest: a hook that fires an event whose hook fires an event…
 pub const FIRING_DEPTH_MAX: usize = 4;
 
@@ -40,6 +59,10 @@ pub const CHILDREN_MAX: usize = 64;
 
 /// Stops that hooks may block in a row with no work between them, before the session ends anyway.
 pub const STOP_BLOCKS_MAX: u32 = 8;
+
+/// Extra attempts with `on_failure: retry`, unless `retries` says otherwise; a child pipeline has
+/// none.
+pub const RETRIES: u32 = 3;
 
 /// Attempts a hook may ask for: beyond this a retry is a loop.
 pub const RETRIES_MAX: u32 = 100;

@@ -36,6 +36,15 @@ pub enum MatcherError {
     /// `A||B`: one of the names is empty.
     #[error("one of the names between `|` is empty")]
     EmptyName,
+    /// `A,B`: a name has no comma, so this could never match.
+    #[error("names are separated by `|`, not by a comma")]
+    Comma,
+    /// It has characters that no name has; as a rule it was meant as a regular expression.
+    #[error("`{name}` is no name, no `A|B` and no glob")]
+    OddName {
+        /// The text.
+        name: String,
+    },
 }
 
 impl Matcher {
@@ -52,6 +61,22 @@ impl Matcher {
                 .build()
                 .map(|regex| Matcher::Regex(Box::new(regex)))
                 .map_err(|error| MatcherError::BadRegex { cause: one_line(&error.to_string()) });
+        }
+        Self::of_names(text)
+    }
+
+    /// `A`, `A|B`, globs.
+    pub(crate) fn of_names(text: &str) -> Result<Self, MatcherError> {
+        if text.contains(',') {
+            return Err(MatcherError::Comma);
+        }
+        // What no name can hold was meant as something else, and would never match.
+        let odd = text
+            .contains(['^', '$', '(', ')', '{', '}', '\\', '"', '\'', '!', '+', '<', '>'])
+            || text.contains(".*")
+            || text.starts_with('/');
+        if odd {
+            return Err(MatcherError::OddName { name: text.to_owned() });
         }
         let names: Vec<&str> = text.split('|').map(str::trim).collect();
         if names.iter().any(|name| name.is_empty()) {
@@ -152,7 +177,12 @@ mod tests {
         let bad = Matcher::parse("/(/").expect_err("unclosed");
         assert_eq!(bad, MatcherError::BadRegex { cause: "unclosed group".into() });
         assert_eq!(Matcher::parse("a||b").expect_err("empty"), MatcherError::EmptyName);
-        let huge = Matcher::parse("/(a{1000}){1000}/").expect_err("too big");
+        for odd in ["^Bash$", "(Bash|Edit)", ".*", "mcp__.*", "/bash/i", "'Bash'", "!read"] {
+            let error = Matcher::parse(odd).expect_err("no name");
+            assert_eq!(error, MatcherError::OddName { name: odd.into() });
+        }
+        assert_eq!(Matcher::parse("Write, Edit").expect_err("comma"), MatcherError::Comma);
+        let huge = Matcher::parse("/(a{1000}){10000}/").expect_err("too big");
         assert!(matches!(huge, MatcherError::BadRegex { .. }));
     }
 }

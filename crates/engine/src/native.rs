@@ -79,6 +79,10 @@ fn success(output: &Output, at: At<'_>) -> Meaning {
              complete; redirect that child's output (`>/dev/null 2>&1 &`)"
                 .into(),
         ),
+        // The middle of the output was counted, not kept, and may have held a deny.
+        Reading::Nothing if output.stdout_left_out > 0 && at.power.can_block() && at.awaited => {
+            failed("it printed more than is kept, so an answer in it may be lost".into())
+        }
         Reading::Nothing => well(Answer::default()),
     }
 }
@@ -110,7 +114,8 @@ fn other_exit(code: i32, output: &Output, at: At<'_>) -> Meaning {
         Reading::Whole(answer) | Reading::Among(answer) => answer.restricting(),
         Reading::Broken { .. } | Reading::Nothing => Answer::default(),
     };
-    // A deny counts whatever the exit code; an ask would be weaker than the failure of a guard.
+    // A deny counts whatever the exit code. An ask is weaker than the failure of a guard, and
+    // counts only where that failure goes on.
     if answer.stop || answer.decision == Some(AnswerDecision::Deny) {
         return of_answer(answer, at);
     }
@@ -119,7 +124,10 @@ fn other_exit(code: i32, output: &Output, at: At<'_>) -> Meaning {
         127 => "cannot start: exit code 127 (not found)".to_owned(),
         code => format!("exit code {code}"),
     };
-    Meaning { answer: said(answer), ..failed(with_last_line(what, output)) }
+    let asks = answer.decision.filter(|decision| *decision == AnswerDecision::Ask);
+    let reason = answer.reason.clone().filter(|_| asks.is_some());
+    let answer = Answer { decision: asks, reason, ..said(answer) };
+    Meaning { answer, ..failed(with_last_line(what, output)) }
 }
 
 fn of_answer(answer: Answer, at: At<'_>) -> Meaning {

@@ -6,10 +6,10 @@
 //! fault then, not a silence later.
 
 use hookwright_events::table::{self, EVENTS, OPEN_DOMAIN};
-use hookwright_events::{EventName, EventSpec};
+use hookwright_events::{Event, EventName, EventSpec};
 
 use crate::glob::{self, Glob};
-use crate::matcher::Matcher;
+use crate::matcher::{Matcher, Subject};
 use crate::nearest::nearest;
 
 /// One event that a pattern wakes for, and which subjects of it.
@@ -21,6 +21,15 @@ pub struct Point {
     pub subjects: Matcher,
     /// Only when the event's reason is one of these; always, if empty.
     pub only_reasons: &'static [&'static str],
+}
+
+impl Point {
+    /// Whether this event, which is the point's own, has a subject and a reason that it wakes for.
+    pub fn is_awake(&self, event: &Event, subject: &Subject<'_>) -> bool {
+        let reason = event.text("reason").unwrap_or_default();
+        (self.only_reasons.is_empty() || self.only_reasons.contains(&reason))
+            && self.subjects.wakes(subject)
+    }
 }
 
 /// Where a hook listens.
@@ -50,6 +59,20 @@ pub enum PatternError {
         name: String,
         /// The event that was meant.
         event: &'static str,
+    },
+    /// The subject is no name, so it could never match.
+    #[error("`{name}` can never match: behind `{event}:` stands a name, `A|B` or a glob")]
+    BadSubject {
+        /// The part of the comma list.
+        name: String,
+        /// The event that was meant.
+        event: &'static str,
+    },
+    /// A glob with characters that neither events nor subjects have.
+    #[error("`{name}` can never match: no event and no subject is called like that")]
+    BadGlob {
+        /// The part of the comma list.
+        name: String,
     },
     /// `a,,b`, or nothing at all.
     #[error("an event name is missing")]
@@ -92,6 +115,9 @@ impl Pattern {
             return Ok(());
         }
         if glob::is_glob(part) {
+            if Matcher::of_names(part).is_err() || part.contains('|') {
+                return Err(PatternError::BadGlob { name: part.to_owned() });
+            }
             let found = self.points.len() + self.open.len();
             self.add_glob(part);
             if self.points.len() + self.open.len() > found {
@@ -130,19 +156,18 @@ fn exact_with_subject(part: &str) -> Option<Result<Point, PatternError>> {
         std::iter::once((event.name, &[][..]))
             .chain(event.aliases.iter().map(|alias| (alias.name, alias.only_reasons)))
             .find_map(|(name, reasons)| {
-                let subject = part.strip_prefix(name)?.strip_prefix(':')?;
+                let subject = part.strip_prefix(name)?.strip_prefix(':')?.trim();
                 Some((event, reasons, subject))
             })
     })?;
     if subject.is_empty() || event.subject.is_none() {
         return Some(Err(PatternError::NoSubject { name: part.to_owned(), event: event.name }));
     }
-    let subjects = if glob::is_glob(subject) {
-        Matcher::Globs(Box::new([Glob::new(subject)]))
-    } else {
-        Matcher::Named(Box::new([subject.into()]))
-    };
-    Some(Ok(Point { event, subjects, only_reasons }))
+    // The same words as in `matcher:`, except that a regular expression has its own field.
+    Some(match Matcher::of_names(subject) {
+        Ok(subjects) => Ok(Point { event, subjects, only_reasons }),
+        Err(_) => Err(PatternError::BadSubject { name: part.to_owned(), event: event.name }),
+    })
 }
 
 fn nearest_event(part: &str) -> Option<&'static str> {
@@ -207,6 +232,20 @@ mod tests {
                 Pattern::parse(pattern).expect_err("no such event"),
                 PatternError::UnknownEvent { name: pattern.into(), nearest: near },
             );
+        }
+    }
+
+    #[test]
+    fn several_subjects_stand_behind_one_event_and_odd_ones_are_faults() {
+        let both = Pattern::parse("tool:pre_execute:bash|write").expect("valid");
+        assert!(matches!(&both.points[0].subjects, Matcher::Named(names) if names.len() == 2));
+        for odd in ["tool:pre_execute:/bash/", "tool:pre_execute:^bash$", "PreToolUse:mcp__.*"] {
+            let error = Pattern::parse(odd).expect_err("never matches");
+            assert!(matches!(error, PatternError::BadSubject { .. }), "{odd}: {error}");
+        }
+        for odd in ["tool:*:bash|write", "tool:.*", "tool:*:(x)"] {
+            let error = Pattern::parse(odd).expect_err("never matches");
+            assert!(matches!(error, PatternError::BadGlob { .. }), "{odd}: {error}");
         }
     }
 

@@ -22,6 +22,11 @@ impl Default for Slots {
 }
 
 impl Slots {
+    /// A place for a child that nothing waits for any more, if there is one now.
+    pub(crate) fn move_to_background(&self) -> Option<SemaphorePermit<'_>> {
+        self.background.try_acquire().ok()
+    }
+
     /// A place for one child; waits until there is one.
     pub(crate) async fn take(&self, awaited: bool) -> SemaphorePermit<'_> {
         let kind = if awaited { &self.awaited } else { &self.background };

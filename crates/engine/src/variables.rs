@@ -76,6 +76,10 @@ impl Variable {
         let always_set = ALWAYS_SET.contains(&name.as_str());
         Self { prefixed: format!("{PREFIX}{name}").into(), name, field, always_set }
     }
+
+    fn is_list(&self) -> bool {
+        self.field.is_some_and(|field| field.kind == Kind::Paths)
+    }
 }
 
 static VARIABLES: LazyLock<Vec<Variable>> = LazyLock::new(|| {
@@ -151,8 +155,7 @@ impl<'a> Variables<'a> {
     /// The value as the child's environment shows it; `None` where it has none here.
     fn text(&self, variable: &Variable) -> Option<String> {
         let value = self.value_of(variable)?;
-        let is_list = variable.field.is_some_and(|field| field.kind == Kind::Paths);
-        Some(if is_list { lines_of(&value) } else { text_of(&value) })
+        Some(if variable.is_list() { lines_of(&value) } else { text_of(&value) })
     }
 
     /// The value at a path into a variable's JSON, as text; empty where there is none.
@@ -189,8 +192,11 @@ impl<'a> Variables<'a> {
 
 impl Values for Variables<'_> {
     fn value(&self, name: &str) -> Option<Cow<'_, Value>> {
-        if is_ours(name) {
-            return self.ours(name);
+        if let Some(variable) = find(name) {
+            let value = self.value_of(variable)?;
+            // Conditions see what commands see: a list of paths is lines of text.
+            let is_list = variable.is_list() && value.is_array();
+            return Some(if is_list { Cow::Owned(lines_of(&value).into()) } else { value });
         }
         self.environment.text(name).map(|text| Cow::Owned(Value::from(text)))
     }
@@ -234,7 +240,7 @@ impl Serialize for StdinLine<'_> {
         const RESERVED: &[&str] = &["event", "hook_event_name", "subject", "hook"];
         let mut line = serializer.serialize_map(None)?;
         line.serialize_entry("event", self.event.name.as_str())?;
-        line.serialize_entry("hook_event_name", self.event.name.hook_event_name())?;
+        line.serialize_entry("hook_event_name", &self.event.name.hook_event_name())?;
         line.serialize_entry("subject", &self.event.subject())?;
         for (name, value) in &self.event.data {
             if !RESERVED.contains(&name.as_str()) {

@@ -42,8 +42,18 @@ impl EventName {
     }
 
     /// The name a hook reads as `hook_event_name`: Claude Code's where it has one.
-    pub fn hook_event_name(&self) -> &str {
-        self.spec().and_then(|spec| spec.claude).unwrap_or(&self.0)
+    pub fn hook_event_name(&self) -> Cow<'_, str> {
+        if let Some(spec) = self.spec() {
+            return Cow::Borrowed(spec.claude.unwrap_or(spec.name));
+        }
+        let action = self.0.split_once(':').map_or(&*self.0, |(_, action)| action);
+        let mut name = String::with_capacity(action.len());
+        for word in action.split('_') {
+            let mut letters = word.chars();
+            name.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+            name.push_str(letters.as_str());
+        }
+        Cow::Owned(name)
     }
 }
 
@@ -77,7 +87,7 @@ impl Event {
     /// What a third name segment or a `matcher` looks at; a tool by our name for it.
     pub fn subject(&self) -> Option<&str> {
         let field = self.name.spec()?.subject?;
-        let value = self.data.get(field)?.as_str()?;
+        let value = Some(self.data.get(field)?.as_str()?.trim()).filter(|text| !text.is_empty())?;
         Some(if field == "tool_name" { tool::canonical(value) } else { value })
     }
 
@@ -129,7 +139,7 @@ mod tests {
     fn the_open_namespace_takes_any_plain_action_and_can_only_be_observed() {
         let name = EventName::resolve("claude:post_tool_batch").expect("open namespace");
         assert_eq!(name.power(), Power::Observes);
-        assert_eq!(name.hook_event_name(), "claude:post_tool_batch");
+        assert_eq!(name.hook_event_name(), "PostToolBatch");
         assert_eq!(EventName::resolve("claude:"), None);
         assert_eq!(EventName::resolve("claude:Post Tool"), None);
     }

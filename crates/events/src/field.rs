@@ -4,9 +4,7 @@
 //! hook reads is a superset of theirs. Any field here is also a variable: `tool_name` is
 //! `${TOOL_NAME}` and `${HOOKWRIGHT_TOOL_NAME}`. Fields that are not here travel in the JSON only,
 //! so data can never name a variable that steers the shell (`path`, `bash_env`, `ld_preload`).
-//! The camelCase spelling of every name is accepted without being listed.
-
-use std::borrow::Cow;
+//! Case and underscores never matter: `toolName` and `TOOL_NAME` are `tool_name`.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -119,7 +117,7 @@ pub const FIELDS: &[FieldSpec] = &[
     field("tool_name", &["tool"], Kind::Text, "the tool"),
     field("tool_input", &["tool_args"], Kind::Json, "the tool's input"),
     field("tool_response", &["tool_result", "tool_output"], Kind::Json, "what the tool returned"),
-    field("tool_use_id", &["toolUseID"], Kind::Text, "id of this tool call"),
+    field("tool_use_id", &[], Kind::Text, "id of this tool call"),
     field("is_interrupt", &[], Kind::Bool, "the user interrupted the tool"),
     field("duration_ms", &[], Kind::Number, "how long the tool ran, in milliseconds"),
     field("model", &["llm_model"], Kind::Text, "the model"),
@@ -155,15 +153,21 @@ pub fn named(name: &str) -> Option<&'static FieldSpec> {
     FIELDS.iter().find(|field| field.name == name)
 }
 
-/// The canonical name behind any spelling of a field we know.
+/// The canonical name behind any spelling of a field we know: `toolName`, `ToolName`, `TOOL_NAME`.
 pub fn canonical(spelling: &str) -> Option<&'static str> {
-    let by_name = |name: &str| {
-        FIELDS
-            .iter()
-            .find(|field| field.name == name || field.aliases.contains(&name))
-            .map(|field| field.name)
-    };
-    by_name(spelling).or_else(|| by_name(&snake_case(spelling)))
+    if let Some(field) = named(spelling) {
+        return Some(field.name);
+    }
+    let same = |name: &str| letters(name).eq(letters(spelling));
+    FIELDS
+        .iter()
+        .find(|field| same(field.name) || field.aliases.iter().any(|alias| same(alias)))
+        .map(|field| field.name)
+}
+
+/// A name without what tells its spellings apart.
+fn letters(name: &str) -> impl Iterator<Item = u8> + '_ {
+    name.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_lowercase())
 }
 
 /// The same data under canonical names. Where both spellings are there, the canonical one keeps
@@ -173,31 +177,24 @@ pub fn normalise(data: Map<String, Value>) -> Map<String, Value> {
     if !data.keys().any(|name| foreign(name).is_some()) {
         return data;
     }
-    let taken: Vec<String> = data.keys().cloned().collect();
+    // `null` says nothing, so it takes no name.
+    let taken: Vec<String> =
+        data.iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name.clone()).collect();
     let mut normal = Map::with_capacity(data.len());
     for (name, value) in data {
         match foreign(&name) {
-            Some(ours) if !taken.iter().any(|t| t == ours) && !normal.contains_key(ours) => {
+            Some(ours)
+                if !taken.iter().any(|t| t == ours)
+                    && normal.get(ours).is_none_or(Value::is_null) =>
+            {
                 normal.insert(ours.to_owned(), value)
             }
+            // A name of ours without a value must not undo what another spelling gave it.
+            None if value.is_null() && normal.contains_key(&name) => None,
             _ => normal.insert(name, value),
         };
     }
     normal
-}
-
-fn snake_case(name: &str) -> Cow<'_, str> {
-    if !name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return Cow::Borrowed(name);
-    }
-    let mut snake = String::with_capacity(name.len() + 4);
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() {
-            snake.push('_');
-        }
-        snake.push(letter.to_ascii_lowercase());
-    }
-    Cow::Owned(snake)
 }
 
 #[cfg(test)]
@@ -232,6 +229,16 @@ mod tests {
     }
 
     #[test]
+    fn null_takes_no_name() {
+        for given in
+            [r#"{"tool_name": null, "tool": "bash"}"#, r#"{"tool": "bash", "tool_name": null}"#]
+        {
+            let given: Value = serde_json::from_str(given).expect("JSON");
+            assert_eq!(normalise(object(given)), object(json!({ "tool_name": "bash" })));
+        }
+    }
+
+    #[test]
     fn unknown_fields_stay_as_they_are() {
         let given = json!({ "PATH": "/evil", "bash_env": "x", "myField": 1 });
         assert_eq!(normalise(object(given.clone())), object(given));
@@ -239,9 +246,10 @@ mod tests {
 
     #[test]
     fn no_spelling_stands_for_two_fields() {
-        let mut all: Vec<&str> = FIELDS
+        let mut all: Vec<Vec<u8>> = FIELDS
             .iter()
             .flat_map(|f| std::iter::once(f.name).chain(f.aliases.iter().copied()))
+            .map(|name| letters(name).collect())
             .collect();
         all.sort_unstable();
         let count = all.len();

@@ -70,6 +70,8 @@ pub enum RunEventKind {
         stream: String,
         /// The text.
         text: String,
+        /// Bytes before it that were printed faster than they could be shown.
+        left_out: u64,
     },
     /// One attempt of a hook has ended.
     HookEnded {
@@ -151,6 +153,7 @@ mod tests {
             hook: "a".into(),
             stream: "stdout".into(),
             text: "x".into(),
+            left_out: 0,
         };
         assert!(!output.is_journalled());
         assert!(RunEventKind::HookWentAsync { hook: "a".into() }.is_journalled());

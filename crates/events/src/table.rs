@@ -54,6 +54,9 @@ pub struct EventSpec {
     /// Whether it shows that work was done, so that counting stop blocks starts anew.
     #[serde(skip)]
     pub is_work: bool,
+    /// Whether it announces an end that a block keeps from happening, under rules of its own.
+    #[serde(skip)]
+    pub is_stop: bool,
     /// What fires it, beside `hookwright fire`.
     pub fired_by: &'static [&'static str],
     /// When it happens, in one line.
@@ -78,6 +81,7 @@ const fn event(name: &'static str, when: &'static str) -> EventSpec {
         subject: None,
         fields: &[],
         is_work: false,
+        is_stop: false,
         fired_by: &[],
         when,
     }
@@ -143,6 +147,7 @@ pub static EVENTS: &[EventSpec] = &[
         claude: Some("Stop"),
         power: Power::BlocksOnPurpose,
         block_does: Some("the session goes on"),
+        is_stop: true,
         subject: Some("reason"),
         fields: &[
             "reason",
@@ -254,6 +259,7 @@ pub static EVENTS: &[EventSpec] = &[
         claude: Some("SubagentStop"),
         power: Power::BlocksOnPurpose,
         block_does: Some("the subagent goes on"),
+        is_stop: true,
         subject: Some("agent_type"),
         fields: &["reason", "stop_hook_active", "agent_transcript_path", "last_assistant_message"],
         ..event("agent:stop", "a subagent is about to end")

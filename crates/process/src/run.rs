@@ -10,13 +10,16 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::end_of_leader::OwnedLeader;
 use crate::pipes::Pipes;
 use crate::start::start;
 use crate::{Captured, Ended, How, Launch, Leader, StartFailure, Watch, orphans, terminal};
+
+/// How often a watch is asked at most whether what came is enough.
+const ENOUGH_EVERY: Duration = Duration::from_millis(20);
 
 /// Further than any deadline; a later one would not fit the clock.
 const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
@@ -115,13 +118,31 @@ async fn linger(
     linger: Duration,
 ) {
     pipes.drain(watch);
-    let mut over = pin!(sleep(linger.min(FAR)));
-    while !pipes.output_ended() && !watch.enough(pipes.stdout()) {
+    let until = far(Instant::now(), linger);
+    let mut over = pin!(sleep_until(until));
+    let mut ask_again = Instant::now();
+    while !pipes.output_ended() {
+        let now = Instant::now();
+        if now >= ask_again {
+            if watch.enough(pipes.stdout()) {
+                return;
+            }
+            // Reading a lot of output takes a while; most of the time stays for the others.
+            ask_again = Instant::now() + ENOUGH_EVERY.max(now.elapsed() * 10);
+        }
+        // A child that prints without end keeps this task busy, and then no timer ends it.
+        if now >= until {
+            return;
+        }
         tokio::select! {
             biased;
             () = cancel.cancelled() => return,
             () = &mut over => return,
-            stream = pipes.next() => { new_output(watch, stream, pipes); }
+            () = sleep_until(ask_again) => {}
+            stream = pipes.next() => {
+                new_output(watch, stream, pipes);
+                tokio::task::yield_now().await;
+            }
         }
     }
 }

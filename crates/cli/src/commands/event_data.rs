@@ -76,7 +76,8 @@ pub(crate) fn event(name: &str, source: DataSource<'_>) -> Result<Event, Failure
         return Err(Failure::UnknownEvent { name: name.to_owned(), nearest });
     };
     let text = source.read()?;
-    let data = match serde_json::from_str::<Value>(&text) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let data = match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(data)) => data,
         Ok(other) => {
             let found = kind_of(&other);

@@ -1,8 +1,10 @@
 //! `hookwright explain`: what would run at an event, and why, without running it.
 
 use clap::Args;
+use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
 use hookwright_engine::config::load;
-use hookwright_engine::explain::{Explained, Fate, Missed, explain as explain_hooks};
+use hookwright_engine::dispatch::can_block;
+use hookwright_engine::explain::{Asked, Explained, Fate, Missed, explain as explain_hooks};
 use hookwright_engine::hook::Terms;
 use hookwright_events::Event;
 use serde_json::{Value, json};
@@ -48,14 +50,17 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
     let loaded = load(&found.files, &environment);
     arguments.switches.warn_of_unknown(&loaded.hooks, screen);
     let all_off = arguments.switches.all_off();
-    let hooks = explain_hooks(&loaded.hooks, &event, &arguments.switches.skip, &environment);
+    let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
+    let skip = &arguments.switches.skip;
+    let asked = Asked { skip, chain: &chain, environment: &environment };
+    let hooks = explain_hooks(&loaded.hooks, &event, asked);
     if arguments.json {
         let faults: Vec<Value> = loaded.faults.iter().map(|fault| fault_json(fault)).collect();
         screen.json(&json!({
             "version": 1,
             "event": event.name,
             "subject": event.subject(),
-            "can_block": event.name.power().can_block(),
+            "can_block": can_block(&event),
             "switched_off": all_off,
             "hooks": hooks.iter().map(as_json).collect::<Vec<_>>(),
             "faults": faults,
@@ -70,7 +75,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
     if loaded.faults.is_empty() {
         return Ok(exit_code::GO_ON);
     }
-    screen.talk(if event.name.power().can_block() {
+    screen.talk(if can_block(&event) {
         "with these faults nothing would run, and the event would be blocked\n"
     } else {
         "with these faults nothing would run\n"
@@ -102,7 +107,7 @@ fn in_words(fate: &Fate) -> (&'static str, String) {
         }
         Fate::Skipped { reason } => ("skipped", reason.clone()),
         Fate::Fails { terms, reason } => {
-            ("fails", format!("its condition fails: {reason}; {}", rules(terms)))
+            ("fails", format!("cannot start: {reason}; {}", rules(terms)))
         }
         Fate::Missed { why } => ("no", why_missed(why)),
     }

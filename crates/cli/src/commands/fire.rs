@@ -11,10 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
 use hookwright_engine::config::{Fault, Loaded, load};
+use hookwright_engine::dispatch::can_block;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::ports::Ports;
-use hookwright_engine::{Engine, Fired, Firing, Setup};
-use hookwright_events::{Decision, Event, Report, RunEventKind, Verdict};
+use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
+use hookwright_events::{
+    Decision, Event, EventName, Report, RunEvent, RunEventKind, Status, Verdict,
+};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::event_data::{self, DataSource};
@@ -64,6 +67,13 @@ pub(crate) struct HookSwitches {
     /// Run no hooks at all
     #[arg(long)]
     pub(crate) no_hooks: bool,
+}
+
+impl FireArguments {
+    /// Whether a fault of ours has to block: a guard may stand behind it.
+    pub(crate) fn guards(&self) -> bool {
+        EventName::resolve(&self.event).is_some_and(|event| event.power().can_block())
+    }
 }
 
 impl HookSwitches {
@@ -131,35 +141,47 @@ impl Answering<'_> {
     async fn by_firing(&self, engine: &Engine, event: Event, chain: Chain) -> Result<u8, Failure> {
         let late = Arc::new(Mutex::new(Vec::new()));
         let keep = Arc::clone(&late);
-        engine.observe(Arc::new(move |event| {
+        let observer = move |event: &RunEvent| {
             if let RunEventKind::HookReported { report } = &event.kind {
                 keep.lock().unwrap_or_else(PoisonError::into_inner).push(report.clone());
             }
-        }));
+        };
+        engine.observe(Interest::NoOutput, Arc::new(observer));
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
         let session = self.arguments.session.clone();
         let event = with_session(event, session.as_deref());
-        let firing = engine.fire(event, Firing { session, chain });
+        let firing = engine.fire(event, Firing { session, chain, nobody_to_ask: false });
         let mut fired = interrupts.ending(engine, self.screen, firing).await;
-        self.print(&fired)?;
+        let code = exit_code_of(&fired.decision.verdict, interrupts.came);
+        interrupts.code = code;
+        // Whoever cannot be told still gets the exit code, and every hook still gets to its end.
+        let mut told = self.print(&fired);
         let waiting_for = engine.in_background();
         if !waiting_for.is_empty() {
             self.screen.talk(&human::waiting_for(&waiting_for));
             late.lock().unwrap_or_else(PoisonError::into_inner).clear();
             interrupts.ending(engine, self.screen, engine.settle()).await;
             let reports = std::mem::take(&mut *late.lock().unwrap_or_else(PoisonError::into_inner));
-            self.print_late(&fired, &reports)?;
-            for late in reports {
-                // What still ran when the decision was made has ended by now; the count says how.
-                if let Some(report) = fired.reports.iter_mut().find(|known| known.id == late.id) {
-                    *report = late;
-                }
-            }
+            told = told.and_then(|()| self.print_late(&fired, &reports));
+            fired.reports = with_late(std::mem::take(&mut fired.reports), reports);
         }
         if !self.arguments.json {
-            self.screen.result(&human::summary(&fired))?;
+            told = told.and_then(|()| self.screen.result(&human::summary(&fired)));
         }
-        Ok(exit_code_of(&fired.decision.verdict, interrupts.came))
+        let code = exit_code_of(&fired.decision.verdict, interrupts.came);
+        self.end_with(code, told)
+    }
+
+    /// The exit code stands above a failure to print: a block that nobody could read is a block.
+    fn end_with(&self, code: u8, told: Result<(), Failure>) -> Result<u8, Failure> {
+        match told {
+            Err(failure) if code == exit_code::GO_ON => Err(failure),
+            Err(failure) => {
+                self.screen.failure(&failure);
+                Ok(code)
+            }
+            Ok(()) => Ok(code),
+        }
     }
 
     fn print(&self, fired: &Fired) -> Result<(), Failure> {
@@ -187,18 +209,18 @@ impl Answering<'_> {
     fn with(&self, event: Event, decision: Decision) -> Result<u8, Failure> {
         let code = exit_code_of(&decision.verdict, false);
         let fired = Fired { event: Arc::new(event), decision, reports: Vec::new() };
-        if self.arguments.json {
-            self.screen.json_line(&fired.record())?;
+        let told = if self.arguments.json {
+            self.screen.json_line(&fired.record())
         } else {
-            self.screen.result(&human::fired(&fired))?;
-        }
-        Ok(code)
+            self.screen.result(&human::fired(&fired))
+        };
+        self.end_with(code, told)
     }
 
     /// A faulty configuration starts nothing, and where something can be blocked it blocks.
     fn with_faults(&self, event: Event, loaded: &Loaded) -> Result<u8, Failure> {
         self.screen.faults(loaded.faults.iter().map(AsRef::as_ref));
-        if !event.name.power().can_block() {
+        if !can_block(&event) {
             return Ok(exit_code::OUR_FAULT);
         }
         let first: &Fault = &loaded.faults[0];
@@ -206,7 +228,7 @@ impl Answering<'_> {
     }
 
     fn without_files(&self, event: Event, failure: Failure) -> Result<u8, Failure> {
-        if !event.name.power().can_block() || !failure.is_about_configuration() {
+        if !can_block(&event) || !failure.is_about_configuration() {
             return Err(failure);
         }
         self.screen.failure(&failure);
@@ -224,7 +246,7 @@ fn blocked(fault: &str) -> Decision {
 /// Fields that scripts written for an agent rely on, where the data lack them.
 fn with_session(mut event: Event, session: Option<&str>) -> Event {
     let mut fill = |field: &str, value: String| {
-        if !event.data.contains_key(field) {
+        if event.data.get(field).is_none_or(serde_json::Value::is_null) {
             event.data.insert(field.to_owned(), value.into());
         }
     };
@@ -236,6 +258,19 @@ fn with_session(mut event: Event, session: Option<&str>) -> Event {
     // There is no transcript; this one can be opened and is empty.
     fill("transcript_path", "/dev/null".to_owned());
     event
+}
+
+/// The reports with what still ran when the decision was made replaced by how it ended.
+fn with_late(mut reports: Vec<Report>, late: Vec<Report>) -> Vec<Report> {
+    for ended in late {
+        let is_it = |known: &&mut Report| {
+            known.status == Status::Started && known.id == ended.id && known.source == ended.source
+        };
+        if let Some(report) = reports.iter_mut().find(is_it) {
+            *report = ended;
+        }
+    }
+    reports
 }
 
 fn exit_code_of(verdict: &Verdict, interrupted: bool) -> u8 {
@@ -250,18 +285,24 @@ fn exit_code_of(verdict: &Verdict, interrupted: bool) -> u8 {
 
 /// Ctrl-C and its kin: once ends the hooks, twice ends us.
 struct Interrupts {
-    signals: [Signal; 3],
+    interrupt: Signal,
+    terminate: Signal,
+    /// Not if we were started to outlive the terminal, as with nohup.
+    hangup: Option<Signal>,
     came: bool,
+    /// What to leave with when there is no time for anything else.
+    code: u8,
 }
 
 impl Interrupts {
     fn new() -> io::Result<Self> {
-        let signals = [
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        ];
-        Ok(Self { signals, came: false })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: (!ignores_hangup()).then(|| signal(SignalKind::hangup())).transpose()?,
+            came: false,
+            code: exit_code::INTERRUPTED,
+        })
     }
 
     /// Waits for `work`; an interrupt ends the hooks, and with them the work.
@@ -273,16 +314,21 @@ impl Interrupts {
     ) -> T {
         let mut work = std::pin::pin!(work);
         loop {
-            let [interrupt, terminate, hangup] = &mut self.signals;
+            let hangup = async {
+                match &mut self.hangup {
+                    Some(hangup) => hangup.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 done = &mut work => return done,
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+                _ = hangup => {}
             }
             if self.came {
                 hookwright_process::kill_everything_now();
-                exit_now();
+                exit_now(self.code);
             }
             self.came = true;
             screen.talk("interrupted: ending hooks (again to leave at once)\n");
@@ -291,7 +337,17 @@ impl Interrupts {
     }
 }
 
+/// Whether SIGHUP was ignored when we were started. Taking it would undo that.
+fn ignores_hangup() -> bool {
+    const SIGHUP_BIT: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & SIGHUP_BIT != 0)
+}
+
 #[expect(clippy::exit, reason = "a second interrupt means: now, whatever still runs")]
-fn exit_now() -> ! {
-    std::process::exit(i32::from(exit_code::INTERRUPTED))
+fn exit_now(code: u8) -> ! {
+    std::process::exit(i32::from(code))
 }

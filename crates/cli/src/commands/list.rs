@@ -1,9 +1,8 @@
 //! `hookwright list`: every hook, what it does, and where it came from.
 
-use std::sync::Arc;
-
 use clap::Args;
 use hookwright_engine::hook::{Hook, Layer, OnFailure};
+use hookwright_engine::hook_set::HookSet;
 use serde_json::{Map, Value, json};
 
 use crate::config_files::ConfigOptions;
@@ -46,7 +45,7 @@ pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Fai
         configuration.say_nothing_was_found(screen);
     } else {
         if !hooks.is_empty() {
-            screen.result(&table(hooks).to_string())?;
+            screen.result(&table(&configuration.loaded.hooks).to_string())?;
         }
         configuration.show_faults(screen);
         let files = count(configuration.found.files.len(), "file");
@@ -55,24 +54,27 @@ pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Fai
     Ok(configuration.exit_code())
 }
 
-fn table(hooks: &[Arc<Hook>]) -> Table {
+fn table(set: &HookSet) -> Table {
     let mut table = Table::with_headings(&["id", "event", "type", "action", "source", "flags"]);
-    for hook in hooks {
+    for hook in set.hooks() {
         table.row([
             &one_line(&hook.id, NAME_CHARS_MAX),
             &one_line(&hook.event, NAME_CHARS_MAX),
             &hook.action.kind().to_owned(),
             &one_line(hook.action.summary(), ACTION_CHARS_MAX),
             &hook.source.to_string(),
-            &flags(hook).join(", "),
+            &flags(hook, set.global_is_disabled()).join(", "),
         ]);
     }
     table
 }
 
 /// What was written beside the action, as it was written.
-fn flags(hook: &Hook) -> Vec<String> {
+fn flags(hook: &Hook, global_is_disabled: bool) -> Vec<String> {
     let mut flags = Vec::new();
+    if global_is_disabled && hook.layer == Layer::Global {
+        flags.push("only where it can block (disable_global_hooks)".to_owned());
+    }
     if !hook.enabled {
         flags.push("disabled".to_owned());
     }

@@ -145,6 +145,11 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
         FaultKind::UnknownVariable { name, .. } => {
             Advice::new(message, near.unwrap_or_else(variable_help)).found(name)
         }
+        FaultKind::EvaluatedAgain { reference } => Advice::new(
+            message,
+            "compare with `[ … -gt … ]`, which takes numbers only, or move the test into `when:`",
+        )
+        .found(reference),
         FaultKind::DuplicateId { id, .. } => {
             Advice::new(message, "give one of the two another `id`").found(id)
         }
@@ -171,6 +176,16 @@ fn pattern(error: &PatternError, near: Option<String>) -> Advice {
                 .found(name)
                 .expected(*event)
         }
+        PatternError::BadSubject { name, event } => Advice::new(
+            error.to_string(),
+            format!("write `{event}` and put a regular expression into `matcher: /…/`"),
+        )
+        .found(name),
+        PatternError::BadGlob { name } => Advice::new(
+            error.to_string(),
+            "write one pattern for each, separated by commas, or narrow with `matcher`",
+        )
+        .found(name),
         PatternError::Empty => Advice::new(
             error.to_string(),
             "write a name between the commas, as in `tool:pre_execute, session:stop`",
@@ -184,6 +199,10 @@ fn matcher(error: &MatcherError) -> Advice {
             "mend the expression between the slashes, or leave them out to match plain names"
         }
         MatcherError::EmptyName => "remove the `|` that has no name beside it",
+        MatcherError::Comma => "write `A|B`",
+        MatcherError::OddName { .. } => {
+            "write a regular expression as `/…/`, any characters as `*`, several names as `A|B`"
+        }
     };
     Advice::new(error.to_string(), help)
 }
@@ -284,6 +303,7 @@ fn conflict_help(conflict: Conflict) -> &'static str {
             "write `on_failure: retry` beside it, or use `on_failure` alone"
         }
         Conflict::NothingToMatch => "remove `matcher`; `when` can look at all of an event's data",
+        Conflict::EventTwice => "remove `event`, or move the hook under that event",
         Conflict::NobodyReads => "remove `pipe_output`, or listen to `session:stop`",
     }
 }

@@ -136,7 +136,8 @@ fn variables_page() -> String {
     let mut page = String::from(
         "# Variables\n\nMade from `crates/events/src/field.rs`. Every variable exists also with the prefix \
          `HOOKWRIGHT_`. A field is a variable where the event has it; other fields travel in the JSON \
-         only. The camelCase spelling of a field is accepted from any host.\n\n| variable | field | also \
+         only. Case and underscores of a field's name never matter: \
+         `toolName` is `tool_name`.\n\n| variable | field | also \
          accepted as | meaning |\n|---|---|---|---|\n",
     );
     for field in FIELDS {

@@ -290,7 +290,7 @@ fn the_session_is_named_to_hooks() {
 fn a_hook_that_fires_its_own_event_is_stopped_across_processes_and_the_circle_is_named() {
     let sandbox = Sandbox::with_hooks(
         "hooks:
-  tool:pre_execute: [{id: guard, command: '\"$BINARY\" fire tool:error > /dev/null 2> inner.txt || exit 1'}]
+  tool:pre_execute: [{id: guard, command: '\"$BINARY\" fire tool:error --json > inner.json || exit 1'}]
   tool:error: [{id: outer, await: true, on_failure: abort, command: '\"$BINARY\" fire tool:pre_execute'}]
 ",
     )
@@ -299,11 +299,22 @@ fn a_hook_that_fires_its_own_event_is_stopped_across_processes_and_the_circle_is
     assert_eq!(code, 3);
     let said = record["hooks"][0]["stdout"].as_str().unwrap();
     assert!(said.contains("guard"), "{said}");
-    // The innermost firing found the circle.
-    let inner = sandbox.run(&["fire", "tool:pre_execute", "--json"]);
-    assert_eq!(inner.code, 2);
-    let chained = Sandbox::with_hooks("hooks: {Stop: [{id: me, command: 'true'}]}")
-        .set("HOOKWRIGHT_CHAIN", r#"[{"event": "session:stop", "hook": "me"}]"#);
+    // The innermost firing found the circle, long before it was too deep.
+    let inner = fs::read_to_string(sandbox.path("inner.json")).unwrap();
+    assert!(inner.contains("would wake itself again"), "{inner}");
+    let inner: Value = serde_json::from_str(&inner).unwrap();
+    let reason = inner["hooks"][0]["reason"].as_str().unwrap();
+    let (_, circle) = reason.split_once("would wake itself again: ").expect(reason);
+    let links: Vec<&str> = circle.split(" → ").collect();
+    assert_eq!(links.len(), 3, "{reason}");
+    let wanted = [("tool:error", "outer"), ("tool:pre_execute", "guard"), ("tool:error", "outer")];
+    for (link, (event, hook)) in links.into_iter().zip(wanted) {
+        assert!(link.contains(event) && link.contains(hook), "{reason}");
+    }
+    let chained = Sandbox::with_hooks("hooks: {Stop: [{id: me, command: 'true'}]}");
+    let file = chained.path("hookwright.yaml");
+    let chain = json!([{ "event": "session:stop", "hook": "me", "file": file }]).to_string();
+    let chained = chained.set("HOOKWRIGHT_CHAIN", &chain);
     let (_, record) = chained.json(&["fire", "Stop", "--json"]);
     assert_eq!(
         record["hooks"][0]["reason"],

@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin while hooks run, and what is left of them.
+//! Ctrl-C and its kin while hooks run, hooks that run the binary, and what is left of them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,18 +17,86 @@ fn until(what: &str, holds: impl Fn() -> bool) {
     panic!("waited in vain: {what}");
 }
 
-fn start(sandbox: &Sandbox, arguments: &[&str]) -> Child {
-    sandbox.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+/// The binary while it runs. Whatever a test fails at, it ends with the test, and so do its hooks.
+struct Started(Option<Child>);
+
+impl Started {
+    fn signal(&self, name: &str) {
+        assert!(signal(self.0.as_ref().unwrap(), name));
+    }
+
+    fn ran(mut self) -> Ran {
+        Ran::from(self.0.take().unwrap().wait_with_output().unwrap())
+    }
 }
 
-fn signal(child: &Child, name: &str) {
+impl Drop for Started {
+    fn drop(&mut self) {
+        let Some(mut child) = self.0.take() else {
+            return;
+        };
+        // Asked twice it leaves at once, hooks and all; killed it could not end them.
+        for _ in 0..200 {
+            if !matches!(child.try_wait(), Ok(None)) {
+                return;
+            }
+            signal(&child, "-TERM");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+fn start(sandbox: &Sandbox, arguments: &[&str]) -> Started {
+    let mut command = sandbox.command(arguments);
+    Started(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
+}
+
+fn signal(child: &Child, name: &str) -> bool {
     let pid = child.id().to_string();
-    assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    Command::new("kill").args([name, &pid]).status().is_ok_and(|status| status.success())
 }
 
-fn process(sandbox: &Sandbox, file: &str) -> PathBuf {
-    let pid = std::fs::read_to_string(sandbox.path(file)).unwrap();
-    Path::new("/proc").join(pid.trim())
+/// A process of a hook, whose id the hook writes into a file. It ends with the test.
+struct Left(PathBuf);
+
+impl Left {
+    fn by(sandbox: &Sandbox, file: &str) -> Self {
+        Self(sandbox.path(file))
+    }
+
+    /// Whether its id is known, so that it can be looked for.
+    fn has_run(&self) -> bool {
+        self.pid().is_some()
+    }
+
+    /// Whether it has ended and was collected.
+    fn is_gone(&self) -> bool {
+        !proc(&self.pid().unwrap()).exists()
+    }
+
+    fn pid(&self) -> Option<String> {
+        let line = std::fs::read_to_string(&self.0).ok()?;
+        line.strip_suffix('\n').map(str::to_owned)
+    }
+}
+
+fn proc(pid: &str) -> PathBuf {
+    Path::new("/proc").join(pid)
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        let Some(pid) = self.pid() else {
+            return;
+        };
+        // Hooks run in the test's own folder, so an id that others were given since does not count.
+        let runs_in = std::fs::read_link(proc(&pid).join("cwd"));
+        if runs_in.is_ok_and(|folder| Some(folder.as_path()) == self.0.parent()) {
+            let _ = Command::new("kill").args(["-9", &pid]).status();
+        }
+    }
 }
 
 #[test]
@@ -41,16 +109,15 @@ fn an_interrupt_ends_the_hooks_and_blocks_where_a_guard_had_not_answered() {
         let sandbox = Sandbox::with_hooks(
             "hooks: {'*': [{id: slow, await: true, command: 'sleep 1000 & echo $! > pid; wait'}]}",
         );
-        let child = start(&sandbox, &["fire", event]);
-        until("the hook runs", || sandbox.path("pid").exists());
-        until("its pid is written", || !std::fs::read(sandbox.path("pid")).unwrap().is_empty());
-        signal(&child, name);
-        let ran = Ran::from(child.wait_with_output().unwrap());
+        let sleeper = Left::by(&sandbox, "pid");
+        let started = start(&sandbox, &["fire", event]);
+        until("the hook runs", || sleeper.has_run());
+        started.signal(name);
+        let ran = started.ran();
         assert_eq!(ran.code, code, "{name}: {}", ran.stderr);
         assert!(ran.stderr.contains("interrupted: ending hooks"), "{}", ran.stderr);
         assert!(ran.stdout.contains("interrupted"), "{}", ran.stdout);
-        let left = process(&sandbox, "pid");
-        until("nothing is left", || !left.exists());
+        until("nothing is left", || sleeper.is_gone());
     }
 }
 
@@ -59,14 +126,14 @@ fn an_interrupt_while_waiting_for_background_hooks_ends_them() {
     let sandbox = Sandbox::with_hooks(
         "hooks: {session:start: [{id: slow, command: 'echo $$ > pid; exec sleep 1000'}]}",
     );
-    let child = start(&sandbox, &["fire", "session:start"]);
-    until("the hook runs", || std::fs::read(sandbox.path("pid")).is_ok_and(|pid| !pid.is_empty()));
-    signal(&child, "-INT");
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let hook = Left::by(&sandbox, "pid");
+    let started = start(&sandbox, &["fire", "session:start"]);
+    until("the hook runs", || hook.has_run());
+    started.signal("-INT");
+    let ran = started.ran();
     assert_eq!(ran.code, 130);
     assert!(ran.stderr.contains("waiting for 1 hook in the background: slow"), "{}", ran.stderr);
-    let left = process(&sandbox, "pid");
-    until("nothing is left", || !left.exists());
+    until("nothing is left", || hook.is_gone());
 }
 
 #[test]
@@ -74,30 +141,57 @@ fn a_second_interrupt_leaves_at_once_and_still_leaves_nothing_running() {
     let sandbox = Sandbox::with_hooks(
         "hooks: {Stop: [{kill_grace: 1h, command: \"trap '' TERM INT HUP; echo $$ > pid; while :; do sleep 1; done\"}]}",
     );
-    let mut child = start(&sandbox, &["fire", "Stop"]);
-    until("the hook runs", || std::fs::read(sandbox.path("pid")).is_ok_and(|pid| !pid.is_empty()));
-    signal(&child, "-INT");
+    let hook = Left::by(&sandbox, "pid");
+    let mut started = start(&sandbox, &["fire", "Stop"]);
+    until("the hook runs", || hook.has_run());
+    started.signal("-INT");
     // Its first words say that it has heard us.
     let mut heard = [0; 11];
-    std::io::Read::read_exact(child.stderr.as_mut().unwrap(), &mut heard).unwrap();
+    let errors = started.0.as_mut().unwrap().stderr.as_mut().unwrap();
+    std::io::Read::read_exact(errors, &mut heard).unwrap();
     assert_eq!(&heard, b"interrupted");
-    signal(&child, "-INT");
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let left = process(&sandbox, "pid");
-    until("nothing is left", || !left.exists());
+    started.signal("-INT");
+    assert_eq!(started.ran().code, 130);
+    until("nothing is left", || hook.is_gone());
 }
 
 #[test]
 fn a_timeout_ends_what_left_the_process_group_too() {
-    let sandbox = Sandbox::with_hooks(
-        "hooks: {Stop: [{timeout: 1s, kill_grace: 10ms, command: 'setsid sh -c \"echo \\$\\$ > pid; exec sleep 1000\" & setsid -f sh -c \"echo \\$\\$ > pid2; exec sleep 1000\"; sleep 1000'}]}",
-    );
-    let ran = sandbox.run(&["fire", "Stop"]);
-    assert!(ran.stdout.contains("timed out after 1 s"), "{}", ran.stdout);
-    // On a machine so busy that they had not started within the second there is nothing to end.
-    for file in ["pid", "pid2"] {
-        if std::fs::read(sandbox.path(file)).is_ok_and(|pid| !pid.is_empty()) {
-            assert!(!process(&sandbox, file).exists(), "{file} is still alive");
+    // A busy machine needs longer until both have started; then there is something to end.
+    for timeout in (0..6).map(|doubled| 1 << doubled) {
+        let sandbox = Sandbox::with_hooks(&format!(
+            "hooks: {{Stop: [{{timeout: {timeout}s, kill_grace: 10ms, command: 'setsid sh -c \"echo \\$\\$ > pid; exec sleep 1000\" & setsid -f sh -c \"echo \\$\\$ > pid2; exec sleep 1000\"; sleep 1000'}}]}}",
+        ));
+        let left = [Left::by(&sandbox, "pid"), Left::by(&sandbox, "pid2")];
+        let ran = sandbox.run(&["fire", "Stop"]);
+        assert!(ran.stdout.contains(&format!("timed out after {timeout} s")), "{}", ran.stdout);
+        if left.iter().all(Left::has_run) {
+            for process in left {
+                assert!(process.is_gone(), "{} is still alive", process.0.display());
+            }
+            return;
         }
+    }
+    panic!("they never came so far as to start");
+}
+
+#[test]
+fn seventy_hooks_that_each_fire_an_event_in_a_process_of_its_own_all_get_done() {
+    // All 64 slots of the outer process are taken before the first inner event is fired.
+    let outer: String = (0..70)
+        .map(|number| {
+            format!(
+                "    - {{command: 'touch outer.{number}; for i in $(seq 300); do set -- outer.*; [ $# -ge 64 ] && break; sleep 0.2; done; [ $# -ge 64 ] && NUMBER={number} \"$BINARY\" fire tool:post_execute'}}\n"
+            )
+        })
+        .collect();
+    let sandbox = Sandbox::with_hooks(&format!(
+        "hooks:\n  tool:post_execute: [{{await: true, command: touch inner.$NUMBER}}]\n  session:start:\n{outer}"
+    ))
+    .set("BINARY", env!("CARGO_BIN_EXE_hookwright"));
+    let ran = sandbox.run(&["fire", "session:start"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for number in 0..70 {
+        assert!(sandbox.path(&format!("inner.{number}")).exists(), "{number}: {}", ran.stdout);
     }
 }

@@ -10,5 +10,6 @@ mod explain;
 mod fire;
 mod interrupts;
 mod list;
+mod memory;
 mod support;
 mod usage;

@@ -8,24 +8,26 @@ mod missing_script;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hookwright_events::{Outcome, Output, RunEventKind};
+use hookwright_events::{AnswerDecision, Outcome, Output, RunEventKind};
 use hookwright_process::{Captured, Ended, How, Launch, Leader, StartFailure, Stream, Watch};
+
+use tokio::sync::SemaphorePermit;
 
 use super::{Attempt, News};
 use crate::answer::{self, Reading};
 use crate::chain::CHAIN_VARIABLE;
 use crate::hook::Shell;
-use crate::limits::{KILL_GRACE, LINGER, LINGER_AT_GUARDS, OUTPUT_BYTES_MAX};
+use crate::limits::{ASYNC_LINE_BYTES_MAX, KILL_GRACE, LINGER, LINGER_AT_GUARDS, OUTPUT_BYTES_MAX};
 use crate::variables::{ChildEnvironment, Environment, LeftOut, PREFIX, Variables};
 
 /// The shell that runs a command unless its hook names another.
 const SHELL: &str = "bash";
 
-/// Bytes of a first line that may still be an `async` answer; a longer one is none.
-const ASYNC_LINE_BYTES_MAX: usize = 4096;
+/// How long a shell may take to read a command without running it.
+const READING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs the command to its end.
 pub(super) async fn run(
@@ -52,18 +54,19 @@ pub(super) async fn run(
         shell.command.references(),
         &shell.env,
     );
-    let files = match place_left_out(shell, &mut environment) {
+    let files = match place_left_out(shell, &mut environment, &around.environment) {
         Ok(files) => files,
         Err(cause) => return not_started(cause),
     };
-    let chain = attempt.chain.with(&attempt.event.name, &attempt.hook.id);
+    let hook = &attempt.hook;
+    let chain = attempt.chain.with(&attempt.event.name, &hook.id, &hook.source.path);
     environment.set(CHAIN_VARIABLE, chain.to_text());
     environment.set("HOOKWRIGHT_HOOK", &attempt.hook.id);
     environment.set("HOOKWRIGHT_ATTEMPT", attempt.number.to_string());
     let guards = attempt.power.can_block() && attempt.terms.awaited;
     let launch = Launch {
         program,
-        args: vec![OsString::from("-c"), shell.command.for_shell().into()],
+        args: arguments(shell.command.for_shell(), &["-c"]),
         shared_env: environment.inherited,
         env: environment.strings,
         working_dir,
@@ -90,11 +93,49 @@ pub(super) async fn run(
         news,
         first_line: attempt.terms.awaited.then(Vec::new),
         went_async: false,
+        slot,
+        texts: [Utf8Chunks::default(), Utf8Chunks::default()],
     };
+    let (program, shared_env) = (launch.program.clone(), Arc::clone(&launch.shared_env));
     let ended = hookwright_process::run(launch, &mut watching, &attempt.cancel).await;
-    drop((slot, files));
+    drop((watching, files));
     let took = ended.duration;
-    (outcome_of(ended, shell, &folder), took)
+    let outcome = outcome_of(ended, shell, &folder);
+    if looks_like_a_syntax_error(&outcome) {
+        let reading = Launch {
+            program,
+            args: arguments(shell.command.for_shell(), &["-n", "-c"]),
+            shared_env,
+            env: Vec::new(),
+            working_dir: folder,
+            stdin: Vec::new(),
+            timeout: READING_TIMEOUT,
+            kill_grace: Duration::ZERO,
+            linger: LINGER,
+            output_bytes_max: 0,
+            run_id: format!("{}-read", attempt.run_id),
+        };
+        let read = hookwright_process::run(reading, &mut (), &attempt.cancel).await;
+        if !matches!(read.how, How::Exited { code } if code != 0) {
+            return (outcome, took);
+        }
+        let cause = "the command cannot be read by its shell (syntax error)".to_owned();
+        return (Outcome::NotStarted { cause }, took);
+    }
+    (outcome, took)
+}
+
+/// A text that begins with a dash must not be taken for options of the shell.
+fn arguments(text: &str, before: &[&str]) -> Vec<OsString> {
+    let guard = text.starts_with(['-', '+']).then_some("--");
+    before.iter().copied().chain(guard).chain([text]).map(OsString::from).collect()
+}
+
+/// Shells exit with 2 for a command they cannot read, as a hook does that blocks on purpose. Only
+/// the shell itself can tell, so it is then asked to read the command without running it.
+fn looks_like_a_syntax_error(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Exited { code: 2, output }
+        if output.stdout.is_empty() && output.stderr.contains("yntax error"))
 }
 
 fn not_started(cause: String) -> (Outcome, Duration) {
@@ -105,6 +146,7 @@ fn not_started(cause: String) -> (Outcome, Duration) {
 fn place_left_out(
     shell: &Shell,
     environment: &mut ChildEnvironment,
+    host: &Environment,
 ) -> Result<Option<tempfile::TempDir>, String> {
     let left_out = std::mem::take(&mut environment.left_out);
     if left_out.is_empty() {
@@ -117,7 +159,8 @@ fn place_left_out(
         }
     }
     let write = || -> std::io::Result<tempfile::TempDir> {
-        let folder = tempfile::Builder::new().prefix("hookwright-").tempdir()?;
+        let temporary = host.get("TMPDIR").unwrap_or(OsStr::new("/tmp"));
+        let folder = tempfile::Builder::new().prefix("hookwright-").tempdir_in(temporary)?;
         for left in &left_out {
             std::fs::write(folder.path().join(&left.name), &left.value)?;
         }
@@ -158,12 +201,15 @@ fn outcome_of(ended: Ended, shell: &Shell, folder: &Path) -> Outcome {
     };
     match ended.how {
         // An interpreter that cannot open its script exits with 2, which must not pass for a block.
-        How::Exited { code: 2 } => match missing_script::find(shell.command.for_shell(), folder) {
-            Some(script) => {
-                Outcome::NotStarted { cause: format!("script `{script}` does not exist") }
+        How::Exited { code: 2 } => {
+            let text = shell.command.for_shell();
+            match missing_script::find(text, folder, &output.stdout, &output.stderr) {
+                Some(script) => {
+                    Outcome::NotStarted { cause: format!("script `{script}` does not exist") }
+                }
+                None => Outcome::Exited { code: 2, output },
             }
-            None => Outcome::Exited { code: 2, output },
-        },
+        }
         How::Exited { code } => Outcome::Exited { code, output },
         How::Killed { signal } => Outcome::Killed { signal, output },
         How::TimedOut { after } => {
@@ -192,12 +238,27 @@ struct Watching<'a> {
     /// What has come of the first line; `None` once it is known not to matter.
     first_line: Option<Vec<u8>>,
     went_async: bool,
+    slot: SemaphorePermit<'a>,
+    /// Standard output and standard error on their way to whoever watches.
+    texts: [Utf8Chunks; 2],
+}
+
+impl Watching<'_> {
+    fn go_async(&mut self) {
+        self.went_async = true;
+        // Guards must not wait for what nothing waits for. If all other places are taken, it keeps
+        // its own: the number of children stays bounded.
+        if let Some(slot) = self.attempt.surroundings.slots.move_to_background() {
+            self.slot = slot;
+        }
+        self.news.went_async();
+    }
 }
 
 impl Watch for Watching<'_> {
     fn started(&mut self, leader: &Leader) {
-        if self.news.wants_details() {
-            self.news.tell(RunEventKind::HookRunning {
+        if self.news.wants_process() {
+            self.news.runs(RunEventKind::HookRunning {
                 hook: self.attempt.hook.id.clone(),
                 pid: leader.pid,
                 start_time: leader.start_time(),
@@ -207,36 +268,67 @@ impl Watch for Watching<'_> {
     }
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) -> Option<Duration> {
-        if self.news.wants_details() {
-            let (hook, text) = (self.attempt.hook.id.clone(), String::from_utf8_lossy(bytes));
-            let stream = match stream {
-                Stream::Stdout => "stdout",
-                Stream::Stderr => "stderr",
+        if self.news.wants_output() {
+            let (number, name) = match stream {
+                Stream::Stdout => (0, "stdout"),
+                Stream::Stderr => (1, "stderr"),
             };
-            let (stream, text) = (stream.to_owned(), text.into_owned());
-            self.news.tell(RunEventKind::HookOutput { hook, stream, text });
+            let text = self.texts[number].push(bytes);
+            self.news.prints(&self.attempt.hook.id, name, text);
         }
         if stream == Stream::Stderr {
             return None;
         }
         let line = self.first_line.as_mut()?;
         line.extend_from_slice(&bytes[..bytes.len().min(ASYNC_LINE_BYTES_MAX)]);
-        let end = line.iter().position(|byte| *byte == b'\n');
-        let text = std::str::from_utf8(&line[..end.unwrap_or(line.len())]).unwrap_or_default();
-        let more_time = answer::async_for(text);
+        // Judged whole or not at all: how a command's writes are split must not matter.
+        let Some(end) = line.iter().position(|byte| *byte == b'\n') else {
+            if line.len() >= ASYNC_LINE_BYTES_MAX {
+                self.first_line = None;
+            }
+            return None;
+        };
+        let more_time = std::str::from_utf8(&line[..end]).ok().and_then(answer::async_for);
+        self.first_line = None;
         if more_time.is_some() {
-            self.went_async = true;
-            self.news.went_async();
-        }
-        if more_time.is_some() || end.is_some() || line.len() >= ASYNC_LINE_BYTES_MAX {
-            self.first_line = None;
+            self.go_async();
         }
         more_time
     }
 
+    /// Only what nothing can undo is enough: a deny or an end.
     fn enough(&mut self, stdout: &Captured) -> bool {
+        if self.went_async {
+            return false;
+        }
         let read = answer::read(&stdout.text(), stdout.is_whole(), &self.attempt.event.name);
-        !self.went_async && matches!(read, Reading::Whole(_) | Reading::Among(_))
+        match read {
+            Reading::Whole(answer) | Reading::Among(answer) => {
+                answer.stop || answer.decision == Some(AnswerDecision::Deny)
+            }
+            Reading::Nothing | Reading::Broken { .. } => false,
+        }
+    }
+}
+
+/// Output as text, piece by piece: a character that is split between two reads stays whole.
+#[derive(Debug, Default)]
+struct Utf8Chunks {
+    unfinished: Vec<u8>,
+}
+
+impl Utf8Chunks {
+    fn push(&mut self, bytes: &[u8]) -> String {
+        self.unfinished.extend_from_slice(bytes);
+        let end = match std::str::from_utf8(&self.unfinished) {
+            // No length of error: the end may be the beginning of a character.
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.unfinished.len(),
+        };
+        let rest = self.unfinished.split_off(end);
+        let text = String::from_utf8_lossy(&self.unfinished).into_owned();
+        self.unfinished = rest;
+        text
     }
 }
 

@@ -4,7 +4,6 @@
 //! ignored; a field of ours with a wrong type or word makes the object unreadable, because half an
 //! answer could be the half that grants.
 
-use hookwright_events::table::OPEN_DOMAIN;
 use hookwright_events::{Answer, AnswerDecision, EventName};
 use serde_json::{Map, Value};
 
@@ -37,9 +36,9 @@ pub(super) fn asks(object: &Map<String, Value>) -> bool {
     ASKING.iter().any(|name| has(object, name))
 }
 
-/// Whether it has a field that can decide.
-pub(super) fn decides(object: &Map<String, Value>) -> bool {
-    ["decision", "continue", "hookSpecificOutput"].iter().any(|name| has(object, name))
+/// Whether a text that is no JSON looks as if it had been meant to decide something.
+pub(super) fn seems_to_decide(text: &str) -> bool {
+    ["\"decision\"", "\"permissionDecision\"", "\"continue\""].iter().any(|key| text.contains(key))
 }
 
 fn has(object: &Map<String, Value>, name: &str) -> bool {
@@ -49,7 +48,9 @@ fn has(object: &Map<String, Value>, name: &str) -> bool {
 /// Whether any part of it denies, asks or stops, however wrong the rest may be.
 pub(super) fn restricts(object: &Map<String, Value>) -> bool {
     let is_one_of = |value: Option<&Value>, words: &[&str]| {
-        value.and_then(Value::as_str).is_some_and(|word| words.contains(&word))
+        value
+            .and_then(Value::as_str)
+            .is_some_and(|said| words.iter().any(|word| said.eq_ignore_ascii_case(word)))
     };
     let specific = object.get("hookSpecificOutput");
     let permission = specific.and_then(|specific| specific.get("permissionDecision"));
@@ -141,20 +142,10 @@ fn check_event(specific: &Fields<'_>, event: &EventName) -> Result<(), String> {
     }
 }
 
-/// Whether a name means the event. One that is in no table of ours, `PostToolBatch`, stands for
-/// `claude:post_tool_batch`.
+/// Whether a name means the event; one that is in no table of ours is what the agent calls it.
 fn names(name: &str, event: &EventName) -> bool {
-    if let Some(named) = EventName::resolve(name) {
-        return named == *event;
-    }
-    let mut open = format!("{OPEN_DOMAIN}:");
-    for character in name.chars() {
-        if character.is_ascii_uppercase() && !open.ends_with(':') {
-            open.push('_');
-        }
-        open.push(character.to_ascii_lowercase());
-    }
-    open == event.as_str()
+    EventName::resolve(name)
+        .map_or_else(|| event.hook_event_name() == name, |named| named == *event)
 }
 
 fn decision(top: &Fields<'_>) -> Result<Option<AnswerDecision>, String> {
@@ -257,7 +248,8 @@ impl<'a> Fields<'a> {
         let Some(found) = self.any(name) else {
             return Ok(None);
         };
-        match words.iter().find(|(word, _)| found.as_str() == Some(word)) {
+        let said = found.as_str().unwrap_or_default();
+        match words.iter().find(|(word, _)| said.eq_ignore_ascii_case(word)) {
             Some((_, decision)) => Ok(Some(*decision)),
             None => Err(self.wrong(name, found, expected)),
         }

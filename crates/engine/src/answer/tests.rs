@@ -246,8 +246,8 @@ fn a_wrong_word_or_type_is_broken_and_says_which() {
             "`decision` is `maybe`, expected allow, approve, deny, block or ask".to_owned(),
         ),
         (
-            json!({ "decision": "Deny" }),
-            "`decision` is `Deny`, expected allow, approve, deny, block or ask".into(),
+            json!({ "decision": "Denied" }),
+            "`decision` is `Denied`, expected allow, approve, deny, block or ask".into(),
         ),
         (
             json!({ "decision": "" }),
@@ -620,4 +620,36 @@ proptest! {
         };
         prop_assert_eq!(decision, Some(AnswerDecision::Deny));
     }
+}
+
+#[test]
+fn a_deny_that_the_attacked_value_has_spoilt_is_broken_and_does_not_pass() {
+    let event = EventName::resolve("tool:pre_execute").unwrap();
+    for text in [
+        "{\"decision\":\"deny\",\"reason\":\"x\"\n{}\"}",
+        "log\n{\"decision\":\"deny\",\"reason\":\"a \"quoted\" word\"}",
+        "log\n{\"decision\":\"deny\",\"n\":NaN}",
+        "log\n{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\",\"x\":\"\t\"}}\nmore",
+        "log\n{\"continue\":false,\"stopReason\":\"\\ud800\"}",
+    ] {
+        assert!(matches!(read(text, true, &event), Reading::Broken { .. }), "{text:?}");
+    }
+}
+
+#[test]
+fn a_deny_counts_behind_whatever_people_do_not_see() {
+    let event = EventName::resolve("tool:pre_execute").unwrap();
+    for before in ["log\n\u{1b}[0m", "log\n\u{1b}[1;31m ", "log\r", "log\n\0", "log\n\u{feff}"] {
+        for word in ["deny", "Deny", "BLOCK"] {
+            let text = format!("{before}{{\"decision\":\"{word}\"}}\nlog");
+            let Reading::Among(answer) = read(&text, true, &event) else { panic!("{text:?}") };
+            assert_eq!(answer.decision, Some(AnswerDecision::Deny));
+        }
+    }
+}
+
+#[test]
+fn an_events_own_data_in_a_log_sends_no_guard_away() {
+    assert_eq!(async_for(r#"{"async": true, "command": "sudo rm -rf /"}"#), None);
+    assert!(async_for(r#"{"async": true, "asyncTimeout": 5}"#).is_some());
 }

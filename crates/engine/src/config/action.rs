@@ -181,6 +181,10 @@ fn shell(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Shell> {
             notes.note_within(node, at, FaultKind::UnknownVariable { name, nearest });
             return None;
         }
+        Err(TextError::EvaluatedAgain { reference, at }) => {
+            notes.note_within(node, at, FaultKind::EvaluatedAgain { reference });
+            return None;
+        }
     };
     Some(Shell {
         command,

@@ -8,7 +8,7 @@ use hookwright_events::Power;
 use super::node::{Field, Mark, Node, Notes};
 use super::{Conflict, FaultKind, action};
 use crate::condition::{Condition, ConditionError};
-use crate::hook::{Action, Exhausted, Hook, Layer, OnFailure, Source};
+use crate::hook::{Action, Exhausted, GitPush, Hook, Layer, OnFailure, Source};
 use crate::limits::RETRIES_MAX;
 use crate::matcher::Matcher;
 use crate::native::NATIVE;
@@ -22,6 +22,9 @@ pub(super) struct Place<'a> {
     pub(super) pattern: &'a Pattern,
     pub(super) id: String,
     pub(super) file: &'a Arc<Path>,
+    pub(super) path: &'a Arc<Path>,
+    /// The entry has to name its event itself.
+    pub(super) in_a_list: bool,
     pub(super) layer: Layer,
     pub(super) environment: &'a Environment,
 }
@@ -46,6 +49,9 @@ pub(super) const COMMON_KEYS: &[&str] = &[
     "dialect",
 ];
 
+/// Says [`RETRIES_MAX`] in words.
+const RETRIES_EXPECTED: &str = "a whole number from 0 to 100";
+
 pub(super) const EXHAUSTED_WORDS: &[&str] = &["continue", "abort", "block"];
 pub(super) const EXHAUSTED: [Exhausted; 3] =
     [Exhausted::Continue, Exhausted::Abort, Exhausted::Block];
@@ -54,10 +60,15 @@ pub(super) const EXHAUSTED: [Exhausted; 3] =
 pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Option<Hook> {
     let fields = notes.map(node, "a hook, a map with `command`, `url` or `pipeline`")?;
     let action = action::read(node, fields, notes);
+    let has_action = action.is_some();
     let mut hook = Hook {
         id: place.id.clone(),
         description: None,
-        source: Source { file: Arc::clone(place.file), line: node.at.line },
+        source: Source {
+            file: Arc::clone(place.file),
+            path: Arc::clone(place.path),
+            line: node.at.line,
+        },
         layer: place.layer,
         event: Arc::clone(place.event),
         pattern: place.pattern.clone(),
@@ -65,7 +76,8 @@ pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Opti
         matcher_text: None,
         enabled: true,
         when: None,
-        action: action?,
+        // Without an action the hook is not used, but its other fields are checked all the same.
+        action: action.unwrap_or(Action::GitPush(GitPush { remote: None, branch: None })),
         awaits: None,
         timeout: None,
         on_failure: None,
@@ -78,6 +90,14 @@ pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Opti
     };
     for field in fields {
         read_field(&mut hook, field, &place, notes);
+    }
+    if !place.in_a_list
+        && let Some(field) = fields.iter().find(|field| &*field.key == "event")
+    {
+        notes.note(field.at, FaultKind::Conflict(Conflict::EventTwice));
+    }
+    if !has_action {
+        return None;
     }
     check_together(&hook, fields, &place, notes);
     Some(hook)
@@ -124,8 +144,7 @@ fn read_field(hook: &mut Hook, field: &Field, place: &Place<'_>, notes: &mut Not
             hook.on_failure = notes.word(value, WORDS, &MEANINGS);
         }
         "retries" => {
-            hook.retries =
-                notes.whole_number(value, 0..=RETRIES_MAX, "a whole number from 0 to 100");
+            hook.retries = notes.whole_number(value, 0..=RETRIES_MAX, RETRIES_EXPECTED);
         }
         "retry_delay" => hook.retry_delay = notes.duration(value),
         "on_exhausted" => hook.on_exhausted = notes.word(value, EXHAUSTED_WORDS, &EXHAUSTED),

@@ -168,6 +168,12 @@ pub enum FaultKind {
         /// One that is close.
         nearest: Option<String>,
     },
+    /// A reference where the shell evaluates its value again.
+    #[error("the shell evaluates `{reference}` again here, so a value could run commands")]
+    EvaluatedAgain {
+        /// The reference as it is written.
+        reference: String,
+    },
     /// Two hooks of one file have the same id.
     #[error("the id `{id}` stands twice, first in line {first_line}")]
     DuplicateId {
@@ -207,6 +213,9 @@ pub enum Conflict {
     /// `matcher` at an event without a subject.
     #[error("`matcher` looks at an event's subject, and this event has none")]
     NothingToMatch,
+    /// `event` in an entry whose key names the event already.
+    #[error("`event` is for hooks in a list; here the key above says where the hook listens")]
+    EventTwice,
     /// `pipe_output` at the end of a session.
     #[error("`pipe_output` has no reader at the end of a session")]
     NobodyReads,

@@ -13,7 +13,7 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::{Location, Spanned};
 
 use super::{Fault, FaultKind, Place, SourceFile, duration};
-use crate::limits::{CONFIG_NODES_MAX, WAIT_MAX};
+use crate::limits::{CONFIG_DEPTH_MAX, CONFIG_NODES_MAX, WAIT_MAX};
 use crate::nearest::nearest;
 
 /// A place, small enough to stand at every value.
@@ -54,7 +54,8 @@ pub(super) fn parse(source: &Arc<SourceFile>) -> Result<Node, Fault> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
-        budget: serde_saphyr::budget! { max_nodes: CONFIG_NODES_MAX, max_events: CONFIG_NODES_MAX * 4 },
+        budget: serde_saphyr::budget! { max_nodes: CONFIG_NODES_MAX, max_events: CONFIG_NODES_MAX * 4,
+            max_depth: CONFIG_DEPTH_MAX },
     };
     serde_saphyr::from_str_with_options::<Spanned<Raw>>(&source.text, options)
         .map(Node::from)
@@ -70,10 +71,15 @@ fn syntax_fault(source: &Arc<SourceFile>, error: &serde_saphyr::Error) -> Fault 
         other => {
             let message = other.to_string();
             // Reached directly or while an alias was followed; the parser's words are its own.
-            if message.starts_with("budget breached") {
-                let message = format!(
-                    "expected at most {CONFIG_NODES_MAX} values, anchors expanded, but found more"
-                );
+            if message.starts_with("budget breached") || message.starts_with("recursion limit") {
+                let too_deep = message.contains("Depth") || message.contains("recursion");
+                let message = if too_deep {
+                    format!("expected at most {CONFIG_DEPTH_MAX} levels of nesting but found more")
+                } else {
+                    format!(
+                        "expected at most {CONFIG_NODES_MAX} values, anchors expanded, but found more"
+                    )
+                };
                 let place = error.location().map(|at| Mark::from(&at).place(source));
                 let kind = FaultKind::Syntax { message };
                 return Fault { source: Arc::clone(source), place, kind };
@@ -186,17 +192,12 @@ impl<'a> Notes<'a> {
 
     /// Notes a fault at a part of a text value, as exactly as the file's own text allows.
     pub(super) fn note_within(&mut self, node: &Node, part: Range<usize>, kind: FaultKind) {
-        let mut place = node.at.place(self.source);
-        if let Raw::Text(text) = &node.raw {
-            let written = &self.source.text[place.range.clone()];
-            // Plain, quoted without escapes: then the value stands in the file as it is.
-            if let Some(offset) = written.find(&**text).filter(|offset| *offset <= 1) {
-                let before = offset + part.start;
-                place.column += written[..before].chars().count() as u32;
-                let start = place.range.start + before;
-                place.range = start..start + part.len();
-            }
-        }
+        let whole = node.at.place(self.source);
+        let exact = match &node.raw {
+            Raw::Text(text) => within(&whole, &self.source.text, text, &part),
+            _ => None,
+        };
+        let place = exact.unwrap_or(whole);
         self.faults.push(Fault { source: Arc::clone(self.source), place: Some(place), kind });
     }
 
@@ -337,6 +338,26 @@ impl<'a> Notes<'a> {
         }
         texts
     }
+}
+
+/// The place of a part of a text value, where the file's text shows the value's line as it is: plain
+/// and quoted texts without escapes, and the lines of a block.
+fn within(whole: &Place, file: &str, value: &str, part: &Range<usize>) -> Option<Place> {
+    let before = value.get(..part.start)?;
+    let number = before.matches('\n').count();
+    let line = value.lines().nth(number)?;
+    let in_line = part.start - before.rfind('\n').map_or(0, |end| end + 1);
+    let written = file.get(whole.range.clone())?;
+    let row = written.split('\n').nth(number)?;
+    let row_start = whole.range.start
+        + written.split('\n').take(number).map(|row| row.len() + 1).sum::<usize>();
+    let offset = row.find(line)? + in_line;
+    let start = row_start + offset;
+    let length = part.len().min(row.len().checked_sub(offset)?);
+    let skipped = u32::try_from(row.get(..offset)?.chars().count()).ok()?;
+    let column = if number == 0 { whole.column + skipped } else { skipped + 1 };
+    let line = whole.line + u32::try_from(number).ok()?;
+    Some(Place { line, column, range: start..start + length })
 }
 
 impl<'de> Deserialize<'de> for Raw {

@@ -275,6 +275,48 @@ fn a_condition_is_checked_when_the_file_is_read_and_points_at_the_variable() {
 }
 
 #[test]
+fn a_part_of_a_text_over_several_lines_is_pointed_at_where_it_stands() {
+    for (text, place) in [
+        (
+            "hooks:\n  Stop:\n    - command: |\n        echo hi\n        echo ${TOOL_INPT.x}\n",
+            (5, 16),
+        ),
+        ("hooks:\n  Stop:\n    - command: >-\n        echo ${TOOL_INPT.x}\n", (4, 16)),
+        (
+            "hooks:\n  Stop:\n    - command: x\n      when: |\n        ${STAGE} == 'a' ||\n        ${ITERATON} == 1\n",
+            (6, 11),
+        ),
+        ("hooks:\n  Stop:\n    - command: 'echo ${TOOL_INPT.x}'\n", (3, 24)),
+    ] {
+        let loaded = load(text);
+        let place_of = loaded.faults[0].place.clone().expect("a place");
+        assert_eq!((place_of.line, place_of.column), place, "{text}");
+        assert!(["TOOL_INPT", "ITERATON"].contains(&&text[place_of.range]), "{text}");
+    }
+}
+
+#[test]
+fn every_fault_of_an_entry_is_shown_also_when_its_action_is_missing() {
+    let found = faults("hooks: {Stop: [{comand: x, timeout: 5x, once: maybe}]}");
+    assert_eq!(found.len(), 3, "{found:?}");
+}
+
+#[test]
+fn a_condition_that_is_too_long_is_a_fault_whatever_letters_it_ends_in() {
+    let long =
+        format!("hooks: {{Stop: [{{command: x, when: \"'xy' == '{}'\"}}]}}", "ä".repeat(5500));
+    let found = faults(&long);
+    assert!(found.len() == 1 && found[0].contains("at most 10000 are read"), "{found:?}");
+}
+
+#[test]
+fn nesting_without_end_is_told_apart_from_too_many_values() {
+    let deep = format!("hooks: {}x{}", "[".repeat(70), "]".repeat(70));
+    let found = faults(&deep);
+    assert!(found.len() == 1 && found[0].contains("at most 64 levels of nesting"), "{found:?}");
+}
+
+#[test]
 fn a_path_into_an_unknown_variable_is_a_fault() {
     assert_eq!(
         faults("hooks:\n  Stop:\n    - command: echo ${TOOL_INPT.command}\n"),
@@ -342,6 +384,10 @@ fn what_cannot_stand_together_is_a_fault() {
         ("{command: x, env: {'A=B': c}}", "a variable's name"),
         ("{command: x, env: {A: [1]}}", "expected a text but found a list"),
         ("{command: x, matcher: '/(/'}", "invalid regular expression: unclosed group"),
+        ("{command: x, event: Stop}", "`event` is for hooks in a list"),
+        ("{command: x, matcher: 'Write,Edit'}", "names are separated by `|`"),
+        ("{command: x, matcher: '.*'}", "`.*` is no name, no `A|B` and no glob"),
+        ("{command: 'if (( ${TOOL_INPUT.n} > 3 )); then exit 2; fi'}", "evaluates"),
         ("{command: x, matcher: 7}", "expected a name, A|B, a glob"),
         ("{type: shell}", "missing `command`"),
         ("{type: webhook}", "missing `url`"),

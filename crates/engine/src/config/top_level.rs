@@ -90,6 +90,7 @@ pub(super) fn read(
         let mut reading = Reading {
             stem: unused_stem(&stem, loaded),
             shown_as: file.shown_as.as_path().into(),
+            path: file.path.as_path().into(),
             layer: file.layer,
             source,
             environment,
@@ -194,11 +195,20 @@ fn unused_stem(stem: &str, loaded: &Loaded) -> String {
 struct Reading<'a> {
     stem: String,
     shown_as: Arc<Path>,
+    path: Arc<Path>,
     layer: Layer,
     source: &'a Arc<SourceFile>,
     environment: &'a Environment,
     ids: HashMap<String, u32>,
     loaded: &'a mut Loaded,
+}
+
+/// Where an entry listens, and where that is written.
+struct Listens<'a> {
+    event: &'a Arc<str>,
+    at: Mark,
+    pattern: Pattern,
+    in_a_list: bool,
 }
 
 impl Reading<'_> {
@@ -234,7 +244,9 @@ impl Reading<'_> {
             Raw::Null => {}
             Raw::List(entries) => {
                 for (number, entry) in entries.iter().enumerate() {
-                    self.entry(entry, &name, event.at, pattern.clone(), number);
+                    let pattern = pattern.clone();
+                    let (event, at) = (&name, event.at);
+                    self.entry(entry, Listens { event, at, pattern, in_a_list: false }, number);
                 }
             }
             _ => self.broken(Some(pattern), |notes| {
@@ -264,12 +276,15 @@ impl Reading<'_> {
             }
         });
         match read {
-            Some((name, at, pattern)) => self.entry(entry, &name, at, pattern, number),
+            Some((name, at, pattern)) => {
+                self.entry(entry, Listens { event: &name, at, pattern, in_a_list: true }, number);
+            }
             None => self.loaded.entry_is_broken(None, notes.faults),
         }
     }
 
-    fn entry(&mut self, node: &Node, event: &Arc<str>, at: Mark, pattern: Pattern, number: usize) {
+    fn entry(&mut self, node: &Node, listens: Listens<'_>, number: usize) {
+        let Listens { event, at, pattern, in_a_list } = listens;
         let mut notes = Notes::new(self.source);
         let place = entry::Place {
             event,
@@ -277,6 +292,8 @@ impl Reading<'_> {
             pattern: &pattern,
             id: format!("{}/{event}#{number}", self.stem),
             file: &self.shown_as,
+            path: &self.path,
+            in_a_list,
             layer: self.layer,
             environment: self.environment,
         };

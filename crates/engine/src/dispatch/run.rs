@@ -107,7 +107,13 @@ impl Run {
             Status::Failed | Status::TimedOut => match self.terms.on_failure {
                 Exhausted::Abort => Verdict::Abort { reason: reason() },
                 Exhausted::Block if power.can_block() => Verdict::Block { reason: reason() },
-                Exhausted::Block | Exhausted::Continue => proceed,
+                Exhausted::Block | Exhausted::Continue => {
+                    if answer.decision == Some(AnswerDecision::Ask) && power.can_block() {
+                        let rewritten_input = None;
+                        return Verdict::Ask { reason: answer.reason.clone(), rewritten_input };
+                    }
+                    proceed
+                }
             },
             Status::Success if answer.stop => {
                 let why = answer.stop_reason.clone().or_else(|| answer.reason.clone());

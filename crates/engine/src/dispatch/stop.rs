@@ -7,24 +7,36 @@ use hookwright_events::{Decision, Event, Verdict};
 
 use crate::limits::STOP_BLOCKS_MAX;
 
+/// Whether a block would stop anything at this event: not at a stop after an interrupt or a failure.
+pub fn can_block(event: &Event) -> bool {
+    event.name.power().can_block() && !(is_stop(event) && forced(event).is_some())
+}
+
+fn is_stop(event: &Event) -> bool {
+    event.name.spec().is_some_and(|spec| spec.is_stop)
+}
+
+/// The reason of a stop that nothing can keep from happening.
+fn forced(event: &Event) -> Option<&str> {
+    event.text("reason").filter(|reason| matches!(*reason, "interrupted" | "error"))
+}
+
 /// Applies the rules to a decision. `blocked_before` counts the stops that were blocked in a row;
 /// returns the new count where it changes.
 pub(super) fn mind(event: &Event, decision: &mut Decision, blocked_before: u32) -> Option<u32> {
     let started_anew = (blocked_before > 0).then_some(0);
-    if !matches!(event.name.as_str(), "session:stop" | "agent:stop") {
+    if !is_stop(event) {
         let is_work = event.name.spec().is_some_and(|spec| spec.is_work);
         return started_anew.filter(|_| is_work);
     }
     let Verdict::Block { reason } = &decision.verdict else { return started_anew };
-    let ignored = match event.text("reason") {
-        Some(why @ ("interrupted" | "error")) => {
-            format!("a hook blocked the stop, which is ignored after `{why}`: {reason}")
-        }
-        _ if blocked_before >= STOP_BLOCKS_MAX => format!(
+    let ignored = match forced(event) {
+        Some(why) => format!("a hook blocked the stop, which is ignored after `{why}`: {reason}"),
+        None if blocked_before >= STOP_BLOCKS_MAX => format!(
             "hooks blocked the stop {blocked_before} times in a row with no work between; it ends \
              anyway: {reason}"
         ),
-        _ => return Some(blocked_before + 1),
+        None => return Some(blocked_before + 1),
     };
     decision.system_messages.push(ignored);
     decision.verdict = Verdict::Proceed { rewritten_input: None };

@@ -118,6 +118,7 @@ impl Firing {
                 remembered: Remembered::default(),
                 chain: Chain::default(),
                 environment: Arc::new(environment),
+                nobody_to_ask: false,
                 is_watched: true,
             },
         }
@@ -147,7 +148,8 @@ impl Firing {
     fn chain(mut self, links: &[(&str, &str)]) -> Self {
         for (event, hook) in links {
             let event = EventName::resolve(event).expect("known");
-            self.given.chain = self.given.chain.with(&event, hook);
+            self.given.chain =
+                self.given.chain.with(&event, hook, std::path::Path::new("hookwright.yaml"));
         }
         self
     }
@@ -399,8 +401,8 @@ fn every_effect_is_recorded_before_it_begins_and_the_decision_before_it_is_made(
         machine.lines,
         [
             "fired iteration:complete None",
-            "remember once a",
             "record starting a 1 awaited=true",
+            "remember once hookwright.yaml#a",
             "start a",
             "record ended a 1",
             "record retrying a 2 after 5000 ms: exit code 1",
@@ -509,7 +511,7 @@ fn disabled_unmet_done_and_skipped_hooks_are_passed_with_a_reason() {
     )
     .data(json!({ "tool_name": "bash" }))
     .skip(&["b"])
-    .remembered(Remembered { once: vec!["d".into()], ..Remembered::default() })
+    .remembered(Remembered { once: vec!["hookwright.yaml#d".into()], ..Remembered::default() })
     .play([]);
     assert_eq!(
         machine.order(),

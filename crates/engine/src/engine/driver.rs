@@ -7,11 +7,15 @@ use std::task::Poll;
 use std::time::Duration;
 
 use hookwright_events::{Decision, Event, Outcome, Report, RunEventKind};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{
+    Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
+};
 
 use super::{Firing, Shared};
 use crate::actions::{self, Attempt, News};
 use crate::dispatch::{Dispatch, Happening, Step};
+use crate::limits::OUTPUT_CHUNKS_MAX;
+use crate::ports::Keepsake;
 
 /// One firing on its way.
 pub(super) struct Driver {
@@ -22,14 +26,17 @@ pub(super) struct Driver {
     /// Under which name things are remembered.
     memory_of: String,
     number: u64,
-    // Bounded by what runs: each attempt sends a few messages and its output's chunks.
+    // Bounded by what runs: each attempt sends a few messages.
     messages: UnboundedReceiver<Message>,
     sender: UnboundedSender<Message>,
+    // A hook may print faster than anybody reads; what does not fit is counted.
+    output: Receiver<RunEventKind>,
+    output_sender: Sender<RunEventKind>,
     decision: Option<Box<Decision>>,
     was_interrupted: bool,
-    /// The awaited action that runs now, as part of the firing: if the host drops the firing, the
-    /// action ends with it.
-    awaited: Option<Running>,
+    /// The awaited actions that run now, as part of the firing: if the host drops the firing, they
+    /// end with it.
+    awaited: Vec<Running>,
 }
 
 /// An action on its way, and the hook's number in this firing.
@@ -53,6 +60,7 @@ impl Driver {
         number: u64,
     ) -> Self {
         let (sender, messages) = unbounded_channel();
+        let (output_sender, output) = channel(OUTPUT_CHUNKS_MAX);
         Self {
             shared,
             dispatch,
@@ -62,9 +70,11 @@ impl Driver {
             number,
             messages,
             sender,
+            output,
+            output_sender,
             decision: None,
             was_interrupted: false,
-            awaited: None,
+            awaited: Vec::new(),
         }
     }
 
@@ -94,10 +104,29 @@ impl Driver {
         while let Ok(message) = self.messages.try_recv() {
             self.receive(message).await;
         }
+        self.show_output().await;
     }
 
     pub(super) fn reports(&self) -> Vec<Report> {
         self.dispatch.reports()
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The host wants no decision any more: what it waited for ends, and nothing new starts.
+    pub(super) fn leave_alone(&mut self) {
+        if !self.dispatch.is_decided() {
+            self.awaited.clear();
+            self.was_interrupted = true;
+            // Steps that would start something are not run; reports of what ended have no reader.
+            drop(self.dispatch.advance(Happening::Interrupted));
+        }
     }
 
     pub(super) fn in_background(&self) -> Vec<String> {
@@ -117,15 +146,29 @@ impl Driver {
                 let message = message.expect("the driver holds a sender itself");
                 self.receive(message).await;
             }
+            chunk = self.output.recv() => {
+                let chunk = chunk.expect("the driver holds a sender itself");
+                let _ = self.record(chunk).await;
+            }
             () = ended(&mut self.awaited) => {}
+        }
+    }
+
+    /// Shows what has been printed so far.
+    async fn show_output(&mut self) {
+        while let Ok(chunk) = self.output.try_recv() {
+            let _ = self.record(chunk).await;
         }
     }
 
     async fn receive(&mut self, message: Message) {
         match message {
             Message::Happened(happening) => {
-                if let Happening::WentAsync { hook } = happening {
-                    self.let_go(hook);
+                match happening {
+                    Happening::WentAsync { hook } => self.let_go(hook),
+                    // What a hook printed is shown before its end.
+                    Happening::Ended { .. } => self.show_output().await,
+                    Happening::Fired | Happening::TimeToRetry { .. } | Happening::Interrupted => {}
                 }
                 self.happened(happening).await;
             }
@@ -138,8 +181,8 @@ impl Driver {
 
     /// An action that went to the background runs on without the firing.
     fn let_go(&mut self, hook: usize) {
-        if let Some(running) = self.awaited.take_if(|running| running.hook == hook) {
-            tokio::spawn(running.action);
+        if let Some(at) = self.awaited.iter().position(|running| running.hook == hook) {
+            tokio::spawn(self.awaited.swap_remove(at).action);
         }
     }
 
@@ -152,6 +195,8 @@ impl Driver {
                 }
                 Step::Start { hook, attempt } => self.start(hook, attempt, refused.take()),
                 Step::Sleep { hook, delay } => self.sleep(hook, delay),
+                // What could not be journalled will not start, and has not run.
+                Step::Remember(Keepsake::Once { .. }) if refused.is_some() => {}
                 Step::Remember(keepsake) => {
                     self.shared.ports.memory.keep(&self.memory_of, keepsake).await;
                 }
@@ -184,15 +229,20 @@ impl Driver {
             surroundings: Arc::clone(&self.shared.surroundings),
             cancel: self.shared.interrupted.clone(),
         };
-        let wants_details = self.shared.is_watched();
-        let mut news = Reporter { hook, sender: self.sender.clone(), wants_details };
+        let mut news = Reporter {
+            hook,
+            sender: self.sender.clone(),
+            output: self.shared.output_is_watched().then(|| self.output_sender.clone()),
+            is_watched: self.shared.is_watched(),
+            left_out: 0,
+        };
         let is_awaited = attempt.terms.awaited;
         let action = async move {
             let (outcome, took) = actions::run(attempt, &mut news).await;
             ending.send(outcome, took);
         };
-        if is_awaited && self.awaited.is_none() {
-            self.awaited = Some(Running { hook, action: Box::pin(action) });
+        if is_awaited {
+            self.awaited.push(Running { hook, action: Box::pin(action) });
         } else {
             tokio::spawn(action);
         }
@@ -207,17 +257,19 @@ impl Driver {
     }
 }
 
-/// Goes on with the awaited action until it has ended; for ever if there is none. A panic ends only
-/// the action: its `Ending` tells.
-async fn ended(awaited: &mut Option<Running>) {
+/// Goes on with the awaited actions until one has ended; for ever if there is none. A panic ends
+/// only the action: its `Ending` tells.
+async fn ended(awaited: &mut Vec<Running>) {
     std::future::poll_fn(|context| {
-        let Some(running) = awaited else { return Poll::Pending };
-        let polled = catch_unwind(AssertUnwindSafe(|| running.action.as_mut().poll(context)));
-        if matches!(polled, Ok(Poll::Pending)) {
-            return Poll::Pending;
+        for at in 0..awaited.len() {
+            let action = awaited[at].action.as_mut();
+            let polled = catch_unwind(AssertUnwindSafe(|| action.poll(context)));
+            if !matches!(polled, Ok(Poll::Pending)) {
+                awaited.swap_remove(at);
+                return Poll::Ready(());
+            }
         }
-        *awaited = None;
-        Poll::Ready(())
+        Poll::Pending
     })
     .await;
 }
@@ -250,7 +302,10 @@ impl Drop for Ending {
 struct Reporter {
     hook: usize,
     sender: UnboundedSender<Message>,
-    wants_details: bool,
+    output: Option<Sender<RunEventKind>>,
+    is_watched: bool,
+    /// Bytes of output that found no room since the last that did.
+    left_out: u64,
 }
 
 impl News for Reporter {
@@ -258,11 +313,26 @@ impl News for Reporter {
         let _ = self.sender.send(Message::Happened(Happening::WentAsync { hook: self.hook }));
     }
 
-    fn wants_details(&self) -> bool {
-        self.wants_details
+    fn wants_process(&self) -> bool {
+        self.is_watched
     }
 
-    fn tell(&mut self, kind: RunEventKind) {
+    fn runs(&mut self, kind: RunEventKind) {
         let _ = self.sender.send(Message::Told(Box::new(kind)));
+    }
+
+    fn wants_output(&self) -> bool {
+        self.output.is_some()
+    }
+
+    fn prints(&mut self, hook: &str, stream: &'static str, text: String) {
+        let Some(output) = &self.output else { return };
+        let bytes = text.len() as u64;
+        let left_out = self.left_out;
+        let (hook, stream) = (hook.to_owned(), stream.to_owned());
+        match output.try_send(RunEventKind::HookOutput { hook, stream, text, left_out }) {
+            Ok(()) => self.left_out = 0,
+            Err(_) => self.left_out += bytes,
+        }
     }
 }

@@ -53,7 +53,7 @@ fn an_event_wakes_the_hooks_that_listen_there_in_the_order_they_are_written() {
         woken(&set, "PreToolUse", json!({ "tool_name": "Write" })),
         ["glob", "exact", "all", "write", "twice"]
     );
-    assert_eq!(woken(&set, "tool:pre_execute", json!({})), ["glob", "exact", "all", "twice"]);
+    assert_eq!(woken(&set, "tool:error", json!({})), ["glob", "all"]);
     assert_eq!(woken(&set, "session:start", json!({})), ["all", "other"]);
     assert_eq!(woken(&set, "claude:config_change", json!({})), ["all"]);
 }
@@ -125,4 +125,42 @@ fn an_empty_set_wakes_nothing() {
             .woken(&Event::new(EventName::resolve("tool:pre_execute").expect("known"), Map::new()))
             .is_empty()
     );
+}
+
+#[test]
+fn a_guard_wakes_where_nobody_can_tell_which_tool_it_is() {
+    let set = project(
+        "hooks: {tool:pre_execute:bash: [{command: literal}], PreToolUse: [{command: re, matcher: /^other$/}],
+                 tool:post_execute:bash: [{command: observer}]}",
+    );
+    for data in [
+        json!({}),
+        json!({ "tool_name": null }),
+        json!({ "tool_name": "" }),
+        json!({ "tool_name": " " }),
+        json!({ "tool_name": ["Bash"] }),
+        json!({ "tool_name": { "name": "Bash" } }),
+    ] {
+        assert_eq!(woken(&set, "tool:pre_execute", data.clone()), ["literal", "re"], "{data}");
+        assert!(woken(&set, "tool:post_execute", data).is_empty());
+    }
+    for name in ["Bash ", "bash\n", "BASH"] {
+        assert_eq!(woken(&set, "tool:pre_execute", json!({ "tool_name": name })), ["literal"]);
+    }
+    for field in ["ToolName", "TOOL_NAME", "toolName", "tool"] {
+        assert_eq!(woken(&set, "tool:pre_execute", json!({ field: "read" })), [""; 0], "{field}");
+    }
+}
+
+#[test]
+fn an_unreadable_entry_counts_for_what_it_would_have_woken_and_no_more() {
+    let file =
+        ConfigFile { path: "p.yaml".into(), shown_as: "p.yaml".into(), layer: Layer::Project };
+    let text = "hooks: {tool:pre_execute:bash: [{comand: x}], on_session_complete: [{comand: x}]}";
+    let loaded = load_text(text, &file, &Environment::default());
+    let broken = |name: &str, data: Value| loaded.hooks.broken_for(&event(name, data)).count();
+    assert_eq!(broken("tool:pre_execute", json!({ "tool_name": "Bash" })), 1);
+    assert_eq!(broken("tool:pre_execute", json!({ "tool_name": "read" })), 0);
+    assert_eq!(broken("session:end", json!({ "reason": "completed" })), 1);
+    assert_eq!(broken("session:end", json!({ "reason": "error" })), 0);
 }

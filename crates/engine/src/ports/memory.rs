@@ -13,12 +13,7 @@ use super::{
     Waits,
 };
 use crate::chain::Chain;
-
-/// Run events an in-memory journal keeps; older ones make room, so that it cannot eat its host.
-pub const JOURNAL_EVENTS_MAX: usize = 100_000;
-
-/// Late answers that wait for a session's next safe point; older ones make room.
-pub const LATE_ANSWERS_MAX: usize = 1_000;
+use crate::limits::{JOURNAL_EVENTS_MAX, LATE_ANSWERS_MAX, SESSIONS_MAX};
 
 impl Default for Ports {
     /// Nothing is journalled, a session is remembered as long as the program runs.
@@ -79,13 +74,35 @@ impl Journal for InMemoryJournal {
 /// Remembers as long as the program runs.
 #[derive(Debug, Default)]
 pub struct InMemoryMemory {
-    sessions: Mutex<HashMap<String, Remembered>>,
+    sessions: Mutex<Sessions>,
+}
+
+#[derive(Debug, Default)]
+struct Sessions {
+    /// When it was used last, and what it remembers.
+    all: HashMap<String, (u64, Remembered)>,
+    uses: u64,
+}
+
+impl Sessions {
+    fn of(&mut self, session: &str) -> &mut Remembered {
+        self.uses += 1;
+        if !self.all.contains_key(session) && self.all.len() >= SESSIONS_MAX {
+            let oldest = self.all.iter().min_by_key(|(_, (used, _))| *used);
+            if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
+                self.all.remove(&oldest);
+            }
+        }
+        let (used, remembered) = self.all.entry(session.to_owned()).or_default();
+        *used = self.uses;
+        remembered
+    }
 }
 
 impl Memory for InMemoryMemory {
     fn recall<'a>(&'a self, session: &'a str) -> Promise<'a, Remembered> {
         let mut sessions = locked(&self.sessions);
-        let remembered = sessions.get_mut(session).map(|remembered| {
+        let remembered = sessions.all.get_mut(session).map(|(_, remembered)| {
             let handed_out = remembered.clone();
             remembered.late_answers.clear();
             handed_out
@@ -95,7 +112,7 @@ impl Memory for InMemoryMemory {
 
     fn keep<'a>(&'a self, session: &'a str, keepsake: Keepsake) -> Promise<'a, ()> {
         let mut sessions = locked(&self.sessions);
-        let remembered = sessions.entry(session.to_owned()).or_default();
+        let remembered = sessions.of(session);
         match keepsake {
             Keepsake::Once { hook } => {
                 if !remembered.once.contains(&hook) {

@@ -42,6 +42,14 @@ pub enum TextError {
         /// A known name that is close.
         nearest: Option<String>,
     },
+    /// `(( ${TOOL_INPUT.n} > 3 ))`: there the shell evaluates the value again, as code.
+    #[error("the shell evaluates `{reference}` again here, so a value could run commands")]
+    EvaluatedAgain {
+        /// The reference as it is written.
+        reference: String,
+        /// Where it stands in the text.
+        at: Range<usize>,
+    },
 }
 
 impl CommandText {
@@ -57,6 +65,12 @@ impl CommandText {
                     name: name.to_owned(),
                     nearest: variables::nearest_to(name),
                     at: found.name,
+                });
+            }
+            if is_evaluated_again(source, &found.whole) {
+                return Err(TextError::EvaluatedAgain {
+                    reference: source[found.whole.clone()].to_owned(),
+                    at: found.whole,
                 });
             }
             let path: Vec<String> = source[found.path].split('.').map(str::to_owned).collect();
@@ -107,6 +121,24 @@ impl CommandText {
                 && !after.is_some_and(|next| next.is_ascii_alphanumeric() || next == '_')
         })
     }
+}
+
+/// Whether a reference stands where a shell evaluates values again: in arithmetic, or beside a
+/// comparison of numbers within `[[ ]]`. Judged by the text around it alone.
+fn is_evaluated_again(text: &str, whole: &Range<usize>) -> bool {
+    let before = &text[..whole.start];
+    if before.matches("((").count() > before.matches("))").count() {
+        return true;
+    }
+    let words_of_let = before.rsplit([';', '\n', '|', '&']).next().unwrap_or(before).trim_start();
+    if words_of_let.starts_with("let ") {
+        return true;
+    }
+    let Some(open) = before.rfind("[[").filter(|open| !before[*open..].contains("]]")) else {
+        return false;
+    };
+    let close = text[whole.end..].find("]]").map_or(text.len(), |end| whole.end + end);
+    ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"].iter().any(|word| text[open..close].contains(word))
 }
 
 struct Found {
@@ -174,6 +206,27 @@ mod tests {
                 nearest: Some("TOOL_INPUT".into())
             }
         );
+    }
+
+    #[test]
+    fn a_path_where_the_shell_would_evaluate_its_value_is_refused() {
+        for text in [
+            "if (( ${TOOL_INPUT.n} > 3 )); then exit 2; fi",
+            "x=$(( ${TOOL_INPUT.n} + 1 ))",
+            "[[ ${TOOL_INPUT.n} -gt 3 ]]",
+            "[[ 3 -lt \"${TOOL_INPUT.n}\" ]]",
+            "true; let x=${TOOL_INPUT.n}",
+        ] {
+            let error = CommandText::new(text).expect_err("it would run");
+            assert!(matches!(error, TextError::EvaluatedAgain { .. }), "{text}");
+        }
+        for text in [
+            "(( 1 )); echo ${TOOL_INPUT.n}",
+            "[[ ${TOOL_INPUT.n} == x ]] && [ 1 -eq 1 ]",
+            "[ \"${TOOL_INPUT.n}\" -gt 3 ]",
+        ] {
+            assert!(CommandText::new(text).is_ok(), "{text}");
+        }
     }
 
     #[test]

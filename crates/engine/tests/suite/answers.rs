@@ -106,14 +106,25 @@ hooks:
 }
 
 #[tokio::test]
-async fn an_async_answer_is_seen_before_its_line_has_ended() {
+async fn an_async_command_goes_on_as_long_as_it_said_itself() {
     let host = Host::new(
-        r#"hooks: {Stop: [{command: "printf '{\"async\": true, \"asyncTimeout\": 0.05}'; exec sleep 1000"}]}"#,
+        r#"hooks: {Stop: [{command: "echo '{\"async\": true, \"asyncTimeout\": 0.05}'; exec sleep 1000"}]}"#,
     );
     let fired = host.fire("Stop", json!({})).await;
     assert_eq!(only(&fired).0, Status::Started);
-    // It said itself how long it may go on.
     host.engine.settle().await;
+}
+
+#[tokio::test]
+async fn a_line_that_is_not_finished_or_says_more_sends_no_guard_away() {
+    for line in [
+        r#"printf '{"async":true}'; sleep 0.1; echo '{"decision":"deny"}'; exit 2"#,
+        r#"echo '{"async":true,"command":"sudo"}'; exit 2"#,
+    ] {
+        let hooks = serde_json::json!({ "hooks": { "tool:pre_execute": [{ "command": line }] } });
+        let fired = Host::new(&hooks.to_string()).fire("tool:pre_execute", json!({})).await;
+        assert_eq!(fired.record()["decision"], "block", "{line}");
+    }
 }
 
 #[tokio::test]
@@ -130,4 +141,68 @@ async fn piped_output_carries_what_failed_and_how() {
         fired.decision.piped_output,
         "all good\n[hook tests: failed (exit code 1: see above)]\n2 tests failed\nsee above\n"
     );
+}
+
+#[tokio::test]
+async fn where_nobody_can_be_asked_ask_is_deny() {
+    let host = Host::new(
+        r#"hooks: {PreToolUse: [{command: "echo '{\"decision\": \"ask\", \"reason\": \"sure?\"}'"}]}"#,
+    );
+    let event = crate::support::event("PreToolUse", json!({ "tool_name": "bash" }));
+    let firing = hookwright_engine::Firing { nobody_to_ask: true, ..Default::default() };
+    let fired = host.engine.fire(event, firing).await;
+    assert_eq!(fired.decision.verdict, block("nobody can be asked: sure?"));
+}
+
+#[tokio::test]
+async fn a_deny_that_may_be_lost_in_too_much_output_does_not_pass() {
+    let host = Host::new(
+        "hooks: {tool:pre_execute: [{command: 'yes log | head -c 700000; echo; echo ''{\"decision\":\"deny\"}''; yes log | head -c 700000'}]}",
+    );
+    let fired = host.fire("tool:pre_execute", json!({})).await;
+    let (status, reason) = only(&fired);
+    assert_eq!(status, Status::Failed);
+    assert!(reason.contains("an answer in it may be lost"), "{reason}");
+    assert_eq!(fired.record()["decision"], "block");
+}
+
+#[tokio::test]
+async fn a_command_that_its_shell_cannot_read_blocks_nothing_on_purpose() {
+    for shell in ["bash", "sh"] {
+        let hooks = format!("hooks: {{Stop: [{{command: 'if [', shell: {shell}}}]}}");
+        let fired = Host::new(&hooks).fire("Stop", json!({})).await;
+        let (status, reason) = only(&fired);
+        assert_eq!(status, Status::Failed, "{shell}");
+        assert!(reason.contains("syntax error"), "{reason}");
+        assert_eq!(fired.decision.verdict, proceed(), "a broken hook must not trap an agent");
+        // One that blocks because of somebody else's syntax does so on purpose.
+        let hooks = format!(
+            "hooks: {{Stop: [{{command: 'echo \"x.sh: line 1: syntax error\" >&2; exit 2', shell: {shell}}}]}}"
+        );
+        let fired = Host::new(&hooks).fire("Stop", json!({})).await;
+        assert_eq!(only(&fired).0, Status::Blocked, "{shell}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_begins_with_a_dash_is_no_option_of_the_shell() {
+    let host = Host::new("hooks: {Stop: [{command: '-x'}]}");
+    let fired = host.fire("Stop", json!({})).await;
+    assert!(only(&fired).1.contains("127"), "{fired:?}");
+}
+
+#[tokio::test]
+async fn a_child_that_floods_the_output_after_its_leader_keeps_nobody_waiting() {
+    let host = Host::new(
+        "hooks: {tool:pre_execute: [{command: '(timeout 60 yes \"{\" & echo $! > pid) ; exit 0'}]}",
+    );
+    let fired = tokio::time::timeout(
+        std::time::Duration::from_secs(40),
+        host.fire("tool:pre_execute", json!({})),
+    )
+    .await
+    .expect("it waits two seconds, not for the child");
+    assert_eq!(fired.record()["decision"], "block");
+    let killed = std::process::Command::new("kill").arg(host.read("pid").trim()).status();
+    assert!(killed.expect("kill runs").success());
 }

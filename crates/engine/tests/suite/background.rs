@@ -2,20 +2,15 @@ use std::time::{Duration, Instant};
 
 use hookwright_events::{RunEventKind, Status};
 use serde_json::json;
+use tokio::time::timeout;
 
-use crate::support::{Host, only, proceed, until};
-
-/// Ends the process whose id stands in a file, so that a test leaves nothing behind.
-fn kill(pid: &str) {
-    let ended = std::process::Command::new("kill").args(["-9", pid.trim()]).status();
-    assert!(ended.expect("kill runs").success(), "{pid} was not alive");
-}
+use crate::support::{Host, Left, only, proceed, until, wait_for};
 
 #[tokio::test]
 async fn fire_and_forget_is_tracked_to_its_end() {
-    let host = Host::new(
-        "hooks: {session:start: [{command: 'until [ -e go ]; do sleep 0.01; done; echo x > done'}]}",
-    );
+    let waits = wait_for("go");
+    let host =
+        Host::new(&format!("hooks: {{session:start: [{{command: '{waits} && echo x > done'}}]}}"));
     let fired = host.fire("session:start", json!({})).await;
     assert_eq!(only(&fired).0, Status::Started);
     assert!(!host.exists("done"));
@@ -46,12 +41,13 @@ async fn a_background_child_that_holds_the_output_does_not_hold_an_observer_up()
     let host = Host::new(
         "hooks: {session:start: [{await: true, command: 'sleep 1000 & echo $! > pid; echo ok'}]}",
     );
+    let child = Left::by(&host, "pid");
     let started = Instant::now();
     let fired = host.fire("session:start", json!({})).await;
     assert!(started.elapsed() < Duration::from_secs(100), "it must not wait for the child");
     assert_eq!(only(&fired).0, Status::Success);
     assert_eq!(fired.reports[0].stdout, "ok\n");
-    kill(&host.read("pid"));
+    assert!(child.is_alive(), "what a hook leaves running is left alone");
 }
 
 #[tokio::test]
@@ -63,6 +59,7 @@ hooks:
   tool:pre_execute:answer: [{command: "sleep 1000 & echo $! > pid2; echo '{\"decision\":\"allow\"}'"}]
 "#,
     );
+    let children = [Left::by(&host, "pid1"), Left::by(&host, "pid2")];
     let silent = host.fire("tool:pre_execute", json!({ "tool_name": "silent" })).await;
     let (status, reason) = only(&silent);
     assert_eq!(status, Status::Failed);
@@ -70,8 +67,7 @@ hooks:
     assert_eq!(silent.record()["decision"], "block");
     let answer = host.fire("tool:pre_execute", json!({ "tool_name": "answer" })).await;
     assert_eq!(answer.record()["decision"], "allow");
-    kill(&host.read("pid1"));
-    kill(&host.read("pid2"));
+    assert!(children.iter().all(Left::is_alive), "what a hook leaves running is left alone");
 }
 
 #[tokio::test]
@@ -83,6 +79,7 @@ async fn an_interrupt_ends_what_runs_and_blocks_where_a_guard_had_not_answered()
     - {command: touch never}
 ",
     );
+    let command = Left::by(&host, "pid");
     let interrupt = async {
         host.until_exists("running").await;
         host.engine.interrupt();
@@ -93,9 +90,7 @@ async fn an_interrupt_ends_what_runs_and_blocks_where_a_guard_had_not_answered()
     assert_eq!(record["hooks"][1]["status"], "skipped");
     assert_eq!(record["hooks"][1]["reason"], "interrupted");
     assert!(!host.exists("never"));
-    let pid = host.read("pid");
-    let proc = format!("/proc/{}", pid.trim());
-    until("the command has ended", || !std::path::Path::new(&proc).exists()).await;
+    until("the command has ended", || command.is_gone()).await;
 }
 
 #[tokio::test]
@@ -112,10 +107,55 @@ async fn after_an_interrupt_nothing_starts() {
 async fn a_host_that_drops_a_firing_ends_its_awaited_hook() {
     let hooks = "hooks: {Stop: [{command: 'echo $$ > pid; touch running; exec sleep 1000'}]}";
     let host = Host::new(hooks);
+    let command = Left::by(&host, "pid");
     tokio::select! {
         _ = host.fire("Stop", json!({})) => panic!("nobody ended the hook"),
-        () = host.until_exists("running") => {}
+        () = until("the command runs", || command.has_run()) => {}
     }
-    let proc = format!("/proc/{}", host.read("pid").trim());
-    until("the command has ended", || !std::path::Path::new(&proc).exists()).await;
+    until("the command has ended", || command.is_gone()).await;
+}
+
+/// Settles while a hook that waits for the file `go` runs, writes the file, and says whether the
+/// hook had ended when settling had.
+async fn settles_with_the_hook(host: &Host) -> bool {
+    let settled = async {
+        host.engine.settle().await;
+        host.exists("done")
+    };
+    let (was_done, ()) = tokio::join!(settled, async { host.write("go", "") });
+    was_done
+}
+
+#[tokio::test]
+async fn settling_again_after_giving_up_still_waits_for_what_runs() {
+    let waits = wait_for("go");
+    let host = Host::new(&format!(
+        "hooks: {{session:start: [{{id: slow, command: 'touch running; {waits} && touch done'}}]}}"
+    ));
+    host.fire("session:start", json!({})).await;
+    host.until_exists("running").await;
+    assert!(timeout(Duration::ZERO, host.engine.settle()).await.is_err(), "the hook waits for us");
+    assert_eq!(host.engine.in_background(), ["slow"]);
+    assert!(settles_with_the_hook(&host).await);
+    assert_eq!(host.engine.in_background(), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_a_dropped_firing_had_started_in_the_background_is_tracked_to_its_end() {
+    let waits = wait_for("go");
+    let host = Host::new(&format!(
+        "hooks:
+  tool:pre_execute:
+    - {{id: slow, await: false, command: 'touch running; {waits} && touch done'}}
+    - {{id: guard, command: 'echo $$ > pid; exec sleep 1000'}}
+"
+    ));
+    let guard = Left::by(&host, "pid");
+    tokio::select! {
+        _ = host.fire("tool:pre_execute", json!({})) => panic!("nobody ended the guard"),
+        () = until("both run", || guard.has_run() && host.exists("running")) => {}
+    }
+    assert_eq!(host.engine.in_background(), ["slow"]);
+    assert!(settles_with_the_hook(&host).await);
+    assert_eq!(host.engine.in_background(), [""; 0]);
 }

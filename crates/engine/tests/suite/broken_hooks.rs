@@ -1,7 +1,7 @@
 use hookwright_events::Status;
 use serde_json::json;
 
-use crate::support::{Host, block, only, proceed};
+use crate::support::{Host, Left, block, only, proceed};
 
 async fn guard(entry: &str) -> (Status, String, serde_json::Value) {
     let host = Host::new(&format!("hooks: {{tool:pre_execute: [{entry}]}}"));
@@ -63,16 +63,22 @@ async fn at_a_stop_a_broken_hook_traps_nobody() {
 
 #[tokio::test]
 async fn what_was_printed_before_a_timeout_is_kept() {
-    let host = Host::new(
-        "hooks: {Stop: [{command: 'echo out; echo err >&2; touch printed; exec sleep 1000', timeout: 300ms, kill_grace: 10ms}]}",
-    );
-    let fired = host.fire("Stop", json!({})).await;
-    assert_eq!(only(&fired).0, Status::TimedOut);
-    // On a machine so busy that the command had not come that far there is nothing to keep.
-    if host.exists("printed") {
-        assert_eq!(fired.reports[0].stdout, "out\n");
-        assert_eq!(fired.reports[0].stderr, "err\n");
+    // A busy machine needs longer until the command has printed; then there is something to keep.
+    for timeout in (0..8).map(|doubled| 200 << doubled) {
+        let host = Host::new(&format!(
+            "hooks: {{Stop: [{{timeout: {timeout}ms, kill_grace: 10ms, command: 'echo $$ > pid;
+                              echo out; echo err >&2; touch printed; exec sleep 1000'}}]}}"
+        ));
+        let _command = Left::by(&host, "pid");
+        let fired = host.fire("Stop", json!({})).await;
+        assert_eq!(only(&fired).0, Status::TimedOut);
+        if host.exists("printed") {
+            assert_eq!(fired.reports[0].stdout, "out\n");
+            assert_eq!(fired.reports[0].stderr, "err\n");
+            return;
+        }
     }
+    panic!("the command never came so far as to print");
 }
 
 #[tokio::test]
@@ -90,13 +96,13 @@ async fn output_of_any_kind_and_size_is_read_and_bounded() {
     let host = Host::new(
         r"
 hooks:
-  Stop:
-    - {id: large, command: 'head -c 104857600 /dev/zero | tr \\0 x', timeout: 300}
-    - {id: bytes, command: 'printf ''a\377b\000c'''}
-    - {id: noisy, command: 'head -c 1048576 /dev/zero | tr \\0 e >&2'}
+  tool:error:
+    - {id: large, await: true, command: 'head -c 104857600 /dev/zero | tr \\0 x', timeout: 300}
+    - {id: bytes, await: true, command: 'printf ''a\377b\000c'''}
+    - {id: noisy, await: true, command: 'head -c 1048576 /dev/zero | tr \\0 e >&2'}
 ",
     );
-    let fired = host.fire("Stop", json!({})).await;
+    let fired = host.fire("tool:error", json!({})).await;
     let [large, bytes, noisy] = &fired.reports[..] else { panic!("three hooks") };
     assert_eq!(large.status, Status::Success);
     assert!(large.stdout.len() < 1024 * 1024 + 200, "{}", large.stdout.len());
@@ -117,7 +123,7 @@ async fn a_hook_that_would_wake_itself_again_is_refused_and_the_circle_is_named(
     );
     host.fire("tool:pre_execute", json!({})).await;
     // What the hook runs carries the chain; firing from there must not wake it again.
-    let firing = Firing { session: None, chain: Chain::from_text(&host.read("chain")) };
+    let firing = Firing { chain: Chain::from_text(&host.read("chain")), ..Firing::default() };
     let again = host.engine.fire(event("tool:pre_execute", json!({})), firing.clone()).await;
     assert_eq!(
         again.decision.verdict,

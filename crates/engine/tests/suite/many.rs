@@ -1,58 +1,116 @@
-use hookwright_events::Status;
-use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::support::Host;
+use hookwright_events::{RunEventKind, Status};
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::support::{Host, only, until, wait_for};
+
+/// Children at once, of each kind.
+const SLOTS: usize = 64;
+
+/// Far longer than a busy machine needs for what must not wait.
+const IN_VAIN: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn five_hundred_hooks_at_once_all_end_and_never_more_than_the_limit_run() {
-    let entry = "    - {command: 'echo + >> log; sleep 0.01; echo - >> log'}\n";
-    let host = Host::new(&format!("hooks:\n  session:start:\n{}", entry.repeat(500)));
+    let entry = |work: &str| format!("    - {{command: 'echo + >> log; {work}; echo - >> log'}}\n");
+    // Two of them meet, so some run side by side however busy the machine is.
+    let meeting = |own: &str, other: &str| {
+        let waits = wait_for(other);
+        entry(&format!("touch {own}; {{ {waits}; }} || exit 1"))
+    };
+    let host = Host::new(&format!(
+        "hooks:\n  session:start:\n{}{}{}",
+        meeting("left", "right"),
+        meeting("right", "left"),
+        entry("sleep 0.3").repeat(498)
+    ));
     let fired = host.fire("session:start", json!({})).await;
     assert_eq!(fired.reports.len(), 500);
     host.engine.settle().await;
+    let ends = host.seen().into_iter().filter_map(|event| match event.kind {
+        RunEventKind::HookReported { report } => Some(report.status),
+        _ => None,
+    });
+    assert_eq!(ends.collect::<Vec<_>>(), [Status::Success; 500]);
     let log = host.read("log");
-    let (mut running, mut most) = (0i32, 0);
+    let (mut running, mut most) = (0, 0);
     for line in log.lines() {
-        running += if line == "+" { 1 } else { -1 };
-        most = most.max(running);
+        if line == "+" {
+            running += 1;
+            most = most.max(running);
+        } else {
+            running -= 1;
+        }
     }
     assert_eq!((log.lines().count(), running), (1000, 0));
-    assert!(most <= 64, "{most} ran at once");
-    assert!(most > 1, "they did run side by side");
+    assert!((2..=SLOTS).contains(&most), "{most} ran at once");
 }
 
 #[tokio::test]
 async fn hooks_that_fire_events_get_slots_while_all_others_are_taken() {
-    let waiting = "    - {command: 'until [ -e go ]; do sleep 0.05; done'}\n";
+    let waiting = format!("    - {{command: 'touch held.$$; {}'}}\n", wait_for("go"));
     let host = Host::new(&format!(
         "hooks:\n  session:start:\n{}  tool:pre_execute:\n    - {{command: touch inner}}\n",
         waiting.repeat(100)
     ));
-    // All slots for background hooks are taken, and 36 more hooks wait for one.
     host.fire("session:start", json!({})).await;
-    let fired = host.fire("tool:pre_execute", json!({})).await;
-    assert_eq!(fired.reports[0].status, Status::Success);
+    // All slots for background hooks are taken, and 36 more hooks wait for one.
+    until("all slots are taken", || host.count("held.") == SLOTS).await;
+    let inner = timeout(IN_VAIN, host.fire("tool:pre_execute", json!({}))).await;
+    assert_eq!(only(&inner.expect("it has a slot of its own")).0, Status::Success);
     assert!(host.exists("inner"));
+    assert_eq!(host.count("held."), SLOTS, "the others still wait for a slot");
     host.write("go", "");
     host.engine.settle().await;
 }
 
 #[tokio::test]
-async fn awaited_hooks_that_each_fire_an_event_do_not_wait_for_themselves() {
-    // Seventy firings at once, each of which holds an awaited slot while its hook waits for an
-    // inner firing; more than there are slots.
-    let host = Host::new(
+async fn background_hooks_get_slots_while_all_awaited_ones_are_taken() {
+    // More firings at once than there are slots for awaited hooks. Each hook stays in its slot
+    // until one that nobody awaits has run.
+    let host = Arc::new(Host::new(&format!(
         "hooks:
-  tool:pre_execute: [{command: 'echo outer > /dev/null'}]
-  tool:post_execute: [{command: 'true'}]
+  tool:pre_execute: [{{command: 'touch held.$$; {}'}}]
+  session:start: [{{command: touch go}}]
 ",
-    );
-    let firings = (0..70).map(|_| async {
-        let outer = host.fire("tool:pre_execute", json!({})).await;
-        let inner = host.fire("tool:post_execute", json!({})).await;
-        (outer.reports[0].status, inner.reports[0].status)
-    });
-    for firing in firings.map(Box::pin).collect::<Vec<_>>() {
-        assert_eq!(firing.await, (Status::Success, Status::Success));
+        wait_for("go")
+    )));
+    let mut firings = JoinSet::new();
+    for _ in 0..70 {
+        let host = Arc::clone(&host);
+        firings.spawn(async move { only(&host.fire("tool:pre_execute", json!({})).await) });
     }
+    until("all slots are taken", || host.count("held.") == SLOTS).await;
+    host.fire("session:start", json!({})).await;
+    host.until_exists("go").await;
+    assert_eq!(firings.join_all().await, vec![(Status::Success, String::new()); 70]);
+    host.engine.settle().await;
+}
+
+#[tokio::test]
+async fn hooks_that_went_async_leave_their_slots_to_those_that_are_awaited() {
+    let entry = format!(
+        "    - await: true
+      command: |
+        echo '{{\"async\": true, \"asyncTimeout\": 600}}'
+        {}
+",
+        wait_for("go")
+    );
+    let host = Host::new(&format!(
+        "hooks:\n  tool:pre_execute: [{{command: touch guarded}}]\n  tool:post_execute:\n{}",
+        entry.repeat(SLOTS)
+    ));
+    host.fire("tool:post_execute", json!({})).await;
+    assert_eq!(host.engine.in_background().len(), SLOTS);
+    let guard = timeout(IN_VAIN, host.fire("tool:pre_execute", json!({}))).await;
+    assert_eq!(only(&guard.expect("it waits for nobody")).0, Status::Success);
+    assert!(host.exists("guarded"));
+    assert_eq!(host.engine.in_background().len(), SLOTS, "all of them went on meanwhile");
+    host.write("go", "");
+    host.engine.settle().await;
 }

@@ -1,5 +1,6 @@
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hookwright_engine::Firing;
 use hookwright_engine::chain::Chain;
@@ -94,6 +95,32 @@ async fn once_means_once_in_a_session() {
         assert_eq!(only(&fired).0, status);
     }
     assert_eq!(host.read("ran"), "x\nx\n");
+}
+
+/// Refuses the first start that it is told of.
+#[derive(Default)]
+struct DiskFullAtFirst {
+    refused: AtomicBool,
+}
+
+impl Journal for DiskFullAtFirst {
+    fn record<'a>(&'a self, event: &'a RunEvent) -> Promise<'a, io::Result<()>> {
+        let starts = matches!(event.kind, RunEventKind::HookStarting { .. });
+        let refuses = starts && !self.refused.swap(true, Ordering::Relaxed);
+        let answer = if refuses { Err(io::Error::other("disk full")) } else { Ok(()) };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+#[tokio::test]
+async fn a_start_that_could_not_be_journalled_does_not_use_once_up() {
+    let ports = Ports { journal: Arc::new(DiskFullAtFirst::default()), ..Ports::default() };
+    let host = Host::with("hooks: {Stop: [{command: 'echo x >> ran', once: true}]}", ports, &[]);
+    for status in [Status::Failed, Status::Success, Status::Skipped] {
+        let fired = host.fire("Stop", json!({ "session": "s" })).await;
+        assert_eq!(only(&fired).0, status);
+    }
+    assert_eq!(host.read("ran"), "x\n");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use hookwright_engine::config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::ports::Ports;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Engine, Fired, Firing, Setup};
+use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
 use hookwright_events::{Event, EventName, Report, RunEvent, Status, Verdict};
 use serde_json::Value;
 
@@ -39,7 +39,8 @@ impl Host {
         let engine = Engine::new(setup);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let keep = Arc::clone(&seen);
-        engine.observe(Arc::new(move |event| keep.lock().expect("one test").push(event.clone())));
+        let observer = move |event: &RunEvent| keep.lock().expect("one test").push(event.clone());
+        engine.observe(Interest::Everything, Arc::new(observer));
         Self { folder, engine, seen }
     }
 
@@ -61,6 +62,13 @@ impl Host {
         self.path().join(name).exists()
     }
 
+    /// How many files begin like this.
+    pub(crate) fn count(&self, start: &str) -> usize {
+        let entries = std::fs::read_dir(self.path()).expect("a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name());
+        names.filter(|name| name.to_string_lossy().starts_with(start)).count()
+    }
+
     pub(crate) fn seen(&self) -> Vec<RunEvent> {
         self.seen.lock().expect("one test").clone()
     }
@@ -74,6 +82,58 @@ impl Host {
         let path = self.path().join(name);
         until(&format!("{name} is there"), || path.exists()).await;
     }
+}
+
+/// A process of a hook, whose id the hook writes into a file. Whatever a test fails at, the process
+/// ends with the test.
+pub(crate) struct Left {
+    folder: PathBuf,
+    file: PathBuf,
+}
+
+impl Left {
+    pub(crate) fn by(host: &Host, file: &str) -> Self {
+        let folder = host.path().canonicalize().expect("a folder");
+        Self { file: folder.join(file), folder }
+    }
+
+    /// Whether its id is known, so that it can be looked for.
+    pub(crate) fn has_run(&self) -> bool {
+        self.pid().is_some()
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        // Hooks run in the test's own folder, so an id that others were given since does not count.
+        let runs_in = self.pid().and_then(|pid| std::fs::read_link(proc(&pid).join("cwd")).ok());
+        runs_in.is_some_and(|folder| folder == self.folder)
+    }
+
+    /// Whether it has ended and was collected.
+    pub(crate) fn is_gone(&self) -> bool {
+        !proc(&self.pid().expect("it has run")).exists()
+    }
+
+    fn pid(&self) -> Option<String> {
+        let line = std::fs::read_to_string(&self.file).ok()?;
+        line.strip_suffix('\n').map(str::to_owned)
+    }
+}
+
+fn proc(pid: &str) -> PathBuf {
+    Path::new("/proc").join(pid)
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if let Some(pid) = self.pid().filter(|_| self.is_alive()) {
+            let _ = std::process::Command::new("kill").args(["-9", &pid]).status();
+        }
+    }
+}
+
+/// A command that succeeds once a file is there, and fails rather than outlive its test.
+pub(crate) fn wait_for(file: &str) -> String {
+    format!("for i in $(seq 300); do [ -e {file} ] && break; sleep 0.2; done; [ -e {file} ]")
 }
 
 /// Waits for something that no event announces, at most half a minute.

@@ -1,51 +1,60 @@
-//! Whether a command names a script that is not there.
+//! Whether a command that exited with 2 only named a script that is not there.
 //!
-//! `python missing.py`, `node missing.js` and `sh missing.sh` exit with 2 (or 127), as a hook does
-//! that blocks on purpose. The file system tells the two apart. Only plain words are looked at: where
-//! the shell would still change a word, nothing is claimed.
+//! `python missing.py`, `node missing.js` and `sh missing.sh` exit with 2, as a hook does that blocks
+//! on purpose. A block must never be taken for such a slip, so this claims something only when all
+//! of it fits: one simple command of plain words, an interpreter and a script that does not exist, no
+//! output, and a complaint on standard error that names the script.
 
 use std::path::Path;
 
-const INTERPRETERS: &[&str] = &[
-    "bash", "bun", "dash", "deno", "ksh", "lua", "node", "perl", "php", "python", "python2",
-    "python3", "ruby", "sh", "tclsh", "ts-node", "tsx", "uv", "zsh",
+const INTERPRETERS: &[&str] =
+    &["bash", "dash", "ksh", "lua", "node", "perl", "php", "python", "ruby", "sh", "tclsh", "zsh"];
+
+/// Options that stand alone. Behind any other the next word may be its value, not the script.
+const LONE_OPTIONS: &[&str] = &[
+    "-B", "-E", "-I", "-O", "-S", "-T", "-e", "-eu", "-eux", "-ex", "-s", "-u", "-ux", "-w", "-x",
 ];
 
-/// The first script of the command that an interpreter is asked to run and that does not exist.
-pub(super) fn find<'a>(command: &'a str, folder: &Path) -> Option<&'a str> {
-    // After a `cd` the folder is anybody's guess.
-    if words(command).any(|word| word == "cd" || word == "pushd") {
+/// The script that an interpreter was asked to run and could not find.
+pub(super) fn find<'a>(
+    command: &'a str,
+    folder: &Path,
+    stdout: &str,
+    stderr: &str,
+) -> Option<&'a str> {
+    if !stdout.is_empty() {
         return None;
     }
-    command
-        .split(['\n', ';', '|', '&', '(', ')', '{', '}'])
-        .filter_map(script_of)
-        .find(|script| !folder.join(script).exists())
-}
-
-fn words(command: &str) -> impl Iterator<Item = &str> {
-    command.split_whitespace()
+    let script = script_of(command.trim())?;
+    (stderr.contains(script) && !folder.join(script).exists()).then_some(script)
 }
 
 /// `python3 -u "guard.py" x` → `guard.py`.
-fn script_of(simple_command: &str) -> Option<&str> {
-    let mut words = words(simple_command)
-        .skip_while(|word| is_assignment(word) || matches!(*word, "exec" | "env" | "then" | "do"));
-    let program = unquoted(words.next()?)?;
-    let name = program.rsplit('/').next()?;
-    if !INTERPRETERS.contains(&name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
-        && !INTERPRETERS.contains(&name)
-    {
+fn script_of(command: &str) -> Option<&str> {
+    // Anything that makes it more than one simple command leaves open who said what.
+    if command.contains(['\n', ';', '|', '&', '(', ')', '<', '>', '`', '#']) {
         return None;
     }
+    let mut words =
+        command.split_whitespace().skip_while(|word| is_assignment(word) || *word == "exec");
+    let program = unquoted(words.next()?)?;
+    let name = program.rsplit('/').next()?;
+    let name = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    if !INTERPRETERS.contains(&name) {
+        return None;
+    }
+    // Shells take `-s` for "read standard input"; there the next word is no script.
+    let is_shell = matches!(name, "bash" | "dash" | "ksh" | "sh" | "zsh");
     for word in words {
         let word = unquoted(word)?;
-        match word {
-            // The program stands in the command, or is a module, or comes from standard input.
-            "-c" | "-m" | "-e" | "-p" | "-" | "-s" | "--eval" | "run" => return None,
-            option if option.starts_with('-') => {}
-            redirection if redirection.starts_with(['<', '>']) => return None,
-            script => return Some(script),
+        if !word.starts_with('-') {
+            return Some(word);
+        }
+        if !LONE_OPTIONS.contains(&word)
+            || (is_shell && word == "-s")
+            || (!is_shell && word == "-e")
+        {
+            return None;
         }
     }
     None
@@ -63,37 +72,58 @@ fn unquoted(word: &str) -> Option<&str> {
         .iter()
         .find_map(|quote| word.strip_prefix(*quote)?.strip_suffix(*quote))
         .unwrap_or(word);
-    (!inner.contains(['$', '`', '"', '\'', '\\', '*', '?', '[', '~'])).then_some(inner)
+    (!inner.contains(['$', '"', '\'', '\\', '*', '?', '[', '~', '{'])).then_some(inner)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_script_that_is_not_there_is_found() {
+    fn found<'a>(command: &'a str, stdout: &str, stderr: &str) -> Option<&'a str> {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("here.py"), "").expect("written");
+        find(command, folder.path(), stdout, stderr)
+    }
+
+    #[test]
+    fn a_script_that_is_not_there_is_found() {
         for (command, missing) in [
             ("python missing.py", Some("missing.py")),
             ("python3 -u 'missing.py' x", Some("missing.py")),
             ("/usr/bin/python3.11 missing.py", Some("missing.py")),
             ("A=1 exec node ./missing.js", Some("./missing.js")),
-            ("true && bash missing.sh | cat", Some("missing.sh")),
-            ("if true; then sh missing.sh; fi", Some("missing.sh")),
-            ("python here.py", None),
-            ("python -c 'exit(2)'", None),
-            ("python -m guard", None),
-            ("node -e 'process.exit(2)' missing", None),
-            ("bash -s missing", None),
-            ("bash < missing.sh", None),
-            ("cd sub && python missing.py", None),
-            ("python $SCRIPT", None),
-            ("echo no >&2; exit 2", None),
-            ("grep -q x missing.txt", None),
-            ("python", None),
+            ("bash -eu missing.sh", Some("missing.sh")),
         ] {
-            assert_eq!(find(command, folder.path()), missing, "{command}");
+            let complaint = "can't open file 'missing.py' ./missing.js missing.sh";
+            assert_eq!(found(command, "", complaint), missing, "{command}");
         }
+    }
+
+    #[test]
+    fn a_block_on_purpose_is_never_taken_for_one() {
+        let stderr = "no: pipefail ignore dotenv/config guard.sh g.py missing fix.py here.py x";
+        for command in [
+            "python here.py",
+            "bash -o pipefail guard.sh",
+            "bash -euo pipefail guard.sh",
+            "python3 -W ignore g.py",
+            "node -r dotenv/config g.js",
+            "python -c missing",
+            "python -m missing",
+            "node -e missing x",
+            "bash -s missing",
+            "bash < missing.sh",
+            "cat <<X\npython fix.py\nX\nexit 2",
+            "true && bash missing",
+            "cd sub && python missing.py",
+            "python $SCRIPT",
+            "echo no >&2; exit 2",
+            "grep -q x missing",
+            "python",
+        ] {
+            assert_eq!(found(command, "", stderr), None, "{command}");
+        }
+        assert_eq!(found("python missing.py", "said something", "missing.py"), None);
+        assert_eq!(found("python missing.py", "", "not allowed"), None);
     }
 }

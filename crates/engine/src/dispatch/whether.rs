@@ -1,0 +1,55 @@
+//! Whether a hook that fits may run at all. Dispatch asks before it starts one, and `explain` asks
+//! the same without starting any.
+
+use hookwright_events::Event;
+
+use crate::chain::Chain;
+use crate::hook::{Action, Hook};
+use crate::limits::FIRING_DEPTH_MAX;
+use crate::variables::Variables;
+
+/// Whether a hook may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Whether {
+    /// It may.
+    Runs,
+    /// It is passed, for this reason.
+    Passed(String),
+    /// It cannot start, for this reason; that is a failure of the hook.
+    Refused(String),
+}
+
+/// Why its own configuration or the command line keeps a hook from running.
+pub(crate) fn switched_off(hook: &Hook, skip: &[String]) -> Option<String> {
+    if !hook.enabled {
+        return Some("enabled: false".into());
+    }
+    skip.contains(&hook.id).then(|| format!("--skip {}", hook.id))
+}
+
+/// What the hook's condition says now.
+pub(crate) fn condition(hook: &Hook, variables: &Variables<'_>) -> Whether {
+    let Some(when) = &hook.when else { return Whether::Runs };
+    match when.holds(variables) {
+        Ok(true) => Whether::Runs,
+        Ok(false) => Whether::Passed(format!("when: {}", when.source())),
+        Err(error) => Whether::Refused(format!("its condition `{}` fails: {error}", when.source())),
+    }
+}
+
+/// What keeps a hook from starting whatever its condition says: the firings above it, or an action
+/// that this version cannot run.
+pub(crate) fn refusal(hook: &Hook, event: &Event, chain: &Chain) -> Option<String> {
+    if let Some(circle) = chain.circle(&event.name, &hook.id, &hook.source.path) {
+        return Some(format!("it would wake itself again: {circle}"));
+    }
+    if chain.depth() >= FIRING_DEPTH_MAX {
+        return Some(format!("events are fired {FIRING_DEPTH_MAX} deep already: {chain}"));
+    }
+    match hook.action {
+        Action::Shell(_) => None,
+        Action::Webhook(_) | Action::Spawn(_) | Action::GitCommit(_) | Action::GitPush(_) => {
+            Some(format!("`type: {}` is not available in this version", hook.action.kind()))
+        }
+    }
+}
