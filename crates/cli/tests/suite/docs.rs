@@ -87,6 +87,31 @@ fn every_configuration_in_the_documentation_is_valid() {
 }
 
 #[test]
+fn every_file_that_a_page_names_is_there() {
+    let mut pages = vec![repository().join("README.md"), repository().join("CONTRIBUTING.md")];
+    pages.push(repository().join("ARCHITECTURE.md"));
+    for folder in ["docs", "docs/decisions", "docs/reference"] {
+        let entries = fs::read_dir(repository().join(folder)).unwrap();
+        pages.extend(entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()));
+    }
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://")) {
+            let target = page.parent().unwrap().join(link);
+            assert!(target.exists(), "{} links to {link}", page.display());
+        }
+        // Paths in backquotes, named from the top of the repository.
+        for word in
+            text.split('`').filter(|word| word.starts_with("docs/") || word.starts_with("crates/"))
+        {
+            let path = word.split_whitespace().next().unwrap();
+            assert!(repository().join(path).exists(), "{} names {path}", page.display());
+        }
+    }
+}
+
+#[test]
 fn the_reference_pages_are_made_from_the_code() {
     let reference = repository().join("docs/reference");
     up_to_date(&reference.join("events.md"), &events_page());

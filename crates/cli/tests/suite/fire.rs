@@ -342,3 +342,67 @@ fn the_rest_of_the_types_fail_with_a_message() {
         assert_eq!(hook["reason"], *reason);
     }
 }
+
+#[test]
+fn a_block_that_cannot_be_printed_is_a_block_and_every_hook_still_ends() {
+    let sandbox = Sandbox::with_hooks(
+        "hooks:
+  tool:pre_execute:
+    - {command: exit 2}
+    - {command: 'until [ -e seen ]; do sleep 0.01; done; touch audit', await: false, on_failure: continue}
+    - {command: touch seen, await: false, on_failure: continue}
+  session:start: [{command: 'true', await: true}]
+",
+    );
+    let into_a_full_disk = |event: &str| {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = sandbox.command(&["fire", event, "--json"]).stdout(full).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = into_a_full_disk("tool:pre_execute");
+    assert_eq!(code, Some(2));
+    assert!(said.contains("standard output cannot be written to"), "{said}");
+    assert!(sandbox.path("audit").exists(), "a hook was lost");
+    assert_eq!(into_a_full_disk("session:start").0, Some(1), "nothing was blocked, but not told");
+}
+
+#[test]
+fn a_home_that_leads_nowhere_does_not_let_the_users_guards_vanish() {
+    let sandbox = Sandbox::new().set("HOME", "relative");
+    let ran = sandbox.run(&["fire", "tool:pre_execute"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("HOME is `relative`, expected an absolute path"), "{}", ran.stderr);
+    assert_eq!(sandbox.run(&["fire", "session:start"]).code, 1);
+}
+
+#[test]
+fn after_an_interrupt_a_faulty_file_does_not_keep_a_session_from_ending() {
+    let sandbox = Sandbox::with_hooks("hooks: {Stop: [{comand: x}]}");
+    for (reason, code) in [("completed", 2), ("interrupted", 1), ("error", 1)] {
+        let data = format!(r#"{{"reason": "{reason}"}}"#);
+        assert_eq!(sandbox.run(&["fire", "Stop", "--data", &data]).code, code, "{reason}");
+    }
+}
+
+#[test]
+fn hooks_of_two_files_may_have_one_id_and_stay_apart() {
+    let sandbox = Sandbox::with_hooks(
+        "hooks: {session:start: [{id: log, command: exit 1, await: true, once: true}]}",
+    )
+    .global("hooks: {session:start: [{id: log, command: 'true', once: true}]}");
+    let ran = sandbox.run(&["fire", "session:start"]);
+    assert!(ran.stdout.ends_with("2 hooks: 1 success, 1 failed\n"), "{}", ran.stdout);
+    // Another project's hook of the same id is no circle.
+    let other =
+        Sandbox::with_hooks("hooks: {Stop: [{command: '\"$BINARY\" fire Stop --cwd other'}]}")
+            .file("other/hookwright.yaml", "hooks: {Stop: [{command: touch ran}]}")
+            .set("BINARY", env!("CARGO_BIN_EXE_hookwright"));
+    assert_eq!(other.run(&["fire", "Stop"]).code, 0);
+    assert!(other.path("other/ran").exists());
+}
+
+#[test]
+fn data_may_begin_with_a_byte_order_mark() {
+    let sandbox = Sandbox::with_hooks("hooks: {Stop: [{command: 'true'}]}");
+    assert_eq!(sandbox.run(&["fire", "Stop", "--data", "\u{feff}{}"]).code, 0);
+}

@@ -195,3 +195,19 @@ fn seventy_hooks_that_each_fire_an_event_in_a_process_of_its_own_all_get_done() 
         assert!(sandbox.path(&format!("inner.{number}")).exists(), "{number}: {}", ran.stdout);
     }
 }
+
+#[test]
+fn what_was_started_to_outlive_its_terminal_does() {
+    let sandbox = Sandbox::with_hooks(
+        "hooks: {session:start: [{await: true, command: 'touch running; until [ -e go ]; do sleep 0.01; done'}]}",
+    );
+    let mut command = Command::new("nohup");
+    let inner = sandbox.command(&["fire", "session:start"]);
+    command.arg(inner.get_program()).args(inner.get_args()).current_dir(sandbox.path("."));
+    command.env("HOME", sandbox.path("..")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    until("the hook runs", || sandbox.path("running").exists());
+    signal(&child, "-HUP");
+    std::fs::write(sandbox.path("go"), "").unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+}
