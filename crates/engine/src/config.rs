@@ -3,7 +3,8 @@
 //! | module | does |
 //! |---|---|
 //! | [`mod@file`] | reads a file's bytes and its tree of values with their places |
-//! | `node` | that tree, and questions to it that note a fault when the answer is wrong |
+//! | `node` | that tree |
+//! | `notes` | questions to it that note a fault when the answer is wrong |
 //! | `top_level` | the keys of a whole file |
 //! | `entry` | one hook |
 //! | `action` | what is particular to one type of hook |
@@ -19,6 +20,7 @@ mod entry;
 pub mod fault;
 pub mod file;
 mod node;
+mod notes;
 mod top_level;
 
 use std::path::PathBuf;

@@ -28,6 +28,7 @@ use hookwright_events::{
 
 use crate::chain::Chain;
 use crate::dispatch::run::{Run, State, milliseconds};
+use crate::dispatch::step::Steps;
 pub use crate::dispatch::step::{Happening, Step};
 pub use crate::dispatch::stop::can_block;
 use crate::dispatch::whether::Whether;
@@ -489,28 +490,6 @@ fn of_late_answer(answer: Answer) -> Decision {
         additional_context: answer.additional_context,
         system_messages: answer.system_message.into_iter().collect(),
         ..Decision::default()
-    }
-}
-
-/// Steps on their way out.
-struct Steps {
-    all: Vec<Step>,
-    is_watched: bool,
-}
-
-impl Steps {
-    fn new(is_watched: bool) -> Self {
-        Self { all: Vec::new(), is_watched }
-    }
-
-    fn push(&mut self, step: Step) {
-        self.all.push(step);
-    }
-
-    fn record(&mut self, kind: impl FnOnce() -> RunEventKind) {
-        if self.is_watched {
-            self.all.push(Step::Record(Box::new(kind())));
-        }
     }
 }
 

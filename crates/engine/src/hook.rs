@@ -4,19 +4,21 @@
 //! A pattern may wake a hook at events of different power, so whatever depends on the event stays
 //! open in [`Hook`] and is settled by [`Hook::terms`].
 
-use std::path::{Path, PathBuf};
+mod action;
+
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_events::Power;
-use serde_json::{Map, Value};
+
+pub use action::{Action, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
 
 use crate::condition::Condition;
 use crate::limits::{COMMAND_TIMEOUT, PATIENT_TIMEOUT, RETRIES, RETRY_DELAY, SEND_TIMEOUT};
 use crate::matcher::Matcher;
 use crate::pattern::Pattern;
 use crate::policy::Policy;
-use crate::template::CommandText;
 
 /// One configured reaction.
 #[derive(Debug, Clone)]
@@ -94,121 +96,6 @@ pub enum Layer {
     Project,
     /// The user's file for all projects.
     Global,
-}
-
-/// What a hook does.
-#[derive(Debug, Clone)]
-pub enum Action {
-    /// Runs a command.
-    Shell(Shell),
-    /// Sends a request, and may wait for a person.
-    Webhook(Box<Webhook>),
-    /// Runs a pipeline or loop.
-    Spawn(Box<Spawn>),
-    /// Commits all changes.
-    GitCommit(GitCommit),
-    /// Pushes commits.
-    GitPush(GitPush),
-}
-
-impl Action {
-    /// The word for it in a configuration.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Action::Shell(_) => "shell",
-            Action::Webhook(_) => "webhook",
-            Action::Spawn(_) => "spawn",
-            Action::GitCommit(_) => "git-commit",
-            Action::GitPush(_) => "git-push",
-        }
-    }
-
-    /// What it does, in one line, for lists.
-    pub fn summary(&self) -> &str {
-        match self {
-            Action::Shell(shell) => shell.command.source(),
-            Action::Webhook(webhook) => &webhook.url,
-            Action::Spawn(spawn) => &spawn.pipeline,
-            Action::GitCommit(commit) => commit.message.as_deref().unwrap_or("commit all changes"),
-            Action::GitPush(push) => push.remote.as_deref().unwrap_or("origin"),
-        }
-    }
-}
-
-/// Runs a command in a shell.
-#[derive(Debug, Clone)]
-pub struct Shell {
-    /// The command, its text untouched except for references into JSON values.
-    pub command: CommandText,
-    /// Variables that the author sets.
-    pub env: Vec<(String, String)>,
-    /// Where it runs; relative to the project root.
-    pub working_dir: Option<PathBuf>,
-    /// The shell, a name or a path.
-    pub shell: Option<String>,
-    /// Between SIGTERM and SIGKILL.
-    pub kill_grace: Option<Duration>,
-}
-
-/// Sends a request, and may wait for a person.
-#[derive(Debug, Clone)]
-pub struct Webhook {
-    /// Where to.
-    pub url: String,
-    /// `POST` if not written.
-    pub method: Option<String>,
-    /// Headers.
-    pub headers: Vec<(String, String)>,
-    /// The JSON body.
-    pub body: Value,
-    /// Port of the callback listener.
-    pub callback_port: Option<u16>,
-    /// When nobody answers in time.
-    pub on_timeout: Option<Exhausted>,
-    /// When the answer is no.
-    pub on_reject: Option<Exhausted>,
-    /// Signs the request.
-    pub secret: Option<String>,
-    /// Plain http beyond this machine.
-    pub allow_http: bool,
-}
-
-/// Runs a pipeline or loop.
-#[derive(Debug, Clone)]
-pub struct Spawn {
-    /// Its name.
-    pub pipeline: String,
-    /// What it is given.
-    pub inputs: Map<String, Value>,
-    /// Where its agent works.
-    pub working_dir: SpawnDir,
-}
-
-/// Where a child pipeline's agent works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SpawnDir {
-    /// In the project root: a review must see the code.
-    Project,
-    /// In the child's own folder.
-    Session,
-}
-
-/// Commits all changes.
-#[derive(Debug, Clone)]
-pub struct GitCommit {
-    /// The commit's message.
-    pub message: Option<String>,
-    /// Leaves git's own hooks out.
-    pub no_verify: bool,
-}
-
-/// Pushes commits.
-#[derive(Debug, Clone)]
-pub struct GitPush {
-    /// Where to; `origin` if not written.
-    pub remote: Option<String>,
-    /// What; the current branch if not written.
-    pub branch: Option<String>,
 }
 
 /// What a failure leads to.

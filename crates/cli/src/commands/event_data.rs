@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use hookwright_engine::nearest::nearest;
 use hookwright_events::{Event, EventName, table};
 use serde_json::{Map, Value};
@@ -14,9 +15,32 @@ use crate::error::Failure;
 /// An event's data are kept whole in memory, several times over; nothing real is larger.
 const DATA_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
+/// The event that a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct EventArguments {
+    /// The event, by its name or an alias; `hookwright events` lists them
+    event: String,
+
+    /// The event's data as a JSON object, `@FILE` to read it from a file, `-` from standard input
+    #[arg(long, short, value_name = "JSON")]
+    data: Option<String>,
+}
+
+impl EventArguments {
+    /// The event with its data; a file is named from `cwd`, as every path is.
+    pub(crate) fn event(&self, cwd: Option<&Path>) -> Result<Event, Failure> {
+        event(&self.event, DataSource::of(self.data.as_deref(), cwd))
+    }
+
+    /// Whether hooks can block it.
+    pub(crate) fn can_block(&self) -> bool {
+        EventName::resolve(&self.event).is_some_and(|event| event.power().can_block())
+    }
+}
+
 /// Where an event's data come from.
 #[derive(Debug)]
-pub(crate) enum DataSource<'a> {
+enum DataSource<'a> {
     /// There are none.
     Nothing,
     /// They stand on the command line.
@@ -29,7 +53,7 @@ pub(crate) enum DataSource<'a> {
 
 impl<'a> DataSource<'a> {
     /// Reads the argument of `--data`; a file is named from `cwd`, as every path is.
-    pub(crate) fn of(argument: Option<&'a str>, cwd: Option<&Path>) -> Self {
+    fn of(argument: Option<&'a str>, cwd: Option<&Path>) -> Self {
         match argument {
             None => DataSource::Nothing,
             Some("-") => DataSource::StandardInput,
@@ -70,7 +94,7 @@ impl<'a> DataSource<'a> {
 }
 
 /// The event that was asked for.
-pub(crate) fn event(name: &str, source: DataSource<'_>) -> Result<Event, Failure> {
+fn event(name: &str, source: DataSource<'_>) -> Result<Event, Failure> {
     let Some(resolved) = EventName::resolve(name) else {
         let nearest = nearest(name, table::all_names());
         return Err(Failure::UnknownEvent { name: name.to_owned(), nearest });

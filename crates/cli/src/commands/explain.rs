@@ -9,7 +9,7 @@ use hookwright_engine::hook::Terms;
 use hookwright_events::Event;
 use serde_json::{Value, json};
 
-use super::event_data::{self, DataSource};
+use super::event_data::EventArguments;
 use super::fire::HookSwitches;
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::error::{Failure, fault_json};
@@ -24,12 +24,8 @@ use crate::screen::Screen;
 /// leaves, that hook is named instead of guessing.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
-    /// The event, by its name or an alias; `hookwright events` lists them
-    event: String,
-
-    /// The event's data as a JSON object, `@FILE` to read it from a file, `-` from standard input
-    #[arg(long, short, value_name = "JSON")]
-    data: Option<String>,
+    #[command(flatten)]
+    event: EventArguments,
 
     /// Print one JSON value on standard output
     #[arg(long)]
@@ -43,8 +39,7 @@ pub(crate) struct ExplainArguments {
 }
 
 pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u8, Failure> {
-    let data = DataSource::of(arguments.data.as_deref(), arguments.options.cwd.as_deref());
-    let event = event_data::event(&arguments.event, data)?;
+    let event = arguments.event.event(arguments.options.cwd.as_deref())?;
     let found = ConfigFiles::find(&arguments.options)?;
     let environment = process_environment();
     let loaded = load(&found.files, &environment);

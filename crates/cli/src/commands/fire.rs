@@ -15,12 +15,10 @@ use hookwright_engine::dispatch::can_block;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::ports::Ports;
 use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
-use hookwright_events::{
-    Decision, Event, EventName, Report, RunEvent, RunEventKind, Status, Verdict,
-};
+use hookwright_events::{Decision, Event, Report, RunEvent, RunEventKind, Status, Verdict};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::event_data::{self, DataSource};
+use super::event_data::EventArguments;
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::error::Failure;
 use crate::exit_code;
@@ -35,12 +33,8 @@ use crate::screen::Screen;
 /// be blocked it blocks (2), elsewhere it is 1.
 #[derive(Debug, Args)]
 pub(crate) struct FireArguments {
-    /// The event, by its name or an alias; `hookwright events` lists them
-    event: String,
-
-    /// The event's data as a JSON object, `@FILE` to read it from a file, `-` from standard input
-    #[arg(long, short, value_name = "JSON")]
-    data: Option<String>,
+    #[command(flatten)]
+    event: EventArguments,
 
     /// The session's name
     #[arg(long, value_name = "NAME")]
@@ -72,7 +66,7 @@ pub(crate) struct HookSwitches {
 impl FireArguments {
     /// Whether a fault of ours has to block: a guard may stand behind it.
     pub(crate) fn guards(&self) -> bool {
-        EventName::resolve(&self.event).is_some_and(|event| event.power().can_block())
+        self.event.can_block()
     }
 }
 
@@ -96,8 +90,7 @@ impl HookSwitches {
 }
 
 pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Failure> {
-    let data = DataSource::of(arguments.data.as_deref(), arguments.options.cwd.as_deref());
-    let event = event_data::event(&arguments.event, data)?;
+    let event = arguments.event.event(arguments.options.cwd.as_deref())?;
     let answer = Answering { arguments, screen };
     if let Some(why) = arguments.switches.all_off() {
         screen.talk(&format!("hooks are switched off ({why})\n"));

@@ -4,23 +4,24 @@
 //! files that live as long as the command.
 
 mod missing_script;
+mod shells;
+mod watching;
 
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{AnswerDecision, Outcome, Output, RunEventKind};
-use hookwright_process::{Captured, Ended, How, Launch, Leader, StartFailure, Stream, Watch};
+use hookwright_events::{Outcome, Output};
+use hookwright_process::{Ended, How, Launch, StartFailure};
 
-use tokio::sync::SemaphorePermit;
+pub(crate) use shells::Shells;
+use watching::Watching;
 
 use super::{Attempt, News};
-use crate::answer::{self, Reading};
 use crate::chain::CHAIN_VARIABLE;
 use crate::hook::Shell;
-use crate::limits::{ASYNC_LINE_BYTES_MAX, KILL_GRACE, LINGER, LINGER_AT_GUARDS, OUTPUT_BYTES_MAX};
+use crate::limits::{KILL_GRACE, LINGER, LINGER_AT_GUARDS, OUTPUT_BYTES_MAX};
 use crate::variables::{ChildEnvironment, Environment, LeftOut, PREFIX, Variables};
 
 /// The shell that runs a command unless its hook names another.
@@ -88,14 +89,7 @@ pub(super) async fn run(
             return (Outcome::Interrupted { output: Output::default() }, Duration::ZERO);
         }
     };
-    let mut watching = Watching {
-        attempt,
-        news,
-        first_line: attempt.terms.awaited.then(Vec::new),
-        went_async: false,
-        slot,
-        texts: [Utf8Chunks::default(), Utf8Chunks::default()],
-    };
+    let mut watching = Watching::new(attempt, news, slot);
     let (program, shared_env) = (launch.program.clone(), Arc::clone(&launch.shared_env));
     let ended = hookwright_process::run(launch, &mut watching, &attempt.cancel).await;
     drop((watching, files));
@@ -228,128 +222,5 @@ fn say(failure: &StartFailure) -> String {
             "command and environment together are larger than the system allows".to_owned()
         }
         other => other.to_string(),
-    }
-}
-
-/// Looks on while the command runs: the first line may turn it into a background one.
-struct Watching<'a> {
-    attempt: &'a Attempt,
-    news: &'a mut dyn News,
-    /// What has come of the first line; `None` once it is known not to matter.
-    first_line: Option<Vec<u8>>,
-    went_async: bool,
-    slot: SemaphorePermit<'a>,
-    /// Standard output and standard error on their way to whoever watches.
-    texts: [Utf8Chunks; 2],
-}
-
-impl Watching<'_> {
-    fn go_async(&mut self) {
-        self.went_async = true;
-        // Guards must not wait for what nothing waits for. If all other places are taken, it keeps
-        // its own: the number of children stays bounded.
-        if let Some(slot) = self.attempt.surroundings.slots.move_to_background() {
-            self.slot = slot;
-        }
-        self.news.went_async();
-    }
-}
-
-impl Watch for Watching<'_> {
-    fn started(&mut self, leader: &Leader) {
-        if self.news.wants_process() {
-            self.news.runs(RunEventKind::HookRunning {
-                hook: self.attempt.hook.id.clone(),
-                pid: leader.pid,
-                start_time: leader.start_time(),
-                run_id: self.attempt.run_id.clone(),
-            });
-        }
-    }
-
-    fn output(&mut self, stream: Stream, bytes: &[u8]) -> Option<Duration> {
-        if self.news.wants_output() {
-            let (number, name) = match stream {
-                Stream::Stdout => (0, "stdout"),
-                Stream::Stderr => (1, "stderr"),
-            };
-            let text = self.texts[number].push(bytes);
-            self.news.prints(&self.attempt.hook.id, name, text);
-        }
-        if stream == Stream::Stderr {
-            return None;
-        }
-        let line = self.first_line.as_mut()?;
-        line.extend_from_slice(&bytes[..bytes.len().min(ASYNC_LINE_BYTES_MAX)]);
-        // Judged whole or not at all: how a command's writes are split must not matter.
-        let Some(end) = line.iter().position(|byte| *byte == b'\n') else {
-            if line.len() >= ASYNC_LINE_BYTES_MAX {
-                self.first_line = None;
-            }
-            return None;
-        };
-        let more_time = std::str::from_utf8(&line[..end]).ok().and_then(answer::async_for);
-        self.first_line = None;
-        if more_time.is_some() {
-            self.go_async();
-        }
-        more_time
-    }
-
-    /// Only what nothing can undo is enough: a deny or an end.
-    fn enough(&mut self, stdout: &Captured) -> bool {
-        if self.went_async {
-            return false;
-        }
-        let read = answer::read(&stdout.text(), stdout.is_whole(), &self.attempt.event.name);
-        match read {
-            Reading::Whole(answer) | Reading::Among(answer) => {
-                answer.stop || answer.decision == Some(AnswerDecision::Deny)
-            }
-            Reading::Nothing | Reading::Broken { .. } => false,
-        }
-    }
-}
-
-/// Output as text, piece by piece: a character that is split between two reads stays whole.
-#[derive(Debug, Default)]
-struct Utf8Chunks {
-    unfinished: Vec<u8>,
-}
-
-impl Utf8Chunks {
-    fn push(&mut self, bytes: &[u8]) -> String {
-        self.unfinished.extend_from_slice(bytes);
-        let end = match std::str::from_utf8(&self.unfinished) {
-            // No length of error: the end may be the beginning of a character.
-            Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            _ => self.unfinished.len(),
-        };
-        let rest = self.unfinished.split_off(end);
-        let text = String::from_utf8_lossy(&self.unfinished).into_owned();
-        self.unfinished = rest;
-        text
-    }
-}
-
-/// Shells that were found, so that `PATH` is searched once.
-#[derive(Debug, Default)]
-pub(crate) struct Shells {
-    found: Mutex<HashMap<String, PathBuf>>,
-}
-
-impl Shells {
-    fn find(&self, name: &str, environment: &Environment, folder: &Path) -> Option<PathBuf> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(path) = found.get(name) {
-            return Some(path.clone());
-        }
-        let path = environment.get("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
-        let program = hookwright_process::find_program(OsStr::new(name), path, folder)?;
-        // A relative one depends on the folder, so it is looked for each time.
-        if program.is_absolute() && !name.contains('/') {
-            found.insert(name.to_owned(), program.clone());
-        }
-        Some(program)
     }
 }

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use super::FaultKind;
 use super::entry::{COMMON_KEYS, EXHAUSTED, EXHAUSTED_WORDS};
-use super::node::{Field, Node, Notes};
+use super::node::{Field, Node};
+use super::notes::Notes;
 use crate::hook::{Action, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
 use crate::nearest::nearest;
 use crate::template::{CommandText, TextError};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use hookwright_events::Power;
 
-use super::node::{Field, Mark, Node, Notes};
+use super::node::{Field, Mark, Node};
+use super::notes::Notes;
 use super::{Conflict, FaultKind, action};
 use crate::condition::{Condition, ConditionError};
 use crate::hook::{Action, Exhausted, GitPush, Hook, Layer, OnFailure, Source};

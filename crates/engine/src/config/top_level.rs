@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::node::{Field, Mark, Node, Notes, Raw, parse};
+use super::node::{Field, Mark, Node, Raw, parse};
+use super::notes::Notes;
 use super::{ConfigFile, Fault, FaultKind, Loaded, SourceFile, entry};
 use crate::hook::Layer;
 use crate::limits::HOOKS_MAX;

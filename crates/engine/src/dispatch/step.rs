@@ -58,3 +58,25 @@ pub enum Step {
     /// The hooks have answered. What still runs in the background goes on.
     Finished(Box<Decision>),
 }
+
+/// Steps on their way out.
+pub(super) struct Steps {
+    pub(super) all: Vec<Step>,
+    is_watched: bool,
+}
+
+impl Steps {
+    pub(super) fn new(is_watched: bool) -> Self {
+        Self { all: Vec::new(), is_watched }
+    }
+
+    pub(super) fn push(&mut self, step: Step) {
+        self.all.push(step);
+    }
+
+    pub(super) fn record(&mut self, kind: impl FnOnce() -> RunEventKind) {
+        if self.is_watched {
+            self.all.push(Step::Record(Box::new(kind())));
+        }
+    }
+}

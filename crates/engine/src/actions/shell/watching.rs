@@ -1,0 +1,127 @@
+//! Looking on while a command runs.
+
+use std::time::Duration;
+
+use hookwright_events::{AnswerDecision, RunEventKind};
+use hookwright_process::{Captured, Leader, Stream, Watch};
+use tokio::sync::SemaphorePermit;
+
+use super::super::{Attempt, News};
+use crate::answer::{self, Reading};
+use crate::limits::ASYNC_LINE_BYTES_MAX;
+
+/// Looks on while the command runs: the first line may turn it into a background one.
+pub(super) struct Watching<'a> {
+    attempt: &'a Attempt,
+    news: &'a mut dyn News,
+    /// What has come of the first line; `None` once it is known not to matter.
+    first_line: Option<Vec<u8>>,
+    went_async: bool,
+    slot: SemaphorePermit<'a>,
+    /// Standard output and standard error on their way to whoever watches.
+    texts: [Utf8Chunks; 2],
+}
+
+impl<'a> Watching<'a> {
+    pub(super) fn new(
+        attempt: &'a Attempt,
+        news: &'a mut dyn News,
+        slot: SemaphorePermit<'a>,
+    ) -> Self {
+        Self {
+            attempt,
+            news,
+            first_line: attempt.terms.awaited.then(Vec::new),
+            went_async: false,
+            slot,
+            texts: [Utf8Chunks::default(), Utf8Chunks::default()],
+        }
+    }
+
+    fn go_async(&mut self) {
+        self.went_async = true;
+        // Guards must not wait for what nothing waits for. If all other places are taken, it keeps
+        // its own: the number of children stays bounded.
+        if let Some(slot) = self.attempt.surroundings.slots.move_to_background() {
+            self.slot = slot;
+        }
+        self.news.went_async();
+    }
+}
+
+impl Watch for Watching<'_> {
+    fn started(&mut self, leader: &Leader) {
+        if self.news.wants_process() {
+            self.news.runs(RunEventKind::HookRunning {
+                hook: self.attempt.hook.id.clone(),
+                pid: leader.pid,
+                start_time: leader.start_time(),
+                run_id: self.attempt.run_id.clone(),
+            });
+        }
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) -> Option<Duration> {
+        if self.news.wants_output() {
+            let (number, name) = match stream {
+                Stream::Stdout => (0, "stdout"),
+                Stream::Stderr => (1, "stderr"),
+            };
+            let text = self.texts[number].push(bytes);
+            self.news.prints(&self.attempt.hook.id, name, text);
+        }
+        if stream == Stream::Stderr {
+            return None;
+        }
+        let line = self.first_line.as_mut()?;
+        line.extend_from_slice(&bytes[..bytes.len().min(ASYNC_LINE_BYTES_MAX)]);
+        // Judged whole or not at all: how a command's writes are split must not matter.
+        let Some(end) = line.iter().position(|byte| *byte == b'\n') else {
+            if line.len() >= ASYNC_LINE_BYTES_MAX {
+                self.first_line = None;
+            }
+            return None;
+        };
+        let more_time = std::str::from_utf8(&line[..end]).ok().and_then(answer::async_for);
+        self.first_line = None;
+        if more_time.is_some() {
+            self.go_async();
+        }
+        more_time
+    }
+
+    /// Only what nothing can undo is enough: a deny or an end.
+    fn enough(&mut self, stdout: &Captured) -> bool {
+        if self.went_async {
+            return false;
+        }
+        let read = answer::read(&stdout.text(), stdout.is_whole(), &self.attempt.event.name);
+        match read {
+            Reading::Whole(answer) | Reading::Among(answer) => {
+                answer.stop || answer.decision == Some(AnswerDecision::Deny)
+            }
+            Reading::Nothing | Reading::Broken { .. } => false,
+        }
+    }
+}
+
+/// Output as text, piece by piece: a character that is split between two reads stays whole.
+#[derive(Debug, Default)]
+struct Utf8Chunks {
+    unfinished: Vec<u8>,
+}
+
+impl Utf8Chunks {
+    fn push(&mut self, bytes: &[u8]) -> String {
+        self.unfinished.extend_from_slice(bytes);
+        let end = match std::str::from_utf8(&self.unfinished) {
+            // No length of error: the end may be the beginning of a character.
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.unfinished.len(),
+        };
+        let rest = self.unfinished.split_off(end);
+        let text = String::from_utf8_lossy(&self.unfinished).into_owned();
+        self.unfinished = rest;
+        text
+    }
+}

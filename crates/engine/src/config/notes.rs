@@ -1,0 +1,197 @@
+//! Questions to a file's tree. Each (`text`, `word`, `duration`…) either has its answer or notes a
+//! fault with the place and what was expected there.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::node::{Field, Mark, Node, Raw, shortened};
+use super::{Fault, FaultKind, Place, SourceFile, duration};
+use crate::limits::WAIT_MAX;
+use crate::nearest::nearest;
+
+/// Collects the faults of one file while its tree is read.
+pub(super) struct Notes<'a> {
+    pub(super) source: &'a Arc<SourceFile>,
+    pub(super) faults: Vec<Fault>,
+}
+
+impl<'a> Notes<'a> {
+    pub(super) fn new(source: &'a Arc<SourceFile>) -> Self {
+        Self { source, faults: Vec::new() }
+    }
+
+    pub(super) fn note(&mut self, at: Mark, kind: FaultKind) {
+        let place = Some(at.place(self.source));
+        self.faults.push(Fault { source: Arc::clone(self.source), place, kind });
+    }
+
+    /// Notes a fault at a part of a text value, as exactly as the file's own text allows.
+    pub(super) fn note_within(&mut self, node: &Node, part: Range<usize>, kind: FaultKind) {
+        let whole = node.at.place(self.source);
+        let exact = match &node.raw {
+            Raw::Text(text) => within(&whole, &self.source.text, text, &part),
+            _ => None,
+        };
+        let place = exact.unwrap_or(whole);
+        self.faults.push(Fault { source: Arc::clone(self.source), place: Some(place), kind });
+    }
+
+    fn wrong_kind(&mut self, node: &Node, expected: &'static str) {
+        self.note(node.at, FaultKind::WrongKind { expected, found: node.found() });
+    }
+
+    pub(super) fn text<'n>(&mut self, node: &'n Node, expected: &'static str) -> Option<&'n str> {
+        match &node.raw {
+            Raw::Text(text) if !text.trim().is_empty() => Some(text),
+            Raw::Text(text) => {
+                self.note(node.at, FaultKind::BadValue { found: text.to_string(), expected });
+                None
+            }
+            _ => {
+                self.wrong_kind(node, expected);
+                None
+            }
+        }
+    }
+
+    pub(super) fn bool(&mut self, node: &Node) -> Option<bool> {
+        match node.raw {
+            Raw::Bool(value) => Some(value),
+            _ => {
+                self.wrong_kind(node, "true or false");
+                None
+            }
+        }
+    }
+
+    pub(super) fn whole_number(
+        &mut self,
+        node: &Node,
+        range: std::ops::RangeInclusive<u32>,
+        expected: &'static str,
+    ) -> Option<u32> {
+        let number = match node.raw {
+            Raw::Int(value) => u32::try_from(value).ok().filter(|value| range.contains(value)),
+            _ => {
+                self.wrong_kind(node, expected);
+                return None;
+            }
+        };
+        if number.is_none() {
+            let found = node.to_json().to_string();
+            self.note(node.at, FaultKind::BadValue { found, expected });
+        }
+        number
+    }
+
+    pub(super) fn duration(&mut self, node: &Node) -> Option<Duration> {
+        const EXPECTED: &str = "a duration of at most 30 days like 30, 0.5, 500ms, 5m or 2h";
+        debug_assert_eq!(WAIT_MAX, Duration::from_secs(30 * 86400));
+        let (read, found) = match &node.raw {
+            Raw::Int(value) => (duration::from_seconds(*value as f64), value.to_string()),
+            Raw::Float(value) => (duration::from_seconds(*value), value.to_string()),
+            Raw::Text(text) => (duration::parse(text), shortened(text)),
+            _ => {
+                self.wrong_kind(node, EXPECTED);
+                return None;
+            }
+        };
+        if read.is_none() {
+            self.note(node.at, FaultKind::BadValue { found, expected: EXPECTED });
+        }
+        read
+    }
+
+    /// One of a few words.
+    pub(super) fn word<T: Copy>(
+        &mut self,
+        node: &Node,
+        words: &'static [&'static str],
+        meanings: &[T],
+    ) -> Option<T> {
+        let Raw::Text(text) = &node.raw else {
+            let found = node.found();
+            self.note(node.at, FaultKind::UnknownWord { found, expected: words, nearest: None });
+            return None;
+        };
+        let known = words.iter().position(|word| **word == **text);
+        if known.is_none() {
+            let nearest = nearest(text, words.iter().copied());
+            let found = shortened(text);
+            self.note(node.at, FaultKind::UnknownWord { found, expected: words, nearest });
+        }
+        meanings.get(known?).copied()
+    }
+
+    pub(super) fn list<'n>(
+        &mut self,
+        node: &'n Node,
+        expected: &'static str,
+    ) -> Option<&'n [Node]> {
+        match &node.raw {
+            Raw::List(items) => Some(items),
+            _ => {
+                self.wrong_kind(node, expected);
+                None
+            }
+        }
+    }
+
+    pub(super) fn map<'n>(
+        &mut self,
+        node: &'n Node,
+        expected: &'static str,
+    ) -> Option<&'n [Field]> {
+        match &node.raw {
+            Raw::Map(fields) => Some(fields),
+            _ => {
+                self.wrong_kind(node, expected);
+                None
+            }
+        }
+    }
+
+    /// A map from names to texts; numbers and booleans count as the text that stands there.
+    pub(super) fn texts(&mut self, node: &Node, expected: &'static str) -> Vec<(String, String)> {
+        let Some(fields) = self.map(node, expected) else {
+            return Vec::new();
+        };
+        let mut texts = Vec::with_capacity(fields.len());
+        for field in fields {
+            let text = match &field.value.raw {
+                Raw::Text(text) => text.to_string(),
+                Raw::Bool(_) | Raw::Int(_) | Raw::Float(_) => {
+                    let place = field.value.at.place(self.source);
+                    self.source.text[place.range].to_owned()
+                }
+                Raw::Null | Raw::List(_) | Raw::Map(_) => {
+                    self.wrong_kind(&field.value, "a text");
+                    continue;
+                }
+            };
+            texts.push((field.key.to_string(), text));
+        }
+        texts
+    }
+}
+
+/// The place of a part of a text value, where the file's text shows the value's line as it is: plain
+/// and quoted texts without escapes, and the lines of a block.
+fn within(whole: &Place, file: &str, value: &str, part: &Range<usize>) -> Option<Place> {
+    let before = value.get(..part.start)?;
+    let number = before.matches('\n').count();
+    let line = value.lines().nth(number)?;
+    let in_line = part.start - before.rfind('\n').map_or(0, |end| end + 1);
+    let written = file.get(whole.range.clone())?;
+    let row = written.split('\n').nth(number)?;
+    let row_start = whole.range.start
+        + written.split('\n').take(number).map(|row| row.len() + 1).sum::<usize>();
+    let offset = row.find(line)? + in_line;
+    let start = row_start + offset;
+    let length = part.len().min(row.len().checked_sub(offset)?);
+    let skipped = u32::try_from(row.get(..offset)?.chars().count()).ok()?;
+    let column = if number == 0 { whole.column + skipped } else { skipped + 1 };
+    let line = whole.line + u32::try_from(number).ok()?;
+    Some(Place { line, column, range: start..start + length })
+}
