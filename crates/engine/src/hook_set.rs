@@ -4,6 +4,7 @@
 //! hooks of that event, those with a literal subject behind a hash. Adding a hook costs the same
 //! however many there are.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -209,16 +210,20 @@ impl EventIndex {
         if self.by_subject.is_empty() && self.asked.is_empty() {
             return;
         }
-        let subject = Subject::of(event);
-        if subject.key.is_none() && event.name.power() == Power::Blocks {
+        let subject = event.subject();
+        if subject.is_none() && event.name.power() == Power::Blocks {
             // Nobody can tell which tool it is, so every guard of the event has to look.
             numbers.extend(self.by_subject.values().flatten());
             numbers.extend(self.asked.iter().map(|asked| asked.hook));
             return;
         }
-        if let Some(found) = subject.key.as_deref().and_then(|key| self.by_subject.get(key)) {
+        if let Some(found) = subject.and_then(|name| self.by_subject.get(&*lower(name))) {
             numbers.extend(found);
         }
+        if self.asked.is_empty() {
+            return;
+        }
+        let subject = Subject::of(event);
         let reason = event.text("reason").unwrap_or_default();
         numbers.extend(
             self.asked
@@ -235,7 +240,15 @@ impl EventIndex {
 /// The key under which a literal subject is found: our name for a tool, in lower case.
 fn key(event: &EventSpec, name: &str) -> Box<str> {
     let name = if event.subject == Some("tool_name") { tool::canonical(name) } else { name };
-    name.to_ascii_lowercase().into()
+    lower(name).into()
+}
+
+/// In lower case; nearly all names are.
+fn lower(name: &str) -> Cow<'_, str> {
+    match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Cow::Owned(name.to_ascii_lowercase()),
+        false => Cow::Borrowed(name),
+    }
 }
 
 #[cfg(test)]

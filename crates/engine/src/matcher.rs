@@ -114,17 +114,12 @@ fn one_line(error: &str) -> String {
 #[derive(Debug)]
 pub struct Subject<'a> {
     spellings: Vec<&'a str>,
-    /// Our name in lower case, the key under which literal names are indexed.
-    pub(crate) key: Option<String>,
 }
 
 impl<'a> Subject<'a> {
     /// The subject of `event`; an event may have none.
     pub fn of(event: &'a Event) -> Self {
-        Self {
-            spellings: event.subject_spellings(),
-            key: event.subject().map(str::to_ascii_lowercase),
-        }
+        Self { spellings: event.subject_spellings() }
     }
 }
 
