@@ -111,6 +111,25 @@ pub enum OnFailure {
     Block,
 }
 
+impl OnFailure {
+    /// The words for these in a configuration.
+    pub const WORDS: &'static [&'static str] = &["continue", "abort", "retry", "block"];
+
+    /// What the words mean, in their order.
+    pub const ALL: [OnFailure; 4] =
+        [OnFailure::Continue, OnFailure::Abort, OnFailure::Retry, OnFailure::Block];
+
+    /// The word for it in a configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            OnFailure::Continue => "continue",
+            OnFailure::Abort => "abort",
+            OnFailure::Retry => "retry",
+            OnFailure::Block => "block",
+        }
+    }
+}
+
 /// What a failure leads to when it is not tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exhausted {

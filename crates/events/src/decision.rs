@@ -4,13 +4,12 @@
 //! Three different things stay apart: deny this operation (`Block`), end this turn or session
 //! (`Stop`), end the pipeline (`Abort`).
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{Event, Report};
 
 /// What the host must do. Contexts and messages travel beside it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// Go on, with the tool's input replaced if a hook rewrote it.
     Proceed {
@@ -81,7 +80,7 @@ impl Verdict {
 }
 
 /// What the host must do, and what travels beside it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// The strongest thing any hook asked for.
     pub verdict: Verdict,

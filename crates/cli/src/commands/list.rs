@@ -1,7 +1,7 @@
 //! `hookwright list`: every hook, what it does, and where it came from.
 
 use clap::Args;
-use hookwright_engine::hook::{Hook, Layer, OnFailure};
+use hookwright_engine::hook::{Hook, Layer};
 use hookwright_engine::hook_set::HookSet;
 use serde_json::{Map, Value, json};
 
@@ -88,7 +88,7 @@ fn flags(hook: &Hook, global_is_disabled: bool) -> Vec<String> {
         flags.push(format!("await: {awaits}"));
     }
     if let Some(on_failure) = hook.on_failure {
-        flags.push(format!("on_failure: {}", on_failure_word(on_failure)));
+        flags.push(format!("on_failure: {}", on_failure.as_str()));
     }
     if let Some(matcher) = &hook.matcher_text {
         flags.push(format!("matcher: {}", one_line(matcher, FLAG_CHARS_MAX)));
@@ -132,7 +132,7 @@ fn hook_json(hook: &Hook) -> Value {
         put("timeout_ms", json!(timeout.as_millis()));
     }
     if let Some(on_failure) = hook.on_failure {
-        put("on_failure", json!(on_failure_word(on_failure)));
+        put("on_failure", json!(on_failure.as_str()));
     }
     if let Some(retries) = hook.retries {
         put("retries", json!(retries));
@@ -149,14 +149,5 @@ fn layer_word(layer: Layer) -> &'static str {
         Layer::Pipeline => "pipeline",
         Layer::Project => "project",
         Layer::Global => "global",
-    }
-}
-
-fn on_failure_word(on_failure: OnFailure) -> &'static str {
-    match on_failure {
-        OnFailure::Continue => "continue",
-        OnFailure::Abort => "abort",
-        OnFailure::Retry => "retry",
-        OnFailure::Block => "block",
     }
 }

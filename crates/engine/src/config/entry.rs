@@ -139,10 +139,7 @@ fn read_field(hook: &mut Hook, field: &Field, place: &Place<'_>, notes: &mut Not
             }
         }
         "on_failure" => {
-            const WORDS: &[&str] = &["continue", "abort", "retry", "block"];
-            const MEANINGS: [OnFailure; 4] =
-                [OnFailure::Continue, OnFailure::Abort, OnFailure::Retry, OnFailure::Block];
-            hook.on_failure = notes.word(value, WORDS, &MEANINGS);
+            hook.on_failure = notes.word(value, OnFailure::WORDS, &OnFailure::ALL);
         }
         "retries" => {
             hook.retries = notes.whole_number(value, 0..=RETRIES_MAX, RETRIES_EXPECTED);

@@ -274,7 +274,8 @@ async fn ended(awaited: &mut Vec<Running>) {
     .await;
 }
 
-/// Says how an attempt ended; also when the action panicked, so that nobody waits for ever.
+/// Says how an attempt ended; also when the action panicked or was dropped, so that nobody waits for
+/// ever.
 struct Ending {
     hook: usize,
     sender: UnboundedSender<Message>,
@@ -293,7 +294,7 @@ impl Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         if !self.sent {
-            let cause = "the action ended without saying how (a fault of hookwright)".to_owned();
+            let cause = "it was given up before it ended".to_owned();
             self.send(Outcome::NotStarted { cause }, Duration::ZERO);
         }
     }

@@ -28,6 +28,15 @@ fn get(child: &ChildEnvironment, name: &str) -> Option<String> {
     found.map(|(_, value)| value.to_string_lossy().into_owned())
 }
 
+/// Names by which data must never reach a child's environment: they steer the shell or the loader.
+fn is_forbidden(name: &str) -> bool {
+    const EXACT: &[&str] = &["PATH", "HOME", "SHELL", "IFS", "ENV", "PS4"];
+    const STARTS: &[&str] = &["BASH_", "LD_", "DYLD_", "GIT_", "PYTHON", "NODE_"];
+    EXACT.contains(&name)
+        || STARTS.iter().any(|start| name.starts_with(start))
+        || name.ends_with("_OPTIONS")
+}
+
 #[test]
 fn no_variable_of_ours_can_steer_the_shell() {
     for name in names() {
