@@ -193,9 +193,8 @@ async fn a_command_that_begins_with_a_dash_is_no_option_of_the_shell() {
 
 #[tokio::test]
 async fn a_child_that_floods_the_output_after_its_leader_keeps_nobody_waiting() {
-    let host = Host::new(
-        "hooks: {tool:pre_execute: [{command: '(timeout 60 yes \"{\" & echo $! > pid) ; exit 0'}]}",
-    );
+    let host =
+        Host::new("hooks: {tool:pre_execute: [{command: '(timeout 60 yes \"{\" &) ; exit 0'}]}");
     let fired = tokio::time::timeout(
         std::time::Duration::from_secs(40),
         host.fire("tool:pre_execute", json!({})),
@@ -203,6 +202,5 @@ async fn a_child_that_floods_the_output_after_its_leader_keeps_nobody_waiting() 
     .await
     .expect("it waits two seconds, not for the child");
     assert_eq!(fired.record()["decision"], "block");
-    let killed = std::process::Command::new("kill").arg(host.read("pid").trim()).status();
-    assert!(killed.expect("kill runs").success());
+    // Nobody reads its output any more, so it ends by itself.
 }
