@@ -2,11 +2,15 @@
 //! of [`Command`] and a line in [`run`].
 
 mod check;
+mod completions;
 mod event_data;
 mod events;
 mod explain;
 mod fire;
+mod init;
 mod list;
+mod schema;
+mod template;
 
 use clap::{Parser, Subcommand};
 
@@ -32,6 +36,10 @@ pub(crate) enum Command {
     Check(check::CheckArguments),
     List(list::ListArguments),
     Events(events::EventsArguments),
+    Init(init::InitArguments),
+    Template(template::TemplateArguments),
+    Schema(schema::SchemaArguments),
+    Completions(completions::CompletionsArguments),
 }
 
 impl Command {
@@ -39,9 +47,14 @@ impl Command {
     pub(crate) fn guards(&self) -> bool {
         match self {
             Command::Fire(arguments) => arguments.guards(),
-            Command::Explain(_) | Command::Check(_) | Command::List(_) | Command::Events(_) => {
-                false
-            }
+            Command::Explain(_)
+            | Command::Check(_)
+            | Command::List(_)
+            | Command::Events(_)
+            | Command::Init(_)
+            | Command::Template(_)
+            | Command::Schema(_)
+            | Command::Completions(_) => false,
         }
     }
 }
@@ -54,5 +67,9 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Check(arguments) => check::check(arguments, screen),
         Command::List(arguments) => list::list(&arguments, screen),
         Command::Events(arguments) => events::events(&arguments, screen),
+        Command::Init(arguments) => init::init(&arguments, screen),
+        Command::Template(arguments) => template::template(&arguments, screen),
+        Command::Schema(arguments) => schema::schema(&arguments, screen),
+        Command::Completions(arguments) => completions::completions(&arguments, screen),
     }
 }

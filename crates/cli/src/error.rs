@@ -21,6 +21,14 @@ pub(crate) enum Failure {
     NotAFile { path: PathBuf },
     /// HOME leads nowhere, so the user's own hooks cannot be found.
     HomeNotAbsolute { home: PathBuf },
+    /// `init` never overwrites.
+    FileIsThere { name: &'static str },
+    /// A file of ours cannot be written.
+    CannotCreate { path: PathBuf, cause: io::Error },
+    /// The terminal cannot be read.
+    CannotAsk { cause: io::Error },
+    /// No template is called like that.
+    UnknownTemplate { name: String, nearest: Option<&'static str> },
     /// `--data` cannot be read.
     DataUnreadable { source: String, cause: io::Error },
     /// `--data` is larger than any event.
@@ -59,6 +67,10 @@ impl Failure {
             Failure::MoreThanOneFile { .. }
             | Failure::NotAFile { .. }
             | Failure::HomeNotAbsolute { .. }
+            | Failure::FileIsThere { .. }
+            | Failure::CannotCreate { .. }
+            | Failure::CannotAsk { .. }
+            | Failure::UnknownTemplate { .. }
             | Failure::DataUnreadable { .. }
             | Failure::DataTooLarge { .. }
             | Failure::DataNotJson { .. }
@@ -96,6 +108,27 @@ impl Failure {
                 heading: format!("HOME is `{}`, expected an absolute path", home.display()),
                 place: None,
                 help: "set HOME to your home folder: hooks for all projects are found there".into(),
+            },
+            Failure::FileIsThere { name } => Message {
+                heading: format!("`{name}` is there already, and `init` never overwrites"),
+                place: None,
+                help: "`hookwright template show NAME` prints hooks to copy into it".into(),
+            },
+            Failure::CannotCreate { path, cause } => Message {
+                heading: format!("the file cannot be written: {}", without_number(cause)),
+                place: Some(path.display().to_string()),
+                help: "make the folder writable, or name another with `--cwd DIR`".into(),
+            },
+            Failure::CannotAsk { cause } => Message {
+                heading: format!("the terminal cannot be read: {}", without_number(cause)),
+                place: None,
+                help: "name what you want: `hookwright init --template block-sudo`".into(),
+            },
+            Failure::UnknownTemplate { name, nearest } => Message {
+                heading: format!("unknown template `{name}`"),
+                place: None,
+                help: did_you_mean(*nearest)
+                    .unwrap_or_else(|| "`hookwright template list` lists them".into()),
             },
             Failure::DataUnreadable { source, cause } => Message {
                 heading: format!("the event's data cannot be read: {}", without_number(cause)),

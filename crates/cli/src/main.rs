@@ -5,6 +5,7 @@
 //! | [`commands`] | one file per command: its arguments, then its function |
 //! | [`config_files`] | which configuration files a command reads |
 //! | [`configuration`] | those files, read and checked |
+//! | [`templates`] | hooks to begin with |
 //! | [`screen`] | the one place where text leaves the program |
 //! | [`render`] | what people read: faults with their lines, tables, nothing raw |
 //! | [`error`] | heading, place, help and exit code of everything that can be wrong |
@@ -17,6 +18,7 @@ mod error;
 mod exit_code;
 mod render;
 mod screen;
+mod templates;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

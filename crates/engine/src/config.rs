@@ -10,6 +10,7 @@
 //! | `action` | what is particular to one type of hook |
 //! | `duration` | `5`, `0.5`, `500ms`, `5m` |
 //! | [`fault`] | what can be wrong |
+//! | [`schema`] | the same for editors |
 //!
 //! Reading never stops at the first fault, and never gives up more than it must: an entry with a
 //! fault is left out and remembered as broken, the others stay.
@@ -21,10 +22,13 @@ pub mod fault;
 pub mod file;
 mod node;
 mod notes;
+mod schema;
 mod top_level;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+
+pub use schema::schema;
 
 pub use fault::{Conflict, Fault, FaultKind, Place, SourceFile};
 

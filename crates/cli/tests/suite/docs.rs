@@ -117,6 +117,8 @@ fn the_reference_pages_are_made_from_the_code() {
     up_to_date(&reference.join("events.md"), &events_page());
     up_to_date(&reference.join("variables.md"), &variables_page());
     up_to_date(&reference.join("commands.md"), &commands_page());
+    let schema = Sandbox::new().run(&["schema"]).stdout;
+    up_to_date(&repository().join("schema/hookwright.schema.json"), &schema);
 }
 
 fn events_page() -> String {
@@ -195,7 +197,9 @@ fn variables_page() -> String {
 fn commands_page() -> String {
     let sandbox = Sandbox::new();
     let mut page = String::from("# Commands\n\nWhat `--help` says, and the exit codes.\n");
-    for command in ["fire", "explain", "check", "list", "events"] {
+    for command in
+        ["fire", "explain", "check", "list", "events", "init", "template", "schema", "completions"]
+    {
         let help = sandbox.run(&[command, "--help"]).stdout;
         let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
         write!(page, "\n## {command}\n\n```text\n{}\n```\n", lines.join("\n").trim_end()).unwrap();

@@ -8,6 +8,7 @@ mod docs;
 mod events;
 mod explain;
 mod fire;
+mod first_steps;
 mod interrupts;
 mod list;
 mod memory;

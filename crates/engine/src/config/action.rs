@@ -21,7 +21,8 @@ enum Type {
     GitPush,
 }
 
-const TYPE_WORDS: &[&str] = &["shell", "webhook", "spawn", "git-commit", "git-push"];
+/// The words for the types.
+pub(super) const TYPE_WORDS: &[&str] = &["shell", "webhook", "spawn", "git-commit", "git-push"];
 const TYPES: [Type; 5] = [Type::Shell, Type::Webhook, Type::Spawn, Type::GitCommit, Type::GitPush];
 
 impl Type {
@@ -55,6 +56,11 @@ impl Type {
             Type::GitPush => &["remote", "branch"],
         }
     }
+}
+
+/// Every key that belongs to some type of hook.
+pub(super) fn keys_of_all_types() -> impl Iterator<Item = &'static str> {
+    TYPES.iter().flat_map(|kind| kind.keys()).copied()
 }
 
 /// Reads what the hook does, and notes every key that does not belong to a hook of its type.

@@ -14,7 +14,7 @@ use crate::nearest::nearest;
 use crate::pattern::Pattern;
 use crate::variables::Environment;
 
-const HOOK_FILE_KEYS: &[&str] = &[
+pub(super) const HOOK_FILE_KEYS: &[&str] = &[
     "version",
     "hooks",
     "disable_global_hooks",
