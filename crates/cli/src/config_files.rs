@@ -69,9 +69,7 @@ impl ConfigFiles {
             // Falls back to the user database: without HOME the user's guards must not vanish.
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
         };
-        if let Some(home) = found.home.as_ref().filter(|home| !home.is_absolute()) {
-            return Err(Failure::HomeNotAbsolute { home: home.clone() });
-        }
+
         if options.config.is_empty() {
             found.search(options.no_global_hooks)?;
         } else {
@@ -106,7 +104,7 @@ impl ConfigFiles {
                 break;
             }
         }
-        if !no_global_hooks && let Some(folder) = self.user_folder() {
+        if !no_global_hooks && let Some(folder) = self.user_folder()? {
             if let Some(path) = self.only_one_of(&folder, &GLOBAL_NAMES)? {
                 self.add(path, Layer::Global);
             }
@@ -115,12 +113,18 @@ impl ConfigFiles {
         Ok(())
     }
 
-    fn user_folder(&self) -> Option<PathBuf> {
+    fn user_folder(&self) -> Result<Option<PathBuf>, Failure> {
         let configured = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-        configured
-            .filter(|folder| folder.is_absolute())
-            .or_else(|| Some(self.home.as_ref()?.join(".config")))
-            .map(|folder| folder.join("hookwright"))
+        if let Some(folder) = configured.filter(|folder| folder.is_absolute()) {
+            return Ok(Some(folder.join("hookwright")));
+        }
+        match &self.home {
+            Some(home) if !home.is_absolute() => {
+                Err(Failure::HomeNotAbsolute { home: home.clone() })
+            }
+            Some(home) => Ok(Some(home.join(".config/hookwright"))),
+            None => Ok(None),
+        }
     }
 
     fn only_one_of(

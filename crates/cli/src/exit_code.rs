@@ -6,7 +6,7 @@ pub(crate) const GO_ON: u8 = 0;
 /// Our own fault, bad usage, or a faulty configuration. For `check`: there are faults.
 pub(crate) const OUR_FAULT: u8 = 1;
 
-/// `fire`: a hook blocks what the event announced. Nothing else ever ends with this code.
+/// `fire`: block what the event announced: a hook says so, has failed as a guard, or cannot be read.
 pub(crate) const BLOCK: u8 = 2;
 
 /// `fire`: end the pipeline (abort), or the turn or session (`continue: false`).

@@ -12,6 +12,7 @@ use serde_json::{Deserializer, Map, Value};
 
 use crate::limits::{ANSWER_VAIN_BYTES_MAX, ASYNC_TIMEOUT, ASYNC_TIMEOUT_MAX};
 
+mod each_once;
 mod object;
 #[cfg(test)]
 mod tests;
@@ -37,7 +38,7 @@ pub fn read(stdout: &str, whole: bool, event: &EventName) -> Reading {
     let text = without_async_line(trimmed(stdout));
     let parsed = serde_json::from_str::<Value>(text);
     match &parsed {
-        Ok(Value::Object(object)) if whole => return read_whole(object, event),
+        Ok(Value::Object(object)) if whole => return read_whole(text, object, event),
         Ok(_) | Err(_) => {}
     }
     let search = Search::through(text, event);
@@ -52,7 +53,7 @@ pub fn read(stdout: &str, whole: bool, event: &EventName) -> Reading {
         return Reading::Broken { why: why.into() };
     }
     match parsed {
-        Err(error) if text.starts_with('{') && search.objects == 0 => {
+        Err(error) if search.starts_in_vain => {
             Reading::Broken { why: no_json_at_the_start(&error) }
         }
         Ok(_) | Err(_) => Reading::Nothing,
@@ -93,9 +94,12 @@ fn without_async_line(text: &str) -> &str {
     if async_for(first).is_some() { rest.trim_start() } else { text }
 }
 
-fn read_whole(object: &Map<String, Value>, event: &EventName) -> Reading {
+fn read_whole(text: &str, object: &Map<String, Value>, event: &EventName) -> Reading {
     if !object::is_for_us(object) {
         return Reading::Nothing;
+    }
+    if let Some(why) = each_once::fault(text) {
+        return Reading::Broken { why };
     }
     match object::answer(object, event) {
         Ok(answer) => Reading::Whole(answer),
@@ -107,8 +111,8 @@ fn read_whole(object: &Map<String, Value>, event: &EventName) -> Reading {
 #[derive(Default)]
 struct Search {
     answers: Vec<Answer>,
-    /// Objects of any kind.
-    objects: usize,
+    /// The text begins with `{` and is no object there.
+    starts_in_vain: bool,
     /// What is wrong with the first object that restricts but can't be read, or why not all of the
     /// text was looked at.
     broken: Option<String>,
@@ -118,13 +122,15 @@ impl Search {
     fn through(text: &str, event: &EventName) -> Self {
         let mut search = Self::default();
         let mut vain_bytes = 0;
+        let mut in_vain = false;
         let mut rest = text;
         while let Some(candidate) = object_start(rest) {
             let mut values = Deserializer::from_str(candidate).into_iter::<Map<String, Value>>();
             match values.next() {
                 Some(Ok(object)) => {
-                    search.take(&object, event);
-                    rest = &candidate[values.byte_offset()..];
+                    let (written, after) = candidate.split_at(values.byte_offset());
+                    search.take(written, &object, event);
+                    rest = after;
                     // Two objects on one line, as two programs print them that end no line.
                     if !rest.trim_start().starts_with('{') {
                         rest = after_line(rest);
@@ -132,12 +138,14 @@ impl Search {
                 }
                 Some(Err(error)) => {
                     let seen = bytes_before(candidate, &error);
-                    if object::seems_to_decide(read_in_vain(candidate, seen)) {
+                    // What follows the first that is none holds what follows any later one.
+                    if !std::mem::replace(&mut in_vain, true) && object::seems_to_deny(candidate) {
                         search.broken.get_or_insert_with(|| match candidate.len() == text.len() {
                             true => no_json_at_the_start(&error),
                             false => format!("an answer in it is no JSON: {error}"),
                         });
                     }
+                    search.starts_in_vain |= candidate.len() == text.len();
                     vain_bytes += seen;
                     if vain_bytes > ANSWER_VAIN_BYTES_MAX {
                         let why = "too many unfinished JSON objects to look for an answer in them";
@@ -152,9 +160,12 @@ impl Search {
         search
     }
 
-    fn take(&mut self, object: &Map<String, Value>, event: &EventName) {
-        self.objects += 1;
+    fn take(&mut self, written: &str, object: &Map<String, Value>, event: &EventName) {
         if !object::asks(object) {
+            return;
+        }
+        if let Some(why) = each_once::fault(written) {
+            self.broken.get_or_insert(why);
             return;
         }
         match object::answer(object, event) {
@@ -220,23 +231,41 @@ fn object_start(text: &str) -> Option<&str> {
 fn without_unseen(line: &str) -> &str {
     let mut rest = line;
     loop {
-        rest = rest.trim_start_matches([' ', '\t', '\0', '\u{feff}']);
-        let Some(sequence) = rest.strip_prefix("\u{1b}[") else { return rest };
-        let end = sequence.find(|letter: char| ('@'..='~').contains(&letter));
-        rest = end.map_or("", |end| &sequence[end + 1..]);
+        if let Some(sequence) = rest.strip_prefix('\u{1b}') {
+            rest = after_escape(sequence);
+            continue;
+        }
+        let Some(first) = rest.chars().next() else { return rest };
+        let is_unseen = first.is_whitespace()
+            || first.is_control()
+            || matches!(first, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
+        if !is_unseen || matches!(first, '\n' | '\r') {
+            return rest;
+        }
+        rest = &rest[first.len_utf8()..];
     }
+}
+
+/// The text behind a terminal's control sequence (`ESC [ … m`, `ESC ] … BEL`, `ESC ( B`, `ESC 7`).
+fn after_escape(sequence: &str) -> &str {
+    let end = match sequence.chars().next() {
+        Some('[') => {
+            sequence[1..].find(|letter: char| ('@'..='~').contains(&letter)).map(|at| at + 1)
+        }
+        Some(']') => sequence.find(['\u{7}', '\n']),
+        _ => sequence.find(|letter: char| !(' '..='/').contains(&letter)),
+    };
+    end.and_then(|end| {
+        let last = sequence[end..].chars().next()?;
+        let end = if last == '\n' { end } else { end + last.len_utf8() };
+        sequence.get(end..)
+    })
+    .unwrap_or("")
 }
 
 /// The text behind the end of its first line; a lone carriage return ends one too.
 fn after_line(text: &str) -> &str {
     text.find(['\n', '\r']).map_or("", |end| &text[end + 1..])
-}
-
-/// What was read of a text that turned out to be no object: to its fault, at least its first line.
-fn read_in_vain(text: &str, seen: usize) -> &str {
-    let line = text.find('\n').unwrap_or(text.len());
-    let end = seen.max(line).min(text.len());
-    text.get(..end).unwrap_or(&text[..line])
 }
 
 /// How far the reader came before it found the fault, and had found its line.

@@ -272,8 +272,9 @@ impl Drop for Underway {
             background.firings += 1;
             background.hooks.extend(left.into_iter().map(|hook| (driver.number(), hook)));
         }
+        // Outside of the task: a runtime that ends may drop it before its first poll.
+        let tracked = Tracked { shared, number: driver.number() };
         runtime.spawn(async move {
-            let tracked = Tracked { shared, number: driver.number() };
             driver.until_quiet().await;
             drop(tracked);
         });

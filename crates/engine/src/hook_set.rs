@@ -152,13 +152,17 @@ impl HookSet {
     /// Entries that could not be read and that this event would have woken.
     pub fn broken_for<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Fault> {
         let subject = Subject::of(event);
+        // As for hooks: where nobody can tell which tool it is, every guard has to look.
+        let looks_at_all = event.subject().is_none() && event.name.power() == Power::Blocks;
         self.broken
             .iter()
             .filter(move |broken| match (&broken.pattern, event.name.spec()) {
                 (None, _) => true,
-                (Some(pattern), Some(spec)) => pattern.points.iter().any(|point| {
-                    std::ptr::eq(point.event, spec) && point.is_awake(event, &subject)
-                }),
+                (Some(pattern), Some(spec)) => pattern
+                    .points
+                    .iter()
+                    .filter(|point| std::ptr::eq(point.event, spec))
+                    .any(|point| looks_at_all || point.is_awake(event, &subject)),
                 (Some(pattern), None) => {
                     pattern.open.iter().any(|glob| glob.matches(event.name.as_str()))
                 }

@@ -3,7 +3,7 @@
 //! A name, `A|B`, globs (`mcp__*`), or `/…/` for a regular expression. ASCII case never matters,
 //! and a tool is tried under all of its spellings: a guard must not miss because of spelling.
 
-use hookwright_events::Event;
+use hookwright_events::{Event, EventSpec};
 use regex::{Regex, RegexBuilder};
 
 use crate::glob::{self, Glob};
@@ -22,6 +22,25 @@ pub enum Matcher {
     Regex(Box<Regex>),
     /// Whatever fits both: a pattern's subject and the `matcher:` beside it.
     Both(Box<(Matcher, Matcher)>),
+}
+
+/// What a matcher looks at: tools have plain names, other subjects are called as people like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubjectOf {
+    /// Tools.
+    Tools,
+    /// Stages, models, reasons…
+    Others,
+}
+
+impl SubjectOf {
+    /// What a matcher looks at that stands at these events.
+    pub fn events<'a>(mut events: impl Iterator<Item = &'a EventSpec>) -> Self {
+        match events.any(|event| event.subject == Some("tool_name")) {
+            true => SubjectOf::Tools,
+            false => SubjectOf::Others,
+        }
+    }
 }
 
 /// A `matcher:` that cannot be used.
@@ -49,7 +68,7 @@ pub enum MatcherError {
 
 impl Matcher {
     /// Reads the text of a `matcher:` field.
-    pub fn parse(text: &str) -> Result<Self, MatcherError> {
+    pub fn parse(text: &str, of: SubjectOf) -> Result<Self, MatcherError> {
         let text = text.trim();
         if text.is_empty() || text == "*" {
             return Ok(Matcher::All);
@@ -62,20 +81,22 @@ impl Matcher {
                 .map(|regex| Matcher::Regex(Box::new(regex)))
                 .map_err(|error| MatcherError::BadRegex { cause: one_line(&error.to_string()) });
         }
-        Self::of_names(text)
+        Self::of_names(text, of)
     }
 
     /// `A`, `A|B`, globs.
-    pub(crate) fn of_names(text: &str) -> Result<Self, MatcherError> {
-        if text.contains(',') {
+    pub(crate) fn of_names(text: &str, of: SubjectOf) -> Result<Self, MatcherError> {
+        if text.contains(',') && of == SubjectOf::Tools {
             return Err(MatcherError::Comma);
         }
-        // What no name can hold was meant as something else, and would never match.
-        let odd = text
-            .contains(['^', '$', '(', ')', '{', '}', '\\', '"', '\'', '!', '+', '<', '>'])
-            || text.contains(".*")
-            || text.starts_with('/');
-        if odd {
+        // What no tool's name can hold was meant as something else, and would never match. Stages
+        // and the like are called as people like.
+        let plain = text.replace("[!", "[").replace("[^", "[");
+        let tail = plain.strip_prefix('$').unwrap_or(&plain);
+        let odd_for_tools = tail
+            .contains(['^', '$', '(', ')', '{', '}', '\\', '"', '\'', '!', '<', '>'])
+            || text.contains(".*");
+        if text.starts_with('/') || (of == SubjectOf::Tools && odd_for_tools) {
             return Err(MatcherError::OddName { name: text.to_owned() });
         }
         let names: Vec<&str> = text.split('|').map(str::trim).collect();
@@ -143,7 +164,9 @@ mod tests {
         {
             for name in ["bash", "Bash", "run_shell_command", "local_shell"] {
                 let event = tool(name);
-                let wakes = Matcher::parse(matcher).expect("valid").wakes(&Subject::of(&event));
+                let wakes = Matcher::parse(matcher, SubjectOf::Tools)
+                    .expect("valid")
+                    .wakes(&Subject::of(&event));
                 assert!(wakes, "{matcher} must wake for {name}");
             }
         }
@@ -153,7 +176,11 @@ mod tests {
     fn other_tools_do_not_wake_it() {
         for matcher in ["bash", "Edit|Bash", "ba?h", "/^bash$/", "mcp__*"] {
             let event = tool("read");
-            assert!(!Matcher::parse(matcher).expect("valid").wakes(&Subject::of(&event)));
+            assert!(
+                !Matcher::parse(matcher, SubjectOf::Tools)
+                    .expect("valid")
+                    .wakes(&Subject::of(&event))
+            );
         }
     }
 
@@ -161,23 +188,39 @@ mod tests {
     fn an_event_without_a_subject_wakes_only_hooks_that_look_at_all() {
         let event = Event::new(EventName::resolve("user:interrupt").expect("known"), Map::new());
         let subject = Subject::of(&event);
-        assert!(Matcher::parse("*").expect("valid").wakes(&subject));
-        assert!(Matcher::parse("").expect("valid").wakes(&subject));
-        assert!(!Matcher::parse("x").expect("valid").wakes(&subject));
-        assert!(!Matcher::parse("/./").expect("valid").wakes(&subject));
+        assert!(Matcher::parse("*", SubjectOf::Tools).expect("valid").wakes(&subject));
+        assert!(Matcher::parse("", SubjectOf::Tools).expect("valid").wakes(&subject));
+        assert!(!Matcher::parse("x", SubjectOf::Tools).expect("valid").wakes(&subject));
+        assert!(!Matcher::parse("/./", SubjectOf::Tools).expect("valid").wakes(&subject));
+    }
+
+    #[test]
+    fn legal_names_and_globs_stay_legal() {
+        for name in ["[!a]*", "[^a]*", "c++", "$web_search", "mcp__git-hub__x", "my tool", "a.b"] {
+            assert!(Matcher::parse(name, SubjectOf::Tools).is_ok(), "{name}");
+        }
+        for stage in ["plan (v2)", "what's next", "it!", "C++", "a, b"] {
+            assert!(Matcher::parse(stage, SubjectOf::Others).is_ok(), "{stage}");
+        }
     }
 
     #[test]
     fn what_cannot_be_used_says_why() {
-        let bad = Matcher::parse("/(/").expect_err("unclosed");
+        let bad = Matcher::parse("/(/", SubjectOf::Tools).expect_err("unclosed");
         assert_eq!(bad, MatcherError::BadRegex { cause: "unclosed group".into() });
-        assert_eq!(Matcher::parse("a||b").expect_err("empty"), MatcherError::EmptyName);
+        assert_eq!(
+            Matcher::parse("a||b", SubjectOf::Tools).expect_err("empty"),
+            MatcherError::EmptyName
+        );
         for odd in ["^Bash$", "(Bash|Edit)", ".*", "mcp__.*", "/bash/i", "'Bash'", "!read"] {
-            let error = Matcher::parse(odd).expect_err("no name");
+            let error = Matcher::parse(odd, SubjectOf::Tools).expect_err("no name");
             assert_eq!(error, MatcherError::OddName { name: odd.into() });
         }
-        assert_eq!(Matcher::parse("Write, Edit").expect_err("comma"), MatcherError::Comma);
-        let huge = Matcher::parse("/(a{1000}){10000}/").expect_err("too big");
+        assert_eq!(
+            Matcher::parse("Write, Edit", SubjectOf::Tools).expect_err("comma"),
+            MatcherError::Comma
+        );
+        let huge = Matcher::parse("/(a{1000}){10000}/", SubjectOf::Tools).expect_err("too big");
         assert!(matches!(huge, MatcherError::BadRegex { .. }));
     }
 }

@@ -71,7 +71,13 @@ impl Wire for NativeWire {
 }
 
 fn success(output: &Output, at: At<'_>) -> Meaning {
+    let guards = at.power.can_block() && at.awaited;
+    let denies = |answer: &Answer| answer.stop || answer.decision == Some(AnswerDecision::Deny);
     match answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name) {
+        // The middle of the output was counted, not kept, and may have held a deny.
+        Reading::Among(answer) if guards && output.stdout_left_out > 0 && !denies(&answer) => {
+            failed("it printed more than is kept, so an answer in it may be lost".into())
+        }
         Reading::Whole(answer) | Reading::Among(answer) => of_answer(answer, at),
         Reading::Broken { why } => failed(format!("its answer cannot be read: {why}")),
         Reading::Nothing if output.held && at.power.can_block() && at.awaited => failed(

@@ -9,7 +9,7 @@ use hookwright_events::table::{self, EVENTS, OPEN_DOMAIN};
 use hookwright_events::{Event, EventName, EventSpec};
 
 use crate::glob::{self, Glob};
-use crate::matcher::{Matcher, Subject};
+use crate::matcher::{Matcher, Subject, SubjectOf};
 use crate::nearest::nearest;
 
 /// One event that a pattern wakes for, and which subjects of it.
@@ -115,7 +115,7 @@ impl Pattern {
             return Ok(());
         }
         if glob::is_glob(part) {
-            if Matcher::of_names(part).is_err() || part.contains('|') {
+            if Matcher::of_names(part, SubjectOf::Tools).is_err() || part.contains('|') {
                 return Err(PatternError::BadGlob { name: part.to_owned() });
             }
             let found = self.points.len() + self.open.len();
@@ -164,7 +164,7 @@ fn exact_with_subject(part: &str) -> Option<Result<Point, PatternError>> {
         return Some(Err(PatternError::NoSubject { name: part.to_owned(), event: event.name }));
     }
     // The same words as in `matcher:`, except that a regular expression has its own field.
-    Some(match Matcher::of_names(subject) {
+    Some(match Matcher::of_names(subject, SubjectOf::events(std::iter::once(event))) {
         Ok(subjects) => Ok(Point { event, subjects, only_reasons }),
         Err(_) => Err(PatternError::BadSubject { name: part.to_owned(), event: event.name }),
     })

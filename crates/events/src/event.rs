@@ -96,7 +96,7 @@ impl Event {
         let Some(field) = self.name.spec().and_then(|spec| spec.subject) else {
             return Vec::new();
         };
-        let Some(given) = self.data.get(field).and_then(Value::as_str) else {
+        let Some(given) = self.data.get(field).and_then(Value::as_str).map(str::trim) else {
             return Vec::new();
         };
         let mut all = vec![given];

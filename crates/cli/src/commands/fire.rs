@@ -15,7 +15,7 @@ use hookwright_engine::dispatch::can_block;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::ports::Ports;
 use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
-use hookwright_events::{Decision, Event, Report, RunEvent, RunEventKind, Status, Verdict};
+use hookwright_events::{Decision, Event, Power, Report, RunEvent, RunEventKind, Status, Verdict};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::event_data::EventArguments;
@@ -143,6 +143,10 @@ impl Answering<'_> {
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
         let session = self.arguments.session.clone();
         let event = with_session(event, session.as_deref());
+        if event.name.power() == Power::Blocks {
+            // Whoever leaves before a guard has answered must not let anything pass.
+            interrupts.code = exit_code::BLOCK;
+        }
         let firing = engine.fire(event, Firing { session, chain, nobody_to_ask: false });
         let mut fired = interrupts.ending(engine, self.screen, firing).await;
         let code = exit_code_of(&fired.decision.verdict, interrupts.came);

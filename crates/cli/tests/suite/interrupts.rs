@@ -138,21 +138,24 @@ fn an_interrupt_while_waiting_for_background_hooks_ends_them() {
 
 #[test]
 fn a_second_interrupt_leaves_at_once_and_still_leaves_nothing_running() {
-    let sandbox = Sandbox::with_hooks(
-        "hooks: {Stop: [{kill_grace: 1h, command: \"trap '' TERM INT HUP; echo $$ > pid; while :; do sleep 1; done\"}]}",
-    );
-    let hook = Left::by(&sandbox, "pid");
-    let mut started = start(&sandbox, &["fire", "Stop"]);
-    until("the hook runs", || hook.has_run());
-    started.signal("-INT");
-    // Its first words say that it has heard us.
-    let mut heard = [0; 11];
-    let errors = started.0.as_mut().unwrap().stderr.as_mut().unwrap();
-    std::io::Read::read_exact(errors, &mut heard).unwrap();
-    assert_eq!(&heard, b"interrupted");
-    started.signal("-INT");
-    assert_eq!(started.ran().code, 130);
-    until("nothing is left", || hook.is_gone());
+    // Nothing may pass a guard that had not answered; a stop traps nobody.
+    for (event, code) in [("Stop", 130), ("PreToolUse", 2)] {
+        let sandbox = Sandbox::with_hooks(
+            "hooks: {'*': [{kill_grace: 1h, command: \"trap '' TERM INT HUP; echo $$ > pid; while :; do sleep 1; done\"}]}",
+        );
+        let hook = Left::by(&sandbox, "pid");
+        let mut started = start(&sandbox, &["fire", event]);
+        until("the hook runs", || hook.has_run());
+        started.signal("-INT");
+        // Its first words say that it has heard us.
+        let mut heard = [0; 11];
+        let errors = started.0.as_mut().unwrap().stderr.as_mut().unwrap();
+        std::io::Read::read_exact(errors, &mut heard).unwrap();
+        assert_eq!(&heard, b"interrupted");
+        started.signal("-INT");
+        assert_eq!(started.ran().code, code, "{event}");
+        until("nothing is left", || hook.is_gone());
+    }
 }
 
 #[test]

@@ -106,11 +106,16 @@ pub(super) async fn run(
             timeout: READING_TIMEOUT,
             kill_grace: Duration::ZERO,
             linger: LINGER,
-            output_bytes_max: 0,
+            output_bytes_max: OUTPUT_BYTES_MAX,
             run_id: format!("{}-read", attempt.run_id),
         };
         let read = hookwright_process::run(reading, &mut (), &attempt.cancel).await;
-        if !matches!(read.how, How::Exited { code } if code != 0) {
+        // It must say the same: a shell that has no `-n` fails too, and so does `shopt -s extglob`.
+        let complaint = read.stderr.text();
+        let complaint = complaint.lines().next().unwrap_or_default();
+        let same = !complaint.is_empty()
+            && outcome.output().is_some_and(|output| output.stderr.contains(complaint));
+        if !same || !matches!(read.how, How::Exited { code } if code != 0) {
             return (outcome, took);
         }
         let cause = "the command cannot be read by its shell (syntax error)".to_owned();

@@ -4,7 +4,10 @@
 //! ignored; a field of ours with a wrong type or word makes the object unreadable, because half an
 //! answer could be the half that grants.
 
+use std::sync::LazyLock;
+
 use hookwright_events::{Answer, AnswerDecision, EventName};
+use regex::Regex;
 use serde_json::{Map, Value};
 
 /// Characters of a wrong value that a message shows.
@@ -36,9 +39,17 @@ pub(super) fn asks(object: &Map<String, Value>) -> bool {
     ASKING.iter().any(|name| has(object, name))
 }
 
-/// Whether a text that is no JSON looks as if it had been meant to decide something.
-pub(super) fn seems_to_decide(text: &str) -> bool {
-    ["\"decision\"", "\"permissionDecision\"", "\"continue\""].iter().any(|key| text.contains(key))
+/// A decision against something, in any spelling that was meant as JSON.
+static DENY: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?i)\b(?:decision|permissionDecision|behavior)["']?\s*[:=]\s*["']?\s*(?:deny|denied|block|ask)|\bcontinue["']?\s*[:=]\s*["']?false"#,
+    )
+    .expect("it is constant")
+});
+
+/// Whether a text that is no JSON looks as if it had been meant to deny, ask or stop.
+pub(super) fn seems_to_deny(text: &str) -> bool {
+    DENY.is_match(text)
 }
 
 fn has(object: &Map<String, Value>, name: &str) -> bool {

@@ -637,9 +637,42 @@ fn a_deny_that_the_attacked_value_has_spoilt_is_broken_and_does_not_pass() {
 }
 
 #[test]
+fn a_deny_is_found_behind_the_value_that_spoilt_it_and_logs_raise_no_alarm() {
+    let event = EventName::resolve("tool:pre_execute").unwrap();
+    for text in [
+        "{\"reason\":\"x\n{}\nsudo\",\"decision\":\"deny\"}",
+        "checking\n{\n  \"reason\": \"a \"word\"\",\n  \"decision\": \"deny\"\n}",
+        "log\n{'decision': 'deny'}",
+        "{\"decision\":\"deny\",\"reason\":\"x\",\"decision\":\"allow\"}",
+        "log\n{\"decision\":\"deny\",\"decision\":\"allow\"}",
+        "{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\",\"permissionDecision\":\"allow\"}}",
+    ] {
+        assert!(matches!(read(text, true, &event), Reading::Broken { .. }), "{text:?}");
+    }
+    for text in [
+        "log\n{ print \"continue\" }",
+        "log\n{ type: \"continue\" }",
+        "log\n{\"decision\":\"merged\",\"x\":",
+        "log\n{\"level\":\"info\",\"level\":\"warn\"}",
+        "log\n{\nfn main() {}\n}",
+    ] {
+        assert_eq!(read(text, true, &event), Reading::Nothing, "{text:?}");
+    }
+}
+
+#[test]
 fn a_deny_counts_behind_whatever_people_do_not_see() {
     let event = EventName::resolve("tool:pre_execute").unwrap();
-    for before in ["log\n\u{1b}[0m", "log\n\u{1b}[1;31m ", "log\r", "log\n\0", "log\n\u{feff}"] {
+    for before in [
+        "log\n\u{1b}[0m",
+        "log\n\u{1b}(B",
+        "log\n\u{1b}]0;t\u{7}",
+        "log\n\u{a0}",
+        "log\n\u{1b}[1;31m ",
+        "log\r",
+        "log\n\0",
+        "log\n\u{feff}",
+    ] {
         for word in ["deny", "Deny", "BLOCK"] {
             let text = format!("{before}{{\"decision\":\"{word}\"}}\nlog");
             let Reading::Among(answer) = read(&text, true, &event) else { panic!("{text:?}") };

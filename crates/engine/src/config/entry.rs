@@ -11,7 +11,7 @@ use super::{Conflict, FaultKind, action};
 use crate::condition::{Condition, ConditionError};
 use crate::hook::{Action, Exhausted, GitPush, Hook, Layer, OnFailure, Source};
 use crate::limits::RETRIES_MAX;
-use crate::matcher::Matcher;
+use crate::matcher::{Matcher, SubjectOf};
 use crate::native::NATIVE;
 use crate::pattern::Pattern;
 use crate::variables::{self, Environment};
@@ -121,7 +121,8 @@ fn read_field(hook: &mut Hook, field: &Field, place: &Place<'_>, notes: &mut Not
             else {
                 return;
             };
-            match Matcher::parse(text) {
+            let events = place.pattern.points.iter().map(|point| point.event);
+            match Matcher::parse(text, SubjectOf::events(events)) {
                 Ok(matcher) => {
                     hook.matcher = matcher;
                     hook.matcher_text = Some(text.into());

@@ -385,8 +385,6 @@ fn what_cannot_stand_together_is_a_fault() {
         ("{command: x, env: {A: [1]}}", "expected a text but found a list"),
         ("{command: x, matcher: '/(/'}", "invalid regular expression: unclosed group"),
         ("{command: x, event: Stop}", "`event` is for hooks in a list"),
-        ("{command: x, matcher: 'Write,Edit'}", "names are separated by `|`"),
-        ("{command: x, matcher: '.*'}", "`.*` is no name, no `A|B` and no glob"),
         ("{command: 'if (( ${TOOL_INPUT.n} > 3 )); then exit 2; fi'}", "evaluates"),
         ("{command: x, matcher: 7}", "expected a name, A|B, a glob"),
         ("{type: shell}", "missing `command`"),
@@ -399,6 +397,11 @@ fn what_cannot_stand_together_is_a_fault() {
         assert!(found.len() == 1 && found[0].contains(message), "{entry}: {found:?}");
     }
     for (text, message) in [
+        (
+            "hooks: {PreToolUse: [{command: x, matcher: 'Write,Edit'}]}",
+            "names are separated by `|`",
+        ),
+        ("hooks: {PreToolUse: [{command: x, matcher: '.*'}]}", "`.*` is no name, no `A|B`"),
         ("hooks: {stage:start: [{command: x, on_failure: block}]}", "this one cannot"),
         ("hooks: {user:prompt_submit: [{command: x, matcher: a}]}", "this event has none"),
         ("hooks: {session:end: [{command: x, pipe_output: true}]}", "no reader"),

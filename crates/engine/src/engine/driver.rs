@@ -146,17 +146,20 @@ impl Driver {
                 let message = message.expect("the driver holds a sender itself");
                 self.receive(message).await;
             }
+            // Before output: a background hook that prints without end must not keep a guard waiting.
+            () = ended(&mut self.awaited) => {}
             chunk = self.output.recv() => {
                 let chunk = chunk.expect("the driver holds a sender itself");
                 let _ = self.record(chunk).await;
             }
-            () = ended(&mut self.awaited) => {}
         }
     }
 
     /// Shows what has been printed so far.
     async fn show_output(&mut self) {
-        while let Ok(chunk) = self.output.try_recv() {
+        // No more than is there now: another hook may print without end.
+        for _ in 0..self.output.len() {
+            let Ok(chunk) = self.output.try_recv() else { return };
             let _ = self.record(chunk).await;
         }
     }
@@ -327,7 +330,7 @@ impl News for Reporter {
     }
 
     fn prints(&mut self, hook: &str, stream: &'static str, text: String) {
-        let Some(output) = &self.output else { return };
+        let Some(output) = self.output.as_ref().filter(|_| !text.is_empty()) else { return };
         let bytes = text.len() as u64;
         let left_out = self.left_out;
         let (hook, stream) = (hook.to_owned(), stream.to_owned());

@@ -144,6 +144,10 @@ fn a_guard_wakes_where_nobody_can_tell_which_tool_it_is() {
         assert_eq!(woken(&set, "tool:pre_execute", data.clone()), ["literal", "re"], "{data}");
         assert!(woken(&set, "tool:post_execute", data).is_empty());
     }
+    let globs = project(
+        "hooks: {'tool:*:bash': [{command: glob}], PreToolUse: [{command: re, matcher: /^bash$/}]}",
+    );
+    assert_eq!(woken(&globs, "PreToolUse", json!({ "tool_name": " Bash\n" })), ["glob", "re"]);
     for name in ["Bash ", "bash\n", "BASH"] {
         assert_eq!(woken(&set, "tool:pre_execute", json!({ "tool_name": name })), ["literal"]);
     }
@@ -161,6 +165,7 @@ fn an_unreadable_entry_counts_for_what_it_would_have_woken_and_no_more() {
     let broken = |name: &str, data: Value| loaded.hooks.broken_for(&event(name, data)).count();
     assert_eq!(broken("tool:pre_execute", json!({ "tool_name": "Bash" })), 1);
     assert_eq!(broken("tool:pre_execute", json!({ "tool_name": "read" })), 0);
+    assert_eq!(broken("tool:pre_execute", json!({ "tool_name": null })), 1);
     assert_eq!(broken("session:end", json!({ "reason": "completed" })), 1);
     assert_eq!(broken("session:end", json!({ "reason": "error" })), 0);
 }

@@ -127,18 +127,46 @@ impl CommandText {
 /// comparison of numbers within `[[ ]]`. Judged by the text around it alone.
 fn is_evaluated_again(text: &str, whole: &Range<usize>) -> bool {
     let before = &text[..whole.start];
-    if before.matches("((").count() > before.matches("))").count() {
+    if is_in_arithmetic(before) {
         return true;
     }
-    let words_of_let = before.rsplit([';', '\n', '|', '&']).next().unwrap_or(before).trim_start();
-    if words_of_let.starts_with("let ") {
+    let words_of_let = before.rsplit([';', '\n', '|', '&', '(']).next().unwrap_or(before);
+    if words_of_let.split_whitespace().take(2).any(|word| word == "let") {
         return true;
     }
-    let Some(open) = before.rfind("[[").filter(|open| !before[*open..].contains("]]")) else {
+    // `[[` and `]]` are words; `[[:space:]]` is none of them.
+    let opens = before
+        .match_indices("[[")
+        .filter(|(at, _)| before[at + 2..].starts_with(char::is_whitespace));
+    let Some(open) = opens.map(|(at, _)| at).last() else { return false };
+    let is_closed =
+        |text: &str| text.split_whitespace().any(|word| word.trim_end_matches(';') == "]]");
+    if is_closed(&before[open..]) {
         return false;
-    };
-    let close = text[whole.end..].find("]]").map_or(text.len(), |end| whole.end + end);
-    ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"].iter().any(|word| text[open..close].contains(word))
+    }
+    let after = &text[whole.end..];
+    let close = after.find(" ]]").unwrap_or(after.len());
+    let within = &text[open..whole.end + close];
+    within.split_whitespace().any(|word| NUMBER_TESTS.contains(&word))
+}
+
+const NUMBER_TESTS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+
+/// Whether a `((` is still open at the end of this text. `))` also ends two that are no arithmetic.
+fn is_in_arithmetic(before: &str) -> bool {
+    let mut open: Vec<bool> = Vec::new();
+    let mut letters = before.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '(' if letters.next_if_eq(&'(').is_some() => open.extend([true, true]),
+            '(' => open.push(false),
+            ')' => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    open.contains(&true)
 }
 
 struct Found {
@@ -216,6 +244,9 @@ mod tests {
             "[[ ${TOOL_INPUT.n} -gt 3 ]]",
             "[[ 3 -lt \"${TOOL_INPUT.n}\" ]]",
             "true; let x=${TOOL_INPUT.n}",
+            "x=$(echo $(date)); (( ${TOOL_INPUT.n} > 3 ))",
+            "[[ \"$x\" =~ [[:space:]] || ${TOOL_INPUT.n} -gt 3 ]]",
+            "if let \"x=${TOOL_INPUT.n}\"; then :; fi",
         ] {
             let error = CommandText::new(text).expect_err("it would run");
             assert!(matches!(error, TextError::EvaluatedAgain { .. }), "{text}");
@@ -224,6 +255,8 @@ mod tests {
             "(( 1 )); echo ${TOOL_INPUT.n}",
             "[[ ${TOOL_INPUT.n} == x ]] && [ 1 -eq 1 ]",
             "[ \"${TOOL_INPUT.n}\" -gt 3 ]",
+            "[[ \"${TOOL_INPUT.command}\" == *apt-get* ]]",
+            "[[ \"${TOOL_INPUT.command}\" == *--force-with-lease* ]]",
         ] {
             assert!(CommandText::new(text).is_ok(), "{text}");
         }

@@ -11,9 +11,8 @@ const INTERPRETERS: &[&str] =
     &["bash", "dash", "ksh", "lua", "node", "perl", "php", "python", "ruby", "sh", "tclsh", "zsh"];
 
 /// Options that stand alone. Behind any other the next word may be its value, not the script.
-const LONE_OPTIONS: &[&str] = &[
-    "-B", "-E", "-I", "-O", "-S", "-T", "-e", "-eu", "-eux", "-ex", "-s", "-u", "-ux", "-w", "-x",
-];
+const LONE_OPTIONS: &[&str] =
+    &["-B", "-S", "-e", "-eu", "-eux", "-ex", "-s", "-u", "-ux", "-w", "-x"];
 
 /// The script that an interpreter was asked to run and could not find.
 pub(super) fn find<'a>(
@@ -26,7 +25,11 @@ pub(super) fn find<'a>(
         return None;
     }
     let script = script_of(command.trim())?;
-    (stderr.contains(script) && !folder.join(script).exists()).then_some(script)
+    // The interpreters' own words for it; a script that runs (bash also looks into PATH) has others.
+    let complains = ["No such file", "an't open", "annot open", "not found"]
+        .iter()
+        .any(|words| stderr.contains(words));
+    (complains && stderr.contains(script) && !folder.join(script).exists()).then_some(script)
 }
 
 /// `python3 -u "guard.py" x` → `guard.py`.
