@@ -2,6 +2,7 @@
 //! `dispatch.rs` answers it.
 
 mod shell;
+mod utf8_chunks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
