@@ -44,6 +44,14 @@ impl Wire for NativeWire {
                 ..failed("stopped to read the terminal, which hooks do not have".into())
             },
             Outcome::NotStarted { cause } => failed(format!("cannot start: {cause}")),
+            Outcome::Done { what, said: heard, .. } => {
+                Meaning { reason: Some(what.clone()), ..well(said(Answer::clone(heard))) }
+            }
+            Outcome::Failed { cause, may_retry, said: heard, .. } => Meaning {
+                may_retry: *may_retry,
+                answer: said(Answer::clone(heard)),
+                ..failed(cause.clone())
+            },
             Outcome::Answered { answer } => of_answer(Answer::clone(answer), at),
         }
     }
@@ -56,7 +64,9 @@ impl Wire for NativeWire {
         }
         if let Some(output) = outcome.output() {
             // What was an answer to us is no news for the agent.
-            if meaning.answer == Answer::default() {
+            let speaks_for_itself =
+                matches!(outcome, Outcome::Done { .. } | Outcome::Failed { .. });
+            if meaning.answer == Answer::default() || speaks_for_itself {
                 text.push_str(&output.stdout);
             }
             if !output.stderr.is_empty() {

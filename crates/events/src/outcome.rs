@@ -63,6 +63,29 @@ pub enum Outcome {
         /// Why, as a clause: `program … not found`.
         cause: String,
     },
+    /// An action that knows what its programs mean has done its work. What they printed is no
+    /// answer.
+    Done {
+        /// What was done, as a clause: `nothing to commit`.
+        what: String,
+        /// What the program printed that did it.
+        output: Output,
+        /// What hooks of the events that it fired had to say: contexts and messages only.
+        said: Box<Answer>,
+    },
+    /// Such an action could not do its work.
+    Failed {
+        /// Why, as a clause: `there is no remote `up``.
+        cause: String,
+        /// Whether trying again could help.
+        may_retry: bool,
+        /// The exit code of the program that failed.
+        exit_code: Option<i32>,
+        /// What it printed.
+        output: Output,
+        /// What hooks of the events that it fired had to say: contexts and messages only.
+        said: Box<Answer>,
+    },
     /// An action without a process answered directly.
     Answered {
         /// What it asks for.
@@ -78,7 +101,9 @@ impl Outcome {
             | Outcome::TimedOut { output, .. }
             | Outcome::Killed { output, .. }
             | Outcome::Interrupted { output }
-            | Outcome::WantedTerminal { output } => Some(output),
+            | Outcome::WantedTerminal { output }
+            | Outcome::Done { output, .. }
+            | Outcome::Failed { output, .. } => Some(output),
             Outcome::NotStarted { .. } | Outcome::Answered { .. } => None,
         }
     }
@@ -87,6 +112,8 @@ impl Outcome {
     pub fn exit_code(&self) -> Option<i32> {
         match self {
             Outcome::Exited { code, .. } => Some(*code),
+            Outcome::Done { .. } => Some(0),
+            Outcome::Failed { exit_code, .. } => *exit_code,
             Outcome::TimedOut { .. }
             | Outcome::Killed { .. }
             | Outcome::Interrupted { .. }
@@ -109,7 +136,15 @@ mod tests {
             Outcome::TimedOut { after_ms: 300, output: output.clone() },
             Outcome::Killed { signal: 9, output: output.clone() },
             Outcome::Interrupted { output: output.clone() },
-            Outcome::WantedTerminal { output },
+            Outcome::WantedTerminal { output: output.clone() },
+            Outcome::Done { what: "x".into(), output: output.clone(), said: Box::default() },
+            Outcome::Failed {
+                cause: "x".into(),
+                may_retry: true,
+                exit_code: Some(128),
+                output,
+                said: Box::default(),
+            },
             Outcome::NotStarted { cause: "bash not found".into() },
             Outcome::Answered { answer: Box::default() },
         ] {
@@ -117,7 +152,8 @@ mod tests {
             let back: Outcome = serde_json::from_str(&line).expect("as written");
             assert_eq!(back, outcome);
             assert_eq!(back.output().is_some(), line.contains("stdout"));
-            assert_eq!(back.exit_code().is_some(), line.contains("exited"));
+            let has_code = ["exited", "done", "failed"].iter().any(|word| line.contains(word));
+            assert_eq!(back.exit_code().is_some(), has_code, "{line}");
         }
     }
 }

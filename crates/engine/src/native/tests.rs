@@ -417,6 +417,26 @@ fn an_action_without_a_process_answers_directly() {
 }
 
 #[test]
+fn what_an_action_says_of_itself_counts_and_what_its_programs_print_is_no_answer() {
+    let output = printed(r#"{"decision": "deny", "reason": "no"}"#, "");
+    let heard = Answer { additional_context: vec!["c".into()], ..Answer::default() };
+    let said = || Box::new(Answer { stop: true, ..heard.clone() });
+    for name in [GUARD, OBSERVED] {
+        let done = Outcome::Done { what: "done".into(), output: output.clone(), said: said() };
+        let found = meaning(name, &done);
+        assert_eq!(found, Meaning { reason: Some("done".into()), ..well(heard.clone()) });
+        assert_eq!(NativeWire.shown("commit", &done, &found), output.stdout);
+        for may_retry in [true, false] {
+            let cause = "locked".to_owned();
+            let (exit_code, output) = (Some(2), output.clone());
+            let outcome = Outcome::Failed { cause, may_retry, exit_code, output, said: said() };
+            let expected = Meaning { may_retry, answer: heard.clone(), ..failed("locked") };
+            assert_eq!(meaning(name, &outcome), expected);
+        }
+    }
+}
+
+#[test]
 fn what_the_agent_is_shown_of_a_success_is_its_output() {
     for (stdout, stderr, shown) in [
         ("12 passed\n", "", "12 passed\n"),
