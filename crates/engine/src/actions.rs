@@ -1,6 +1,9 @@
 //! What hooks do. An action does one thing and decides nothing: it returns an [`Outcome`], and
 //! `dispatch.rs` answers it.
 
+mod git;
+mod git_commit;
+mod git_push;
 mod shell;
 mod utf8_chunks;
 
@@ -11,6 +14,7 @@ use std::time::Duration;
 use hookwright_events::{Event, Outcome, Power, RunEventKind};
 use tokio_util::sync::CancellationToken;
 
+use crate::Engine;
 use crate::chain::Chain;
 use crate::hook::{Action, Hook, Terms};
 use crate::policy::Policy;
@@ -31,6 +35,8 @@ pub(crate) struct Attempt {
     pub(crate) chain: Chain,
     pub(crate) run_id: String,
     pub(crate) surroundings: Arc<Surroundings>,
+    /// Fires what the action announces.
+    pub(crate) engine: Engine,
     pub(crate) cancel: CancellationToken,
 }
 
@@ -64,8 +70,11 @@ pub(crate) trait News: Send {
 pub(crate) async fn run(attempt: Attempt, news: &mut dyn News) -> (Outcome, Duration) {
     match &attempt.hook.action {
         Action::Shell(shell) => shell::run(&attempt, shell, news).await,
+        // In boxes, so that a shell hook does not carry their size.
+        Action::GitCommit(commit) => Box::pin(git_commit::run(&attempt, commit, news)).await,
+        Action::GitPush(push) => Box::pin(git_push::run(&attempt, push, news)).await,
         // Dispatch refuses these before they start.
-        Action::Webhook(_) | Action::Spawn(_) | Action::GitCommit(_) | Action::GitPush(_) => {
+        Action::Webhook(_) | Action::Spawn(_) => {
             let cause = format!("`type: {}` is not available", attempt.hook.action.kind());
             (Outcome::NotStarted { cause }, Duration::ZERO)
         }

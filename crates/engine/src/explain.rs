@@ -205,6 +205,7 @@ hooks:
     - {id: depends, command: x, when: \"${LAST_HOOK_STATUS} == 'failed'\"}
     - {id: fails, command: x, when: \"'a' % 2 == 0\"}
     - {id: commit, type: git-commit}
+    - {id: child, pipeline: x}
     - {id: other, command: x, matcher: read}
 ",
             Layer::Project,
@@ -232,7 +233,8 @@ hooks:
             ("met", "runs"),
             ("depends", "depends on met"),
             ("fails", "fails: its condition `'a' % 2 == 0` fails: `%` needs a number but"),
-            ("commit", "fails: `type: git-commit` is not available in this version"),
+            ("commit", "runs"),
+            ("child", "fails: `type: spawn` is not available in this version"),
             ("elsewhere", "missed: Event"),
             ("other", "missed: Subject { subject: Some(\"bash\") }"),
         ];

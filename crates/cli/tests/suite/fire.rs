@@ -331,11 +331,11 @@ fn a_hook_that_fires_its_own_event_is_stopped_across_processes_and_the_circle_is
 #[test]
 fn the_rest_of_the_types_fail_with_a_message() {
     let sandbox = Sandbox::with_hooks(
-        "hooks: {PostExecutionEnd: [{type: git-commit, await: true, on_failure: retry}, {url: 'https://x', await: true}, {pipeline: x}]}",
+        "hooks: {PostExecutionEnd: [{url: 'https://x', await: true, on_failure: retry}, {pipeline: x}]}",
     );
     let (code, record) = sandbox.json(&["fire", "PostExecutionEnd", "--json"]);
     assert_eq!(code, 0);
-    for (at, kind) in ["git-commit", "webhook", "spawn"].iter().enumerate() {
+    for (at, kind) in ["webhook", "spawn"].iter().enumerate() {
         let hook = &record["hooks"][at];
         assert_eq!(hook["status"], "failed");
         let reason = format!("cannot start: `type: {kind}` is not available in this version");

@@ -761,12 +761,12 @@ fn a_failure_that_blocks_beside_a_result_adds_its_reason() {
 
 #[test]
 fn a_hook_of_a_type_that_cannot_run_yet_has_failed() {
-    let machine = Firing::at(GUARD, "id: a, type: git-push").play([]);
+    let machine = Firing::at(GUARD, "id: a, pipeline: x").play([]);
     assert_eq!(machine.order(), ["finished"]);
     assert_eq!(
         machine.decided(),
         blocked(
-            "hook a failed (cannot start: `type: git-push` is not available in this version); end \
+            "hook a failed (cannot start: `type: spawn` is not available in this version); end \
              it with exit 0, or set on_failure: continue"
         )
     );
@@ -1840,6 +1840,14 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
         Outcome::Killed { signal: 15, output: output() },
         Outcome::WantedTerminal { output: output() },
         Outcome::NotStarted { cause: "x".into() },
+        Outcome::Done { what: "x".into(), output: output(), said: Box::default() },
+        Outcome::Failed {
+            cause: "x".into(),
+            may_retry: true,
+            exit_code: None,
+            output: output(),
+            said: Box::default(),
+        },
         answers(json!({ "decision": "allow", "updatedInput": {} })),
         answers(json!({ "decision": "ask" })),
         answers(json!({ "decision": "deny" })),

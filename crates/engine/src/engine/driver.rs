@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{
     Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
 };
 
-use super::{Firing, Shared};
+use super::{Engine, Firing, Shared};
 use crate::actions::{self, Attempt, News};
 use crate::dispatch::{Dispatch, Happening, Step};
 use crate::limits::OUTPUT_CHUNKS_MAX;
@@ -230,6 +230,8 @@ impl Driver {
             chain: self.firing.chain.clone(),
             run_id: self.shared.new_run_id(),
             surroundings: Arc::clone(&self.shared.surroundings),
+            // An attempt ends, and the engine holds none: this keeps nobody alive for ever.
+            engine: Engine { shared: Arc::clone(&self.shared) },
             cancel: self.shared.interrupted.clone(),
         };
         let mut news = Reporter {

@@ -41,6 +41,11 @@ impl Environment {
         self.all.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
+    /// What children inherit.
+    pub(crate) fn inherited(&self) -> &Arc<[(OsString, OsString)]> {
+        &self.inherited
+    }
+
     /// Every name that is text.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.all.keys().filter_map(|name| name.to_str())

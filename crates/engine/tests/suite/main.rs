@@ -6,6 +6,7 @@ mod answers;
 mod background;
 mod broken_hooks;
 mod environment;
+mod git;
 mod many;
 mod ports;
 mod support;

@@ -1,0 +1,328 @@
+//! What the git actions share: `git` itself, called with arguments, never through a shell.
+//!
+//! Nothing can ask a person: prompts fail at once. Messages come in English, so that they can be
+//! told apart. Each call holds a slot while it runs and no longer, and all calls and firings of one
+//! attempt share one timeout.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_events::{Answer, Decision, Event, EventName, Outcome, Output, RunEventKind};
+use hookwright_process::{How, Launch, Leader, Stream, Watch, find_program};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::utf8_chunks::Utf8Chunks;
+use super::{Attempt, News};
+use crate::chain::{CHAIN_VARIABLE, Chain};
+use crate::limits::{KILL_GRACE, LINGER, OUTPUT_BYTES_MAX};
+use crate::ports::Fire;
+
+/// Settings for every call: colours would hide the words we look for, and values are UTF-8.
+const SETTINGS: &[&str] = &["-c", "color.ui=false", "-c", "i18n.commitEncoding=UTF-8"];
+
+/// Variables for every call. `false` stands for a person who refuses to type a password.
+const VARIABLES: &[(&str, &str)] = &[
+    ("LC_ALL", "C"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", "false"),
+    ("SSH_ASKPASS", "false"),
+    ("SSH_ASKPASS_REQUIRE", "force"),
+];
+
+/// Variables that git sets for its own hooks. We may run below one, and mean the project root, not
+/// the repository that hook belongs to; and paths are to mean what we write.
+const NOT_INHERITED: &[&str] = &[
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+];
+
+/// `git` in the project root, for one attempt of one hook.
+pub(super) struct Git<'a> {
+    pub(super) attempt: &'a Attempt,
+    news: &'a mut dyn News,
+    program: PathBuf,
+    inherited: Arc<[(OsString, OsString)]>,
+    /// The firings above whatever git's own hooks, or ours, fire.
+    chain: Chain,
+    calls: u32,
+    /// What the calls and firings have taken; waiting for a slot does not count.
+    pub(super) took: Duration,
+    /// What the last call that does something printed.
+    output: Output,
+    /// What hooks of the events that were fired had to say.
+    said: Answer,
+}
+
+/// A call that ended by itself.
+pub(super) struct Ran {
+    pub(super) code: i32,
+    pub(super) output: Output,
+}
+
+/// Whether anybody is shown what a call prints.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Yes,
+    No,
+}
+
+impl<'a> Git<'a> {
+    /// Looks for `git` as a shell in the project root would.
+    pub(super) fn new(attempt: &'a Attempt, news: &'a mut dyn News) -> Result<Self, Outcome> {
+        let around = &attempt.surroundings;
+        let path = around.environment.get("PATH");
+        let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+        let Some(program) = find_program(OsStr::new("git"), path, &around.root) else {
+            return Err(Outcome::NotStarted { cause: "`git` not found".to_owned() });
+        };
+        let inherited = around.environment.inherited();
+        let is_ours_to_say = |name: &OsString| NOT_INHERITED.iter().any(|not| name == not);
+        let inherited = if inherited.iter().any(|(name, _)| is_ours_to_say(name)) {
+            inherited.iter().filter(|(name, _)| !is_ours_to_say(name)).cloned().collect()
+        } else {
+            Arc::clone(inherited)
+        };
+        let hook = &attempt.hook;
+        let chain = attempt.chain.with(&attempt.event.name, &hook.id, &hook.source.path);
+        let (took, output, said) = (Duration::ZERO, Output::default(), Answer::default());
+        Ok(Self { attempt, news, program, inherited, chain, calls: 0, took, output, said })
+    }
+
+    /// Asks git something; what it prints is for us alone.
+    pub(super) async fn ask(&mut self, arguments: &[&str]) -> Result<Ran, Outcome> {
+        self.call(arguments, Vec::new(), Shown::No).await
+    }
+
+    /// Lets git do something.
+    pub(super) async fn act(&mut self, arguments: &[&str], stdin: Vec<u8>) -> Result<Ran, Outcome> {
+        let ran = self.call(arguments, stdin, Shown::Yes).await?;
+        self.output = ran.output.clone();
+        Ok(ran)
+    }
+
+    /// The branch that HEAD names; `None` if HEAD is detached.
+    pub(super) async fn current_branch(&mut self) -> Result<Option<String>, Outcome> {
+        let ran = self.ask(&["symbolic-ref", "--quiet", "HEAD"]).await?;
+        match ran.code {
+            0 => {
+                let name = ran.output.stdout.trim_end();
+                Ok(Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()))
+            }
+            1 if ran.output.stderr.is_empty() => Ok(None),
+            _ => Err(self.failure("git symbolic-ref", ran)),
+        }
+    }
+
+    /// Fires an event below this hook, in the same session. No slot is held meanwhile.
+    pub(super) async fn fire(
+        &mut self,
+        name: &str,
+        mut data: Map<String, Value>,
+    ) -> Result<Decision, Outcome> {
+        let name = EventName::resolve(name).expect("it stands in the table");
+        let fields = hookwright_events::field::EVERYWHERE.iter().filter(|f| **f != "timestamp");
+        for field in fields {
+            if let Some(value) = self.attempt.event.data.get(*field) {
+                data.insert((*field).to_owned(), value.clone());
+            }
+        }
+        let event = Event::new(name, data);
+        let begun = Instant::now();
+        let left = self.time_left();
+        let firing = Fire::fire(&self.attempt.engine, event, self.chain.clone());
+        let fired = tokio::time::timeout(left, firing).await;
+        self.took += begun.elapsed();
+        if self.attempt.cancel.is_cancelled() {
+            return Err(Outcome::Interrupted { output: self.output.clone() });
+        }
+        let decision = fired.map_err(|_| self.timed_out(self.output.clone()))?;
+        self.hear(&decision);
+        Ok(decision)
+    }
+
+    /// What was done.
+    pub(super) fn done(&self, what: String, output: Output) -> Outcome {
+        Outcome::Done { what, output, said: Box::new(self.said.clone()) }
+    }
+
+    /// Trying again would not help.
+    pub(super) fn refused(&self, cause: String) -> Outcome {
+        let (exit_code, output) = (None, self.output.clone());
+        let said = Box::new(self.said.clone());
+        Outcome::Failed { cause, may_retry: false, exit_code, output, said }
+    }
+
+    /// A call that failed for a reason that its caller knows.
+    pub(super) fn failed(&self, cause: String, ran: Ran) -> Outcome {
+        let (exit_code, output) = (Some(ran.code), ran.output);
+        let said = Box::new(self.said.clone());
+        Outcome::Failed { cause, may_retry: true, exit_code, output, said }
+    }
+
+    /// A call that failed for a reason that is not its own.
+    pub(super) fn failure(&self, what: &str, ran: Ran) -> Outcome {
+        let stderr = &ran.output.stderr;
+        let root = self.attempt.surroundings.root.display();
+        let locked = stderr
+            .lines()
+            .filter(|line| line.contains("File exists"))
+            .find_map(|line| line.split('\'').nth(1).filter(|path| path.ends_with(".lock")));
+        let cause = if stderr.contains("not a git repository") {
+            format!("`{root}` is not in a git repository")
+        } else if let Some(lock) = locked {
+            format!("another git process is at work, or has crashed and left `{lock}`")
+        } else {
+            match complaint(stderr).or_else(|| complaint(&ran.output.stdout)) {
+                Some(line) => format!("{what} failed: {line}"),
+                None => format!("{what} failed without a message (exit code {})", ran.code),
+            }
+        };
+        self.failed(cause, ran)
+    }
+
+    async fn call(
+        &mut self,
+        arguments: &[&str],
+        stdin: Vec<u8>,
+        shown: Shown,
+    ) -> Result<Ran, Outcome> {
+        let attempt = self.attempt;
+        let left = self.time_left();
+        if left.is_zero() {
+            return Err(self.timed_out(self.output.clone()));
+        }
+        let slot = tokio::select! {
+            slot = attempt.surroundings.slots.take(attempt.terms.awaited) => slot,
+            () = attempt.cancel.cancelled() => {
+                return Err(Outcome::Interrupted { output: self.output.clone() });
+            }
+        };
+        self.calls += 1;
+        let launch = Launch {
+            program: self.program.clone(),
+            args: SETTINGS.iter().chain(arguments).map(OsString::from).collect(),
+            shared_env: Arc::clone(&self.inherited),
+            env: self.variables(),
+            working_dir: attempt.surroundings.root.clone(),
+            stdin,
+            timeout: left,
+            kill_grace: KILL_GRACE,
+            linger: LINGER,
+            output_bytes_max: OUTPUT_BYTES_MAX,
+            run_id: format!("{}-{}", attempt.run_id, self.calls),
+        };
+        let mut watching = Watching {
+            attempt,
+            news: &mut *self.news,
+            run_id: launch.run_id.clone(),
+            shown,
+            texts: [Utf8Chunks::default(), Utf8Chunks::default()],
+        };
+        let ended = hookwright_process::run(launch, &mut watching, &attempt.cancel).await;
+        drop(slot);
+        self.took += ended.duration;
+        let output = Output {
+            stdout: ended.stdout.text().into_owned(),
+            stderr: ended.stderr.text().into_owned(),
+            stdout_left_out: ended.stdout.left_out(),
+            stderr_left_out: ended.stderr.left_out(),
+            held: ended.output_held,
+        };
+        match ended.how {
+            How::Exited { code } => Ok(Ran { code, output }),
+            How::Killed { signal } => Err(Outcome::Killed { signal, output }),
+            How::TimedOut { .. } => Err(self.timed_out(output)),
+            How::Cancelled => Err(Outcome::Interrupted { output }),
+            How::WantedTerminal => Err(Outcome::WantedTerminal { output }),
+            How::NotStarted { cause } => Err(Outcome::NotStarted { cause: cause.to_string() }),
+        }
+    }
+
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        let mut all: Vec<(OsString, OsString)> =
+            VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        all.push((CHAIN_VARIABLE.into(), self.chain.to_text().into()));
+        all.push(("HOOKWRIGHT_HOOK".into(), self.attempt.hook.id.clone().into()));
+        all.push(("HOOKWRIGHT_ATTEMPT".into(), self.attempt.number.to_string().into()));
+        all
+    }
+
+    fn time_left(&self) -> Duration {
+        self.attempt.terms.timeout.saturating_sub(self.took)
+    }
+
+    fn timed_out(&self, output: Output) -> Outcome {
+        let after = self.attempt.terms.timeout.as_millis();
+        Outcome::TimedOut { after_ms: u64::try_from(after).unwrap_or(u64::MAX), output }
+    }
+
+    /// What the hooks of a fired event say has to reach the agent and the user all the same.
+    fn hear(&mut self, decision: &Decision) {
+        let piped = Some(&decision.piped_output).filter(|piped| !piped.is_empty());
+        self.said
+            .additional_context
+            .extend(decision.additional_context.iter().chain(piped).cloned());
+        for message in &decision.system_messages {
+            let all = self.said.system_message.get_or_insert_default();
+            if !all.is_empty() {
+                all.push('\n');
+            }
+            all.push_str(message);
+        }
+    }
+}
+
+/// The line in which git says best what went wrong.
+pub(super) fn complaint(stderr: &str) -> Option<&str> {
+    let mut lines = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).rev();
+    let begins = |word: &str| lines.clone().find_map(|line| line.strip_prefix(word));
+    begins("fatal: ")
+        .or_else(|| begins("error: "))
+        .or_else(|| lines.find(|line| !line.starts_with("hint:")))
+}
+
+/// Looks on while git runs.
+struct Watching<'a> {
+    attempt: &'a Attempt,
+    news: &'a mut dyn News,
+    run_id: String,
+    shown: Shown,
+    texts: [Utf8Chunks; 2],
+}
+
+impl Watch for Watching<'_> {
+    fn started(&mut self, leader: &Leader) {
+        if self.news.wants_process() {
+            self.news.runs(RunEventKind::HookRunning {
+                hook: self.attempt.hook.id.clone(),
+                pid: leader.pid,
+                start_time: leader.start_time(),
+                run_id: self.run_id.clone(),
+            });
+        }
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) -> Option<Duration> {
+        if self.shown == Shown::Yes && self.news.wants_output() {
+            let (number, name) = match stream {
+                Stream::Stdout => (0, "stdout"),
+                Stream::Stderr => (1, "stderr"),
+            };
+            let text = self.texts[number].push(bytes);
+            self.news.prints(&self.attempt.hook.id, name, text);
+        }
+        None
+    }
+}

@@ -1,0 +1,184 @@
+//! The git-commit action: adds all changes below the project root and commits what is staged.
+//!
+//! `.hookwright/sessions` is never committed, whether its ignore file is there or not. Between
+//! adding and committing `git:pre_commit` is fired, whose hooks can block; what was staged then
+//! stays staged. After the commit `git:post_commit` is fired.
+
+mod message;
+
+use std::time::Duration;
+
+use hookwright_events::{Outcome, Output, Verdict};
+use serde_json::{Map, Value, json};
+
+use super::git::{Git, Ran};
+use super::{Attempt, News};
+use crate::hook::GitCommit;
+
+/// Sessions, wherever in the repository they lie.
+const SESSIONS: &str = ":(top,glob)**/.hookwright/sessions/**";
+const NO_SESSIONS: &str = ":(top,exclude,glob)**/.hookwright/sessions/**";
+
+/// Commits to the end.
+pub(super) async fn run(
+    attempt: &Attempt,
+    action: &GitCommit,
+    news: &mut dyn News,
+) -> (Outcome, Duration) {
+    let mut git = match Git::new(attempt, news) {
+        Ok(git) => git,
+        Err(outcome) => return (outcome, Duration::ZERO),
+    };
+    let (Ok(outcome) | Err(outcome)) = commit(&mut git, action).await;
+    (outcome, git.took)
+}
+
+async fn commit(git: &mut Git<'_>, action: &GitCommit) -> Result<Outcome, Outcome> {
+    let written = action.message.as_deref();
+    let message = message::of(written, git.attempt).map_err(|fault| git.refused(fault))?;
+    let branch = git.current_branch().await?;
+    refuse_unmerged(git).await?;
+    let added = git.act(&["add", "--all", "--", ".", NO_SESSIONS], Vec::new()).await?;
+    if added.code != 0 {
+        return Err(git.failure("git add", added));
+    }
+    let files = staged(git).await?;
+    if files.is_empty() {
+        return Ok(nothing(git));
+    }
+    let announced = announcement(&message, branch.as_deref(), &files);
+    let decision = git.fire("git:pre_commit", announced).await?;
+    if let Some(reason) = refusal(decision.verdict) {
+        return Err(git.refused(format!("git:pre_commit blocked: {reason}")));
+    }
+    // Those hooks may have staged more, or less.
+    let files = staged(git).await?;
+    if files.is_empty() {
+        return Ok(nothing(git));
+    }
+    // Not as an argument: those have an end. Cleaning up no more than white space keeps lines that
+    // begin with `#`.
+    let mut arguments = vec!["commit", "--cleanup=whitespace", "--file=-"];
+    arguments.extend(action.no_verify.then_some("--no-verify"));
+    let committed = git.act(&arguments, message.clone().into_bytes()).await?;
+    if committed.code != 0 {
+        return Err(not_committed(git, committed));
+    }
+    let id = id_of_head(git).await?;
+    let mut told = announcement(&message, branch.as_deref(), &files);
+    told.insert("commit_id".to_owned(), id.into());
+    let decision = git.fire("git:post_commit", told).await?;
+    if let Some(reason) = refusal(decision.verdict) {
+        return Err(git.refused(format!("committed, but git:post_commit ended it: {reason}")));
+    }
+    let files = match files.len() {
+        1 => "1 file".to_owned(),
+        number => format!("{number} files"),
+    };
+    let place = branch.map_or_else(|| "a detached HEAD".to_owned(), |branch| format!("`{branch}`"));
+    let subject = message.lines().next().unwrap_or_default();
+    Ok(git.done(format!("committed {files} on {place}: {subject}"), committed.output))
+}
+
+/// Adding everything would mark conflicts as resolved, with their markers in the files.
+async fn refuse_unmerged(git: &mut Git<'_>) -> Result<(), Outcome> {
+    let listed = git.ask(&["ls-files", "--unmerged", "-z", "--", ":/"]).await?;
+    if listed.code != 0 {
+        return Err(git.failure("git ls-files", listed));
+    }
+    let paths = listed.output.stdout.split('\0').filter_map(|entry| entry.split_once('\t'));
+    let mut paths: Vec<String> = paths.map(|(_, path)| format!("`{path}`")).collect();
+    paths.dedup();
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let cause = "committing is not possible because you have unmerged files";
+    Err(git.failed(format!("{cause}: {}", paths.join(", ")), listed))
+}
+
+/// The files that a commit would change, sessions taken out.
+async fn staged(git: &mut Git<'_>) -> Result<Vec<String>, Outcome> {
+    let listed = list_staged(git).await?;
+    let has_sessions = |file: &&str| format!("/{file}").contains("/.hookwright/sessions/");
+    let is_whole = listed.stdout_left_out == 0;
+    if is_whole && listed.stdout.split('\0').find(has_sessions).is_none() {
+        return Ok(files_of(&listed));
+    }
+    let taken_out = git.ask(&["reset", "--quiet", "--", SESSIONS]).await?;
+    if taken_out.code != 0 {
+        return Err(git.failure("git reset", taken_out));
+    }
+    Ok(files_of(&list_staged(git).await?))
+}
+
+async fn list_staged(git: &mut Git<'_>) -> Result<Output, Outcome> {
+    let arguments = [
+        "diff",
+        "--cached",
+        "--name-only",
+        "-z",
+        "--no-renames",
+        "--no-relative",
+        "--ignore-submodules=none",
+    ];
+    let listed = git.ask(&arguments).await?;
+    if listed.code != 0 {
+        return Err(git.failure("git diff", listed));
+    }
+    Ok(listed.output)
+}
+
+fn files_of(listed: &Output) -> Vec<String> {
+    let files = listed.stdout.split('\0').filter(|file| !file.is_empty());
+    // Where a list was too long to keep, one entry is cut in two.
+    let is_cut = |file: &&str| listed.stdout_left_out > 0 && file.contains("bytes left out …]");
+    files.filter(|file| !is_cut(file)).map(str::to_owned).collect()
+}
+
+fn nothing(git: &Git<'_>) -> Outcome {
+    let output = Output { stdout: "nothing to commit\n".to_owned(), ..Output::default() };
+    git.done("nothing to commit".to_owned(), output)
+}
+
+/// What both events carry.
+fn announcement(message: &str, branch: Option<&str>, files: &[String]) -> Map<String, Value> {
+    let mut data = Map::new();
+    data.insert("commit_message".to_owned(), message.into());
+    data.insert("files_modified".to_owned(), json!(files));
+    if let Some(branch) = branch {
+        data.insert("branch".to_owned(), branch.into());
+    }
+    data
+}
+
+/// Why it must not go on.
+fn refusal(verdict: Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Proceed { .. } | Verdict::Allow { .. } => None,
+        Verdict::Ask { reason, .. } => {
+            let reason = reason.unwrap_or_else(|| "a hook wants a person to be asked".to_owned());
+            Some(format!("nobody can be asked: {reason}"))
+        }
+        Verdict::Block { reason } | Verdict::Stop { reason } | Verdict::Abort { reason } => {
+            Some(reason)
+        }
+    }
+}
+
+fn not_committed(git: &Git<'_>, ran: Ran) -> Outcome {
+    let stderr = &ran.output.stderr;
+    let nobody = ["tell me who you are", "empty ident name", "auto-detection is disabled"];
+    if nobody.iter().any(|words| stderr.contains(words)) {
+        let cause = "git does not know who commits: user.name and user.email are not set";
+        return git.failed(cause.to_owned(), ran);
+    }
+    git.failure("git commit", ran)
+}
+
+async fn id_of_head(git: &mut Git<'_>) -> Result<String, Outcome> {
+    let found = git.ask(&["rev-parse", "--verify", "HEAD"]).await?;
+    if found.code != 0 {
+        return Err(git.failure("git rev-parse", found));
+    }
+    Ok(found.output.stdout.trim().to_owned())
+}
