@@ -3,6 +3,7 @@
 //! The decision is printed as soon as it is made; hooks that nothing waits for are then waited for,
 //! so that none is lost because the program ended first.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
@@ -15,7 +16,9 @@ use hookwright_engine::dispatch::can_block;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::ports::Ports;
 use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
-use hookwright_events::{Decision, Event, Power, Report, RunEvent, RunEventKind, Status, Verdict};
+use hookwright_events::{
+    Decision, Event, EventName, Power, Report, RunEvent, RunEventKind, Status, Verdict,
+};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::event_data::EventArguments;
@@ -132,12 +135,10 @@ struct Answering<'a> {
 
 impl Answering<'_> {
     async fn by_firing(&self, engine: &Engine, event: Event, chain: Chain) -> Result<u8, Failure> {
-        let late = Arc::new(Mutex::new(Vec::new()));
+        let late = Arc::new(Mutex::new(Late::default()));
         let keep = Arc::clone(&late);
         let observer = move |event: &RunEvent| {
-            if let RunEventKind::HookReported { report } = &event.kind {
-                keep.lock().unwrap_or_else(PoisonError::into_inner).push(report.clone());
-            }
+            keep.lock().unwrap_or_else(PoisonError::into_inner).see(event);
         };
         engine.observe(Interest::NoOutput, Arc::new(observer));
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
@@ -156,11 +157,11 @@ impl Answering<'_> {
         let waiting_for = engine.in_background();
         if !waiting_for.is_empty() {
             self.screen.talk(&human::waiting_for(&waiting_for));
-            late.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            late.lock().unwrap_or_else(PoisonError::into_inner).reports.clear();
             interrupts.ending(engine, self.screen, engine.settle()).await;
-            let reports = std::mem::take(&mut *late.lock().unwrap_or_else(PoisonError::into_inner));
-            told = told.and_then(|()| self.print_late(&fired, &reports));
-            fired.reports = with_late(std::mem::take(&mut fired.reports), reports);
+            let late = std::mem::take(&mut *late.lock().unwrap_or_else(PoisonError::into_inner));
+            told = told.and_then(|()| self.print_late(&late));
+            fired.reports = with_late(std::mem::take(&mut fired.reports), late);
         }
         if !self.arguments.json {
             told = told.and_then(|()| self.screen.result(&human::summary(&fired)));
@@ -191,9 +192,9 @@ impl Answering<'_> {
         self.screen.result(&human::fired(fired))
     }
 
-    fn print_late(&self, fired: &Fired, reports: &[Report]) -> Result<(), Failure> {
-        let event = &fired.event.name;
-        let lines: String = reports.iter().map(|report| human::report(event, report)).collect();
+    fn print_late(&self, late: &Late) -> Result<(), Failure> {
+        let line = |(firing, report): &(u64, Report)| human::report(&late.events[firing], report);
+        let lines: String = late.reports.iter().map(line).collect();
         if self.arguments.json {
             // Standard output holds one value, which is printed already.
             self.screen.talk(&lines);
@@ -257,9 +258,33 @@ fn with_session(mut event: Event, session: Option<&str>) -> Event {
     event
 }
 
+/// Reports that come when the decision has been printed, each with the number of its firing: an
+/// action may have fired events of its own.
+#[derive(Default)]
+struct Late {
+    events: BTreeMap<u64, EventName>,
+    reports: Vec<(u64, Report)>,
+}
+
+impl Late {
+    fn see(&mut self, event: &RunEvent) {
+        match &event.kind {
+            RunEventKind::Fired { event: name, .. } => {
+                self.events.insert(event.firing, name.clone());
+            }
+            RunEventKind::HookReported { report } => {
+                self.reports.push((event.firing, report.clone()));
+            }
+            _ => {}
+        }
+    }
+}
+
 /// The reports with what still ran when the decision was made replaced by how it ended.
-fn with_late(mut reports: Vec<Report>, late: Vec<Report>) -> Vec<Report> {
-    for ended in late {
+fn with_late(mut reports: Vec<Report>, late: Late) -> Vec<Report> {
+    // The first firing is the one that we were asked for.
+    let ours = late.events.keys().next().copied();
+    for (_, ended) in late.reports.into_iter().filter(|(firing, _)| Some(*firing) == ours) {
         let is_it = |known: &&mut Report| {
             known.status == Status::Started && known.id == ended.id && known.source == ended.source
         };

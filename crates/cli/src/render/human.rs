@@ -35,6 +35,8 @@ pub(crate) fn report(event: &EventName, report: &Report) -> String {
     let reason = report.reason.as_deref().unwrap_or_default();
     let beside = match report.status {
         Status::Skipped | Status::Failed | Status::TimedOut => one_line(reason, LINE_CHARS_MAX),
+        // A command's reason is part of its answer and stands there; other actions say what they did.
+        Status::Success if report.action != "shell" => one_line(reason, LINE_CHARS_MAX),
         Status::Started => "in the background".to_owned(),
         Status::Success | Status::Blocked => String::new(),
     };

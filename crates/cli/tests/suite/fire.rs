@@ -406,3 +406,72 @@ fn data_may_begin_with_a_byte_order_mark() {
     let sandbox = Sandbox::with_hooks("hooks: {Stop: [{command: 'true'}]}");
     assert_eq!(sandbox.run(&["fire", "Stop", "--data", "\u{feff}{}"]).code, 0);
 }
+
+#[test]
+fn what_an_action_fires_in_the_background_is_told_under_its_own_event() {
+    let sandbox = Sandbox::with_hooks(
+        "hooks:
+  PostExecutionEnd: [{id: commit, type: git-commit, message: m, await: false}]
+  git:pre_commit: [{id: guard, command: 'true'}]
+  '*': [{id: audit, command: 'true', await: false, on_failure: continue}]
+",
+    );
+    make_repository(&sandbox, ".");
+    let ran = sandbox.run(&["fire", "PostExecutionEnd"]);
+    let mut lines: Vec<String> = ran
+        .stdout
+        .lines()
+        .map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words[..3].join(" ")
+        })
+        .collect();
+    let summary = lines.pop().unwrap();
+    lines.sort();
+    assert_eq!(
+        lines,
+        [
+            "execution:post_end audit started",
+            "execution:post_end audit success",
+            "execution:post_end commit started",
+            "execution:post_end commit success",
+            "git:post_commit audit success",
+            "git:pre_commit audit success",
+            "git:pre_commit guard success",
+        ]
+    );
+    assert_eq!((ran.code, summary.as_str()), (0, "2 hooks: 2"));
+    assert!(ran.stdout.contains("committed 1 file on `main`: m"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_project_within_a_repository_commits_what_is_its_own() {
+    let sandbox = Sandbox::new()
+        .file("other/file", "x")
+        .inside("sub")
+        .file("hookwright.yaml", "hooks: {Stop: [{id: commit, type: git-commit, message: m}]}");
+    make_repository(&sandbox, "..");
+    let (_, record) = sandbox.json(&["fire", "Stop", "--json"]);
+    assert_eq!(record["hooks"][0]["reason"], "committed 1 file on `main`: m");
+    assert_eq!(git(&sandbox, ".", &["status", "--short"]), "?? ../other/\n");
+}
+
+fn make_repository(sandbox: &Sandbox, folder: &str) {
+    git(sandbox, folder, &["init", "-q", "-b", "main"]);
+    git(sandbox, folder, &["config", "user.name", "Me"]);
+    git(sandbox, folder, &["config", "user.email", "me@example.com"]);
+    git(sandbox, folder, &["config", "status.relativePaths", "true"]);
+}
+
+fn git(sandbox: &Sandbox, folder: &str, arguments: &[&str]) -> String {
+    let output = std::process::Command::new("git")
+        .args(arguments)
+        .current_dir(sandbox.path(folder))
+        .env_clear()
+        .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+        .env("HOME", sandbox.path(folder))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
