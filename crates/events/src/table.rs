@@ -225,11 +225,13 @@ pub static EVENTS: &[EventSpec] = &[
         power: Power::Blocks,
         block_does: Some("nothing is committed"),
         fields: COMMIT,
+        fired_by: &["hooks of type git-commit"],
         ..event("git:pre_commit", "a commit is about to be made")
     },
     EventSpec {
         aliases: &[alias("PostGitCommit")],
         fields: COMMIT,
+        fired_by: &["hooks of type git-commit"],
         ..event("git:post_commit", "a commit was made")
     },
     EventSpec {
