@@ -102,6 +102,31 @@ fn every_template_can_be_listed_shown_and_used() {
 }
 
 #[test]
+fn the_template_that_commits_commits_what_the_agent_wrote() {
+    let sandbox = Sandbox::new().set("GIT_CONFIG_NOSYSTEM", "1");
+    let git = |arguments: &[&str]| {
+        let output = std::process::Command::new("git")
+            .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
+            .args(arguments)
+            .current_dir(sandbox.path("."))
+            .env("HOME", sandbox.path(".."))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    git(&["init", "--quiet", "."]);
+    git(&["config", "user.name", "a"]);
+    git(&["config", "user.email", "a@example.org"]);
+    assert_eq!(sandbox.run(&["init", "--template", "git-auto-commit"]).code, 0);
+    fs::write(sandbox.path("new.txt"), "hello").unwrap();
+    let data = r#"{"tool_name": "Write", "tool_input": {"file_path": "new.txt"}}"#;
+    let ran = sandbox.run(&["fire", "PostToolUse", "--data", data]);
+    assert_eq!(ran.code, 0, "{}", ran.stdout);
+    assert_eq!(git(&["log", "--format=%s"]), "Auto-save: new.txt\n");
+}
+
+#[test]
 fn the_schema_accepts_what_the_reader_accepts_and_refuses_common_slips() {
     let (code, schema) = Sandbox::new().json(&["schema"]);
     assert_eq!(code, 0);
