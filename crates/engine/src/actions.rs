@@ -5,7 +5,7 @@ mod git;
 mod git_commit;
 mod git_push;
 mod shell;
-mod utf8_chunks;
+mod telling;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{Answer, Decision, Event, EventName, Outcome, Output, RunEventKind};
+use hookwright_events::{Answer, Decision, Event, EventName, Outcome, Output};
 use hookwright_process::{How, Launch, Leader, Stream, Watch, find_program};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::utf8_chunks::Utf8Chunks;
+use super::telling::{Telling, output_of};
 use super::{Attempt, News};
 use crate::chain::{CHAIN_VARIABLE, Chain};
 use crate::limits::{KILL_GRACE, LINGER, OUTPUT_BYTES_MAX};
@@ -223,23 +223,12 @@ impl<'a> Git<'a> {
             output_bytes_max: OUTPUT_BYTES_MAX,
             run_id: format!("{}-{}", attempt.run_id, self.calls),
         };
-        let mut watching = Watching {
-            attempt,
-            news: &mut *self.news,
-            run_id: launch.run_id.clone(),
-            shown,
-            texts: [Utf8Chunks::default(), Utf8Chunks::default()],
-        };
+        let telling = Telling::new(&attempt.hook.id, &launch.run_id, &mut *self.news);
+        let mut watching = Watching { telling, shown };
         let ended = hookwright_process::run(launch, &mut watching, &attempt.cancel).await;
         drop(slot);
         self.took += ended.duration;
-        let output = Output {
-            stdout: ended.stdout.text().into_owned(),
-            stderr: ended.stderr.text().into_owned(),
-            stdout_left_out: ended.stdout.left_out(),
-            stderr_left_out: ended.stderr.left_out(),
-            held: ended.output_held,
-        };
+        let output = output_of(&ended);
         match ended.how {
             How::Exited { code } => Ok(Ran { code, output }),
             How::Killed { signal } => Err(Outcome::Killed { signal, output }),
@@ -295,33 +284,18 @@ pub(super) fn complaint(stderr: &str) -> Option<&str> {
 
 /// Looks on while git runs.
 struct Watching<'a> {
-    attempt: &'a Attempt,
-    news: &'a mut dyn News,
-    run_id: String,
+    telling: Telling<'a>,
     shown: Shown,
-    texts: [Utf8Chunks; 2],
 }
 
 impl Watch for Watching<'_> {
     fn started(&mut self, leader: &Leader) {
-        if self.news.wants_process() {
-            self.news.runs(RunEventKind::HookRunning {
-                hook: self.attempt.hook.id.clone(),
-                pid: leader.pid,
-                start_time: leader.start_time(),
-                run_id: self.run_id.clone(),
-            });
-        }
+        self.telling.started(leader);
     }
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) -> Option<Duration> {
-        if self.shown == Shown::Yes && self.news.wants_output() {
-            let (number, name) = match stream {
-                Stream::Stdout => (0, "stdout"),
-                Stream::Stderr => (1, "stderr"),
-            };
-            let text = self.texts[number].push(bytes);
-            self.news.prints(&self.attempt.hook.id, name, text);
+        if self.shown == Shown::Yes {
+            self.telling.printed(stream, bytes);
         }
         None
     }

@@ -18,6 +18,7 @@ use hookwright_process::{Ended, How, Launch, StartFailure};
 pub(crate) use shells::Shells;
 use watching::Watching;
 
+use super::telling::output_of;
 use super::{Attempt, News};
 use crate::chain::CHAIN_VARIABLE;
 use crate::hook::Shell;
@@ -191,13 +192,7 @@ fn too_large(left: &LeftOut) -> String {
 }
 
 fn outcome_of(ended: Ended, shell: &Shell, folder: &Path) -> Outcome {
-    let output = Output {
-        stdout: ended.stdout.text().into_owned(),
-        stderr: ended.stderr.text().into_owned(),
-        stdout_left_out: ended.stdout.left_out(),
-        stderr_left_out: ended.stderr.left_out(),
-        held: ended.output_held,
-    };
+    let output = output_of(&ended);
     match ended.how {
         // An interpreter that cannot open its script exits with 2, which must not pass for a block.
         How::Exited { code: 2 } => {

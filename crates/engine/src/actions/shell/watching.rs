@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use hookwright_events::{AnswerDecision, RunEventKind};
+use hookwright_events::AnswerDecision;
 use hookwright_process::{Captured, Leader, Stream, Watch};
 use tokio::sync::SemaphorePermit;
 
-use super::super::utf8_chunks::Utf8Chunks;
+use super::super::telling::Telling;
 use super::super::{Attempt, News};
 use crate::answer::{self, Reading};
 use crate::limits::ASYNC_LINE_BYTES_MAX;
@@ -14,13 +14,11 @@ use crate::limits::ASYNC_LINE_BYTES_MAX;
 /// Looks on while the command runs: the first line may turn it into a background one.
 pub(super) struct Watching<'a> {
     attempt: &'a Attempt,
-    news: &'a mut dyn News,
+    telling: Telling<'a>,
     /// What has come of the first line; `None` once it is known not to matter.
     first_line: Option<Vec<u8>>,
     went_async: bool,
     slot: SemaphorePermit<'a>,
-    /// Standard output and standard error on their way to whoever watches.
-    texts: [Utf8Chunks; 2],
 }
 
 impl<'a> Watching<'a> {
@@ -31,11 +29,10 @@ impl<'a> Watching<'a> {
     ) -> Self {
         Self {
             attempt,
-            news,
+            telling: Telling::new(&attempt.hook.id, &attempt.run_id, news),
             first_line: attempt.terms.awaited.then(Vec::new),
             went_async: false,
             slot,
-            texts: [Utf8Chunks::default(), Utf8Chunks::default()],
         }
     }
 
@@ -46,31 +43,17 @@ impl<'a> Watching<'a> {
         if let Some(slot) = self.attempt.surroundings.slots.move_to_background() {
             self.slot = slot;
         }
-        self.news.went_async();
+        self.telling.news.went_async();
     }
 }
 
 impl Watch for Watching<'_> {
     fn started(&mut self, leader: &Leader) {
-        if self.news.wants_process() {
-            self.news.runs(RunEventKind::HookRunning {
-                hook: self.attempt.hook.id.clone(),
-                pid: leader.pid,
-                start_time: leader.start_time(),
-                run_id: self.attempt.run_id.clone(),
-            });
-        }
+        self.telling.started(leader);
     }
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) -> Option<Duration> {
-        if self.news.wants_output() {
-            let (number, name) = match stream {
-                Stream::Stdout => (0, "stdout"),
-                Stream::Stderr => (1, "stderr"),
-            };
-            let text = self.texts[number].push(bytes);
-            self.news.prints(&self.attempt.hook.id, name, text);
-        }
+        self.telling.printed(stream, bytes);
         if stream == Stream::Stderr {
             return None;
         }

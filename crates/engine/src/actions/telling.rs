@@ -1,0 +1,77 @@
+//! What an action's child process does, on its way to whoever watches.
+
+use hookwright_events::{Output, RunEventKind};
+use hookwright_process::{Ended, Leader, Stream};
+
+use super::News;
+
+/// Tells of one child process.
+pub(super) struct Telling<'a> {
+    hook: &'a str,
+    run_id: String,
+    pub(super) news: &'a mut dyn News,
+    /// Standard output and standard error.
+    texts: [Utf8Chunks; 2],
+}
+
+impl<'a> Telling<'a> {
+    pub(super) fn new(hook: &'a str, run_id: &str, news: &'a mut dyn News) -> Self {
+        let texts = [Utf8Chunks::default(), Utf8Chunks::default()];
+        Self { hook, run_id: run_id.to_owned(), news, texts }
+    }
+
+    pub(super) fn started(&mut self, leader: &Leader) {
+        if self.news.wants_process() {
+            self.news.runs(RunEventKind::HookRunning {
+                hook: self.hook.to_owned(),
+                pid: leader.pid,
+                start_time: leader.start_time(),
+                run_id: self.run_id.clone(),
+            });
+        }
+    }
+
+    pub(super) fn printed(&mut self, stream: Stream, bytes: &[u8]) {
+        if !self.news.wants_output() {
+            return;
+        }
+        let (number, name) = match stream {
+            Stream::Stdout => (0, "stdout"),
+            Stream::Stderr => (1, "stderr"),
+        };
+        let text = self.texts[number].push(bytes);
+        self.news.prints(self.hook, name, text);
+    }
+}
+
+/// All that a child has printed, as far as it was kept.
+pub(super) fn output_of(ended: &Ended) -> Output {
+    Output {
+        stdout: ended.stdout.text().into_owned(),
+        stderr: ended.stderr.text().into_owned(),
+        stdout_left_out: ended.stdout.left_out(),
+        stderr_left_out: ended.stderr.left_out(),
+        held: ended.output_held,
+    }
+}
+
+/// Output as text, piece by piece: a character that is split between two reads stays whole.
+#[derive(Debug, Default)]
+struct Utf8Chunks {
+    unfinished: Vec<u8>,
+}
+
+impl Utf8Chunks {
+    fn push(&mut self, bytes: &[u8]) -> String {
+        self.unfinished.extend_from_slice(bytes);
+        let end = match std::str::from_utf8(&self.unfinished) {
+            // No length of error: the end may be the beginning of a character.
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.unfinished.len(),
+        };
+        let rest = self.unfinished.split_off(end);
+        let text = String::from_utf8_lossy(&self.unfinished).into_owned();
+        self.unfinished = rest;
+        text
+    }
+}
