@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::{Evaluation, Place, Quoting, places};
 use crate::variables;
 
 /// A command as it will be given to the shell.
@@ -58,7 +59,9 @@ impl CommandText {
         let mut text = String::new();
         let mut references: Vec<PathReference> = Vec::new();
         let mut copied = 0;
-        for found in find_references(source) {
+        let found: Vec<Found> = find_references(source).collect();
+        let standing = standing(source, &found);
+        for (found, standing) in found.into_iter().zip(standing) {
             let name = &source[found.name.clone()];
             if !variables::is_ours(name) {
                 return Err(TextError::UnknownVariable {
@@ -67,7 +70,10 @@ impl CommandText {
                     at: found.name,
                 });
             }
-            if is_evaluated_again(source, &found.whole) {
+            if standing == Standing::Literal {
+                continue;
+            }
+            if standing == Standing::EvaluatedAgain {
                 return Err(TextError::EvaluatedAgain {
                     reference: source[found.whole.clone()].to_owned(),
                     at: found.whole,
@@ -120,6 +126,58 @@ impl CommandText {
             (before.ends_with('$') || before.ends_with("${") || before.ends_with("${#"))
                 && !after.is_some_and(|next| next.is_ascii_alphanumeric() || next == '_')
         })
+    }
+}
+
+/// What the shell does with a reference where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Puts its value there.
+    Replaced,
+    /// Leaves it as it is: single quotes, a backslash before it, a comment.
+    Literal,
+    /// Evaluates its value again, as code.
+    EvaluatedAgain,
+}
+
+fn standing(text: &str, found: &[Found]) -> Vec<Standing> {
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let ranges: Vec<Range<usize>> = found.iter().map(|found| found.whole.clone()).collect();
+    match places(text, &ranges) {
+        Ok(places) if places.len() == ranges.len() => places.iter().map(of_place).collect(),
+        // A text that the lexer cannot place is the shell's affair; what is plain to see is not.
+        Ok(_) | Err(_) => ranges
+            .iter()
+            .map(|range| match is_evaluated_again(text, range) {
+                true => Standing::EvaluatedAgain,
+                false => Standing::Replaced,
+            })
+            .collect(),
+    }
+}
+
+fn of_place(place: &Place) -> Standing {
+    match place.evaluated_again() {
+        Some(
+            Evaluation::Arithmetic
+            | Evaluation::Let
+            | Evaluation::NumericTest
+            | Evaluation::Subscript
+            | Evaluation::Declaration,
+        ) => return Standing::EvaluatedAgain,
+        // Whoever writes `eval` or `sh -c` before a value wants it to run.
+        Some(
+            Evaluation::Eval | Evaluation::Trap | Evaluation::Program | Evaluation::VariableName,
+        )
+        | None => {}
+    }
+    match place.quoting {
+        Quoting::Single | Quoting::Escaped | Quoting::Comment | Quoting::QuotedHereDocument => {
+            Standing::Literal
+        }
+        _ => Standing::Replaced,
     }
 }
 
@@ -224,6 +282,15 @@ mod tests {
     }
 
     #[test]
+    fn in_single_quotes_a_path_stays_as_literal_as_any_variable() {
+        for text in
+            ["echo '${TOOL_INPUT.command}'", "echo \\${TOOL_INPUT.command} # ${TOOL_INPUT.x}"]
+        {
+            assert_eq!(CommandText::new(text).expect("valid").for_shell(), text);
+        }
+    }
+
+    #[test]
     fn a_path_into_an_unknown_variable_is_named_with_its_place() {
         let error = CommandText::new("echo ${TOOL_INPT.command}").expect_err("unknown");
         assert_eq!(
@@ -247,6 +314,8 @@ mod tests {
             "x=$(echo $(date)); (( ${TOOL_INPUT.n} > 3 ))",
             "[[ \"$x\" =~ [[:space:]] || ${TOOL_INPUT.n} -gt 3 ]]",
             "if let \"x=${TOOL_INPUT.n}\"; then :; fi",
+            "declare -i x=${TOOL_INPUT.n}",
+            "a[${TOOL_INPUT.n}]=1",
         ] {
             let error = CommandText::new(text).expect_err("it would run");
             assert!(matches!(error, TextError::EvaluatedAgain { .. }), "{text}");
@@ -256,6 +325,10 @@ mod tests {
             "[[ ${TOOL_INPUT.n} == x ]] && [ 1 -eq 1 ]",
             "[ \"${TOOL_INPUT.n}\" -gt 3 ]",
             "[[ \"${TOOL_INPUT.command}\" == *apt-get* ]]",
+            "bash guard.sh \"${TOOL_INPUT.command}\"",
+            "grep -q sudo <<< \"${TOOL_INPUT.command}\" && exit 2",
+            "# (( ${TOOL_INPUT.n} ))\necho \"((\" ${TOOL_INPUT.n}",
+            "cat <<EOF\n(( ${TOOL_INPUT.n}\nEOF",
             "[[ \"${TOOL_INPUT.command}\" == *--force-with-lease* ]]",
         ] {
             assert!(CommandText::new(text).is_ok(), "{text}");

@@ -10,3 +10,4 @@ mod git;
 mod many;
 mod ports;
 mod support;
+mod templates;

@@ -1,0 +1,397 @@
+//! Where in a shell command something stands.
+//!
+//! [`places`] reads command text as bash and dash do and says, for each range it is asked about, how
+//! the shell reads it there: quoted or not, and whether the shell evaluates what stands there once
+//! more. What it can't place is a [`LexError`], never a guess; where bash and dash differ, or where
+//! what runs depends on values, it takes the side on which nothing can run.
+//!
+//! One pass over the bytes, no text is copied. `commands.rs` reads lists of commands, `compound.rs`
+//! and `conditional.rs` what reserved words begin, `words.rs` words and quotes, `expansions.rs` and
+//! `parameters.rs` what begins with `$` or a backtick, `here_documents.rs` their bodies; `meaning.rs` knows the commands that evaluate their arguments, and `programs.rs` those
+//! that take a program as an argument.
+
+use std::ops::Range;
+
+mod commands;
+mod compound;
+mod conditional;
+mod expansions;
+mod here_documents;
+mod meaning;
+mod parameters;
+mod programs;
+#[cfg(test)]
+mod tests;
+mod words;
+
+/// How deep substitutions, subshells and expansions may stand in each other.
+const DEPTH_MAX: usize = 48;
+
+/// How the shell reads a place in a command's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// What the place is quoted by.
+    pub quoting: Quoting,
+    /// Why the shell evaluates what stands there again, if it does.
+    pub evaluation: Option<Evaluation>,
+    /// Whether an unquoted expansion is split into words and globbed there.
+    pub splits: bool,
+    /// Whether it stands in the word that names the command.
+    pub names_command: bool,
+}
+
+impl Place {
+    /// Whether the shell takes every character there as it is: single quotes.
+    pub fn in_single_quotes(&self) -> bool {
+        self.quoting == Quoting::Single
+    }
+
+    /// Whether a backslash takes the meaning of the first character.
+    pub fn is_escaped(&self) -> bool {
+        self.quoting == Quoting::Escaped
+    }
+
+    /// Why the shell evaluates what stands there again, if it does. What runs in `'…'` or in a
+    /// comment is never the place's own value.
+    pub fn evaluated_again(&self) -> Option<Evaluation> {
+        self.evaluation
+    }
+}
+
+/// What a place is quoted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quoting {
+    /// In a word, outside quotes.
+    Bare,
+    /// In `'…'`.
+    Single,
+    /// In `"…"`, also in `"${x:-…}"`.
+    Double,
+    /// In the pattern of `"${x#…}"`: within double quotes, yet quotes count there.
+    DoublePattern,
+    /// In `$'…'`.
+    AnsiC,
+    /// In a here-document that the shell expands.
+    HereDocument,
+    /// In a here-document whose delimiter is quoted.
+    QuotedHereDocument,
+    /// In a comment.
+    Comment,
+    /// In backticks that hold backslashes, such as backticks within backticks.
+    NestedBackticks,
+    /// After a backslash.
+    Escaped,
+    /// After a `$` that would take it for its own.
+    AfterDollar,
+    /// Where a parameter expansion has its name: `${…}`.
+    ParameterName,
+    /// In an expansion within quotes that shells read differently.
+    Disputed,
+}
+
+/// Why the shell evaluates a value again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evaluation {
+    /// `$(( … ))`, `(( … ))`, `$[ … ]`, `${x:…}`.
+    Arithmetic,
+    /// Beside `-eq` and its kin within `[[ … ]]`.
+    NumericTest,
+    /// `a[…]`.
+    Subscript,
+    /// An argument of `let`.
+    Let,
+    /// A word that names a variable: `read`, `unset`, `printf -v`, `[[ -v`, `${!…}`.
+    VariableName,
+    /// `declare -i`, a declared name that is computed, or a variable that has been declared so.
+    Declaration,
+    /// An argument of `eval`, or code kept for later: `alias`, `PS4`.
+    Eval,
+    /// The action of `trap`.
+    Trap,
+    /// The program of `sh -c`, `python -c`, `awk`, `ssh`, …
+    Program,
+}
+
+/// Text that can't be read as a command.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{trouble}")]
+pub struct LexError {
+    /// What is wrong.
+    pub trouble: Trouble,
+    /// Where.
+    pub at: Range<usize>,
+}
+
+/// Why text can't be read as a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// Something that begins here never ends.
+    #[error("`{0}` is never closed")]
+    Unterminated(&'static str),
+    /// The shell would not accept this here, or we don't know what it would do with it.
+    #[error("the shell would not expect this here")]
+    Unexpected,
+    /// `((` that is no arithmetic: POSIX wants a space between the two.
+    #[error("`((` begins arithmetic, but `))` doesn't end it")]
+    TwoParentheses,
+    /// The body of a here-document isn't where every shell looks for it.
+    #[error(
+        "the body of this here-document has to begin on the next line, inside the same brackets"
+    )]
+    HereDocument,
+    /// More levels than anybody writes.
+    #[error("nested too deep")]
+    TooDeep,
+}
+
+/// Where each of `ranges` stands. They are in order, don't overlap, and hold neither quotes,
+/// backslashes nor white space: each is taken as one thing, whatever characters it has.
+pub fn places(text: &str, ranges: &[Range<usize>]) -> Result<Vec<Place>, LexError> {
+    let lexed = Lexer::new(text, ranges, false).run()?;
+    Ok(lexed.marks.iter().filter(|mark| mark.subject == Subject::Asked).map(|m| m.place).collect())
+}
+
+/// Everything a text says about variables: where each stands, and which ones it sets itself.
+pub(super) fn variables(text: &str) -> Result<Lexed, LexError> {
+    Lexer::new(text, &[], true).run()
+}
+
+/// What was found in a text.
+pub(super) struct Lexed {
+    /// In the order of the text.
+    pub(super) marks: Vec<Mark>,
+    /// The names of the variables that the command sets.
+    pub(super) set: Vec<Range<usize>>,
+    /// Whether it may set others too, whose names we can't see: `eval`, `source`.
+    pub(super) sets_others: bool,
+}
+
+/// Something whose place is of interest.
+#[derive(Debug, Clone)]
+pub(super) struct Mark {
+    pub(super) at: Range<usize>,
+    pub(super) subject: Subject,
+    pub(super) place: Place,
+}
+
+/// What stands at a [`Mark`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// One of the ranges we were asked about.
+    Asked,
+    /// `$X`, `${X…}`, or `X` in arithmetic.
+    Variable { name: Range<usize>, form: Form },
+}
+
+/// How a variable is looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Its value is wanted.
+    Value,
+    /// Only its length, or whether it is set.
+    Measured,
+    /// Its value, or something else where it isn't set.
+    Defaulted,
+    /// Its value as a name (`${!X}`) or as a prompt (`${X@P}`): evaluated.
+    Evaluated,
+}
+
+/// A word of a simple command.
+#[derive(Debug, Clone)]
+struct Word {
+    at: Range<usize>,
+    /// No expansion stands in it.
+    is_static: bool,
+    /// Quotes or backslashes stand in it.
+    quoted: bool,
+    /// For `name=…`: where the name ends.
+    name_end: Option<usize>,
+}
+
+/// A here-document whose body hasn't been reached.
+struct Pending {
+    at: Range<usize>,
+    delimiter: String,
+    quoted: bool,
+    strip_tabs: bool,
+    /// An interpreter reads it as its program.
+    evaluation: Option<Evaluation>,
+}
+
+struct Lexer<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    pos: usize,
+    /// Where the text that is being read ends: the whole, or the inside of backticks.
+    end: usize,
+    asked: std::slice::Iter<'t, Range<usize>>,
+    /// The next range we are asked about; at the end, one beyond the text.
+    next: Range<usize>,
+    wants_variables: bool,
+    depth: usize,
+    evaluation: Option<Evaluation>,
+    splits: bool,
+    marks: Vec<Mark>,
+    words: Vec<Word>,
+    pending: Vec<Pending>,
+    /// How many of them belong to a line outside the substitution that is being read.
+    pending_outer: usize,
+    set: Vec<Range<usize>>,
+    sets_others: bool,
+    /// Names that have been declared integers, arrays or references: assigning evaluates.
+    attributed: Vec<Range<usize>>,
+    /// Every assignment: its name, its value.
+    assigned: Vec<(Range<usize>, Range<usize>)>,
+}
+
+impl<'t> Lexer<'t> {
+    fn new(text: &'t str, ranges: &'t [Range<usize>], wants_variables: bool) -> Self {
+        let mut asked = ranges.iter();
+        let next = asked.next().cloned().unwrap_or(usize::MAX..usize::MAX);
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            pos: 0,
+            end: text.len(),
+            asked,
+            next,
+            wants_variables,
+            depth: 0,
+            evaluation: None,
+            splits: true,
+            marks: Vec::with_capacity(ranges.len().max(4)),
+            words: Vec::with_capacity(16),
+            pending: Vec::new(),
+            pending_outer: 0,
+            set: Vec::new(),
+            sets_others: false,
+            attributed: Vec::new(),
+            assigned: Vec::new(),
+        }
+    }
+
+    fn run(mut self) -> Result<Lexed, LexError> {
+        self.list(commands::Until::End)?;
+        if self.next.start < self.text.len() {
+            // Some rule above took the beginning of a range for something else.
+            return Err(LexError { trouble: Trouble::Unexpected, at: self.next });
+        }
+        self.mark_attributed();
+        Ok(Lexed { marks: self.marks, set: self.set, sets_others: self.sets_others })
+    }
+
+    /// An assignment to a variable with attributes evaluates, wherever the declaration stands.
+    fn mark_attributed(&mut self) {
+        if self.attributed.is_empty() {
+            return;
+        }
+        let text = self.text;
+        let attributed: std::collections::HashSet<&str> =
+            self.attributed.iter().map(|name| &text[name.clone()]).collect();
+        for (name, value) in std::mem::take(&mut self.assigned) {
+            if attributed.contains(&text[name]) {
+                self.evaluate(0, &value, Evaluation::Declaration);
+            }
+        }
+    }
+
+    fn fail<T>(&self, trouble: Trouble, from: usize) -> Result<T, LexError> {
+        let mut to = (from + 1).min(self.text.len());
+        while !self.text.is_char_boundary(to) {
+            to += 1;
+        }
+        Err(LexError { trouble, at: from.min(self.text.len())..to })
+    }
+
+    /// The byte `ahead` of here, or 0 beyond the end.
+    fn peek(&self, ahead: usize) -> u8 {
+        let at = self.pos + ahead;
+        if at < self.end { self.bytes[at] } else { 0 }
+    }
+
+    fn starts(&self, text: &str) -> bool {
+        self.bytes[self.pos..self.end].starts_with(text.as_bytes())
+    }
+
+    /// Whether a range we are asked about begins here; if so it is marked and passed.
+    fn take_asked(&mut self, quoting: Quoting) -> bool {
+        if self.pos != self.next.start {
+            return false;
+        }
+        self.mark(self.next.clone(), Subject::Asked, quoting);
+        self.pos = self.next.end;
+        self.next = self.asked.next().cloned().unwrap_or(usize::MAX..usize::MAX);
+        true
+    }
+
+    fn mark(&mut self, at: Range<usize>, subject: Subject, quoting: Quoting) {
+        let place = Place {
+            quoting,
+            evaluation: self.evaluation,
+            splits: self.splits,
+            names_command: false,
+        };
+        self.marks.push(Mark { at, subject, place });
+    }
+
+    /// Passes text in which nothing has a meaning, up to `to`.
+    fn pass(&mut self, to: usize, quoting: Quoting) {
+        while self.next.start < to && self.next.start >= self.pos {
+            self.pos = self.next.start;
+            self.take_asked(quoting);
+        }
+        self.pos = self.pos.max(to);
+    }
+
+    /// The marks since `first` that stand in `at`. Marks are in the order of the text.
+    fn marks_in(&mut self, first: usize, at: &Range<usize>) -> &mut [Mark] {
+        let from = first + self.marks[first..].partition_point(|mark| mark.at.start < at.start);
+        let to = from + self.marks[from..].partition_point(|mark| mark.at.start < at.end);
+        &mut self.marks[from..to]
+    }
+
+    /// Every mark since `first` that stands in `at` is evaluated again.
+    fn evaluate(&mut self, first: usize, at: &Range<usize>, why: Evaluation) {
+        for mark in self.marks_in(first, at) {
+            mark.place.evaluation.get_or_insert(why);
+        }
+    }
+
+    /// Reads something nested, with its own reason to be evaluated.
+    fn nested<T>(
+        &mut self,
+        evaluation: Option<Evaluation>,
+        read: impl FnOnce(&mut Self) -> Result<T, LexError>,
+    ) -> Result<T, LexError> {
+        if self.depth == DEPTH_MAX {
+            return self.fail(Trouble::TooDeep, self.pos);
+        }
+        let outer = self.evaluation;
+        let splits = self.splits;
+        self.depth += 1;
+        self.evaluation = outer.or(evaluation);
+        let result = read(self);
+        self.depth -= 1;
+        self.evaluation = outer;
+        self.splits = splits;
+        result
+    }
+
+    /// How many bytes from here are of a name.
+    fn name_len(&self, from: usize) -> usize {
+        let bytes = &self.bytes[from.min(self.end)..self.end];
+        if bytes.first().is_none_or(u8::is_ascii_digit) {
+            return 0;
+        }
+        bytes.iter().take_while(|byte| is_name_byte(**byte)).count()
+    }
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+fn is_name(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|first| !first.is_ascii_digit())
+        && bytes.iter().all(|byte| is_name_byte(*byte))
+}

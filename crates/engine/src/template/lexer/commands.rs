@@ -1,0 +1,366 @@
+//! Lists of commands: what separates them, and their redirections.
+
+use super::compound::Reserved;
+use super::words::{Kind, find};
+use super::{Evaluation, LexError, Lexer, Quoting, Trouble, Word};
+
+/// What ends a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// The end of the text.
+    End,
+    /// `)` of a subshell.
+    Subshell,
+    /// `)` of a substitution, which is a text of its own.
+    Substitution,
+    /// `;;` or `esac`
+    CaseItem,
+}
+
+/// What ended a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    Here,
+    Esac,
+}
+
+/// The command that is being read.
+pub(super) struct Command {
+    /// Its first word in `words`, its first mark in `marks`.
+    pub(super) words: usize,
+    pub(super) marks: usize,
+    /// Its first here-document in `pending`.
+    pub(super) pending: usize,
+    /// The first mark of the commands whose output it reads, or its own.
+    pub(super) input: usize,
+    pub(super) shape: Shape,
+    /// A redirection or an assignment came first, so no reserved word can follow.
+    begun: bool,
+    /// `export` and its kin: their arguments are assignments too.
+    declares: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Simple,
+    /// After `time`, whose options may follow.
+    Timed,
+    /// After `for`, `for x`, `case`, `case x`, `function`.
+    For,
+    ForName,
+    Case,
+    CaseSubject,
+    Function,
+    /// After `for x in`: words that are no command.
+    Words,
+}
+
+impl Lexer<'_> {
+    /// A list of commands.
+    pub(super) fn list(&mut self, until: Until) -> Result<Ended, LexError> {
+        let outer = self.pending_outer;
+        if matches!(until, Until::End | Until::Substitution) {
+            self.pending_outer = self.pending.len();
+        }
+        self.splits = true;
+        let ended = self.commands(until)?;
+        self.pending_outer = outer;
+        Ok(ended)
+    }
+
+    fn commands(&mut self, until: Until) -> Result<Ended, LexError> {
+        let open = self.pos;
+        let mut command = self.command();
+        loop {
+            if self.pos >= self.end {
+                self.finish(&mut command)?;
+                return match until {
+                    Until::End if self.pending.len() == self.pending_outer => Ok(Ended::Here),
+                    Until::End => self.fail_pending(),
+                    Until::Subshell | Until::Substitution => {
+                        self.fail(Trouble::Unterminated("("), open - 1)
+                    }
+                    Until::CaseItem => self.fail(Trouble::Unterminated("case"), open - 1),
+                };
+            }
+            match self.bytes[self.pos] {
+                _ if self.pos == self.next.start => {
+                    if let Some(ended) = self.command_word(&mut command, until)? {
+                        return Ok(ended);
+                    }
+                }
+                b' ' | b'\t' => self.pos += 1,
+                b'\\' if self.peek(1) == b'\n' => self.pos += 2,
+                b'\n' => {
+                    if !matches!(command.shape, Shape::ForName | Shape::CaseSubject) {
+                        self.finish(&mut command)?;
+                    }
+                    self.line_end()?;
+                }
+                b'#' => self.comment(),
+                b';' => {
+                    self.finish(&mut command)?;
+                    self.pos += 1;
+                    if matches!(self.peek(0), b';' | b'&') {
+                        if until != Until::CaseItem {
+                            return self.fail(Trouble::Unexpected, self.pos);
+                        }
+                        self.pos += if self.starts(";&") { 2 } else { 1 };
+                        return Ok(Ended::Here);
+                    }
+                }
+                b'&' if self.peek(1) == b'>' => {
+                    self.pos += 1;
+                    self.redirection(&mut command)?;
+                }
+                b'|' if self.peek(1) != b'|' => {
+                    let input = command.input;
+                    self.finish(&mut command)?;
+                    command.input = input;
+                    self.pos += if self.peek(1) == b'&' { 2 } else { 1 };
+                }
+                b'&' | b'|' => {
+                    self.finish(&mut command)?;
+                    self.pos += if self.starts("||") || self.starts("&&") { 2 } else { 1 };
+                }
+                b'(' => self.opening(&mut command)?,
+                b')' => {
+                    self.finish(&mut command)?;
+                    match until {
+                        Until::End | Until::CaseItem => {
+                            return self.fail(Trouble::Unexpected, self.pos);
+                        }
+                        Until::Substitution if self.pending.len() > self.pending_outer => {
+                            return self.fail_pending();
+                        }
+                        Until::Substitution | Until::Subshell => {}
+                    }
+                    self.pos += 1;
+                    return Ok(Ended::Here);
+                }
+                b'<' | b'>' if self.peek(1) != b'(' => self.redirection(&mut command)?,
+                _ => {
+                    if let Some(ended) = self.command_word(&mut command, until)? {
+                        return Ok(ended);
+                    }
+                }
+            }
+        }
+    }
+
+    fn command(&self) -> Command {
+        Command {
+            words: self.words.len(),
+            marks: self.marks.len(),
+            pending: self.pending.len(),
+            input: self.marks.len(),
+            shape: Shape::Simple,
+            begun: false,
+            declares: false,
+        }
+    }
+
+    /// The command ends here: what its words mean is settled, and the next one may begin.
+    fn finish(&mut self, command: &mut Command) -> Result<(), LexError> {
+        if matches!(command.shape, Shape::Case | Shape::CaseSubject | Shape::For) {
+            return self.fail(Trouble::Unexpected, self.pos);
+        }
+        if matches!(command.shape, Shape::Simple | Shape::Timed) && self.words.len() > command.words
+        {
+            self.settle(command);
+        }
+        self.words.truncate(command.words);
+        *command = self.command();
+        Ok(())
+    }
+
+    /// `(`: a subshell, arithmetic, or the brackets of a function.
+    fn opening(&mut self, command: &mut Command) -> Result<(), LexError> {
+        let open = self.pos;
+        let words = self.words.len() - command.words;
+        let is_first = words == 0 && !command.begun;
+        let may_begin = matches!(command.shape, Shape::Simple | Shape::Timed);
+        if self.peek(1) == b'(' && is_first && (may_begin || command.shape == Shape::For) {
+            self.pos += 2;
+            self.nested(Some(Evaluation::Arithmetic), |lexer| lexer.arithmetic(open, b')'))?;
+            command.shape = Shape::Simple;
+            return Ok(());
+        }
+        self.pos += 1;
+        if may_begin && is_first {
+            return self.nested(None, |lexer| lexer.list(Until::Subshell)).map(|_| ());
+        }
+        if may_begin && words == 1 && !command.begun {
+            while matches!(self.peek(0), b' ' | b'\t') {
+                self.pos += 1;
+            }
+            if self.peek(0) == b')' {
+                self.pos += 1;
+                self.words.truncate(command.words);
+                *command = self.command();
+                return Ok(());
+            }
+        }
+        self.fail(Trouble::Unexpected, open)
+    }
+
+    /// A word of the command, reserved or not.
+    fn command_word(
+        &mut self,
+        command: &mut Command,
+        until: Until,
+    ) -> Result<Option<Ended>, LexError> {
+        let count = self.words.len() - command.words;
+        let may_assign = count == 0 || command.declares;
+        let one_word = command.shape == Shape::Case;
+        let kind = match command.shape {
+            Shape::Simple | Shape::Timed if may_assign => Kind::Assignable,
+            _ => Kind::Argument,
+        };
+        // `!(…)`: without extended patterns it negates a subshell, and so it is read.
+        if count == 0 && self.starts("!(") {
+            self.pos += 1;
+            return Ok(None);
+        }
+        self.splits = !one_word;
+        let word = self.word(kind)?;
+        self.splits = true;
+        if word.at.is_empty() {
+            return self.fail(Trouble::Unexpected, self.pos);
+        }
+        if matches!(self.peek(0), b'<' | b'>') && self.is_descriptor(&word) {
+            return Ok(None);
+        }
+        self.shape_word(command, until, word)
+    }
+
+    /// What a word is by where it stands in its command.
+    fn shape_word(
+        &mut self,
+        command: &mut Command,
+        until: Until,
+        word: Word,
+    ) -> Result<Option<Ended>, LexError> {
+        let plain = word.is_static && !word.quoted;
+        let text = if plain { &self.text[word.at.clone()] } else { "" };
+        match command.shape {
+            Shape::Simple | Shape::Timed => {
+                if self.words.len() == command.words {
+                    if word.name_end.is_some() {
+                        self.prompt_assignment(&word, command.marks);
+                        command.begun = true;
+                        return Ok(None);
+                    }
+                    if !command.begun && plain {
+                        match self.reserved(command, until, &word)? {
+                            Reserved::No => {}
+                            Reserved::Yes => return Ok(None),
+                            Reserved::Esac => return Ok(Some(Ended::Esac)),
+                        }
+                    }
+                    command.declares = self
+                        .literal(&word)
+                        .is_some_and(|name| super::meaning::DECLARING.contains(&&*name));
+                }
+                self.words.push(word);
+            }
+            Shape::For => {
+                self.set.push(word.at.clone());
+                self.words.push(word);
+                command.shape = Shape::ForName;
+            }
+            Shape::ForName => match text {
+                "in" => command.shape = Shape::Words,
+                "do" | "{" => {
+                    self.words.truncate(command.words);
+                    *command = self.command();
+                }
+                _ => return self.fail(Trouble::Unexpected, word.at.start),
+            },
+            Shape::Words => {
+                let name = self.words.get(command.words).map(|name| name.at.clone());
+                self.assigned.extend(name.map(|name| (name, word.at)));
+            }
+            Shape::Case => command.shape = Shape::CaseSubject,
+            Shape::CaseSubject if text == "in" => {
+                self.nested(None, |lexer| lexer.case_items(word.at.start))?;
+                *command = self.command();
+            }
+            Shape::CaseSubject => return self.fail(Trouble::Unexpected, word.at.start),
+            Shape::Function => *command = self.command(),
+        }
+        Ok(None)
+    }
+
+    /// Blanks, line ends and comments.
+    pub(super) fn blanks_and_lines(&mut self) -> Result<(), LexError> {
+        loop {
+            match self.peek(0) {
+                _ if self.pos == self.next.start => return Ok(()),
+                b' ' | b'\t' => self.pos += 1,
+                b'\n' => self.line_end()?,
+                b'\\' if self.peek(1) == b'\n' => self.pos += 2,
+                b'#' => self.comment(),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn comment(&mut self) {
+        let rest = &self.bytes[self.pos..self.end];
+        let length = find(rest, b'\n').unwrap_or(rest.len());
+        self.pass(self.pos + length, Quoting::Comment);
+    }
+
+    /// Digits or `{name}` before a redirection.
+    fn is_descriptor(&mut self, word: &Word) -> bool {
+        let text = &self.bytes[word.at.clone()];
+        if text.iter().all(u8::is_ascii_digit) {
+            return true;
+        }
+        let named = text.len() > 2 && text[0] == b'{' && text[text.len() - 1] == b'}';
+        let name = word.at.start + 1..word.at.end - 1;
+        if named && word.is_static && super::is_name(&self.bytes[name.clone()]) {
+            self.set.push(name);
+            return true;
+        }
+        false
+    }
+
+    fn redirection(&mut self, command: &mut Command) -> Result<(), LexError> {
+        let start = self.pos;
+        if self.starts("<<") && !self.starts("<<<") {
+            command.begun = true;
+            return self.here_document(start);
+        }
+        while matches!(self.peek(0), b'<' | b'>' | b'&' | b'|')
+            && self.pos < start + 3
+            && self.pos != self.next.start
+            && !(self.pos > start && self.peek(1) == b'(')
+        {
+            self.pos += 1;
+        }
+        while matches!(self.peek(0), b' ' | b'\t') || self.starts("\\\n") {
+            self.pos += if self.peek(0) == b'\\' { 2 } else { 1 };
+        }
+        self.splits = false;
+        let target = self.word(Kind::Argument)?;
+        self.splits = true;
+        if target.at.is_empty() {
+            return self.fail(Trouble::Unexpected, self.pos.min(self.end));
+        }
+        command.begun = true;
+        Ok(())
+    }
+
+    /// Prompts are expanded when they are shown, and `BASH_ENV` is run.
+    fn prompt_assignment(&mut self, word: &Word, marks: usize) {
+        let name = &self.text[word.at.start..word.name_end.unwrap_or(word.at.start)];
+        if matches!(
+            name,
+            "PS0" | "PS1" | "PS2" | "PS3" | "PS4" | "PROMPT_COMMAND" | "BASH_ENV" | "ENV"
+        ) {
+            self.evaluate(marks, &word.at, Evaluation::Eval);
+        }
+    }
+}

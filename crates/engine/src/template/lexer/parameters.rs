@@ -1,0 +1,173 @@
+//! Parameter expansion: `${x}`, `${x:-word}`, `${x#pattern}`, `${x:1:2}`, `${a[i]}`.
+
+use super::{Evaluation, Form, LexError, Lexer, Quoting, Subject, Trouble};
+
+impl Lexer<'_> {
+    /// `${…}`, at its brace.
+    pub(super) fn parameter(&mut self, start: usize, quoting: Quoting) -> Result<(), LexError> {
+        self.pos += 1;
+        let mut form = Form::Value;
+        if self.peek(0) == b'#' && !matches!(self.peek(1), b'}' | b'-' | b':' | b'+' | b'?' | b'=')
+        {
+            form = Form::Measured;
+            self.pos += 1;
+        } else if self.peek(0) == b'!' && (self.name_len(self.pos + 1) > 0) {
+            form = Form::Evaluated;
+            self.pos += 1;
+        }
+        if self.take_asked(Quoting::ParameterName) {
+            return self.rest(start, Quoting::ParameterName);
+        }
+        let name = self.pos..self.pos + self.name_len(self.pos);
+        self.pos = name.end;
+        if name.is_empty() {
+            match self.peek(0) {
+                b'0'..=b'9' => {
+                    while self.peek(0).is_ascii_digit() {
+                        self.pos += 1;
+                    }
+                }
+                b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!' => self.pos += 1,
+                _ => return self.fail(Trouble::Unexpected, start),
+            }
+        }
+        // Marks are in the order of the text, so this comes before what stands in its word.
+        let marked = self.marks.len();
+        if !name.is_empty() && self.wants_variables {
+            let subject = Subject::Variable { name: name.clone(), form };
+            self.mark(start..name.end, subject, quoting);
+        }
+        if self.peek(0) == b'[' {
+            self.pos += 1;
+            self.nested(Some(Evaluation::Subscript), |lexer| lexer.subscript())?;
+        }
+        let operator = self.peek(0);
+        let colon = operator == b':';
+        match if colon { self.peek(1) } else { operator } {
+            b'}' if !colon => {
+                self.pos += 1;
+                return Ok(());
+            }
+            first @ (b'-' | b'=' | b'+' | b'?') => {
+                self.pos += 1 + usize::from(colon);
+                if first == b'=' && !name.is_empty() {
+                    self.set.push(name.clone());
+                }
+                let form = if first == b'+' { Form::Measured } else { Form::Defaulted };
+                self.reform(marked, form);
+                let word = self.pos;
+                self.rest(start, default_quoting(quoting))?;
+                if first == b'=' && !name.is_empty() {
+                    self.assigned.push((name, word..self.pos));
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        match operator {
+            b':' => {
+                self.pos += 1;
+                self.nested(Some(Evaluation::Arithmetic), |lexer| lexer.arithmetic(start, b'}'))
+            }
+            b'#' | b'%' | b'^' | b',' => {
+                self.pos += 1;
+                if self.peek(0) == operator {
+                    self.pos += 1;
+                }
+                self.rest(start, pattern_quoting(quoting))
+            }
+            b'/' => {
+                self.pos += 1;
+                self.substitution(start, quoting)
+            }
+            b'@' | b'*' if form == Form::Evaluated && self.peek(1) == b'}' => {
+                // `${!prefix*}` lists names and evaluates nothing.
+                self.reform(marked, Form::Measured);
+                self.pos += 2;
+                Ok(())
+            }
+            b'@' if self.peek(1).is_ascii_alphabetic() && self.peek(2) == b'}' => {
+                if self.peek(1) == b'P' {
+                    self.reform(marked, Form::Evaluated);
+                }
+                self.pos += 3;
+                Ok(())
+            }
+            _ if self.pos == self.next.start => self.rest(start, Quoting::ParameterName),
+            _ if self.pos >= self.end => self.fail(Trouble::Unterminated("${"), start),
+            _ => self.fail(Trouble::Unexpected, start),
+        }
+    }
+
+    /// `${x/pattern/replacement}`: no quotes keep a replacement from being split, and within double
+    /// quotes they stay in the replacement of some shells.
+    fn substitution(&mut self, start: usize, quoting: Quoting) -> Result<(), LexError> {
+        let first = self.marks.len();
+        self.rest(start, if quoting == Quoting::Bare { quoting } else { Quoting::Disputed })?;
+        for mark in &mut self.marks[first..] {
+            if mark.subject == Subject::Asked {
+                mark.place.quoting = Quoting::Disputed;
+            }
+        }
+        Ok(())
+    }
+
+    /// The variable that was just marked is looked up for this instead. `${!x:-…}` stays what it is.
+    fn reform(&mut self, marked: usize, new: Form) {
+        if let Some(mark) = self.marks.get_mut(marked)
+            && let Subject::Variable { form: form @ (Form::Value | Form::Measured), .. } =
+                &mut mark.subject
+        {
+            *form = new;
+        } else if new == Form::Measured
+            && let Some(mark) = self.marks.get_mut(marked)
+            && let Subject::Variable { form, .. } = &mut mark.subject
+        {
+            *form = new;
+        }
+    }
+
+    /// The word of an expansion up to the brace that closes it.
+    fn rest(&mut self, start: usize, quoting: Quoting) -> Result<(), LexError> {
+        let in_double = quoting == Quoting::Double || quoting == Quoting::HereDocument;
+        loop {
+            if self.take_asked(quoting) {
+                continue;
+            }
+            if self.pos >= self.end {
+                return self.fail(Trouble::Unterminated("${"), start);
+            }
+            match self.bytes[self.pos] {
+                b'}' => break,
+                b'\\' => self.backslash(),
+                b'\'' if in_double => self.pos += 1,
+                b'\'' | b'"' if quoting == Quoting::Disputed => {
+                    // Whether it is a quote here is what shells disagree about.
+                    return self.fail(Trouble::Unexpected, self.pos);
+                }
+                b'\'' => self.single(true).map(|_| ())?,
+                b'"' => self.double().map(|_| ())?,
+                b'$' => self.dollar(quoting)?,
+                b'`' => self.backticks()?,
+                _ => self.pos += 1,
+            }
+        }
+        self.pos += 1;
+        Ok(())
+    }
+}
+
+fn default_quoting(outer: Quoting) -> Quoting {
+    match outer {
+        Quoting::Bare | Quoting::Double => outer,
+        _ => Quoting::Disputed,
+    }
+}
+
+fn pattern_quoting(outer: Quoting) -> Quoting {
+    match outer {
+        Quoting::Bare => outer,
+        Quoting::Double => Quoting::DoublePattern,
+        _ => Quoting::Disputed,
+    }
+}

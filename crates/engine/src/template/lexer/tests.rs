@@ -1,0 +1,270 @@
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use super::*;
+
+/// The places of every `@` in a text.
+fn at_signs(text: &str) -> Result<Vec<Place>, LexError> {
+    let ranges: Vec<_> = text.match_indices('@').map(|(at, _)| at..at + 1).collect();
+    places(text, &ranges)
+}
+
+fn quoting(text: &str) -> Quoting {
+    let places = at_signs(text).unwrap_or_else(|error| panic!("{text}: {error} at {:?}", error.at));
+    assert_eq!(places[0].evaluation, None, "{text}");
+    places[0].quoting
+}
+
+fn evaluation(text: &str) -> Option<Evaluation> {
+    let places = at_signs(text).unwrap_or_else(|error| panic!("{text}: {error} at {:?}", error.at));
+    places[0].evaluation
+}
+
+#[test]
+fn every_context_is_known() {
+    use Quoting::*;
+    for (text, expected) in [
+        ("echo @", Bare),
+        ("echo a@b", Bare),
+        ("echo 'it' @", Bare),
+        ("echo '@'", Single),
+        ("echo \"@\"", Double),
+        ("echo \"'@'\"", Double),
+        ("echo '\"@\"'", Single),
+        ("echo $\"@\"", Double),
+        ("echo $'a\\'@'", AnsiC),
+        ("echo \"$(echo @)\"", Bare),
+        ("echo \"$(echo '@')\"", Single),
+        ("echo \"$(echo \"@\")\"", Double),
+        ("echo \"$(echo \"$(echo '\"' @)\")\"", Bare),
+        ("echo \"a $(echo \")\" @ \")\") b\"", Bare),
+        ("echo `echo @`", Bare),
+        ("echo \"`echo '@'`\"", Single),
+        ("echo `echo \\`echo @\\``", NestedBackticks),
+        ("echo ${x:-@}", Bare),
+        ("echo ${x:-'@'}", Single),
+        ("echo \"${x:-@}\"", Double),
+        ("echo \"${x:-'@'}\"", Double),
+        ("echo \"${x:-\"}@\"}\"", Double),
+        ("echo \"${x#@}\"", DoublePattern),
+        ("echo \"${x#'@'}\"", Single),
+        ("echo \"${x/a/@}\"", Disputed),
+        ("echo ${x/a/@}", Disputed),
+        ("echo ${@}", ParameterName),
+        ("echo $@", AfterDollar),
+        ("echo \\@", Escaped),
+        ("echo \"\\@\"", Escaped),
+        ("echo \\\\@", Bare),
+        ("echo # it's @", Comment),
+        ("# \"\necho @", Bare),
+        ("echo a#@", Bare),
+        ("cat <<E\n'@'\nE", HereDocument),
+        ("cat <<'E'\n@\nE", QuotedHereDocument),
+        ("cat <<\\E\n@\nE", QuotedHereDocument),
+        ("cat <<E\"\"\n@\nE", QuotedHereDocument),
+        ("cat <<-E\n\ta\n\tE\necho @", Bare),
+        ("cat <<A <<'B'\n'\nA\n@\nB\n", QuotedHereDocument),
+        ("cat <<'A' <<B\n'\nA\n\"@\nB\n", HereDocument),
+        ("cat <<E\na\\\nE\n@\nE", HereDocument),
+        ("cat <<E\n$(echo '@')\nE", Single),
+        ("cat <<E\n${x:-@}\nE", Disputed),
+        ("x=$(cat <<E\n(\nE\n) ; echo '@'", Single),
+        ("x=$(case a in a) echo;; b|c) echo '@';; esac)", Single),
+        ("x=$(case a in (a) echo '@';& *) esac); echo", Single),
+        ("case @ in a) ;; esac", Bare),
+        ("case a in @) ;; esac", Bare),
+        ("case a in a) ;; esac; echo '@'", Single),
+        ("[[ a == @ ]]", Bare),
+        ("[[ a =~ (x @|'y') ]]", Bare),
+        ("[[ a -eq 1 && @ == b ]]", Bare),
+        ("[ @ -eq 3 ]", Bare),
+        ("echo <(cat '@')", Single),
+        ("cat < <(echo @) 2>&1", Bare),
+        ("a=(b '@' # it's\n c)", Single),
+        ("for ((i = 0; i < 3; i++)); do echo '@'; done", Single),
+        ("f() { echo '@'; }", Single),
+        ("function f() { echo '@'; }", Single),
+        ("sh -c 'echo \"$1\"' sh @", Bare),
+        ("bash script.sh -c @", Bare),
+        ("bash \"$script\" @", Bare),
+        ("echo eval @", Bare),
+        ("echo @ | sh script.sh", Bare),
+        ("echo @ || sh", Bare),
+        ("echo @ | grep node", Bare),
+        ("npm run watch @", Bare),
+        ("python3 script.py @ <<E\nE", Bare),
+        ("cat <<E | sh -c 'cat'\n@\nE", HereDocument),
+        ("\"$HOME/bin/eval\" @", Bare),
+        ("$HOME/bin/notify @", Bare),
+        ("awk -v x=@ '{ print x }' @", Bare),
+        ("export x=@", Bare),
+        ("local -r x=\"@\"", Double),
+        ("read -p @ answer", Bare),
+        ("(( 1 )); echo @", Bare),
+        ("x=$((1 + 2)) y=@", Bare),
+        ("x[1]=2; echo @", Bare),
+        ("printf %s @ > @", Bare),
+    ] {
+        assert_eq!(quoting(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn where_the_shell_evaluates_again_is_known() {
+    use Evaluation::*;
+    for (text, expected) in [
+        ("echo $(( @ + 1 ))", Arithmetic),
+        ("(( '@' > 1 ))", Arithmetic),
+        ("echo $[ @ ]", Arithmetic),
+        ("echo $(( $(echo @) + 1 ))", Arithmetic),
+        ("echo ${x:@}", Arithmetic),
+        ("echo ${x:1:\"@\"}", Arithmetic),
+        ("for ((i = @; ;)); do :; done", Arithmetic),
+        ("[[ @ -eq 3 ]]", NumericTest),
+        ("[[ ( 3 -lt \"@\" ) ]]", NumericTest),
+        ("[[ -v @ ]]", VariableName),
+        ("[ -v '@' ]", VariableName),
+        ("echo ${a[@]}", Subscript),
+        ("a[@]=1", Subscript),
+        ("a[1 + @]=1", Subscript),
+        ("a=([@]=1)", Subscript),
+        ("let @", Let),
+        ("let \"x = @\"", Let),
+        ("command let x=@", Let),
+        ("eval echo \"@\"", Eval),
+        ("x=1 'ev'al '@'", Eval),
+        ("if \\eval @; then :; fi", Eval),
+        ("{ eval @; }", Eval),
+        ("x=$(eval \"$(echo @)\")", Eval),
+        ("$nothing eval @", Eval),
+        ("${prefix}eval @", Eval),
+        ("${how:-eval} @", Eval),
+        ("${v#eval }declare -i n; n=@", Declaration),
+        ("alias x=@", Eval),
+        ("PS4=@", Eval),
+        ("trap 'rm @' EXIT", Trap),
+        ("declare -i x=@", Declaration),
+        ("declare @", Declaration),
+        ("export \"@=x\"", Declaration),
+        ("local -a x=@", Declaration),
+        ("declare -i n; n=@", Declaration),
+        ("f() { n=@; }; declare -i n; f", Declaration),
+        ("declare -i n; for n in 1 @; do :; done", Declaration),
+        ("printf -v @ x", VariableName),
+        ("printf -v $v @", VariableName),
+        ("sh -c $v @", Program),
+        ("read @", VariableName),
+        ("unset -v @", VariableName),
+        ("getopts ab @", VariableName),
+        ("sh -c @", Program),
+        ("bash -o pipefail -ec \"echo @\"", Program),
+        ("sudo -u me /bin/bash -lc 'echo @'", Program),
+        ("find . -exec sh -c 'echo @' {} +", Program),
+        ("\"$SHELL\" -c @", Program),
+        ("sh @ @", Program),
+        ("python3.11 -c 'print(\"@\")'", Program),
+        ("perl -ne@", Program),
+        ("awk '/@/'", Program),
+        ("sed -n \"s/a/@/\"", Program),
+        ("ssh host echo @", Program),
+        ("bash <<< @", Program),
+        ("sudo bash -s a <<E\necho @\nE", Program),
+        ("python3 - <<E\nprint('@')\nE", Program),
+        ("echo '@' | tr a b | sh", Program),
+        ("sh <(echo @)", Program),
+        (". <(echo @)", Program),
+        ("source /dev/stdin <<< @", Program),
+    ] {
+        let places = at_signs(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(places.last().and_then(|place| place.evaluation), Some(expected), "{text}");
+    }
+    assert_eq!(evaluation("declare -i m; n=@"), None);
+}
+
+#[test]
+fn where_words_are_split_is_known() {
+    for (text, expected) in [
+        ("echo @", true),
+        ("x=@", false),
+        ("x=$(echo @)", true),
+        ("export x=@", false),
+        ("echo x=@", true),
+        ("for v in @; do :; done", true),
+        ("case @ in a) ;; esac", false),
+        ("[[ @ = b ]]", false),
+        ("echo > @", false),
+        ("cat <<< @", false),
+        ("a=(@)", true),
+    ] {
+        assert_eq!(at_signs(text).expect(text)[0].splits, expected, "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_placed_is_an_error_with_its_range() {
+    for (text, trouble, at) in [
+        ("echo 'a", Trouble::Unterminated("'"), 5..6),
+        ("echo \"a", Trouble::Unterminated("\""), 5..6),
+        ("echo `a", Trouble::Unterminated("`"), 5..6),
+        ("echo $(a", Trouble::Unterminated("("), 6..7),
+        ("echo ${a", Trouble::Unterminated("${"), 5..6),
+        ("echo $((a", Trouble::Unterminated("(("), 5..6),
+        ("echo $((a); b)", Trouble::TwoParentheses, 5..6),
+        ("((a); b)", Trouble::TwoParentheses, 0..1),
+        ("echo a)", Trouble::Unexpected, 6..7),
+        ("a;;", Trouble::Unexpected, 2..3),
+        ("cat <<E", Trouble::HereDocument, 4..7),
+        ("cat <<E\na", Trouble::Unterminated("<<"), 4..7),
+        ("x=$(cat <<E)\na\nE", Trouble::HereDocument, 8..11),
+        ("case a in b) c", Trouble::Unterminated("case"), 11..12),
+        ("[[ a", Trouble::Unterminated("[["), 0..1),
+        ("coproc x", Trouble::Unexpected, 0..1),
+        ("echo ${ a; }", Trouble::Unexpected, 5..6),
+    ] {
+        assert_eq!(places(text, &[]), Err(LexError { trouble, at }), "{text}");
+    }
+    let deep = "$(".repeat(100);
+    assert_eq!(places(&deep, &[]).expect_err("too deep").trouble, Trouble::TooDeep);
+}
+
+#[test]
+fn a_long_text_is_read_to_its_end_whatever_it_repeats() {
+    let repeated =
+        ["((", "$(a ", "x=$y ", "unset $a ", "sh $a ", "<<E ", "a[1]=$b;", "\"`'", "env -S $x "];
+    for piece in repeated {
+        let text = piece.repeat(200_000 / piece.len());
+        // A reader that took time in proportion to the square would not come back from these.
+        assert_eq!(variables(&text).is_ok(), places(&text, &[]).is_ok(), "{piece}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_makes_it_panic(text in "\\PC{0,60}", noise in "[ \n'\"$`\\\\(){}<>|&;#@=a\\[\\]!-]{0,80}") {
+        for text in [text, noise] {
+            let asked = text.match_indices('@').count();
+            if let Ok(places) = at_signs(&text) {
+                prop_assert_eq!(places.len(), asked);
+            }
+            let _ = variables(&text);
+        }
+    }
+
+    #[test]
+    fn no_command_of_shell_words_makes_it_panic(words in proptest::collection::vec(
+        proptest::sample::select(vec![
+            "case", "in", "esac", ";;", "for", "do", "(", ")", "((", "))", "[[", "]]", "=~", "<<E", "\n", "E",
+            "$(", "`", "\"", "'", "${x:-", "}", "@", "a[", "]=", "declare", "-i", "read", "sh", "-c", "sed", "printf",
+            "-v", "function", "time", "!", "é", "\\", "-", "eval", "a=(", "|", "<<E bash ", "case b in b) ", ";; esac", "{fd}>", "&>", "x", " ", " ",
+        ]), 0..20)
+    ) {
+        let text = words.concat();
+        let asked = text.match_indices('@').count();
+        if let Ok(places) = at_signs(&text) {
+            prop_assert_eq!(places.len(), asked);
+        }
+        let _ = variables(&text);
+    }
+}

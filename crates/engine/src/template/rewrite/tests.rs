@@ -1,0 +1,79 @@
+use super::*;
+
+fn known(name: &str) -> Reference {
+    match name {
+        "x" | "y" | "a.b" => Reference::Scalar,
+        "files" => Reference::List,
+        _ => Reference::Unknown,
+    }
+}
+
+#[test]
+fn a_reference_is_written_by_where_it_stands() {
+    for (text, expected) in [
+        ("echo {{x}}", "echo \"${HOOKWRIGHT_REF_1}\""),
+        ("echo \"a {{x}}\"", "echo \"a ${HOOKWRIGHT_REF_1}\""),
+        ("echo 'a {{x}}'", "echo 'a '\"${HOOKWRIGHT_REF_1}\"''"),
+        ("cat <<E\n{{x}}\nE", "cat <<E\n${HOOKWRIGHT_REF_1}\nE"),
+        (
+            "echo {{x}} {{y}} \"{{x}}\"",
+            "echo \"${HOOKWRIGHT_REF_1}\" \"${HOOKWRIGHT_REF_2}\" \"${HOOKWRIGHT_REF_1}\"",
+        ),
+        ("echo \"{{files}}\"", "echo \"${HOOKWRIGHT_REF_1}\""),
+        ("echo {{a.b}}", "echo \"${HOOKWRIGHT_REF_1}\""),
+        ("echo {{nobody}} {{ x }} {{}} '{{", "echo {{nobody}} {{ x }} {{}} '{{"),
+    ] {
+        let rewritten = rewrite(text, &known).expect(text);
+        assert_eq!(rewritten.text(), Some(expected));
+    }
+}
+
+#[test]
+fn a_list_is_written_for_as_many_elements_as_there_are() {
+    let rewritten = rewrite("rm -- {{files}} a{{files}} '{{files}}'", &known).expect("it fits");
+    assert_eq!(rewritten.text(), None);
+    let none = rewritten.fill(&|_| Value::List(vec![]));
+    assert_eq!(none.text, "rm --  a\"\" ''\"${HOOKWRIGHT_REF_1}\"''");
+    assert_eq!(none.environment, [("HOOKWRIGHT_REF_1".to_owned(), String::new())]);
+    let two = rewritten.fill(&|_| Value::List(vec!["a b".into(), "c".into()]));
+    let words = "\"${HOOKWRIGHT_REF_1_1}\" \"${HOOKWRIGHT_REF_1_2}\"";
+    assert_eq!(two.text, format!("rm -- {words} a{words} ''\"${{HOOKWRIGHT_REF_1}}\"''"));
+    let expected =
+        [("HOOKWRIGHT_REF_1", "a b c"), ("HOOKWRIGHT_REF_1_1", "a b"), ("HOOKWRIGHT_REF_1_2", "c")];
+    assert_eq!(two.environment, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+}
+
+#[test]
+fn a_place_that_cannot_be_right_is_refused_with_the_fix() {
+    for (text, fix) in [
+        ("cat <<'E'\n{{x}}\nE", Fix::UnquotedDelimiter),
+        ("echo $'{{x}}'", Fix::DoubleQuotes),
+        ("echo `echo \\`echo {{x}}\\``", Fix::DollarBrackets),
+        ("echo # {{x}}", Fix::NoComment),
+        ("echo \"\\{{x}}\"", Fix::DoubledBackslash),
+        ("echo ${{x}}", Fix::EscapedDollar),
+        ("echo \"${v/a/{{x}}}\"", Fix::AssignFirst),
+        ("echo $(( {{x}} + 1 ))", Fix::TestOrExpr),
+        ("let y={{x}}", Fix::TestOrExpr),
+        ("[[ {{x}} -gt 3 ]]", Fix::SingleBrackets),
+        ("a[{{x}}]=1", Fix::FixedNames),
+        ("echo ${{{x}}}", Fix::EscapedDollar),
+        ("declare -i n={{x}}", Fix::AssignFirst),
+        ("eval \"echo {{x}}\"", Fix::AssignFirst),
+        ("trap 'echo {{x}}' EXIT", Fix::AssignFirst),
+        ("bash -c 'echo {{x}}'", Fix::Argument),
+        ("{{files}} eval {{x}}", Fix::NamedCommand),
+    ] {
+        let error = rewrite(text, &known).expect_err(text);
+        let expected = if text.contains("${{{") { Some(Fix::FixedNames) } else { Some(fix) };
+        assert_eq!(error.problem.fix(), expected, "{text}");
+        assert!(text[error.at].starts_with("{{"), "{text}");
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_read_is_refused_where_it_goes_wrong() {
+    let error = rewrite("echo {{x}} 'it", &known).expect_err("no closing quote");
+    assert_eq!(error.at, 11..12);
+    assert_eq!(error.to_string(), "this command can't be read: `'` is never closed");
+}

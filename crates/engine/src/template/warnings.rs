@@ -1,0 +1,187 @@
+//! What `check` says about `${X}` in a command's own text, which nobody rewrites.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::lexer::{self, Evaluation, Form, Quoting, Subject};
+
+/// What is known about names.
+#[derive(Clone, Copy)]
+pub struct Names<'n> {
+    /// A variable that we give to the command.
+    pub is_ours: &'n dyn Fn(&str) -> bool,
+    /// One whose value may be any text: somebody's message, a command, a path.
+    pub is_free_text: &'n dyn Fn(&str) -> bool,
+    /// A variable that the command has from elsewhere.
+    pub is_in_environment: &'n dyn Fn(&str) -> bool,
+}
+
+/// A place that probably doesn't do what its author thinks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// What is odd about it.
+    pub kind: WarningKind,
+    /// The variable's name.
+    pub name: String,
+    /// Where in the text.
+    pub at: Range<usize>,
+}
+
+/// What is odd about a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarningKind {
+    /// One of our variables in single quotes: it stays literal.
+    Literal,
+    /// Free text outside quotes: it is split into words, and `*` in it is expanded.
+    Unquoted,
+    /// Free text where the shell evaluates the value, so that a value can run commands.
+    EvaluatedAgain(Evaluation),
+    /// A name that nobody sets.
+    Unknown,
+}
+
+/// The odd places of a command, in order. A text that can't be read has none that is certain.
+pub fn warnings(text: &str, names: &Names<'_>) -> Vec<Warning> {
+    if !text.contains(['$', '(']) && !text.contains("let") {
+        return Vec::new();
+    }
+    let Ok(lexed) = lexer::variables(text) else { return Vec::new() };
+    let set: HashSet<&str> = lexed.set.iter().map(|name| &text[name.clone()]).collect();
+    let mut found = Vec::new();
+    for mark in &lexed.marks {
+        let Subject::Variable { name, form } = &mark.subject else { continue };
+        let name = &text[name.clone()];
+        // What the command sets itself is its own, whatever we call by that name.
+        let is_own = set.contains(name);
+        let is_ours = !is_own && (names.is_ours)(name);
+        let is_free_text = is_ours && (names.is_free_text)(name);
+        let place = mark.place;
+        let evaluation = match form {
+            Form::Evaluated => place.evaluation.or(Some(Evaluation::VariableName)),
+            Form::Value | Form::Defaulted => place.evaluation,
+            Form::Measured => None,
+        };
+        let kind = match place.quoting {
+            // Another program reads it there, perhaps a shell that expands it.
+            Quoting::Single if place.evaluation.is_some() => None,
+            Quoting::Single => is_ours.then_some(WarningKind::Literal),
+            _ if is_free_text && evaluation.is_some() => {
+                evaluation.map(WarningKind::EvaluatedAgain)
+            }
+            Quoting::Bare if is_free_text && place.splits && *form != Form::Measured => {
+                Some(WarningKind::Unquoted)
+            }
+            _ => {
+                let is_known = is_own
+                    || is_ours
+                    || lexed.sets_others
+                    || *form == Form::Defaulted
+                    || *form == Form::Measured
+                    || is_the_shells(name)
+                    || (names.is_in_environment)(name);
+                (!is_known).then_some(WarningKind::Unknown)
+            }
+        };
+        if let Some(kind) = kind {
+            found.push(Warning { kind, name: name.to_owned(), at: mark.at.clone() });
+        }
+    }
+    found
+}
+
+/// A variable that shells set themselves.
+fn is_the_shells(name: &str) -> bool {
+    name.starts_with("BASH")
+        || matches!(
+            name,
+            "_" | "COMP_WORDS"
+                | "COPROC"
+                | "DIRSTACK"
+                | "EPOCHREALTIME"
+                | "EPOCHSECONDS"
+                | "EUID"
+                | "FUNCNAME"
+                | "GROUPS"
+                | "HOSTNAME"
+                | "HOSTTYPE"
+                | "IFS"
+                | "LINENO"
+                | "MACHTYPE"
+                | "MAPFILE"
+                | "OLDPWD"
+                | "OPTARG"
+                | "OPTERR"
+                | "OPTIND"
+                | "OSTYPE"
+                | "PIPESTATUS"
+                | "PPID"
+                | "PS1"
+                | "PS2"
+                | "PS3"
+                | "PS4"
+                | "PWD"
+                | "RANDOM"
+                | "REPLY"
+                | "SECONDS"
+                | "SHELLOPTS"
+                | "SHLVL"
+                | "SRANDOM"
+                | "UID"
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<(WarningKind, &str)> {
+        let names = Names {
+            is_ours: &|name| matches!(name, "ERROR" | "ITERATION"),
+            is_free_text: &|name| name == "ERROR",
+            is_in_environment: &|name| name == "HOME",
+        };
+        let warnings = warnings(text, &names);
+        warnings.into_iter().map(|warning| (warning.kind, &text[warning.at])).collect()
+    }
+
+    #[test]
+    fn odd_places_are_named() {
+        use Evaluation::{Arithmetic, Eval, NumericTest, Program, Trap, VariableName};
+        use WarningKind::{EvaluatedAgain, Literal, Unknown, Unquoted};
+        for (text, expected) in [
+            ("echo '$ERROR' 'a ${ERROR}'", vec![(Literal, "$ERROR"), (Literal, "${ERROR")]),
+            ("echo $ERROR", vec![(Unquoted, "$ERROR")]),
+            ("echo ${ERROR:-none}", vec![(Unquoted, "${ERROR")]),
+            ("echo \"$(cat $ERROR)\"", vec![(Unquoted, "$ERROR")]),
+            ("(( ERROR > 3 ))", vec![(EvaluatedAgain(Arithmetic), "ERROR")]),
+            ("echo $(( $ERROR ))", vec![(EvaluatedAgain(Arithmetic), "$ERROR")]),
+            ("[[ \"$ERROR\" -eq 3 ]]", vec![(EvaluatedAgain(NumericTest), "$ERROR")]),
+            ("eval \"$ERROR\"", vec![(EvaluatedAgain(Eval), "$ERROR")]),
+            ("trap \"echo $ERROR\" EXIT", vec![(EvaluatedAgain(Trap), "$ERROR")]),
+            ("sh -c \"echo $ERROR\"", vec![(EvaluatedAgain(Program), "$ERROR")]),
+            ("echo \"${!ERROR}\"", vec![(EvaluatedAgain(VariableName), "${!ERROR")]),
+            ("echo \"$EROR\" $NOBODY", vec![(Unknown, "$EROR"), (Unknown, "$NOBODY")]),
+            ("cat <<E\n$NOBODY\nE", vec![(Unknown, "$NOBODY")]),
+        ] {
+            assert_eq!(found(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_right_is_left_in_peace() {
+        for text in [
+            "echo \"$ERROR\" \"${ERROR}\" ${#ERROR} ${ERROR:+x} $ITERATION $HOME $PWD $1 $# $$ $?",
+            "(( ITERATION % 5 == 0 )) && echo \"$(( ITERATION + 1 ))\"",
+            "x=$ERROR; echo \"$x\"; [[ $ERROR == a ]]; case $ERROR in a) ;; esac",
+            "bash -c 'echo \"$ERROR\"'; eval 'echo \"$ERROR\"'; trap 'echo $ERROR' EXIT",
+            "read -r a b < f; for c in 1; do echo \"$a$b$c\"; done; local d; echo \"$d\"",
+            "printf -v out %s x; getopts ab opt; mapfile -t lines; echo \"$out$opt${lines[0]}\"",
+            "(( i = 3 )); let j=4; : \"${k:=5}\"; exec {fd}>f; echo $i $j $k $fd ${maybe-}",
+            ". ./settings; echo \"$SETTING\"",
+            "cat <<'E'\n$ERROR\nE\n# $ERROR\necho \\$ERROR",
+            "echo 'never closed $ERROR",
+        ] {
+            assert_eq!(found(text), [], "{text}");
+        }
+    }
+}
