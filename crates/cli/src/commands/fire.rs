@@ -23,7 +23,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::event_data::EventArguments;
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
-use crate::error::Failure;
+use crate::error::{Failure, advice};
 use crate::exit_code;
 use crate::render::{human, visible};
 use crate::screen::Screen;
@@ -221,8 +221,11 @@ impl Answering<'_> {
         if !can_block(&event) {
             return Ok(exit_code::OUR_FAULT);
         }
+        // The agent reads this, so it is as short as what a person reads on the screen.
         let first: &Fault = &loaded.faults[0];
-        self.with(event, blocked(&first.to_string()))
+        let advice = advice(first);
+        let fault = format!("{}: {} ({})", first.location(), advice.heading, advice.help);
+        self.with(event, blocked(&fault))
     }
 
     fn without_files(&self, event: Event, failure: Failure) -> Result<u8, Failure> {

@@ -475,3 +475,15 @@ fn git(sandbox: &Sandbox, folder: &str, arguments: &[&str]) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
+
+#[test]
+fn the_reason_of_a_faulty_file_says_in_one_line_where_and_how_to_mend_it() {
+    let sandbox = Sandbox::with_hooks("hooks: {Stop: [{command: x, whn: y}]}");
+    let ran = sandbox.run(&["fire", "Stop", "--json"]);
+    let record: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        record["reason"],
+        "the hooks cannot be read, so nothing may pass them: hookwright.yaml:1:29: unknown key `whn` \
+         (did you mean `when`?)"
+    );
+}
