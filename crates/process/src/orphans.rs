@@ -29,11 +29,9 @@ pub fn reap_orphans() {
 mod linux {
     use std::sync::{Mutex, PoisonError};
 
-    use rustix::process::{
-        Pid, WaitId, WaitIdOptions, WaitOptions, getpgrp, getpid, getsid, waitid, waitpid,
-    };
+    use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid, waitpid};
 
-    use crate::process_table::{Process, processes};
+    use crate::process_table::{Process, process, processes};
     use crate::running::running;
 
     /// One at a time: a pid on our list stays that orphan's until we collect it.
@@ -44,10 +42,14 @@ mod linux {
         if !some_child_has_ended() {
             return;
         }
-        let orphans = ended_outside_our_group();
-        let session = getsid(None).map_or(0, number);
+        // Not by getpgrp and getsid: where our group or session began outside our pid namespace, as
+        // in many a container, its number is 0, which they do not allow for.
+        let Some(us) = process(std::process::id()) else {
+            return;
+        };
+        let orphans = ended_outside_our_group(&us);
         let running = running();
-        for orphan in orphans.iter().filter(|process| !running.may_lead(process, session)) {
+        for orphan in orphans.iter().filter(|process| !running.may_lead(process, us.session)) {
             if let Some(pid) = Pid::from_raw(orphan.pid.cast_signed()) {
                 // Gone is what we want.
                 let _ = waitpid(Some(pid), WaitOptions::NOHANG);
@@ -60,16 +62,11 @@ mod linux {
         matches!(waitid(WaitId::All, looking), Ok(Some(_)))
     }
 
-    fn ended_outside_our_group() -> Vec<Process> {
-        let (us, our_group) = (number(getpid()), number(getpgrp()));
+    fn ended_outside_our_group(us: &Process) -> Vec<Process> {
         let mut children = processes();
         children.retain(|process| {
-            process.parent == us && process.group != our_group && process.has_ended()
+            process.parent == us.pid && process.group != us.group && process.has_ended()
         });
         children
-    }
-
-    fn number(pid: Pid) -> u32 {
-        pid.as_raw_nonzero().get().cast_unsigned()
     }
 }

@@ -116,7 +116,7 @@ fn an_interrupt_ends_the_hooks_and_blocks_where_a_guard_had_not_answered() {
         let ran = started.ran();
         assert_eq!(ran.code, code, "{name}: {}", ran.stderr);
         assert!(ran.stderr.contains("interrupted: ending hooks"), "{}", ran.stderr);
-        assert!(ran.stdout.contains("interrupted"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("interrupted"), "{}{}", ran.stdout, ran.stderr);
         until("nothing is left", || sleeper.is_gone());
     }
 }
@@ -167,7 +167,8 @@ fn a_timeout_ends_what_left_the_process_group_too() {
         ));
         let left = [Left::by(&sandbox, "pid"), Left::by(&sandbox, "pid2")];
         let ran = sandbox.run(&["fire", "Stop"]);
-        assert!(ran.stdout.contains(&format!("timed out after {timeout} s")), "{}", ran.stdout);
+        let timed_out = format!("timed out after {timeout} s");
+        assert!(ran.stdout.contains(&timed_out), "{}{}", ran.stdout, ran.stderr);
         if left.iter().all(Left::has_run) {
             for process in left {
                 assert!(process.is_gone(), "{} is still alive", process.0.display());
@@ -176,6 +177,25 @@ fn a_timeout_ends_what_left_the_process_group_too() {
         }
     }
     panic!("they never came so far as to start");
+}
+
+#[test]
+fn a_container_whose_session_began_outside_is_no_obstacle() {
+    // There our process group and session have the number 0.
+    let sandbox = Sandbox::with_hooks(
+        "hooks: {Stop: [{timeout: 100ms, kill_grace: 10ms, command: 'setsid -f sleep 1000; sleep 1000 & wait'}]}",
+    );
+    let inner = sandbox.command(&["fire", "Stop"]);
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "sh", "-c"]);
+    command.args(["\"$@\"; exit $?", "sh"]).arg(inner.get_program()).args(inner.get_args());
+    command.current_dir(sandbox.path(".")).env("HOME", sandbox.path(".."));
+    let ran = Ran::from(command.output().unwrap());
+    if ran.stderr.starts_with("unshare: ") {
+        // Not everybody may make namespaces.
+        return;
+    }
+    assert!(ran.stdout.contains("timed out after 100 ms"), "{}{}", ran.stdout, ran.stderr);
 }
 
 #[test]
