@@ -18,6 +18,7 @@ use hookwright_engine::hook::Layer;
 use hookwright_engine::native::NativeWire;
 use hookwright_engine::policy::Wire;
 use hookwright_engine::ports::Ports;
+use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::{Carried, ChildEnvironment, Environment, Variables};
 use hookwright_engine::{Engine, Firing, Setup};
 use hookwright_events::{Event, EventName};
@@ -339,6 +340,7 @@ fn engine(hooks: &str, root: &Path) -> Engine {
         root: root.to_owned(),
         environment,
         ports: Ports::default(),
+        secrets: Secrets::default(),
         skip: Vec::new(),
     })
 }

@@ -7,8 +7,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hookwright_engine::config::ConfigFile;
+use hookwright_engine::config::{self, ConfigFile, Loaded};
 use hookwright_engine::hook::Layer;
+use hookwright_engine::secrets::{self, Secrets};
 use hookwright_engine::variables::Environment;
 
 use crate::error::Failure;
@@ -19,6 +20,9 @@ pub(crate) const PROJECT_NAMES: [&str; 3] =
 
 /// The names of the user's file for all projects.
 const GLOBAL_NAMES: [&str; 3] = ["hooks.yaml", "hooks.yml", "hooks.json"];
+
+/// The name of the user's secrets, beside that file.
+const SECRETS_NAME: &str = "secrets.env";
 
 /// Where the configuration comes from. Every command that reads hooks takes these.
 #[derive(Debug, clap::Args)]
@@ -49,6 +53,8 @@ pub(crate) struct ConfigFiles {
     pub(crate) working_dir: PathBuf,
     /// The user's folder for files that are for all projects, if it was looked at.
     pub(crate) global_folder: Option<PathBuf>,
+    /// The user's secrets, if there are any.
+    secrets: Option<PathBuf>,
     home: Option<PathBuf>,
 }
 
@@ -66,6 +72,7 @@ impl ConfigFiles {
             project_root: working_dir.clone(),
             working_dir,
             global_folder: None,
+            secrets: None,
             // Falls back to the user database: without HOME the user's guards must not vanish.
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
         };
@@ -77,7 +84,20 @@ impl ConfigFiles {
                 found.add(found.working_dir.join(path), layer_of(path));
             }
         }
+        let secrets = found.user_folder()?.map(|folder| folder.join(SECRETS_NAME));
+        found.secrets = secrets.filter(|path| may_be_there(path));
         Ok(found)
+    }
+
+    /// Reads and checks all of them.
+    pub(crate) fn load(&self, environment: &Environment) -> (Loaded, Secrets) {
+        let mut loaded = config::load(&self.files, environment);
+        let Some(path) = &self.secrets else { return (loaded, Secrets::default()) };
+        let secrets = secrets::read(path, &self.shown(path)).unwrap_or_else(|faults| {
+            loaded.secrets_are_broken(faults);
+            Secrets::default()
+        });
+        (loaded, secrets)
     }
 
     /// A path as messages name it: from the working directory, from home, or all of it.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hookwright_engine::config::{Fault, Loaded, load};
+use hookwright_engine::config::{Fault, Loaded};
 use serde_json::Value;
 
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
@@ -21,7 +21,7 @@ impl Configuration {
     /// Finds, reads and checks every file. Faults are not failures: they are in `loaded`.
     pub(crate) fn read(options: &ConfigOptions) -> Result<Self, Failure> {
         let found = ConfigFiles::find(options)?;
-        let loaded = load(&found.files, &process_environment());
+        let (loaded, _) = found.load(&process_environment());
         Ok(Self { found, loaded })
     }
 

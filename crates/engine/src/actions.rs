@@ -18,8 +18,10 @@ use crate::Engine;
 use crate::chain::Chain;
 use crate::hook::{Action, Hook, Terms};
 use crate::policy::Policy;
+use crate::secrets::Secrets;
 use crate::slots::Slots;
-use crate::variables::{Carried, Environment};
+use crate::template::Filling;
+use crate::variables::{Carried, Environment, Variables};
 
 pub(crate) use shell::Shells;
 
@@ -40,10 +42,27 @@ pub(crate) struct Attempt {
     pub(crate) cancel: CancellationToken,
 }
 
+impl Attempt {
+    /// Our variables as this attempt sees them.
+    pub(crate) fn variables(&self) -> Variables<'_> {
+        Variables {
+            event: &self.event,
+            carried: &self.carried,
+            environment: &self.surroundings.environment,
+        }
+    }
+
+    /// Where the values of its texts come from.
+    pub(crate) fn filling(&self) -> Filling<'_> {
+        Filling { variables: self.variables(), secrets: &self.surroundings.secrets }
+    }
+}
+
 /// What all actions of one engine share.
 pub(crate) struct Surroundings {
     pub(crate) root: PathBuf,
     pub(crate) environment: Arc<Environment>,
+    pub(crate) secrets: Secrets,
     pub(crate) slots: Slots,
     pub(crate) shells: Shells,
 }

@@ -77,6 +77,11 @@ pub fn load_text(text: &str, file: &ConfigFile, environment: &Environment) -> Lo
 }
 
 impl Loaded {
+    /// Adds what is wrong with the user's secrets. A guard may need one of them, so nothing may pass.
+    pub fn secrets_are_broken(&mut self, faults: Vec<Fault>) {
+        self.entry_is_broken(None, faults);
+    }
+
     /// Nothing in the file could be read, so it may have held a guard for any event.
     fn file_is_broken(&mut self, fault: Fault) {
         self.entry_is_broken(None, vec![fault]);

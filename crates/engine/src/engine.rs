@@ -22,6 +22,7 @@ use crate::chain::Chain;
 use crate::dispatch::{Dispatch, Given};
 use crate::hook_set::HookSet;
 use crate::ports::{Fire, Ports, Promise, Remembered};
+use crate::secrets::Secrets;
 use crate::slots::Slots;
 use crate::variables::Environment;
 use driver::Driver;
@@ -34,6 +35,8 @@ pub struct Setup {
     pub root: PathBuf,
     /// The host's environment.
     pub environment: Environment,
+    /// What hooks may use and nobody may see.
+    pub secrets: Secrets,
     /// What the host lends.
     pub ports: Ports,
     /// Ids of hooks to skip.
@@ -121,6 +124,7 @@ impl Engine {
         let surroundings = Surroundings {
             root: setup.root,
             environment: Arc::new(setup.environment),
+            secrets: setup.secrets,
             slots: Slots::default(),
             shells: Shells::default(),
         };

@@ -29,6 +29,7 @@ pub mod nearest;
 pub mod pattern;
 pub mod policy;
 pub mod ports;
+pub mod secrets;
 mod slots;
 pub mod template;
 pub mod variables;

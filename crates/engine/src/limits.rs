@@ -5,6 +5,12 @@ use std::time::Duration;
 /// A configuration file is read whole; nobody writes 4 MiB of hooks by hand.
 pub const CONFIG_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
+/// Bytes of `secrets.env`: room for a hundred tokens and a few private keys.
+pub const SECRETS_BYTES_MAX: u64 = 64 * 1024;
+
+/// A shorter secret would be found, and hidden, in places where it is none.
+pub const SECRET_BYTES_MIN: usize = 8;
+
 /// More hooks than this in one set is a generated mistake; matching is measured up to here.
 pub const HOOKS_MAX: usize = 10_000;
 

@@ -3,15 +3,21 @@
 //! A value never becomes part of a command's text: values go into the child's environment, and the
 //! text is the shell's. Only `${A.b}`, which is valid in no shell, is replaced, by a reference to a
 //! generated variable; in dialects whose commands have `{{x}}`, [`rewrite()`] does the same for them.
+//!
+//! Texts that no shell reads are filled: [`TextTemplate`] and, for JSON, [`JsonTemplate`].
 
 mod command_text;
+mod json;
 mod lexer;
 mod rewrite;
+mod text;
 mod warnings;
 
 pub use command_text::{CommandText, PathReference, TextError};
+pub use json::{FilledJson, JsonTemplate};
 pub use lexer::{Evaluation, LexError, Place, Quoting, Trouble, places};
 pub use rewrite::{
     Filled, Fix, GeneratedReference, Problem, Reference, Rewritten, TemplateError, Value, rewrite,
 };
+pub use text::{FillError, FilledText, Filling, TextTemplate, Writing};
 pub use warnings::{Names, Warning, WarningKind, warnings};

@@ -43,4 +43,4 @@ pub use reach::end_run;
 pub use run::run;
 pub use running::kill_everything_now;
 pub use start::StartFailure;
-pub use watch::{Stream, Watch};
+pub use watch::{Filter, Stream, Watch};

@@ -12,7 +12,7 @@ use rustix::buffer::spare_capacity;
 use rustix::io::{ioctl_fionbio, read, write};
 use tokio::net::unix::pipe;
 
-use crate::{Captured, Stream, Watch};
+use crate::{Captured, Filter, Stream, Watch};
 
 /// Bytes read at once, to begin with. Most hooks print a line or nothing, and a larger buffer costs
 /// the allocator more than the whole run should.
@@ -46,6 +46,7 @@ pub(crate) struct ChildEnds {
 struct Output {
     source: Option<pipe::Receiver>,
     captured: Captured,
+    filter: Option<Box<dyn Filter>>,
 }
 
 impl Pipes {
@@ -82,8 +83,26 @@ impl Pipes {
         }
     }
 
+    /// Has all output pass the filters that the watch wants.
+    pub(crate) fn set_filters(&mut self, watch: &mut dyn Watch) {
+        self.stdout.filter = watch.filter(Stream::Stdout);
+        self.stderr.filter = watch.filter(Stream::Stderr);
+    }
+
+    /// Lets out what filters still hold back. Nothing is read after this.
+    pub(crate) fn finish(&mut self, watch: &mut dyn Watch) {
+        for (stream, output) in
+            [(Stream::Stdout, &mut self.stdout), (Stream::Stderr, &mut self.stderr)]
+        {
+            output.finish(&mut self.chunk, self.bytes_max);
+            if !self.chunk.is_empty() {
+                watch.output(stream, &self.chunk);
+            }
+        }
+    }
+
     /// Waits for output, writing input meanwhile. The new bytes are in [`Pipes::chunk`]; none means
-    /// that this stream has ended. Never returns once both have. Dropping it loses nothing.
+    /// that this stream has ended, or that its filter holds them back. Never returns once both have. Dropping it loses nothing.
     pub(crate) async fn next(&mut self) -> Stream {
         loop {
             tokio::select! {
@@ -157,7 +176,7 @@ impl Output {
     fn new(ours: PipeReader) -> io::Result<Self> {
         ioctl_fionbio(&ours, true)?;
         let source = pipe::Receiver::from_owned_fd_unchecked(OwnedFd::from(ours))?;
-        Ok(Output { source: Some(source), captured: Captured::default() })
+        Ok(Output { source: Some(source), captured: Captured::default(), filter: None })
     }
 
     /// Reads after readiness was reported. False: there was nothing after all.
@@ -180,15 +199,35 @@ impl Output {
         self.note(end, chunk, bytes_max)
     }
 
-    fn note(&mut self, end: io::Result<usize>, chunk: &[u8], bytes_max: usize) -> bool {
+    fn note(&mut self, end: io::Result<usize>, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
         match end {
-            Ok(1..) => self.captured.push(chunk, bytes_max),
+            Ok(1..) => self.keep(chunk, bytes_max),
             Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             // A pipe that cannot be read will not get better.
-            Ok(0) | Err(_) => self.source = None,
+            Ok(0) | Err(_) => {
+                self.source = None;
+                self.finish(chunk, bytes_max);
+            }
         }
         true
+    }
+
+    fn keep(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) {
+        if let Some(filter) = &mut self.filter {
+            let mut passed = Vec::with_capacity(chunk.capacity());
+            filter.push(chunk, &mut passed);
+            *chunk = passed;
+        }
+        self.captured.push(chunk, bytes_max);
+    }
+
+    fn finish(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) {
+        chunk.clear();
+        if let Some(mut filter) = self.filter.take() {
+            filter.finish(chunk);
+            self.captured.push(chunk, bytes_max);
+        }
     }
 }
 

@@ -35,6 +35,7 @@ pub async fn run(launch: Launch, watch: &mut dyn Watch, cancel: &CancellationTok
         Ok(started) => started,
         Err(cause) => return Ended::not_started(cause, called),
     };
+    pipes.set_filters(watch);
     watch.started(&Leader { pid: leader.pid() });
 
     let how = match attend(&mut leader, &mut pipes, watch, cancel, limits.timeout).await {
@@ -48,6 +49,7 @@ pub async fn run(launch: Launch, watch: &mut dyn Watch, cancel: &CancellationTok
         }
     };
     let output_held = !pipes.output_ended();
+    pipes.finish(watch);
     let (stdout, stderr) = pipes.into_captured();
     Ended { how, stdout, stderr, output_held, duration: called.elapsed() }
 }

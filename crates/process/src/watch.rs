@@ -11,8 +11,24 @@ pub enum Stream {
     Stderr,
 }
 
+/// Changes what a child prints before anybody sees it or keeps it.
+pub trait Filter: Send {
+    /// Takes what was read, and puts what may pass by now behind `out`. It may hold bytes back until
+    /// it has seen more.
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>);
+
+    /// Nothing more comes: puts what it held back behind `out`.
+    fn finish(&mut self, out: &mut Vec<u8>);
+}
+
 /// Looks on while the child runs. `()` looks away.
 pub trait Watch: Send {
+    /// What this stream has to pass before it is kept or shown. Asked once, before the child runs.
+    fn filter(&mut self, stream: Stream) -> Option<Box<dyn Filter>> {
+        let _ = stream;
+        None
+    }
+
     /// The child runs.
     fn started(&mut self, leader: &Leader) {
         let _ = leader;

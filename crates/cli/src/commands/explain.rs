@@ -2,7 +2,6 @@
 
 use clap::Args;
 use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
-use hookwright_engine::config::load;
 use hookwright_engine::dispatch::can_block;
 use hookwright_engine::explain::{Asked, Explained, Fate, Missed, explain as explain_hooks};
 use hookwright_engine::hook::Terms;
@@ -42,7 +41,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
     let event = arguments.event.event(arguments.options.cwd.as_deref())?;
     let found = ConfigFiles::find(&arguments.options)?;
     let environment = process_environment();
-    let loaded = load(&found.files, &environment);
+    let (loaded, _) = found.load(&environment);
     arguments.switches.warn_of_unknown(&loaded.hooks, screen);
     let all_off = arguments.switches.all_off();
     let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();

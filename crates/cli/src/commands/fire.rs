@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
-use hookwright_engine::config::{Fault, Loaded, load};
+use hookwright_engine::config::{Fault, Loaded};
 use hookwright_engine::dispatch::can_block;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::ports::Ports;
@@ -104,7 +104,7 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
         Err(failure) => return answer.without_files(event, failure),
     };
     let environment = process_environment();
-    let loaded = load(&found.files, &environment);
+    let (loaded, secrets) = found.load(&environment);
     if !loaded.faults.is_empty() {
         return answer.with_faults(event, &loaded);
     }
@@ -114,6 +114,7 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
         hooks: loaded.hooks,
         root: found.project_root,
         environment,
+        secrets,
         ports: Ports::default(),
         skip: arguments.switches.skip.clone(),
     });

@@ -145,6 +145,24 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
         FaultKind::UnknownVariable { name, .. } => {
             Advice::new(message, near.unwrap_or_else(variable_help)).found(name)
         }
+        FaultKind::OthersCanRead { .. } => Advice::new(
+            message,
+            format!("make it yours alone: `chmod 600 {}`", shell_word(&fault.source.path)),
+        )
+        .expected("mode 600"),
+        FaultKind::WeakSecret { name, bytes_min } => Advice::new(
+            message,
+            format!(
+                "a value that also stands in other texts would be hidden there; make `{name}` \
+                 longer, or keep it in the environment if it is no secret"
+            ),
+        )
+        .expected(format!("at least {bytes_min} bytes")),
+        FaultKind::ReservedName { name } => Advice::new(
+            message,
+            "give it another name; `hookwright events` lists the fields that are variables",
+        )
+        .found(name),
         FaultKind::EvaluatedAgain { reference } => Advice::new(
             message,
             "compare with `[ … -gt … ]`, which takes numbers only, or move the test into `when:`",

@@ -86,6 +86,13 @@ fn every_configuration_in_the_documentation_is_valid() {
     }
 }
 
+/// A heading as links name it.
+fn anchor(line: &str) -> Option<String> {
+    let heading = line.strip_prefix('#')?.trim_start_matches('#').trim();
+    let kept = |c: char| c.is_alphanumeric() || c == ' ' || c == '-' || c == '_';
+    Some(heading.to_lowercase().chars().filter(|c| kept(*c)).collect::<String>().replace(' ', "-"))
+}
+
 #[test]
 fn every_file_that_a_page_names_is_there() {
     let mut pages = vec![repository().join("README.md"), repository().join("CONTRIBUTING.md")];
@@ -98,8 +105,15 @@ fn every_file_that_a_page_names_is_there() {
         let text = fs::read_to_string(&page).unwrap();
         let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
         for link in links.filter(|link| !link.contains("://")) {
-            let target = page.parent().unwrap().join(link);
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let beside = page.parent().unwrap().join(file);
+            let target = if file.is_empty() { &page } else { &beside };
             assert!(target.exists(), "{} links to {link}", page.display());
+            if !heading.is_empty() {
+                let text = fs::read_to_string(target).unwrap();
+                let is_there = text.lines().any(|line| anchor(line).as_deref() == Some(heading));
+                assert!(is_there, "{} links to {link}", page.display());
+            }
         }
         // Paths in backquotes, named from the top of the repository.
         for word in

@@ -12,5 +12,6 @@ mod first_steps;
 mod interrupts;
 mod list;
 mod memory;
+mod secrets;
 mod support;
 mod usage;

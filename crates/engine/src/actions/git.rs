@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_events::{Answer, Decision, Event, EventName, Outcome, Output};
-use hookwright_process::{How, Launch, Leader, Stream, Watch, find_program};
+use hookwright_process::{Filter, How, Launch, Leader, Stream, Watch, find_program};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -19,6 +19,7 @@ use super::{Attempt, News};
 use crate::chain::{CHAIN_VARIABLE, Chain};
 use crate::limits::{KILL_GRACE, LINGER, OUTPUT_BYTES_MAX};
 use crate::ports::Fire;
+use crate::secrets::Secrets;
 
 /// Settings for every call: colours would hide the words we look for, and values are UTF-8.
 const SETTINGS: &[&str] = &["-c", "color.ui=false", "-c", "i18n.commitEncoding=UTF-8"];
@@ -224,7 +225,8 @@ impl<'a> Git<'a> {
             run_id: format!("{}-{}", attempt.run_id, self.calls),
         };
         let telling = Telling::new(&attempt.hook.id, &launch.run_id, &mut *self.news);
-        let mut watching = Watching { telling, shown };
+        let secrets = &attempt.surroundings.secrets;
+        let mut watching = Watching { secrets, telling, shown };
         let ended = hookwright_process::run(launch, &mut watching, &attempt.cancel).await;
         drop(slot);
         self.took += ended.duration;
@@ -284,11 +286,16 @@ pub(super) fn complaint(stderr: &str) -> Option<&str> {
 
 /// Looks on while git runs.
 struct Watching<'a> {
+    secrets: &'a Secrets,
     telling: Telling<'a>,
     shown: Shown,
 }
 
 impl Watch for Watching<'_> {
+    fn filter(&mut self, _stream: Stream) -> Option<Box<dyn Filter>> {
+        self.secrets.filter()
+    }
+
     fn started(&mut self, leader: &Leader) {
         self.telling.started(leader);
     }

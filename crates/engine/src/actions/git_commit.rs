@@ -34,7 +34,7 @@ pub(super) async fn run(
 }
 
 async fn commit(git: &mut Git<'_>, action: &GitCommit) -> Result<Outcome, Outcome> {
-    let written = action.message.as_deref();
+    let written = action.message.as_ref();
     let message = message::of(written, git.attempt).map_err(|fault| git.refused(fault))?;
     let branch = git.current_branch().await?;
     refuse_unmerged(git).await?;

@@ -18,12 +18,13 @@ use hookwright_process::{Ended, How, Launch, StartFailure};
 pub(crate) use shells::Shells;
 use watching::Watching;
 
-use super::telling::output_of;
+use super::telling::{Hiding, output_of};
 use super::{Attempt, News};
 use crate::chain::CHAIN_VARIABLE;
 use crate::hook::Shell;
 use crate::limits::{KILL_GRACE, LINGER, LINGER_AT_GUARDS, OUTPUT_BYTES_MAX};
-use crate::variables::{ChildEnvironment, Environment, LeftOut, PREFIX, Variables};
+use crate::template::Writing;
+use crate::variables::{ChildEnvironment, Environment, LeftOut, PREFIX};
 
 /// The shell that runs a command unless its hook names another.
 const SHELL: &str = "bash";
@@ -47,15 +48,12 @@ pub(super) async fn run(
         let advice = if name == SHELL { "; set shell: sh" } else { "" };
         return not_started(format!("shell `{name}` not found{advice}"));
     };
-    let mut environment = ChildEnvironment::new(
-        &Variables {
-            event: &attempt.event,
-            carried: &attempt.carried,
-            environment: &around.environment,
-        },
-        shell.command.references(),
-        &shell.env,
-    );
+    let set_by_author = match author_env(attempt, shell) {
+        Ok(strings) => strings,
+        Err(cause) => return not_started(cause),
+    };
+    let mut environment =
+        ChildEnvironment::new(&attempt.variables(), shell.command.references(), &set_by_author);
     let files = match place_left_out(shell, &mut environment, &around.environment) {
         Ok(files) => files,
         Err(cause) => return not_started(cause),
@@ -110,7 +108,8 @@ pub(super) async fn run(
             output_bytes_max: OUTPUT_BYTES_MAX,
             run_id: format!("{}-read", attempt.run_id),
         };
-        let read = hookwright_process::run(reading, &mut (), &attempt.cancel).await;
+        let read =
+            hookwright_process::run(reading, &mut Hiding(&around.secrets), &attempt.cancel).await;
         // It must say the same: a shell that has no `-n` fails too, and so does `shopt -s extglob`.
         let complaint = read.stderr.text();
         let complaint = complaint.lines().next().unwrap_or_default();
@@ -123,6 +122,26 @@ pub(super) async fn run(
         return (Outcome::NotStarted { cause }, took);
     }
     (outcome, took)
+}
+
+/// What the author adds to the environment: the secrets that the command names, and `env`.
+fn author_env(attempt: &Attempt, shell: &Shell) -> Result<Vec<(String, String)>, String> {
+    let filling = attempt.filling();
+    let secrets = filling.secrets;
+    let named = secrets.names().filter(|name| shell.command.mentions(name));
+    let mut strings: Vec<(String, String)> =
+        named.filter_map(|name| Some((name.to_owned(), secrets.get(name)?.to_owned()))).collect();
+    for (name, template) in &shell.env {
+        let value = template
+            .fill(&filling, Writing::Plain)
+            .and_then(|filled| filled.reveal(secrets))
+            .map_err(|error| error.within(&format!("`env: {name}`")))?;
+        if value.contains('\0') {
+            return Err(format!("the value of `env: {name}` holds a NUL byte"));
+        }
+        strings.push((name.clone(), value));
+    }
+    Ok(strings)
 }
 
 /// A text that begins with a dash must not be taken for options of the shell.

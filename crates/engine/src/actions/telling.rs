@@ -1,9 +1,10 @@
 //! What an action's child process does, on its way to whoever watches.
 
 use hookwright_events::{Output, RunEventKind};
-use hookwright_process::{Ended, Leader, Stream};
+use hookwright_process::{Ended, Filter, Leader, Stream, Watch};
 
 use super::News;
+use crate::secrets::Secrets;
 
 /// Tells of one child process.
 pub(super) struct Telling<'a> {
@@ -41,6 +42,15 @@ impl<'a> Telling<'a> {
         };
         let text = self.texts[number].push(bytes);
         self.news.prints(self.hook, name, text);
+    }
+}
+
+/// Looks away, but lets no secret pass.
+pub(super) struct Hiding<'a>(pub(super) &'a Secrets);
+
+impl Watch for Hiding<'_> {
+    fn filter(&mut self, _stream: Stream) -> Option<Box<dyn Filter>> {
+        self.0.filter()
     }
 }
 

@@ -10,7 +10,7 @@ use super::node::{Field, Node};
 use super::notes::Notes;
 use crate::hook::{Action, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
 use crate::nearest::nearest;
-use crate::template::{CommandText, TextError};
+use crate::template::{CommandText, JsonTemplate, TextError, TextTemplate};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Type {
@@ -75,7 +75,7 @@ pub(super) fn read(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Opti
         Type::Webhook => webhook(&own, notes).map(|webhook| Action::Webhook(Box::new(webhook))),
         Type::Spawn => spawn(&own, notes).map(|spawn| Action::Spawn(Box::new(spawn))),
         Type::GitCommit => Some(Action::GitCommit(GitCommit {
-            message: own.text("message", notes),
+            message: own.template("message", notes),
             no_verify: own.bool("no_verify", notes),
         })),
         Type::GitPush => Some(Action::GitPush(GitPush {
@@ -170,6 +170,17 @@ impl<'a> Own<'a> {
         self.get(key).and_then(|node| notes.text(node, "a text")).map(str::to_owned)
     }
 
+    fn template(&self, key: &str, notes: &mut Notes<'_>) -> Option<TextTemplate> {
+        self.text(key, notes).map(|text| TextTemplate::new(&text))
+    }
+
+    /// A map from names to texts with values in them.
+    fn templates(&self, key: &str, notes: &mut Notes<'_>) -> Vec<(String, TextTemplate)> {
+        let Some(node) = self.get(key) else { return Vec::new() };
+        let pairs = notes.texts(node, "a map from names to texts");
+        pairs.into_iter().map(|(name, text)| (name, TextTemplate::new(&text))).collect()
+    }
+
     fn bool(&self, key: &str, notes: &mut Notes<'_>) -> bool {
         self.get(key).and_then(|node| notes.bool(node)).unwrap_or_default()
     }
@@ -195,17 +206,18 @@ fn shell(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Shell> {
     };
     Some(Shell {
         command,
-        env: own.get("env").map(|node| env(node, notes)).unwrap_or_default(),
+        env: env(own, notes),
         working_dir: own.text("working_dir", notes).map(PathBuf::from),
         shell: own.text("shell", notes),
         kill_grace: own.get("kill_grace").and_then(|node| notes.duration(node)),
     })
 }
 
-fn env(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
-    let pairs = notes.texts(node, "a map from names to texts");
+fn env(own: &Own<'_>, notes: &mut Notes<'_>) -> Vec<(String, TextTemplate)> {
+    let Some(node) = own.get("env") else { return Vec::new() };
+    let pairs = own.templates("env", notes);
     for (name, value) in &pairs {
-        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+        if name.is_empty() || name.contains(['=', '\0']) || value.source().contains('\0') {
             let expected = "a variable's name and a value without NUL bytes";
             notes.note(node.at, FaultKind::BadValue { found: name.replace('\0', "\\0"), expected });
         }
@@ -223,21 +235,19 @@ fn webhook(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Webhook> {
     let words = |key: &str, notes: &mut Notes<'_>| {
         own.get(key).and_then(|node| notes.word(node, EXHAUSTED_WORDS, &EXHAUSTED))
     };
+    let body = own.get("body").map_or_else(|| Value::Object(Map::new()), Node::to_json);
     Some(Webhook {
-        url,
+        url: TextTemplate::new(&url),
         method: method.map(str::to_owned),
-        headers: own
-            .get("headers")
-            .map(|node| notes.texts(node, "a map from names to texts"))
-            .unwrap_or_default(),
-        body: own.get("body").map_or_else(|| Value::Object(Map::new()), Node::to_json),
+        headers: own.templates("headers", notes),
+        body: JsonTemplate::new(&body),
         callback_port: own
             .get("callback_port")
             .and_then(|node| notes.whole_number(node, 0..=65535, "a port from 0 to 65535"))
             .and_then(|port| u16::try_from(port).ok()),
         on_timeout: words("on_timeout", notes),
         on_reject: words("on_reject", notes),
-        secret: own.text("secret", notes),
+        secret: own.template("secret", notes),
         allow_http,
     })
 }
@@ -269,11 +279,12 @@ fn spawn(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Spawn> {
     let pipeline = notes.text(node, "the name of a pipeline")?.to_owned();
     let inputs = own.get("inputs").and_then(|node| {
         notes.map(node, "a map of inputs")?;
-        node.to_json().as_object().cloned()
+        Some(node.to_json())
     });
+    let inputs = inputs.unwrap_or_else(|| Value::Object(Map::new()));
     let working_dir = own
         .get("working_dir")
         .and_then(|node| notes.word(node, DIRS, &[SpawnDir::Project, SpawnDir::Session]))
         .unwrap_or(SpawnDir::Project);
-    Some(Spawn { pipeline, inputs: inputs.unwrap_or_default(), working_dir })
+    Some(Spawn { pipeline, inputs: JsonTemplate::new(&inputs), working_dir })
 }

@@ -174,6 +174,28 @@ pub enum FaultKind {
         /// The reference as it is written.
         reference: String,
     },
+    /// A file of secrets that is open to others.
+    #[error("others can read or change the file (mode {mode:o})")]
+    OthersCanRead {
+        /// Its permissions.
+        mode: u32,
+    },
+    /// A secret that would be found where it is none.
+    #[error(
+        "the value of `{name}` is too common to be hidden, expected at least {bytes_min} bytes"
+    )]
+    WeakSecret {
+        /// Its name.
+        name: String,
+        /// How long it has to be.
+        bytes_min: usize,
+    },
+    /// A name that is not free.
+    #[error("the name `{name}` is taken by a variable of hookwright's")]
+    ReservedName {
+        /// The name.
+        name: String,
+    },
     /// Two hooks of one file have the same id.
     #[error("the id `{id}` stands twice, first in line {first_line}")]
     DuplicateId {

@@ -126,7 +126,7 @@ hooks:
         let Action::Shell(shell) = &hook.action else { panic!("a shell hook") };
         assert_eq!(shell.command.for_shell(), "echo ${HOOKWRIGHT_REF_1}");
         let pairs: Vec<(&str, &str)> =
-            shell.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            shell.env.iter().map(|(name, value)| (name.as_str(), value.source())).collect();
         assert_eq!(pairs, [("A", "text"), ("N", "1"), ("B", "true")]);
         assert_eq!(shell.working_dir.as_deref(), Some("sub".as_ref()));
         assert_eq!(shell.shell.as_deref(), Some("sh"));
@@ -158,16 +158,19 @@ fn webhook_spawn_and_git_hooks_are_read_with_every_field() {
     assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
     let hooks = loaded.hooks.hooks();
     let Action::Webhook(webhook) = &hooks[0].action else { panic!("a webhook") };
-    assert_eq!(webhook.body, json!({ "n": 1, "list": [true, null, 1.5], "text": "${SESSION}" }));
+    assert_eq!(
+        webhook.body.source(),
+        json!({ "n": 1, "list": [true, null, 1.5], "text": "${SESSION}" })
+    );
     assert_eq!(webhook.method.as_deref(), Some("PUT"));
-    assert_eq!(webhook.headers, [("X-Key".to_owned(), "a".to_owned())]);
+    assert_eq!(webhook.headers, [("X-Key".to_owned(), crate::template::TextTemplate::new("a"))]);
     assert_eq!(webhook.callback_port, Some(0));
     assert_eq!(webhook.on_timeout, Some(Exhausted::Continue));
     assert_eq!(webhook.on_reject, Some(Exhausted::Abort));
     assert!(webhook.allow_http && webhook.secret.is_some());
     let Action::Spawn(spawn) = &hooks[1].action else { panic!("a spawn") };
     assert_eq!((spawn.pipeline.as_str(), spawn.working_dir), ("review", SpawnDir::Session));
-    assert_eq!(spawn.inputs["files"], "${CHANGED_FILES}");
+    assert_eq!(spawn.inputs.source()["files"], "${CHANGED_FILES}");
     let Action::GitCommit(commit) = &hooks[2].action else { panic!("a commit") };
     assert!(commit.no_verify);
     let Action::GitPush(push) = &hooks[3].action else { panic!("a push") };

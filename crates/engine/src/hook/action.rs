@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-
 use super::Exhausted;
-use crate::template::CommandText;
+use crate::template::{CommandText, JsonTemplate, TextTemplate};
 
 /// What a hook does.
 #[derive(Debug, Clone)]
@@ -39,9 +37,11 @@ impl Action {
     pub fn summary(&self) -> &str {
         match self {
             Action::Shell(shell) => shell.command.source(),
-            Action::Webhook(webhook) => &webhook.url,
+            Action::Webhook(webhook) => webhook.url.source(),
             Action::Spawn(spawn) => &spawn.pipeline,
-            Action::GitCommit(commit) => commit.message.as_deref().unwrap_or("commit all changes"),
+            Action::GitCommit(commit) => {
+                commit.message.as_ref().map_or("commit all changes", TextTemplate::source)
+            }
             Action::GitPush(push) => push.remote.as_deref().unwrap_or("origin"),
         }
     }
@@ -53,7 +53,7 @@ pub struct Shell {
     /// The command, its text untouched except for references into JSON values.
     pub command: CommandText,
     /// Variables that the author sets.
-    pub env: Vec<(String, String)>,
+    pub env: Vec<(String, TextTemplate)>,
     /// Where it runs; relative to the project root.
     pub working_dir: Option<PathBuf>,
     /// The shell, a name or a path.
@@ -66,13 +66,13 @@ pub struct Shell {
 #[derive(Debug, Clone)]
 pub struct Webhook {
     /// Where to.
-    pub url: String,
+    pub url: TextTemplate,
     /// `POST` if not written.
     pub method: Option<String>,
     /// Headers.
-    pub headers: Vec<(String, String)>,
+    pub headers: Vec<(String, TextTemplate)>,
     /// The JSON body.
-    pub body: Value,
+    pub body: JsonTemplate,
     /// Port of the callback listener.
     pub callback_port: Option<u16>,
     /// When nobody answers in time.
@@ -80,7 +80,7 @@ pub struct Webhook {
     /// When the answer is no.
     pub on_reject: Option<Exhausted>,
     /// Signs the request.
-    pub secret: Option<String>,
+    pub secret: Option<TextTemplate>,
     /// Plain http beyond this machine.
     pub allow_http: bool,
 }
@@ -91,7 +91,7 @@ pub struct Spawn {
     /// Its name.
     pub pipeline: String,
     /// What it is given.
-    pub inputs: Map<String, Value>,
+    pub inputs: JsonTemplate,
     /// Where its agent works.
     pub working_dir: SpawnDir,
 }
@@ -109,7 +109,7 @@ pub enum SpawnDir {
 #[derive(Debug, Clone)]
 pub struct GitCommit {
     /// The commit's message.
-    pub message: Option<String>,
+    pub message: Option<TextTemplate>,
     /// Leaves git's own hooks out.
     pub no_verify: bool,
 }

@@ -119,14 +119,29 @@ impl CommandText {
 
     /// Whether the shell would look this variable up: `$NAME` or `${NAME…`.
     pub fn names(&self, variable: &str) -> bool {
-        let text = self.for_shell();
-        text.match_indices(variable).any(|(at, _)| {
-            let before = &text[..at];
-            let after = text[at + variable.len()..].chars().next();
-            (before.ends_with('$') || before.ends_with("${") || before.ends_with("${#"))
-                && !after.is_some_and(|next| next.is_ascii_alphanumeric() || next == '_')
+        self.words(variable).any(|before| {
+            before.ends_with('$') || before.ends_with("${") || before.ends_with("${#")
         })
     }
+
+    /// Whether the variable's name stands in it at all: `$NAME`, `printenv NAME`, a program in
+    /// another language.
+    pub fn mentions(&self, variable: &str) -> bool {
+        self.words(variable).any(|before| !before.ends_with(is_of_a_name))
+    }
+
+    /// What stands before each place where a name ends like this one.
+    fn words<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
+        let text = self.for_shell();
+        text.match_indices(name).filter_map(move |(at, name)| {
+            let behind = &text[at + name.len()..];
+            (!behind.starts_with(is_of_a_name)).then_some(&text[..at])
+        })
+    }
+}
+
+fn is_of_a_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 /// What the shell does with a reference where it stands.
@@ -348,6 +363,9 @@ mod tests {
             ("ERR", false),
         ] {
             assert_eq!(command.names(name), named, "{name}");
+        }
+        for (name, mentioned) in [("CWD", true), ("ERROR", true), ("ERR", false), ("WD", false)] {
+            assert_eq!(command.mentions(name), mentioned, "{name}");
         }
     }
 }

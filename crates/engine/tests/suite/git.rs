@@ -212,7 +212,11 @@ async fn no_message_is_more_than_text() {
 async fn a_message_that_cannot_be_is_a_failure_and_nothing_is_staged() {
     for (message, data, cause) in [
         ("\"\\n\\t${ISSUE_TITLE}\\n\"", json!({}), "the commit message is empty"),
-        ("'x ${ISUE_TITLE}'", json!({}), "unknown variable `ISUE_TITLE` in the commit message"),
+        (
+            "'x ${ISUE_TITLE}'",
+            json!({}),
+            "unknown variable `ISUE_TITLE` in the commit message, did you mean `ISSUE_TITLE`?",
+        ),
         (
             "'${ISSUE_TITLE}'",
             json!({ "issue_title": "a\0b" }),

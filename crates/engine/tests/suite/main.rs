@@ -9,5 +9,6 @@ mod environment;
 mod git;
 mod many;
 mod ports;
+mod secrets;
 mod support;
 mod templates;

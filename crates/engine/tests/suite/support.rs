@@ -7,6 +7,7 @@ use std::time::Duration;
 use hookwright_engine::config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::ports::Ports;
+use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
 use hookwright_events::{Event, EventName, Report, RunEvent, Status, Verdict};
@@ -24,6 +25,15 @@ impl Host {
     }
 
     pub(crate) fn with(hooks: &str, ports: Ports, variables: &[(&str, &str)]) -> Self {
+        Self::with_secrets(hooks, ports, variables, Secrets::default())
+    }
+
+    pub(crate) fn with_secrets(
+        hooks: &str,
+        ports: Ports,
+        variables: &[(&str, &str)],
+        secrets: Secrets,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
         let path = std::env::var_os("PATH").expect("a PATH");
@@ -35,7 +45,8 @@ impl Host {
         let loaded = load_text(hooks, &file, &environment);
         assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
         let root = folder.path().to_owned();
-        let setup = Setup { hooks: loaded.hooks, root, environment, ports, skip: Vec::new() };
+        let (hooks, skip) = (loaded.hooks, Vec::new());
+        let setup = Setup { hooks, root, environment, secrets, ports, skip };
         let engine = Engine::new(setup);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let keep = Arc::clone(&seen);

@@ -1,6 +1,9 @@
 //! Input goes in, output comes out, whatever the child does with its pipes.
 
-use hookwright_process::Captured;
+use std::time::Duration;
+
+use hookwright_process::{Captured, Filter, Stream, Watch};
+use tokio_util::sync::CancellationToken;
 
 use crate::situation::{
     LONG, assert_exited, assert_timed_out, bash, program, run_it, run_until_ready,
@@ -111,4 +114,70 @@ async fn the_child_leads_a_group_of_its_own_in_its_working_directory() {
 async fn a_signal_of_somebody_else_is_told_by_its_number() {
     let ended = run_it(bash("kill -USR1 $$")).await;
     assert!(matches!(ended.how, hookwright_process::How::Killed { signal: 10 }), "{ended:?}");
+}
+
+/// Lets a line out only once it is whole, in brackets; what is left at the end without.
+#[derive(Default)]
+struct Lines {
+    held: Vec<u8>,
+}
+
+impl Filter for Lines {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.held.extend_from_slice(bytes);
+        while let Some(end) = self.held.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.held.drain(..=end).collect();
+            out.extend_from_slice(&[b"[", &line[..end], b"]"].concat());
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.held);
+    }
+}
+
+/// Wants a filter, and keeps what it is shown.
+#[derive(Default)]
+struct Filtering {
+    shown: Vec<u8>,
+}
+
+impl Watch for Filtering {
+    fn filter(&mut self, _stream: Stream) -> Option<Box<dyn Filter>> {
+        Some(Box::new(Lines::default()))
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) -> Option<Duration> {
+        if stream == Stream::Stdout {
+            self.shown.extend_from_slice(bytes);
+        }
+        None
+    }
+}
+
+#[tokio::test]
+async fn what_is_kept_and_shown_has_passed_the_filter_whole() {
+    for (text, stdout, stderr) in [
+        ("printf a; printf 'b\nc'; printf 'e\n' >&2", "[ab]c", "[e]"),
+        ("seq 3; kill -9 $$", "[1][2][3]", ""),
+        ("printf 'x\ny'; (exec sleep 1000 2>/dev/null) & echo -n z", "[x]yz", ""),
+    ] {
+        let mut launch = bash(text);
+        launch.linger = Duration::ZERO;
+        let mut watch = Filtering::default();
+        let ended = hookwright_process::run(launch, &mut watch, &CancellationToken::new()).await;
+        assert_eq!((ended.stdout.text(), ended.stderr.text()), (stdout.into(), stderr.into()));
+        assert_eq!(String::from_utf8_lossy(&watch.shown), stdout);
+    }
+}
+
+#[tokio::test]
+async fn what_is_left_out_was_filtered_before_it_was_counted() {
+    let mut launch = bash("seq 100000");
+    launch.output_bytes_max = 20;
+    let mut watch = Filtering::default();
+    let ended = hookwright_process::run(launch, &mut watch, &CancellationToken::new()).await;
+    let text = ended.stdout.text();
+    assert!(text.starts_with("[1][2][3]") && text.ends_with("9][100000]"), "{text}");
+    assert_eq!(ended.stdout.bytes_total(), watch.shown.len() as u64);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hookwright_events::AnswerDecision;
-use hookwright_process::{Captured, Leader, Stream, Watch};
+use hookwright_process::{Captured, Filter, Leader, Stream, Watch};
 use tokio::sync::SemaphorePermit;
 
 use super::super::telling::Telling;
@@ -48,6 +48,10 @@ impl<'a> Watching<'a> {
 }
 
 impl Watch for Watching<'_> {
+    fn filter(&mut self, _stream: Stream) -> Option<Box<dyn Filter>> {
+        self.attempt.surroundings.secrets.filter()
+    }
+
     fn started(&mut self, leader: &Leader) {
         self.telling.started(leader);
     }

@@ -1,0 +1,66 @@
+//! `secrets.env` beside the user's file for all projects.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::Sandbox;
+
+const HOOKS: &str = "hooks: {Stop: [{command: 'echo \"$TOKEN\"; printf %s \"$TOKEN\" > got'}]}";
+
+fn with_secrets(hooks: &str, text: &str, mode: u32) -> Sandbox {
+    let sandbox = Sandbox::with_hooks(hooks).file("../.config/hookwright/secrets.env", text);
+    let path = sandbox.path("../.config/hookwright/secrets.env");
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    sandbox
+}
+
+#[test]
+fn a_hook_that_names_a_secret_gets_it_and_nobody_sees_it() {
+    let sandbox = with_secrets(HOOKS, "TOKEN=hunter22\n", 0o600);
+    for arguments in [
+        &["fire", "Stop", "--json"][..],
+        &["fire", "Stop"],
+        &["fire", "Stop", "--no-global-hooks"],
+        &["fire", "Stop", "--config", "hookwright.yaml"],
+    ] {
+        let ran = sandbox.run(arguments);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(fs::read_to_string(sandbox.path("got")).unwrap(), "hunter22");
+        fs::remove_file(sandbox.path("got")).unwrap();
+        assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("hunter"), "{}", ran.stdout);
+    }
+    let ran = sandbox.run(&["fire", "Stop", "--json"]);
+    assert!(ran.stdout.contains("[secret TOKEN]"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_file_that_others_can_read_lets_nothing_pass_and_says_the_mending() {
+    let sandbox = with_secrets(HOOKS, "TOKEN=hunter22\n", 0o644);
+    let ran = sandbox.run(&["check"]);
+    assert_eq!(ran.code, 1);
+    let said = "error: others can read or change the file (mode 644)";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert!(ran.stderr.contains("chmod 600 ~/.config/hookwright/secrets.env"), "{}", ran.stderr);
+    let guarded = sandbox.run(&["fire", "PreToolUse"]);
+    assert_eq!(guarded.code, 2);
+    assert!(guarded.stdout.contains("secrets.env"), "{}", guarded.stdout);
+    assert_eq!(sandbox.run(&["fire", "session:start"]).code, 1);
+    assert!(!sandbox.path("got").exists());
+}
+
+#[test]
+fn faults_are_shown_with_their_lines_but_never_with_a_value() {
+    let text = "# keys\nTOKEN=hunter2\nhunter22 is it\nKEY=\"hunter$22\"\n";
+    let sandbox = with_secrets(HOOKS, text, 0o600);
+    for arguments in [&["check"][..], &["check", "--json"]] {
+        let ran = sandbox.run(arguments);
+        assert_eq!(ran.code, 1);
+        let shown = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!shown.contains("hunter"), "{shown}");
+        assert!(shown.contains("secrets.env") && shown.contains("TOKEN"), "{shown}");
+    }
+    let ran = sandbox.run(&["check"]);
+    for part in ["secrets.env:2:1", "secrets.env:3:1", "secrets.env:4:1", "TOKEN=…", "3 faults"] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+}

@@ -1,0 +1,71 @@
+//! [`Secrets`]: what hooks may use and nobody may see.
+//!
+//! They stand in `secrets.env`, a file that only its owner can read ([`read`]). A secret enters the
+//! environment of a hook that names it and no other. Whatever hooks print passes [`Redaction`]
+//! before it is kept, shown or read as an answer, so that a secret's value, as it is, escaped for
+//! JSON or percent-encoded, becomes `[secret NAME]` everywhere behind that point.
+
+mod file;
+mod forms;
+mod redaction;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use hookwright_process::Filter;
+use serde_json::Value;
+
+pub use file::read;
+pub(crate) use forms::for_url;
+pub use redaction::Redaction;
+
+/// Names and values of a user's secrets.
+#[derive(Clone, Default)]
+pub struct Secrets {
+    all: Vec<(String, String)>,
+    /// `None` where there is nothing to hide.
+    redaction: Option<Arc<Redaction>>,
+}
+
+impl Secrets {
+    /// These names and values. A host that reads them from elsewhere answers for their length:
+    /// a short value would be found in places where it is no secret.
+    pub fn new(all: Vec<(String, String)>) -> Self {
+        let redaction = (!all.is_empty()).then(|| Arc::new(Redaction::of(&all)));
+        Self { all, redaction }
+    }
+
+    /// The value of one of them.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.all.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Their names, as they stand in the file.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The text without the value of any secret.
+    pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.redaction.as_ref().map_or(Cow::Borrowed(text), |redaction| redaction.text(text))
+    }
+
+    /// Hides the value of every secret in all texts of a JSON value, keys included.
+    pub fn hide_in(&self, value: &mut Value) {
+        let Some(redaction) = &self.redaction else { return };
+        redaction.value(value);
+    }
+
+    /// What one stream of a child's output has to pass.
+    pub fn filter(&self) -> Option<Box<dyn Filter>> {
+        let redaction = self.redaction.as_ref()?;
+        Some(Box::new(redaction::Stream::new(Arc::clone(redaction))))
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.names()).finish()
+    }
+}

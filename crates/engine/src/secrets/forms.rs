@@ -1,0 +1,108 @@
+//! The forms in which a secret's value shows up: as it is, escaped for JSON, percent-encoded.
+//!
+//! Programs escape differently, so each of the two has several spellings: JSON with characters
+//! beyond ASCII as they are or as `\u00e9`, with `/` or `\/`; percent-encoding with upper or lower
+//! case digits, with a space as `%20` or `+`, and with more or less kept as it is: nothing but RFC
+//! 3986's unreserved, what a path keeps, what browsers keep in a part of an address or in all of it.
+
+use std::fmt::Write as _;
+
+/// Every form, without repetition.
+pub(super) fn forms(value: &str) -> Vec<String> {
+    let mut forms = vec![value.to_owned()];
+    let json = in_json(value);
+    for text in [in_ascii(&json, false), in_ascii(&json, true), json] {
+        forms.push(text.replace('/', "\\/"));
+        forms.push(text);
+    }
+    for kept in [UNRESERVED, KEPT_IN_PATHS, KEPT_IN_PARTS, KEPT_IN_ADDRESSES] {
+        for digits in [LOWER, UPPER] {
+            let encoded = percent_encoded(value, kept, digits);
+            forms.push(encoded.replace("%20", "+"));
+            forms.push(encoded);
+        }
+    }
+    forms.sort_unstable();
+    forms.dedup();
+    forms
+}
+
+const UNRESERVED: &[u8] = b"-._~";
+const KEPT_IN_PATHS: &[u8] = b"-._~/";
+/// As `encodeURIComponent` does it.
+const KEPT_IN_PARTS: &[u8] = b"-._~!'()*";
+/// As `encodeURI` does it.
+const KEPT_IN_ADDRESSES: &[u8] = b"-._~!'()*;/?:@&=+$,#";
+const UPPER: &[u8; 16] = b"0123456789ABCDEF";
+const LOWER: &[u8; 16] = b"0123456789abcdef";
+
+fn in_json(value: &str) -> String {
+    let quoted = serde_json::Value::from(value).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// JSON text with every character beyond ASCII as `\uXXXX`.
+fn in_ascii(json: &str, upper: bool) -> String {
+    let mut text = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character.is_ascii() {
+            text.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            let _ =
+                if upper { write!(text, "\\u{unit:04X}") } else { write!(text, "\\u{unit:04x}") };
+        }
+    }
+    text
+}
+
+/// Everything but letters, digits and what is `kept`, as `%XX`.
+fn percent_encoded(value: &str, kept: &[u8], digits: &[u8; 16]) -> String {
+    let mut text = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push('%');
+            text.push(char::from(digits[usize::from(byte >> 4)]));
+            text.push(char::from(digits[usize::from(byte & 15)]));
+        }
+    }
+    text
+}
+
+/// A value as it stands within an address: percent-encoded, all but RFC 3986's unreserved.
+pub(crate) fn for_url(value: &str) -> String {
+    percent_encoded(value, UNRESERVED, UPPER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_value_has_one_form() {
+        assert_eq!(forms("sk-live_0123456789"), ["sk-live_0123456789"]);
+    }
+
+    #[test]
+    fn every_way_in_which_programs_write_it_is_there() {
+        let forms = forms("a\"b/c é\\!");
+        for written in [
+            "a\"b/c é\\!",
+            "a\\\"b/c é\\\\!",
+            "a\\\"b\\/c é\\\\!",
+            "a\\\"b/c \\u00e9\\\\!",
+            "a\\\"b/c \\u00E9\\\\!",
+            "a%22b%2Fc%20%C3%A9%5C%21",
+            "a%22b%2fc%20%c3%a9%5c%21",
+            "a%22b%2Fc+%C3%A9%5C%21",
+            "a%22b%2Fc%20%C3%A9%5C!",
+            "a%22b/c%20%C3%A9%5C%21",
+            "a%22b/c%20%C3%A9%5C!",
+        ] {
+            assert!(forms.iter().any(|form| form == written), "{written}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! [`Redaction`]: takes the values of secrets out of texts and streams.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use aho_corasick::{AhoCorasick, Input, MatchKind};
+use hookwright_process::Filter;
+use serde_json::{Map, Value};
+
+use super::forms::forms;
+
+/// Finds every form of every secret. Where several begin at one place, the longest counts.
+pub struct Redaction {
+    search: AhoCorasick,
+    patterns: Vec<Pattern>,
+    /// Bytes with which some form begins.
+    first_bytes: [bool; 256],
+    bytes_max: usize,
+}
+
+/// Whether more bytes follow those that are there.
+#[derive(Clone, Copy)]
+enum Rest {
+    MayCome,
+    None,
+}
+
+struct Pattern {
+    form: String,
+    shown_as: String,
+}
+
+impl Redaction {
+    pub(super) fn of(secrets: &[(String, String)]) -> Self {
+        let patterns: Vec<Pattern> = secrets
+            .iter()
+            .filter(|(_, value)| !value.is_empty())
+            .flat_map(|(name, value)| {
+                let shown_as = format!("[secret {name}]");
+                forms(value)
+                    .into_iter()
+                    .map(move |form| Pattern { form, shown_as: shown_as.clone() })
+            })
+            .collect();
+        let mut first_bytes = [false; 256];
+        for pattern in &patterns {
+            first_bytes[usize::from(pattern.form.as_bytes()[0])] = true;
+        }
+        let search = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(patterns.iter().map(|pattern| &pattern.form))
+            .expect("secrets have less than two billion bytes");
+        let bytes_max = patterns.iter().map(|pattern| pattern.form.len()).max().unwrap_or(0);
+        Self { search, patterns, first_bytes, bytes_max }
+    }
+
+    /// The text without any of them.
+    pub(super) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if !self.search.is_match(text) {
+            return Cow::Borrowed(text);
+        }
+        let mut out = Vec::with_capacity(text.len());
+        self.pass(text.as_bytes(), &mut out, Rest::None);
+        Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+    }
+
+    pub(super) fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(hidden) = self.text(text) {
+                    *text = hidden;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(map) => {
+                for (key, mut value) in std::mem::take(map) {
+                    self.value(&mut value);
+                    let key = self.text(&key).into_owned();
+                    insert(map, key, value);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Puts what is decided behind `out`, and returns where it ends: what is there from then on could
+    /// still become a secret by what comes next.
+    fn pass(&self, bytes: &[u8], out: &mut Vec<u8>, rest: Rest) -> usize {
+        let mut at = 0;
+        loop {
+            let open = match rest {
+                Rest::None => bytes.len(),
+                Rest::MayCome => self.open_from(bytes, at),
+            };
+            match self.search.find(Input::new(bytes).range(at..)) {
+                // A longer one could begin where this one does.
+                Some(found) if found.start() < open => {
+                    out.extend_from_slice(&bytes[at..found.start()]);
+                    out.extend_from_slice(self.patterns[found.pattern()].shown_as.as_bytes());
+                    at = found.end();
+                }
+                Some(_) | None => {
+                    out.extend_from_slice(&bytes[at..open]);
+                    return open;
+                }
+            }
+        }
+    }
+
+    /// The first place from which all that is there is only the beginning of some form.
+    fn open_from(&self, bytes: &[u8], at: usize) -> usize {
+        let from = at.max(bytes.len().saturating_sub(self.bytes_max.saturating_sub(1)));
+        let is_open = |place: &usize| {
+            let rest = &bytes[*place..];
+            self.first_bytes[usize::from(rest[0])]
+                && self.patterns.iter().any(|pattern| {
+                    pattern.form.len() > rest.len() && pattern.form.as_bytes().starts_with(rest)
+                })
+        };
+        (from..bytes.len()).find(is_open).unwrap_or(bytes.len())
+    }
+}
+
+/// Two keys that hid two secrets of one name must both stay.
+fn insert(map: &mut Map<String, Value>, key: String, value: Value) {
+    let mut free = key.clone();
+    let mut number = 2;
+    while map.contains_key(&free) {
+        free = format!("{key} {number}");
+        number += 1;
+    }
+    map.insert(free, value);
+}
+
+/// Redaction of output that comes in pieces: a secret that is split between two reads is found.
+pub(super) struct Stream {
+    redaction: Arc<Redaction>,
+    /// What could be the beginning of a secret.
+    held: Vec<u8>,
+}
+
+impl Stream {
+    pub(super) fn new(redaction: Arc<Redaction>) -> Self {
+        Self { redaction, held: Vec::new() }
+    }
+}
+
+impl Filter for Stream {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.held.extend_from_slice(bytes);
+        let open = self.redaction.pass(&self.held, out, Rest::MayCome);
+        self.held.drain(..open);
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) {
+        let held = std::mem::take(&mut self.held);
+        self.redaction.pass(&held, out, Rest::None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn redaction(secrets: &[(&str, &str)]) -> Arc<Redaction> {
+        let owned: Vec<(String, String)> =
+            secrets.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        Arc::new(Redaction::of(&owned))
+    }
+
+    fn in_pieces(redaction: &Arc<Redaction>, pieces: &[&[u8]]) -> String {
+        let mut stream = Stream::new(Arc::clone(redaction));
+        let mut out = Vec::new();
+        for piece in pieces {
+            stream.push(piece, &mut out);
+        }
+        stream.finish(&mut out);
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn values_are_hidden_wherever_a_read_ends() {
+        let redaction =
+            redaction(&[("A", "hunter22"), ("B", "hunter2222/x y"), ("C", "aabaabaac")]);
+        let text = "a hunter22 hunter2222/x y hunter2222%2Fx%20y aaabaabaabaac hunter2";
+        let hidden = "a [secret A] [secret B] [secret B] aaab[secret C] hunter2";
+        assert_eq!(redaction.text(text), hidden);
+        for first in 0..=text.len() {
+            for second in first..=text.len() {
+                let bytes = text.as_bytes();
+                let pieces = [&bytes[..first], &bytes[first..second], &bytes[second..]];
+                assert_eq!(in_pieces(&redaction, &pieces), hidden, "{first} {second}");
+            }
+        }
+        let single: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+        assert_eq!(in_pieces(&redaction, &single), hidden);
+    }
+
+    #[test]
+    fn what_begins_like_a_secret_is_let_out_as_soon_as_it_is_none() {
+        let mut stream = Stream::new(redaction(&[("A", "hunter22")]));
+        let mut out = Vec::new();
+        stream.push(b"x hunter", &mut out);
+        assert_eq!(out, b"x ");
+        stream.push(b"s\n", &mut out);
+        assert_eq!(out, b"x hunters\n");
+    }
+
+    #[test]
+    fn in_json_every_text_and_key_is_looked_at_and_none_is_lost() {
+        let redaction = redaction(&[("A", "hunter22"), ("B", "\"quoted\"")]);
+        let mut value = serde_json::json!({
+            "hunter22": ["hunter22", 1], "x hunter22": { "k": "\"quoted\"" }, "[secret A]": null
+        });
+        redaction.value(&mut value);
+        let expected = serde_json::json!({
+            "[secret A]": ["[secret A]", 1], "x [secret A]": { "k": "[secret B]" },
+            "[secret A] 2": null
+        });
+        assert_eq!(value, expected);
+    }
+}

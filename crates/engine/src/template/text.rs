@@ -1,0 +1,244 @@
+//! Texts that hold values but that no shell reads: messages, addresses, headers, inputs, JSON bodies.
+//!
+//! `${NAME}` and `${NAME.path}` are replaced by their values, once: a value that looks like a
+//! reference stays as it is. A name that nobody knows is an error with that name, so that nothing is
+//! sent with a hole in it. What is never closed is text.
+//!
+//! Where a value ends up decides how it is written ([`Writing`]). In JSON, values are placed inside
+//! the parsed value, never into its text; that is `json.rs`.
+//!
+//! Secrets stay names until somebody asks for the whole ([`FilledText::reveal`]), so that what was filled
+//! can be stored and shown without them.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::condition::Values;
+use crate::secrets::{Secrets, for_url};
+use crate::variables::{Variables, is_ours, nearest_to, text_of};
+
+/// A text with references in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextTemplate {
+    source: Box<str>,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(Box<str>),
+    Reference { name: Box<str>, path: Vec<String> },
+}
+
+/// How values are written into a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Writing {
+    /// As they are.
+    Plain,
+    /// Percent-encoded; except a reference that is the whole text, which is an address itself.
+    Url,
+    /// As they are, and what would end the header is an error.
+    Header,
+}
+
+/// Where values come from.
+#[derive(Debug, Clone, Copy)]
+pub struct Filling<'a> {
+    /// Our variables, and the environment.
+    pub variables: Variables<'a>,
+    /// What only hooks that name it get.
+    pub secrets: &'a Secrets,
+}
+
+/// Why a text cannot be filled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FillError {
+    /// Nobody knows the name.
+    #[error("unknown variable `{name}`")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// A known name that is close.
+        nearest: Option<String>,
+    },
+    /// A value that a header cannot hold.
+    #[error("the value of `{name}` holds a line break or another control character")]
+    ControlCharacter {
+        /// Whose value.
+        name: String,
+    },
+}
+
+impl FillError {
+    /// The whole sentence: what is wrong, in which text, and the nearest known name.
+    pub fn within(&self, text: &str) -> String {
+        match self {
+            FillError::Unknown { nearest: Some(nearest), .. } => {
+                format!("{self} in {text}, did you mean `{nearest}`?")
+            }
+            FillError::Unknown { nearest: None, .. } | FillError::ControlCharacter { .. } => {
+                format!("{self} in {text}")
+            }
+        }
+    }
+}
+
+impl TextTemplate {
+    /// Reads a text. Every text can be one.
+    pub fn new(source: &str) -> Self {
+        let mut parts = Vec::new();
+        let mut rest = source;
+        while let Some((before, behind)) = rest.split_once("${") {
+            let Some((reference, after)) = behind.split_once('}') else { break };
+            push_text(&mut parts, before);
+            let mut keys = reference.split('.');
+            let name = keys.next().unwrap_or_default().into();
+            parts.push(Part::Reference { name, path: keys.map(str::to_owned).collect() });
+            rest = after;
+        }
+        push_text(&mut parts, rest);
+        Self { source: source.into(), parts }
+    }
+
+    /// The text as its author wrote it.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The names that stand in it.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Reference { name, .. } => Some(&**name),
+            Part::Text(_) => None,
+        })
+    }
+
+    /// Whether values can change it.
+    pub fn is_constant(&self) -> bool {
+        self.names().next().is_none()
+    }
+
+    /// The text with its values, secrets still by name.
+    pub fn fill(&self, filling: &Filling<'_>, writing: Writing) -> Result<FilledText, FillError> {
+        let is_whole = matches!(self.parts[..], [Part::Reference { .. }]);
+        let writing = if is_whole && writing == Writing::Url { Writing::Plain } else { writing };
+        let pieces = self.parts.iter().map(|part| match part {
+            Part::Text(text) => Ok(Piece::Text(text.to_string())),
+            Part::Reference { name, path } => piece(name, path, filling, writing),
+        });
+        Ok(FilledText { writing, pieces: pieces.collect::<Result<_, _>>()? })
+    }
+}
+
+fn push_text(parts: &mut Vec<Part>, text: &str) {
+    if !text.is_empty() {
+        parts.push(Part::Text(text.into()));
+    }
+}
+
+fn piece(
+    name: &str,
+    path: &[String],
+    filling: &Filling<'_>,
+    writing: Writing,
+) -> Result<Piece, FillError> {
+    let variables = &filling.variables;
+    let secret = filling.secrets.get(name).filter(|_| path.is_empty());
+    let value = match secret {
+        Some(secret) => Cow::Borrowed(secret),
+        None if !path.is_empty() && is_ours(name) => Cow::Owned(variables.at_path(name, path)),
+        None if !path.is_empty() => return Err(unknown(name)),
+        None => match variables.value(name) {
+            Some(value) => Cow::Owned(text_of(&value)),
+            None if is_ours(name) => Cow::Borrowed(""),
+            None => return Err(unknown(name)),
+        },
+    };
+    if writing == Writing::Header && value.chars().any(|c| c.is_control() && c != '\t') {
+        return Err(FillError::ControlCharacter { name: name.to_owned() });
+    }
+    let name = name.to_owned();
+    Ok(match secret {
+        Some(_) => Piece::Secret { secret: name },
+        None => Piece::Value { name, value: written(&value, writing).into_owned() },
+    })
+}
+
+fn unknown(name: &str) -> FillError {
+    FillError::Unknown { name: name.to_owned(), nearest: nearest_to(name) }
+}
+
+fn written(value: &str, writing: Writing) -> Cow<'_, str> {
+    match writing {
+        Writing::Plain | Writing::Header => Cow::Borrowed(value),
+        Writing::Url => Cow::Owned(for_url(value)),
+    }
+}
+
+/// A text with its values, secrets still by name. It can be stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilledText {
+    writing: Writing,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Piece {
+    Text(String),
+    Value { name: String, value: String },
+    Secret { secret: String },
+}
+
+impl FilledText {
+    /// All of it, for whoever it is meant for. A secret that is gone meanwhile is an error.
+    pub fn reveal(&self, secrets: &Secrets) -> Result<String, FillError> {
+        self.pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Text(text) | Piece::Value { value: text, .. } => Ok(Cow::Borrowed(&**text)),
+                Piece::Secret { secret } => match secrets.get(secret) {
+                    Some(value) => Ok(written(value, self.writing)),
+                    None => Err(unknown(secret)),
+                },
+            })
+            .collect()
+    }
+
+    /// What may be seen: everything but secrets.
+    pub fn shown(&self) -> String {
+        self.pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Text(text) | Piece::Value { value: text, .. } => text.clone(),
+                Piece::Secret { secret } => format!("[secret {secret}]"),
+            })
+            .collect()
+    }
+
+    /// What may be seen of an address or a header: there any value may be a token, so each is shown
+    /// by its name.
+    pub fn shown_by_names(&self) -> String {
+        self.pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Text(text) => text.clone(),
+                Piece::Value { name, .. } => format!("${{{name}}}"),
+                Piece::Secret { secret } => format!("[secret {secret}]"),
+            })
+            .collect()
+    }
+
+    /// The names of the secrets in it.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Secret { secret } => Some(secret.as_str()),
+            Piece::Text(_) | Piece::Value { .. } => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
