@@ -10,6 +10,7 @@
 //! | `action` | what is particular to one type of hook |
 //! | `duration` | `5`, `0.5`, `500ms`, `5m` |
 //! | [`fault`] | what can be wrong |
+//! | `loop_file`, `pipeline_file` | the keys of loops and pipelines beside their hooks |
 //! | [`schema`] | the same for editors |
 //!
 //! Reading never stops at the first fault, and never gives up more than it must: an entry with a
@@ -20,8 +21,10 @@ mod duration;
 mod entry;
 pub mod fault;
 pub mod file;
+mod loop_file;
 mod node;
 mod notes;
+mod pipeline_file;
 mod schema;
 mod top_level;
 
@@ -31,6 +34,8 @@ use std::sync::Arc;
 pub use schema::schema;
 
 pub use fault::{Conflict, Fault, FaultKind, Place, SourceFile};
+pub use loop_file::{AgentKind, AgentSpec, LoopFile, PromptBy, PromptSpec, Termination};
+pub use pipeline_file::{Inputs, PipelineFile, Select, StageBody, StageSpec};
 
 use crate::hook::Layer;
 use crate::hook_set::{Broken, HookSet};
@@ -54,6 +59,30 @@ pub struct Loaded {
     pub hooks: HookSet,
     /// Everything that is wrong, in the order of the files.
     pub faults: Vec<Arc<Fault>>,
+    /// The agents for loops that name none, with the files that say so.
+    pub agents: Vec<(PathBuf, Vec<AgentSpec>)>,
+    /// The loops among the files, with their paths.
+    pub loops: Vec<(PathBuf, LoopFile)>,
+    /// The pipelines among the files, with their paths.
+    pub pipelines: Vec<(PathBuf, PipelineFile)>,
+}
+
+/// Which hooks of a pipeline's file are read: a loop that stands there itself has hooks of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// Those of all its stages.
+    All,
+    /// Those of this stage; of none if there is none.
+    Stage(Option<&'a str>),
+}
+
+impl Scope<'_> {
+    fn has(self, stage: &str) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::Stage(only) => only == Some(stage),
+        }
+    }
 }
 
 /// Reads and checks all files.
@@ -61,19 +90,35 @@ pub fn load(files: &[ConfigFile], environment: &Environment) -> Loaded {
     let mut loaded = Loaded::default();
     for file in files {
         match file::read(file) {
-            Ok(source) => top_level::read(&source, file, environment, &mut loaded),
+            Ok(source) => top_level::read(&source, file, environment, Scope::All, &mut loaded),
             Err(fault) => loaded.file_is_broken(fault),
         }
     }
     loaded
 }
 
+/// Reads and checks texts as if they stood in these files.
+pub fn load_texts<'a>(
+    files: impl IntoIterator<Item = (&'a ConfigFile, &'a str)>,
+    environment: &Environment,
+    scope: Scope<'_>,
+) -> Loaded {
+    let mut loaded = Loaded::default();
+    for (file, text) in files {
+        let source = Arc::new(SourceFile { path: file.shown_as.clone(), text: text.into() });
+        top_level::read(&source, file, environment, scope, &mut loaded);
+    }
+    loaded
+}
+
 /// Reads and checks a text as if it stood in a file of that name.
 pub fn load_text(text: &str, file: &ConfigFile, environment: &Environment) -> Loaded {
-    let mut loaded = Loaded::default();
-    let source = Arc::new(SourceFile { path: file.shown_as.clone(), text: text.into() });
-    top_level::read(&source, file, environment, &mut loaded);
-    loaded
+    load_texts([(file, text)], environment, Scope::All)
+}
+
+/// A file's text, or what is wrong with the whole of it.
+pub fn read_text(file: &ConfigFile) -> Result<String, Fault> {
+    file::read(file).map(|source| source.text.to_string())
 }
 
 impl Loaded {

@@ -21,6 +21,12 @@ pub const CONFIG_NODES_MAX: usize = 1_000_000;
 /// Levels of lists and maps within one another in a file. Nobody can read more, and reading recurses.
 pub const CONFIG_DEPTH_MAX: usize = 64;
 
+/// Iterations that a loop may ask for: years of work, and every one keeps a folder.
+pub const ITERATIONS_MAX: u32 = 1_000_000;
+
+/// Stages of one pipeline: their folders are numbered with two digits.
+pub const STAGES_MAX: usize = 99;
+
 /// Bytes of one condition's text. Longer ones are generated, and nobody could read them in a report.
 pub const CONDITION_BYTES_MAX: usize = 10_000;
 

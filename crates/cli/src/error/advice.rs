@@ -322,6 +322,7 @@ fn conflict_help(conflict: Conflict) -> &'static str {
         }
         Conflict::NothingToMatch => "remove `matcher`; `when` can look at all of an event's data",
         Conflict::EventTwice => "remove `event`, or move the hook under that event",
+        Conflict::TwoPrompts => "keep one of them",
         Conflict::NobodyReads => "remove `pipe_output`, or listen to `session:stop`",
     }
 }

@@ -238,6 +238,9 @@ pub enum Conflict {
     /// `event` in an entry whose key names the event already.
     #[error("`event` is for hooks in a list; here the key above says where the hook listens")]
     EventTwice,
+    /// `prompt` beside `prompt_file`.
+    #[error("`prompt` and `prompt_file` both say what the agent is told")]
+    TwoPrompts,
     /// `pipe_output` at the end of a session.
     #[error("`pipe_output` has no reader at the end of a session")]
     NobodyReads,

@@ -521,10 +521,117 @@ fn loop_and_pipeline_files_have_keys_of_their_own() {
     let read = |layer| load_text(text, &file("loop.yaml", layer), &environment());
     assert!(read(Layer::Loop).faults.is_empty());
     assert_eq!(read(Layer::Project).faults.len(), 2);
-    let text = "name: full\nstages: []\nhooks: {on_error: [{command: x}]}\n";
+    let text = "name: full\nstages: [{name: a, loop: x}]\nhooks: {on_error: [{command: x}]}\n";
     assert!(
         load_text(text, &file("pipeline.yaml", Layer::Pipeline), &environment()).faults.is_empty()
     );
+}
+
+#[test]
+fn a_loop_is_read_with_everything_it_says() {
+    let text = "name: work
+agent: [{type: command, command: my-agent, prompt: argument}, {script: turns.yaml}, claude]
+model: opus
+prompt_file: work.md
+termination: {type: judgment, min_iterations: 3}
+max_iterations: 25
+max_runtime: 2h
+delay: 500ms
+";
+    let loaded = load_text(text, &file("loop.yaml", Layer::Loop), &environment());
+    assert_eq!(loaded.faults, []);
+    let (_, read) = &loaded.loops[0];
+    let agents: Vec<&AgentKind> = read.agents.iter().map(|agent| &agent.kind).collect();
+    assert_eq!(
+        agents,
+        [
+            &AgentKind::Command { command: "my-agent".into(), prompt: PromptBy::Argument },
+            &AgentKind::Scripted { script: "turns.yaml".into() },
+            &AgentKind::Named("claude".into()),
+        ]
+    );
+    assert!(matches!(&read.prompt, Some(PromptSpec::File(path, place))
+        if path.as_os_str() == "work.md" && place.line == 4));
+    let judgment = Termination::Judgment { consensus: 2, min_iterations: 3 };
+    assert_eq!(read.termination, Some(judgment));
+    assert_eq!((read.max_iterations, read.delay), (Some(25), Some(Duration::from_millis(500))));
+    assert_eq!(read.max_runtime, Some(Duration::from_secs(7200)));
+}
+
+#[test]
+fn a_pipeline_is_read_with_its_stages_and_the_loops_in_it() {
+    let text = "stages:
+  - {name: plan, loop: improve-plan, runs: 3}
+  - name: work
+    inputs: {from: plan, select: all}
+    loop:
+      prompt: go
+      agent: {command: x}
+      termination: {type: fixed, iterations: 2}
+      disable_global_hooks: true
+      hooks: {on_error: [{command: inner}]}
+hooks: {on_error: [{command: outer}]}
+";
+    let file = file("pipeline.yaml", Layer::Pipeline);
+    let read = |scope| load_texts([(&file, text)], &environment(), scope);
+    let loaded = read(Scope::All);
+    assert_eq!(loaded.faults, []);
+    let stages = &loaded.pipelines[0].1.stages;
+    assert_eq!((stages[0].name.as_str(), stages[0].runs), ("plan", Some(3)));
+    assert_eq!(stages[1].inputs, Some(Inputs { from: "plan".into(), select: Select::All }));
+    let StageBody::Inline(inline) = &stages[1].body else { panic!("{:?}", stages[1].body) };
+    assert_eq!(inline.termination, Some(Termination::Fixed { iterations: Some(2) }));
+    for (scope, ids, disabled) in [
+        (Scope::All, &["pipeline/on_error#0", "work/on_error#0"][..], true),
+        (Scope::Stage(Some("work")), &["pipeline/on_error#0", "work/on_error#0"], true),
+        (Scope::Stage(Some("plan")), &["pipeline/on_error#0"], false),
+        (Scope::Stage(None), &["pipeline/on_error#0"], false),
+    ] {
+        let hooks = read(scope).hooks;
+        let found: Vec<&str> = hooks.hooks().iter().map(|hook| hook.id.as_str()).collect();
+        assert_eq!((found.as_slice(), hooks.global_is_disabled()), (ids, disabled));
+    }
+}
+
+#[test]
+fn what_a_loop_or_a_pipeline_cannot_be_is_said() {
+    for (text, expected) in [
+        ("termination: {}", "1:14: missing `type`: fixed, judgment or queue"),
+        ("termination: {type: fixd}", "expected fixed, judgment, queue but found `fixd`"),
+        ("termination: {type: fixed, consensus: 2}", "unknown key `consensus`"),
+        ("termination: {type: fixed, iterations: 0}", "from 1 to 1000000 but found `0`"),
+        ("agent: {type: comand}", "expected command, scripted but found `comand`"),
+        ("agent: {type: command}", "missing `command`"),
+        ("agent: {type: scripted}", "missing `script`"),
+        ("agent: {command: x, promt: stdin}", "unknown key `promt`"),
+        ("agent: 5", "an agent's name, or a map with `type`"),
+        ("prompt: a\nprompt_file: b", "2:1: `prompt` and `prompt_file` both"),
+        ("max_cost: 5", "`max_cost` is not available"),
+        ("completion: plateau", "its successor is `termination`"),
+    ] {
+        let loaded = load_text(text, &file("loop.yaml", Layer::Loop), &environment());
+        let said = loaded.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        assert!(said.contains(expected), "{text}: {said}");
+    }
+    for (text, expected) in [
+        ("name: x", "1:1: missing `stages`"),
+        ("stages: []", "a list of 1 to 99 stages but found `0 stages`"),
+        ("stages: [{name: a}]", "missing `loop`"),
+        ("stages: [{loop: ./a/b}]", "missing `name`"),
+        ("stages: [{name: ../x, loop: a}]", "a name of letters, digits"),
+        ("stages: [{loop: a}, {name: a, loop: b}]", "a name that no other stage has"),
+        ("stages: [{stage: a, name: x}]", "its successor is `loop`"),
+        ("stages: [{loop: a, inputs: {from: b}}, {loop: b}]", "the name of an earlier stage"),
+        ("stages: [{loop: a, inputs: {from: a}}]", "the name of an earlier stage"),
+        ("stages: [{loop: a}, {loop: b, inputs: {from: a, select: last}}]", "latest, all"),
+        ("stages: [{name: a, loop: {promt: x}}]", "unknown key `promt`"),
+        ("stages: [{name: a, loop: {hooks: {nonsense: [{command: x}]}}}]", "nonsense"),
+    ] {
+        let file = file("pipeline.yaml", Layer::Pipeline);
+        let loaded = load_text(text, &file, &environment());
+        let said = loaded.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        assert!(said.contains(expected), "{text}: {said}");
+    }
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::node::{Field, Mark, Node, Raw, parse};
 use super::notes::Notes;
-use super::{ConfigFile, Fault, FaultKind, Loaded, SourceFile, entry};
+use super::{ConfigFile, Fault, FaultKind, Loaded, Scope, SourceFile, entry};
+use super::{loop_file, pipeline_file};
 use crate::hook::Layer;
 use crate::limits::HOOKS_MAX;
 use crate::nearest::nearest;
@@ -24,7 +25,7 @@ pub(super) const HOOK_FILE_KEYS: &[&str] = &[
     "agent",
     "model",
 ];
-const LOOP_KEYS: &[&str] = &[
+pub(super) const LOOP_KEYS: &[&str] = &[
     "version",
     "name",
     "description",
@@ -57,6 +58,7 @@ pub(super) fn read(
     source: &Arc<SourceFile>,
     file: &ConfigFile,
     environment: &Environment,
+    scope: Scope<'_>,
     loaded: &mut Loaded,
 ) {
     let root = match parse(source) {
@@ -82,23 +84,45 @@ pub(super) fn read(
     for field in fields {
         read_key(field, known, &mut notes, loaded);
     }
+    let mut inline = Vec::new();
+    match file.layer {
+        Layer::Loop => {
+            let read = loop_file::read(fields, &mut notes);
+            loaded.loops.push((file.path.clone(), read));
+        }
+        Layer::Pipeline => {
+            let read = pipeline_file::read(fields, &root, &mut notes, &mut inline);
+            loaded.pipelines.push((file.path.clone(), read));
+        }
+        Layer::Project | Layer::Global => {
+            if let Some(field) = fields.iter().find(|field| &*field.key == "agent") {
+                let agents = loop_file::agents(&field.value, &mut notes);
+                loaded.agents.push((file.path.clone(), agents));
+            }
+        }
+    }
     // A fault outside of the entries leaves open what the file was meant to guard.
     if !notes.faults.is_empty() {
         loaded.entry_is_broken(None, std::mem::take(&mut notes.faults));
     }
+    let stem = file.path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into());
+    let mut reading = Reading {
+        stem: unused_stem(&stem, loaded),
+        shown_as: file.shown_as.as_path().into(),
+        path: file.path.as_path().into(),
+        layer: file.layer,
+        source,
+        environment,
+        ids: HashMap::new(),
+        loaded,
+    };
     if let Some(hooks) = fields.iter().find(|field| &*field.key == "hooks") {
-        let stem = file.path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into());
-        let mut reading = Reading {
-            stem: unused_stem(&stem, loaded),
-            shown_as: file.shown_as.as_path().into(),
-            path: file.path.as_path().into(),
-            layer: file.layer,
-            source,
-            environment,
-            ids: HashMap::new(),
-            loaded,
-        };
         reading.hooks(&hooks.value);
+    }
+    reading.layer = Layer::Loop;
+    for (stage, fields) in inline.into_iter().filter(|(stage, _)| scope.has(stage)) {
+        reading.stem = stage;
+        reading.inline(fields);
     }
 }
 
@@ -108,20 +132,11 @@ fn read_key(
     notes: &mut Notes<'_>,
     loaded: &mut Loaded,
 ) {
-    let (key, value) = (&*field.key, &field.value);
-    if !known.contains(&key) {
-        let successor = SUPERSEDED.iter().find(|(old, _)| *old == key);
-        let kind = match successor {
-            Some((_, successor)) => FaultKind::Superseded { key: key.into(), successor },
-            None => FaultKind::UnknownKey {
-                key: key.into(),
-                known: known.to_vec(),
-                nearest: nearest(key, known.iter().copied()),
-            },
-        };
-        return notes.note(field.at, kind);
+    if !check_key(field, known, notes) {
+        return;
     }
-    match key {
+    let value = &field.value;
+    match &*field.key {
         "version" if !matches!(value.raw, Raw::Int(1)) => {
             notes.note(value.at, FaultKind::UnknownVersion { found: value.to_json().to_string() });
         }
@@ -137,6 +152,25 @@ fn read_key(
         // The others belong to the runner and the agent.
         _ => {}
     }
+}
+
+/// Notes a key that nobody reads here, with its successor if it has one.
+pub(super) fn check_key(
+    field: &Field,
+    known: &'static [&'static str],
+    notes: &mut Notes<'_>,
+) -> bool {
+    let key = &*field.key;
+    if known.contains(&key) {
+        return true;
+    }
+    match SUPERSEDED.iter().find(|(old, _)| *old == key) {
+        Some((_, successor)) => {
+            notes.note(field.at, FaultKind::Superseded { key: key.into(), successor });
+        }
+        None => unknown_key(field.at, key, known, notes),
+    }
+    false
 }
 
 fn callback(node: &Node, notes: &mut Notes<'_>) {
@@ -213,6 +247,17 @@ struct Listens<'a> {
 }
 
 impl Reading<'_> {
+    /// A loop that stands in its pipeline's file.
+    fn inline(&mut self, fields: &[Field]) {
+        for field in fields {
+            match (&*field.key, &field.value.raw) {
+                ("hooks", _) => self.hooks(&field.value),
+                ("disable_global_hooks", Raw::Bool(true)) => self.loaded.hooks.disable_global(),
+                _ => {}
+            }
+        }
+    }
+
     fn hooks(&mut self, node: &Node) {
         match &node.raw {
             Raw::Null => {}

@@ -1,0 +1,207 @@
+//! `pipeline.yaml`: stages, one after the other. Its hooks are read with those of other files; this is
+//! the rest, as data.
+
+use super::loop_file::{self, LoopFile};
+use super::node::{Field, Node, Raw};
+use super::notes::Notes;
+use super::top_level::{LOOP_KEYS, check_key, unknown_key};
+use super::{FaultKind, Place};
+use crate::limits::STAGES_MAX;
+
+/// A pipeline as its file says it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PipelineFile {
+    /// Its name.
+    pub name: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Its stages, in order.
+    pub stages: Vec<StageSpec>,
+}
+
+/// One stage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StageSpec {
+    /// Its name, which no other stage has.
+    pub name: String,
+    /// Its loop.
+    pub body: StageBody,
+    /// How many iterations.
+    pub runs: Option<u32>,
+    /// What it gets from an earlier stage.
+    pub inputs: Option<Inputs>,
+    /// Where in the file.
+    pub place: Place,
+}
+
+/// A stage's loop.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StageBody {
+    /// By name or path.
+    Named {
+        /// The name or path.
+        name: String,
+        /// Where in the file.
+        place: Place,
+    },
+    /// The loop itself. Its hooks are known by their stage.
+    Inline(Box<LoopFile>),
+}
+
+/// What a stage gets from an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inputs {
+    /// The stage.
+    pub from: String,
+    /// Which of its outputs.
+    pub select: Select,
+}
+
+/// Which outputs of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Select {
+    /// The last one.
+    Latest,
+    /// All of them.
+    All,
+}
+
+const STAGE_KEYS: &[&str] = &["name", "loop", "runs", "inputs"];
+
+/// Reads the keys of a pipeline that are not its hooks. `inline` is given each loop that stands in the
+/// file itself, whose hooks are read with the others.
+pub(super) fn read<'n>(
+    fields: &'n [Field],
+    whole: &Node,
+    notes: &mut Notes<'_>,
+    inline: &mut Vec<(String, &'n [Field])>,
+) -> PipelineFile {
+    let mut read = PipelineFile::default();
+    let mut has_stages = false;
+    for Field { key, value, .. } in fields {
+        match &**key {
+            "name" => read.name = notes.text(value, "a name").map(str::to_owned),
+            "description" => {
+                read.description = notes.text(value, "a description").map(str::to_owned);
+            }
+            "stages" => {
+                has_stages = true;
+                read.stages = stages(value, notes, inline);
+            }
+            _ => {}
+        }
+    }
+    if !has_stages {
+        notes.note(whole.at, FaultKind::Missing { missing: "`stages`" });
+    }
+    read
+}
+
+fn stages<'n>(
+    node: &'n Node,
+    notes: &mut Notes<'_>,
+    inline: &mut Vec<(String, &'n [Field])>,
+) -> Vec<StageSpec> {
+    let items = notes.list(node, "a list of stages").unwrap_or_default();
+    if items.is_empty() || items.len() > STAGES_MAX {
+        let expected = "a list of 1 to 99 stages";
+        let found = format!("{} stages", items.len());
+        notes.note(node.at, FaultKind::BadValue { found, expected });
+        return Vec::new();
+    }
+    let mut read: Vec<StageSpec> = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(stage) = stage(item, &read, notes, inline) else { continue };
+        if read.iter().any(|known| known.name == stage.name) {
+            let expected = "a name that no other stage has";
+            notes.note(item.at, FaultKind::BadValue { found: stage.name.clone(), expected });
+        }
+        read.push(stage);
+    }
+    read
+}
+
+fn stage<'n>(
+    node: &'n Node,
+    before: &[StageSpec],
+    notes: &mut Notes<'_>,
+    inline: &mut Vec<(String, &'n [Field])>,
+) -> Option<StageSpec> {
+    let fields = notes.map(node, "a stage, a map with `name` and `loop`")?;
+    for field in fields {
+        check_key(field, STAGE_KEYS, notes);
+    }
+    let get = |key: &str| fields.iter().find(|field| &*field.key == key).map(|field| &field.value);
+    let Some(body) = get("loop") else {
+        notes.note(node.at, FaultKind::Missing { missing: "`loop`" });
+        return None;
+    };
+    let name = match get("name") {
+        Some(name) => notes.text(name, "a name").filter(|name| is_name(name, get("name"), notes)),
+        None => match &body.raw {
+            Raw::Text(text) if is_plain(text) => Some(&**text),
+            _ => {
+                notes.note(node.at, FaultKind::Missing { missing: "`name`" });
+                None
+            }
+        },
+    };
+    let runs = get("runs").and_then(|runs| loop_file::iterations(runs, notes));
+    let inputs = get("inputs").and_then(|inputs| self::inputs(inputs, before, notes));
+    let place = node.at.place(notes.source);
+    let body = match &body.raw {
+        Raw::Map(fields) => {
+            for field in fields {
+                check_key(field, LOOP_KEYS, notes);
+            }
+            if let Some(name) = name {
+                inline.push((name.to_owned(), fields));
+            }
+            StageBody::Inline(Box::new(loop_file::read(fields, notes)))
+        }
+        _ => {
+            let place = body.at.place(notes.source);
+            let name = notes.text(body, "a loop's name, its path, or the loop itself")?.to_owned();
+            StageBody::Named { name, place }
+        }
+    };
+    Some(StageSpec { name: name?.to_owned(), body, runs, inputs, place })
+}
+
+/// Names of stages become names of folders.
+fn is_plain(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+}
+
+fn is_name(name: &str, node: Option<&Node>, notes: &mut Notes<'_>) -> bool {
+    if let (false, Some(node)) = (is_plain(name), node) {
+        let expected = "a name of letters, digits, `_` and `-`, at most 64";
+        notes.note(node.at, FaultKind::BadValue { found: name.to_owned(), expected });
+        return false;
+    }
+    true
+}
+
+fn inputs(node: &Node, before: &[StageSpec], notes: &mut Notes<'_>) -> Option<Inputs> {
+    const KEYS: &[&str] = &["from", "select"];
+    let fields = notes.map(node, "a map with `from`")?;
+    for field in fields.iter().filter(|field| !KEYS.contains(&&*field.key)) {
+        unknown_key(field.at, &field.key, KEYS, notes);
+    }
+    let get = |key: &str| fields.iter().find(|field| &*field.key == key).map(|field| &field.value);
+    let Some(from) = get("from") else {
+        notes.note(node.at, FaultKind::Missing { missing: "`from`, an earlier stage" });
+        return None;
+    };
+    let name = notes.text(from, "the name of an earlier stage")?;
+    if !before.iter().any(|stage| stage.name == name) {
+        let expected = "the name of an earlier stage";
+        notes.note(from.at, FaultKind::BadValue { found: name.to_owned(), expected });
+    }
+    let select = match get("select") {
+        Some(word) => notes.word(word, &["latest", "all"], &[Select::Latest, Select::All])?,
+        None => Select::Latest,
+    };
+    Some(Inputs { from: name.to_owned(), select })
+}
