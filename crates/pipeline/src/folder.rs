@@ -1,0 +1,1 @@
+//! A session's folder and the files in it.

@@ -1,0 +1,14 @@
+//! Hookwright's runner: an agent goes through stages and iterations, hooks run at every point, and
+//! nothing that happened is lost.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`agent`] | who does the work: any program, or a script of turns |
+//! | [`folder`] | a session's folder and the files in it |
+//! | [`changed_files`] | what changed in the work tree |
+#![warn(missing_docs)]
+
+pub mod agent;
+pub mod changed_files;
+pub mod folder;
+pub mod limits;
