@@ -1,6 +1,7 @@
 //! What hooks do. An action does one thing and decides nothing: it returns an [`Outcome`], and
 //! `dispatch.rs` answers it.
 
+mod callback;
 mod git;
 mod git_commit;
 mod git_push;
@@ -37,6 +38,8 @@ pub(crate) struct Attempt {
     pub(crate) chain: Chain,
     pub(crate) run_id: String,
     pub(crate) surroundings: Arc<Surroundings>,
+    /// Nobody can be asked about what the action fires either.
+    pub(crate) nobody_to_ask: bool,
     /// Fires what the action announces.
     pub(crate) engine: Engine,
     pub(crate) cancel: CancellationToken,
@@ -92,6 +95,7 @@ pub(crate) async fn run(attempt: Attempt, news: &mut dyn News) -> (Outcome, Dura
         // In boxes, so that a shell hook does not carry their size.
         Action::GitCommit(commit) => Box::pin(git_commit::run(&attempt, commit, news)).await,
         Action::GitPush(push) => Box::pin(git_push::run(&attempt, push, news)).await,
+        Action::Callback(callback) => Box::pin(callback::run(&attempt, callback)).await,
         // Dispatch refuses these before they start.
         Action::Webhook(_) | Action::Spawn(_) => {
             let cause = format!("`type: {}` is not available", attempt.hook.action.kind());

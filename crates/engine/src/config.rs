@@ -31,6 +31,7 @@ mod top_level;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub(crate) use entry::{RETRIES_EXPECTED, conflicts};
 pub use schema::schema;
 
 pub use fault::{Conflict, Fault, FaultKind, Place, SourceFile};
@@ -89,10 +90,7 @@ impl Scope<'_> {
 pub fn load(files: &[ConfigFile], environment: &Environment) -> Loaded {
     let mut loaded = Loaded::default();
     for file in files {
-        match file::read(file) {
-            Ok(source) => top_level::read(&source, file, environment, Scope::All, &mut loaded),
-            Err(fault) => loaded.file_is_broken(fault),
-        }
+        loaded.add_file(file, environment);
     }
     loaded
 }
@@ -125,6 +123,20 @@ impl Loaded {
     /// Adds what is wrong with the user's secrets. A guard may need one of them, so nothing may pass.
     pub fn secrets_are_broken(&mut self, faults: Vec<Fault>) {
         self.entry_is_broken(None, faults);
+    }
+
+    /// Reads and checks one file more.
+    pub fn add_file(&mut self, file: &ConfigFile, environment: &Environment) {
+        match file::read(file) {
+            Ok(source) => top_level::read(&source, file, environment, Scope::All, self),
+            Err(fault) => self.file_is_broken(fault),
+        }
+    }
+
+    /// Reads and checks a text more, as if it stood in a file of that name.
+    pub fn add_text(&mut self, text: &str, file: &ConfigFile, environment: &Environment) {
+        let source = Arc::new(SourceFile { path: file.shown_as.clone(), text: text.into() });
+        top_level::read(&source, file, environment, Scope::All, self);
     }
 
     /// Nothing in the file could be read, so it may have held a guard for any event.

@@ -3,11 +3,12 @@
 //! The engine runs the steps that `dispatch.rs` asks for and tells it what happened. It keeps
 //! nothing between events but what still runs in the background; [`Engine::settle`] waits for that.
 
+mod builder;
 mod driver;
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,6 +26,7 @@ use crate::ports::{Fire, Ports, Promise, Remembered};
 use crate::secrets::Secrets;
 use crate::slots::Slots;
 use crate::variables::Environment;
+pub use builder::{BuildError, EngineBuilder};
 use driver::Driver;
 
 /// What an engine is made of.
@@ -119,6 +121,11 @@ struct Background {
 }
 
 impl Engine {
+    /// An engine for the project at this folder, an absolute path: commands run there.
+    pub fn builder(root: impl AsRef<Path>) -> EngineBuilder {
+        EngineBuilder::new(root.as_ref().to_owned())
+    }
+
     /// An engine with everything it needs.
     pub fn new(setup: Setup) -> Self {
         let surroundings = Surroundings {

@@ -5,14 +5,19 @@
 //! open in [`Hook`] and is settled by [`Hook::terms`].
 
 mod action;
+mod builder;
+mod callback;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::Power;
+use hookwright_events::{Answer, Power};
 
 pub use action::{Action, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
+pub use builder::HookBuilder;
+pub(crate) use callback::Answering;
+pub use callback::{Call, Callback, Failure};
 
 use crate::condition::Condition;
 use crate::limits::{COMMAND_TIMEOUT, PATIENT_TIMEOUT, RETRIES, RETRY_DELAY, SEND_TIMEOUT};
@@ -29,7 +34,7 @@ pub struct Hook {
     pub description: Option<String>,
     /// Where it was written.
     pub source: Source,
-    /// Which kind of file it came from; decides the order.
+    /// Where it came from; decides the order.
     pub layer: Layer,
     /// The key under which it was written.
     pub event: Arc<str>,
@@ -85,9 +90,14 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// Which kind of file a hook came from, in the order in which hooks run.
+/// Where a hook came from, in the order in which hooks run. At points that can block, those for all
+/// projects run before those of the project's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
+    /// The program that embeds the engine. Its hooks run before those of all files, everywhere: they
+    /// start no process, so that a denial of theirs spares the processes of the others. Whatever a
+    /// host wants to do after all hooks, it does with the decision.
+    Program,
     /// A loop's own file.
     Loop,
     /// A pipeline's own file.
@@ -170,6 +180,30 @@ pub struct Terms {
 }
 
 impl Hook {
+    /// A hook whose action is a function of this program: where it listens, and what it does. See
+    /// [`HookBuilder`] for what else can be said.
+    ///
+    /// ```
+    /// use hookwright_engine::{Answer, Hook};
+    ///
+    /// let no_sudo = Hook::on("tool:pre_execute:bash", |call| async move {
+    ///     let command = call.event.text_at("/tool_input/command").ok_or("no command to look at")?;
+    ///     Ok(match command.contains("sudo") {
+    ///         true => Answer::deny("sudo is not allowed here"),
+    ///         false => Answer::default(),
+    ///     })
+    /// })
+    /// .id("no-sudo");
+    /// ```
+    #[track_caller]
+    pub fn on<F, R>(event: &str, function: F) -> HookBuilder
+    where
+        F: Fn(Call) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Answer, Failure>> + Send + 'static,
+    {
+        HookBuilder::new(event, Callback::new(function))
+    }
+
     /// A name that no hook of another file has: what is remembered of one must not count for the
     /// other.
     pub fn key(&self) -> String {
@@ -208,24 +242,30 @@ impl Hook {
         match self.action {
             // A webhook's `await` means a person; its response is waited for all the same.
             Action::Webhook(_) => self.awaits == Some(true) || something_depends_on_it,
-            Action::Shell(_) | Action::Spawn(_) | Action::GitCommit(_) | Action::GitPush(_) => {
-                self.awaits.unwrap_or(something_depends_on_it)
-            }
+            Action::Shell(_)
+            | Action::Spawn(_)
+            | Action::GitCommit(_)
+            | Action::GitPush(_)
+            | Action::Callback(_) => self.awaits.unwrap_or(something_depends_on_it),
         }
     }
 
     fn retries_or_default(&self) -> u32 {
         self.retries.unwrap_or(match self.action {
-            Action::Shell(_) | Action::Webhook(_) | Action::GitCommit(_) | Action::GitPush(_) => {
-                RETRIES
-            }
+            Action::Shell(_)
+            | Action::Webhook(_)
+            | Action::GitCommit(_)
+            | Action::GitPush(_)
+            | Action::Callback(_) => RETRIES,
             Action::Spawn(_) => 0,
         })
     }
 
     fn default_timeout(&self) -> Duration {
         match self.action {
-            Action::Shell(_) | Action::GitCommit(_) | Action::GitPush(_) => COMMAND_TIMEOUT,
+            Action::Shell(_) | Action::GitCommit(_) | Action::GitPush(_) | Action::Callback(_) => {
+                COMMAND_TIMEOUT
+            }
             Action::Webhook(_) if self.awaits == Some(true) => PATIENT_TIMEOUT,
             Action::Webhook(_) => SEND_TIMEOUT,
             Action::Spawn(_) => PATIENT_TIMEOUT,

@@ -140,11 +140,12 @@ impl HookSet {
             .collect();
         // A stable sort: within a layer the order of the files stays.
         hooks.sort_by_key(|hook| match hook.layer {
-            Layer::Global if guards => 0,
-            Layer::Loop => 1,
-            Layer::Pipeline => 2,
-            Layer::Project => 3,
-            Layer::Global => 4,
+            Layer::Program => 0,
+            Layer::Global if guards => 1,
+            Layer::Loop => 2,
+            Layer::Pipeline => 3,
+            Layer::Project => 4,
+            Layer::Global => 5,
         });
         hooks
     }

@@ -34,4 +34,12 @@ mod slots;
 pub mod template;
 pub mod variables;
 
-pub use engine::{Engine, Fired, Firing, Interest, Observer, Setup};
+pub use engine::{BuildError, Engine, EngineBuilder, Fired, Firing, Interest, Observer, Setup};
+pub use hook::{Call, Failure, Hook, HookBuilder, OnFailure};
+pub use hookwright_events as events;
+pub use hookwright_events::{
+    Answer, AnswerDecision, Decision, Event, EventError, EventName, Outcome, Report, RunEvent,
+    RunEventKind, Status, Verdict,
+};
+pub use serde_json;
+pub use tokio_util::sync::CancellationToken;

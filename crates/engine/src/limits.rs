@@ -92,6 +92,10 @@ pub const LINGER_AT_GUARDS: Duration = Duration::from_secs(2);
 /// Between SIGTERM and SIGKILL, unless `kill_grace` says otherwise.
 pub const KILL_GRACE: Duration = Duration::from_secs(2);
 
+/// What a callback gets between the cancelling of its token and the dropping of its future: enough
+/// to write a last line somewhere, too little for anybody to notice.
+pub const CALLBACK_GRACE: Duration = Duration::from_secs(1);
+
 /// Bytes read in vain, by attempts to read an answer at a line's start, before we stop looking.
 /// Nested objects that are never closed are read once for each level; without an end to that, a
 /// megabyte of them would take seconds. What was not looked at may have been a deny, so the output
@@ -104,7 +108,7 @@ pub const ASYNC_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest that such a command may ask for.
 pub const ASYNC_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Shell and git actions, unless `timeout` says otherwise.
+/// Shell and git actions and callbacks, unless `timeout` says otherwise.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Sending a webhook, unless `timeout` says otherwise.

@@ -42,6 +42,53 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The operation must not happen, and why.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self {
+            decision: Some(AnswerDecision::Deny),
+            reason: Some(reason.into()),
+            ..Self::default()
+        }
+    }
+
+    /// A person has to be asked, and why.
+    pub fn ask(reason: impl Into<String>) -> Self {
+        Self { decision: Some(AnswerDecision::Ask), reason: Some(reason.into()), ..Self::default() }
+    }
+
+    /// Nobody needs to be asked.
+    pub fn allow() -> Self {
+        Self { decision: Some(AnswerDecision::Allow), ..Self::default() }
+    }
+
+    /// The turn or the session has to end, and why.
+    pub fn stop(reason: impl Into<String>) -> Self {
+        Self { stop: true, stop_reason: Some(reason.into()), ..Self::default() }
+    }
+
+    /// The tool gets this input instead of its own.
+    pub fn rewrite(input: Value) -> Self {
+        Self { updated_input: Some(input), ..Self::default() }
+    }
+
+    /// The agent is told this.
+    pub fn context(text: impl Into<String>) -> Self {
+        Self::default().with_context(text)
+    }
+
+    /// The same answer, and the agent is told this as well.
+    #[must_use]
+    pub fn with_context(mut self, text: impl Into<String>) -> Self {
+        self.additional_context.push(text.into());
+        self
+    }
+
+    /// The same answer, and the user is told this.
+    #[must_use]
+    pub fn with_message(self, text: impl Into<String>) -> Self {
+        Self { system_message: Some(text.into()), ..self }
+    }
+
     /// Only what restricts or adds: deny, ask, `continue: false`, contexts and messages. What is
     /// left of an answer that stood among other text or came with a failing exit code.
     pub fn restricting(self) -> Self {
@@ -82,6 +129,28 @@ mod tests {
             answer.restricting(),
             Answer { additional_context: vec!["kept".into()], ..Answer::default() }
         );
+    }
+
+    #[test]
+    fn an_answer_says_one_thing_and_what_travels_beside_it() {
+        let said = |answer: Answer| serde_json::to_value(answer).expect("plain data");
+        for (answer, fields) in [
+            (Answer::deny("no"), json!({ "decision": "deny", "reason": "no" })),
+            (Answer::ask("sure?"), json!({ "decision": "ask", "reason": "sure?" })),
+            (Answer::allow(), json!({ "decision": "allow" })),
+            (Answer::stop("enough"), json!({ "stop": true, "stop_reason": "enough" })),
+            (Answer::rewrite(json!({ "x": 1 })), json!({ "updated_input": { "x": 1 } })),
+            (
+                Answer::context("a").with_context("b").with_message("m"),
+                json!({ "additional_context": ["a", "b"], "system_message": "m" }),
+            ),
+        ] {
+            let mut whole = said(Answer::default());
+            for (name, value) in fields.as_object().expect("fields") {
+                whole[name] = value.clone();
+            }
+            assert_eq!(said(answer), whole);
+        }
     }
 
     #[test]

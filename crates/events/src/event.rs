@@ -84,6 +84,31 @@ impl Event {
         Self { name, data: field::normalise(data) }
     }
 
+    /// An event by its canonical name or an alias, with its data as a JSON object; `null` stands for
+    /// no data.
+    ///
+    /// ```
+    /// use hookwright_events::Event;
+    /// use serde_json::json;
+    ///
+    /// let event = Event::named("PreToolUse", json!({ "toolName": "Bash" }))?;
+    /// assert_eq!(event.name.as_str(), "tool:pre_execute");
+    /// assert_eq!(event.subject(), Some("bash"));
+    /// # Ok::<(), hookwright_events::EventError>(())
+    /// ```
+    pub fn named(name: &str, data: Value) -> Result<Self, EventError> {
+        let known = EventName::resolve(name);
+        let name = known.ok_or_else(|| EventError::UnknownName { name: name.to_owned() })?;
+        match data {
+            Value::Object(data) => Ok(Self::new(name, data)),
+            Value::Null => Ok(Self::new(name, Map::new())),
+            Value::Bool(_) => Err(EventError::NoObject { found: "a boolean" }),
+            Value::Number(_) => Err(EventError::NoObject { found: "a number" }),
+            Value::String(_) => Err(EventError::NoObject { found: "a text" }),
+            Value::Array(_) => Err(EventError::NoObject { found: "a list" }),
+        }
+    }
+
     /// What a third name segment or a `matcher` looks at; a tool by our name for it.
     pub fn subject(&self) -> Option<&str> {
         let field = self.name.spec()?.subject?;
@@ -110,7 +135,45 @@ impl Event {
     pub fn text(&self, field: &str) -> Option<&str> {
         self.data.get(field).and_then(Value::as_str)
     }
+
+    /// A text somewhere in the data, by its JSON pointer: `/tool_input/command`.
+    pub fn text_at(&self, pointer: &str) -> Option<&str> {
+        let (field, rest) = match pointer.strip_prefix('/')?.split_once('/') {
+            Some((field, _)) => (field, &pointer[field.len() + 1..]),
+            None => (&pointer[1..], ""),
+        };
+        let field = field.replace("~1", "/").replace("~0", "~");
+        self.data.get(&field)?.pointer(rest)?.as_str()
+    }
 }
+
+/// Why there is no such event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventError {
+    /// No event is called like that.
+    UnknownName {
+        /// The name.
+        name: String,
+    },
+    /// Its data are no JSON object.
+    NoObject {
+        /// What they are.
+        found: &'static str,
+    },
+}
+
+impl fmt::Display for EventError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EventError::UnknownName { name } => write!(f, "unknown event `{name}`"),
+            EventError::NoObject { found } => {
+                write!(f, "an event's data: expected a JSON object but found {found}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for EventError {}
 
 #[cfg(test)]
 mod tests {
@@ -136,6 +199,22 @@ mod tests {
     }
 
     #[test]
+    fn an_event_is_made_from_a_name_and_a_json_object() {
+        let made = Event::named("Stop", json!({ "reason": "completed" }));
+        assert_eq!(made, Ok(event("session:stop", json!({ "reason": "completed" }))));
+        assert_eq!(Event::named("Stop", Value::Null), Ok(event("Stop", json!({}))));
+        for (name, data, why) in [
+            ("Stopp", json!({}), "unknown event `Stopp`"),
+            ("Stop", json!([1]), "an event's data: expected a JSON object but found a list"),
+            ("Stop", json!("x"), "an event's data: expected a JSON object but found a text"),
+            ("Stop", json!(1), "an event's data: expected a JSON object but found a number"),
+            ("Stop", json!(true), "an event's data: expected a JSON object but found a boolean"),
+        ] {
+            assert_eq!(Event::named(name, data).map_err(|e| e.to_string()), Err(why.to_owned()));
+        }
+    }
+
+    #[test]
     fn the_open_namespace_takes_any_plain_action_and_can_only_be_observed() {
         let name = EventName::resolve("claude:post_tool_batch").expect("open namespace");
         assert_eq!(name.power(), Power::Observes);
@@ -156,6 +235,24 @@ mod tests {
         assert_eq!(event("tool:pre_execute", json!({})).subject(), None);
         assert_eq!(event("user:interrupt", json!({ "tool_name": "x" })).subject(), None);
         assert!(event("user:interrupt", json!({})).subject_spellings().is_empty());
+    }
+
+    #[test]
+    fn a_text_is_found_by_its_json_pointer() {
+        let data = json!({ "tool_input": { "command": "ls", "a/b": ["x"] }, "~": "tilde", "n": 1 });
+        let event = event("tool:pre_execute", data);
+        for (pointer, found) in [
+            ("/tool_input/command", Some("ls")),
+            ("/tool_input/a~1b/0", Some("x")),
+            ("/~0", Some("tilde")),
+            ("/n", None),
+            ("/nothing/here", None),
+            ("/tool_input/nothing", None),
+            ("tool_input", None),
+            ("", None),
+        ] {
+            assert_eq!(event.text_at(pointer), found, "{pointer}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub mod tool;
 
 pub use answer::{Answer, AnswerDecision};
 pub use decision::{Decision, Verdict};
-pub use event::{Event, EventName};
+pub use event::{Event, EventError, EventName};
 pub use field::{FieldSpec, Kind};
 pub use outcome::{Outcome, Output};
 pub use report::{Report, Status};

@@ -145,6 +145,7 @@ fn hook_json(hook: &Hook) -> Value {
 
 fn layer_word(layer: Layer) -> &'static str {
     match layer {
+        Layer::Program => "program",
         Layer::Loop => "loop",
         Layer::Pipeline => "pipeline",
         Layer::Project => "project",

@@ -51,7 +51,7 @@ pub(super) const COMMON_KEYS: &[&str] = &[
 ];
 
 /// Says [`RETRIES_MAX`] in words.
-const RETRIES_EXPECTED: &str = "a whole number from 0 to 100";
+pub(crate) const RETRIES_EXPECTED: &str = "a whole number from 0 to 100";
 
 pub(super) const EXHAUSTED_WORDS: &[&str] = &["continue", "abort", "block"];
 pub(super) const EXHAUSTED: [Exhausted; 3] =
@@ -190,35 +190,40 @@ fn condition(node: &Node, environment: &Environment, notes: &mut Notes<'_>) -> O
 
 /// The rules between fields, and between a field and the events it is for.
 fn check_together(hook: &Hook, fields: &[Field], place: &Place<'_>, notes: &mut Notes<'_>) {
-    let at = |key: &str| {
-        fields.iter().find(|field| &*field.key == key).map_or(place.event_at, |field| field.at)
-    };
-    let mut conflict = |key: &str, conflict: Conflict| {
-        notes.note(at(key), FaultKind::Conflict(conflict));
-    };
-    let pattern = place.pattern;
+    for (key, conflict) in conflicts(hook) {
+        let field = fields.iter().find(|field| &*field.key == key);
+        let at = field.map_or(place.event_at, |field| field.at);
+        notes.note(at, FaultKind::Conflict(conflict));
+    }
+}
+
+/// What cannot be together in one hook, each with the field it is noted at.
+pub(crate) fn conflicts(hook: &Hook) -> Vec<(&'static str, Conflict)> {
+    let mut found = Vec::new();
+    let pattern = &hook.pattern;
     let waits_for_result = matches!(hook.on_failure, Some(OnFailure::Abort | OnFailure::Block))
         || matches!(hook.on_exhausted, Some(Exhausted::Abort | Exhausted::Block));
     if hook.awaits == Some(false) && waits_for_result && !matches!(hook.action, Action::Webhook(_))
     {
-        conflict("await", Conflict::NobodyWaits);
+        found.push(("await", Conflict::NobodyWaits));
     }
     let asks_to_block =
         hook.on_failure == Some(OnFailure::Block) || hook.on_exhausted == Some(Exhausted::Block);
     if asks_to_block && !pattern.any(|event| event.power != Power::Observes) {
         let key =
             if hook.on_failure == Some(OnFailure::Block) { "on_failure" } else { "on_exhausted" };
-        conflict(key, Conflict::NothingToBlock);
+        found.push((key, Conflict::NothingToBlock));
     }
     if hook.on_exhausted.is_some() && hook.on_failure != Some(OnFailure::Retry) {
-        conflict("on_exhausted", Conflict::NothingToExhaust);
+        found.push(("on_exhausted", Conflict::NothingToExhaust));
     }
     if !matches!(hook.matcher, Matcher::All) && !pattern.any(|event| event.subject.is_some()) {
-        conflict("matcher", Conflict::NothingToMatch);
+        found.push(("matcher", Conflict::NothingToMatch));
     }
     let only_at_the_end = !pattern.points.is_empty()
         && pattern.points.iter().all(|point| point.event.name == "session:end");
     if hook.pipe_output && only_at_the_end {
-        conflict("pipe_output", Conflict::NobodyReads);
+        found.push(("pipe_output", Conflict::NobodyReads));
     }
+    found
 }

@@ -79,7 +79,7 @@ pub(super) fn read(
     let known = match file.layer {
         Layer::Loop => LOOP_KEYS,
         Layer::Pipeline => PIPELINE_KEYS,
-        Layer::Project | Layer::Global => HOOK_FILE_KEYS,
+        Layer::Program | Layer::Project | Layer::Global => HOOK_FILE_KEYS,
     };
     for field in fields {
         read_key(field, known, &mut notes, loaded);
@@ -94,7 +94,7 @@ pub(super) fn read(
             let read = pipeline_file::read(fields, &root, &mut notes, &mut inline);
             loaded.pipelines.push((file.path.clone(), read));
         }
-        Layer::Project | Layer::Global => {
+        Layer::Project | Layer::Global | Layer::Program => {
             if let Some(field) = fields.iter().find(|field| &*field.key == "agent") {
                 let agents = loop_file::agents(&field.value, &mut notes);
                 loaded.agents.push((file.path.clone(), agents));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hookwright_events::{AnswerDecision, Decision, Outcome, Power, Report, Status, Verdict};
 
-use crate::hook::{Exhausted, Hook, Terms};
+use crate::hook::{Action, Exhausted, Hook, Terms};
 use crate::policy::{Meaning, Order, Policy};
 
 #[derive(Debug)]
@@ -150,13 +150,25 @@ impl Run {
         };
         Some(match self.terms.on_failure {
             _ if !self.decides => format!("{reason}{attempts}"),
-            Exhausted::Block if self.terms.on_failure_by_default => format!(
-                "hook {id} failed{attempts} ({reason}); end it with exit 0, or set on_failure: \
-                 continue"
-            ),
+            Exhausted::Block if self.terms.on_failure_by_default => {
+                let way_out = self.way_out();
+                format!("hook {id} failed{attempts} ({reason}); {way_out}")
+            }
             Exhausted::Block | Exhausted::Abort => format!("hook {id} failed{attempts} ({reason})"),
             Exhausted::Continue => format!("{reason}{attempts}"),
         })
+    }
+
+    /// What keeps the hook from blocking because of its failure.
+    fn way_out(&self) -> &'static str {
+        match self.hook.action {
+            Action::Callback(_) => "let it return an answer, or set its on_failure to continue",
+            Action::Shell(_)
+            | Action::Webhook(_)
+            | Action::Spawn(_)
+            | Action::GitCommit(_)
+            | Action::GitPush(_) => "end it with exit 0, or set on_failure: continue",
+        }
     }
 
     pub(super) fn report(&self) -> Report {

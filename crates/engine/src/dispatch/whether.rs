@@ -47,7 +47,7 @@ pub(crate) fn refusal(hook: &Hook, event: &Event, chain: &Chain) -> Option<Strin
         return Some(format!("events are fired {FIRING_DEPTH_MAX} deep already: {chain}"));
     }
     match hook.action {
-        Action::Shell(_) | Action::GitCommit(_) | Action::GitPush(_) => None,
+        Action::Shell(_) | Action::GitCommit(_) | Action::GitPush(_) | Action::Callback(_) => None,
         Action::Webhook(_) | Action::Spawn(_) => {
             Some(format!("`type: {}` is not available in this version", hook.action.kind()))
         }

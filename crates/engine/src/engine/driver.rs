@@ -228,6 +228,7 @@ impl Driver {
             power: self.dispatch.power(),
             policy: self.dispatch.policy(hook),
             chain: self.firing.chain.clone(),
+            nobody_to_ask: self.firing.nobody_to_ask,
             run_id: self.shared.new_run_id(),
             surroundings: Arc::clone(&self.shared.surroundings),
             // An attempt ends, and the engine holds none: this keeps nobody alive for ever.

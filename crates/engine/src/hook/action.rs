@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Exhausted;
+use super::{Callback, Exhausted};
 use crate::template::{CommandText, JsonTemplate, TextTemplate};
 
 /// What a hook does.
@@ -19,10 +19,12 @@ pub enum Action {
     GitCommit(GitCommit),
     /// Pushes commits.
     GitPush(GitPush),
+    /// Calls a function of the host's program.
+    Callback(Callback),
 }
 
 impl Action {
-    /// The word for it in a configuration.
+    /// The word for it in configurations and reports. A callback stands in no file.
     pub fn kind(&self) -> &'static str {
         match self {
             Action::Shell(_) => "shell",
@@ -30,6 +32,7 @@ impl Action {
             Action::Spawn(_) => "spawn",
             Action::GitCommit(_) => "git-commit",
             Action::GitPush(_) => "git-push",
+            Action::Callback(_) => "callback",
         }
     }
 
@@ -43,6 +46,7 @@ impl Action {
                 commit.message.as_ref().map_or("commit all changes", TextTemplate::source)
             }
             Action::GitPush(push) => push.remote.as_deref().unwrap_or("origin"),
+            Action::Callback(callback) => callback.name(),
         }
     }
 }

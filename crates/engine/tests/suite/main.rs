@@ -5,10 +5,14 @@
 mod answers;
 mod background;
 mod broken_hooks;
+mod builder;
+mod callbacks;
+mod ending_callbacks;
 mod environment;
 mod git;
 mod many;
 mod ports;
+mod program;
 mod secrets;
 mod support;
 mod templates;

@@ -1,0 +1,77 @@
+//! Functions as hooks: a guard with a matcher, one that is slow and hears its token, one that fails
+//! and is tried again, and one that nothing waits for.
+#![expect(clippy::print_stdout, reason = "an example is a host")]
+
+use std::time::Duration;
+
+use hookwright_engine::serde_json::json;
+use hookwright_engine::{
+    Answer, Call, Engine, Event, Failure, Fired, Firing, Hook, OnFailure, Verdict,
+};
+
+/// A rule with a name of its own: lists show it.
+async fn no_secrets(call: Call) -> Result<Answer, Failure> {
+    let path = call.event.text_at("/tool_input/file_path").ok_or("a tool without a path")?;
+    if path.ends_with(".env") {
+        return Ok(Answer::deny(format!("{path} may hold secrets")));
+    }
+    Ok(Answer::context(format!("{path} was looked at")))
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let slow = Hook::on("tool:pre_execute:bash", |call| async move {
+        // As a rule this would be a request; whatever it is, it ends when the token says so.
+        call.cancelled.cancelled().await;
+        Err("nobody answered".into())
+    });
+    let unsteady = Hook::on("tool:pre_execute:glob", |call| async move {
+        match call.attempt {
+            1 => Err("the first attempt never works".into()),
+            _ => Ok(Answer::allow()),
+        }
+    });
+    let audit = Hook::on("*", |call| async move {
+        println!("audit: {} ({})", call.event.name, call.event.subject().unwrap_or("-"));
+        Ok(Answer::default())
+    });
+    let engine = Engine::builder("/")
+        .hook(Hook::on("tool:pre_execute", no_secrets).id("no-secrets").matcher("read|write|edit"))
+        .hook(slow.id("slow").timeout(Duration::from_millis(50)))
+        .hook(
+            unsteady
+                .id("unsteady")
+                .on_failure(OnFailure::Retry)
+                .retry_delay(Duration::from_millis(10)),
+        )
+        .hook(audit.id("audit").awaits(false))
+        .build()?;
+
+    for (tool, input) in [
+        ("read", json!({ "file_path": "src/main.rs" })),
+        ("read", json!({ "file_path": "prod/.env" })),
+        ("edit", json!({})),
+        ("bash", json!({ "command": "ls" })),
+        ("glob", json!({ "pattern": "*.rs" })),
+    ] {
+        let data = json!({ "tool_name": tool, "tool_input": input });
+        let event = Event::named("tool:pre_execute", data)?;
+        say(&engine.fire(event, Firing::default()).await);
+        engine.settle().await;
+    }
+    Ok(())
+}
+
+fn say(fired: &Fired) {
+    match &fired.decision.verdict {
+        Verdict::Proceed { .. } => println!("go on"),
+        Verdict::Allow { .. } => println!("go on, nobody needs to be asked"),
+        Verdict::Ask { reason, .. } => println!("ask: {}", reason.as_deref().unwrap_or("-")),
+        Verdict::Block { reason } => println!("block: {reason}"),
+        Verdict::Stop { reason } => println!("stop: {reason}"),
+        Verdict::Abort { reason } => println!("abort: {reason}"),
+    }
+    for context in &fired.decision.additional_context {
+        println!("for the agent: {context}");
+    }
+}

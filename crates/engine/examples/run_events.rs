@@ -1,0 +1,56 @@
+//! Run events on their way through a channel to a task of their own, which may take its time.
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "an example is a host")]
+
+use hookwright_engine::{Engine, Event, Firing, Interest, RunEvent, RunEventKind, serde_json};
+use tokio::sync::mpsc;
+
+/// Run events that may wait to be shown.
+const WAITING_MAX: usize = 1024;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (sender, receiver) = mpsc::channel::<RunEvent>(WAITING_MAX);
+    let engine = Engine::builder(std::env::current_dir()?)
+        .environment(std::env::vars_os())
+        .text("rules", "hooks: {session:stop: [{id: tests, command: 'echo 12 passed; exit 1'}]}")
+        // An observer is called between the steps of a firing and must not wait. What finds no room
+        // is gone; a journal is the port for those who need every one.
+        .observe(Interest::Everything, move |event| drop(sender.try_send(event.clone())))
+        .build()?;
+    let shown = tokio::spawn(show(receiver));
+    let stop = Event::named("Stop", serde_json::json!({ "reason": "completed" }))?;
+    engine.fire(stop, Firing { session: Some("demo".into()), ..Firing::default() }).await;
+    engine.settle().await;
+    // The engine holds the sender; without it the channel ends.
+    drop(engine);
+    shown.await?;
+    Ok(())
+}
+
+async fn show(mut events: mpsc::Receiver<RunEvent>) {
+    while let Some(event) = events.recv().await {
+        let session = event.session.as_deref().unwrap_or("-");
+        match event.kind {
+            RunEventKind::Fired { event, .. } => println!("{session}: {event}"),
+            RunEventKind::HookStarting { hook, attempt, .. } => {
+                println!("{session}:   {hook} starts, attempt {attempt}");
+            }
+            RunEventKind::HookOutput { hook, text, .. } => {
+                println!("{session}:   {hook} prints {text:?}");
+            }
+            RunEventKind::HookReported { report } => {
+                let reason = report.reason.unwrap_or_default();
+                println!("{session}:   {} {} {reason}", report.id, report.status.as_str());
+            }
+            RunEventKind::Decided { decision } => {
+                println!("{session}: decision {}", decision["decision"]);
+            }
+            RunEventKind::HookSkipped { .. }
+            | RunEventKind::HookRunning { .. }
+            | RunEventKind::HookEnded { .. }
+            | RunEventKind::HookRetrying { .. }
+            | RunEventKind::HookWentAsync { .. }
+            | RunEventKind::LateAnswer { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The callback action: a function of the host's own program, under the rules of every other hook.
+//!
+//! A child process can be killed; a function can only be asked and then be left alone. So when its
+//! time is over, or the engine is interrupted, its token is cancelled, it gets [`CALLBACK_GRACE`] to
+//! tidy up, and then its future is dropped. One that never hears of the token ends there too. Out of
+//! reach is only one that blocks its thread: it gives nobody else a turn.
+//!
+//! A panic is the hook's failure, wherever it comes from: the making of the future, a poll, its
+//! dropping.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hookwright_events::{Answer, Outcome, Output};
+use tokio::task::unconstrained;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::Attempt;
+use crate::hook::{Answering, Call, Callback};
+use crate::limits::CALLBACK_GRACE;
+
+/// Calls the function and waits for its answer.
+pub(super) async fn run(attempt: &Attempt, callback: &Callback) -> (Outcome, Duration) {
+    let begun = Instant::now();
+    let outcome = outcome(attempt, callback).await;
+    (outcome, begun.elapsed())
+}
+
+async fn outcome(attempt: &Attempt, callback: &Callback) -> Outcome {
+    if attempt.cancel.is_cancelled() {
+        return Cut::Short.outcome(attempt);
+    }
+    let cancelled = attempt.cancel.child_token();
+    let mut running = match Contained::start(callback, call(attempt, &cancelled)) {
+        Ok(running) => running,
+        Err(panic) => return panicked("", &panic),
+    };
+    // Behind the future, and so dropped before it: when the host drops the firing, what the callback
+    // has handed elsewhere hears of it too.
+    let when_dropped = cancelled.clone().drop_guard();
+    let cut = tokio::select! {
+        biased;
+        // First: what a callback returns because it was interrupted is no answer. Both ends are
+        // outside of the task's budget, which a callback that is always ready uses up alone.
+        () = unconstrained(attempt.cancel.cancelled()) => Cut::Short,
+        ended = &mut running => {
+            // In time, and so it keeps what it has started.
+            when_dropped.disarm();
+            return ended.outcome();
+        }
+        () = unconstrained(sleep(attempt.terms.timeout)) => Cut::OutOfTime,
+    };
+    cancelled.cancel();
+    let panic = match timeout(CALLBACK_GRACE, &mut running).await {
+        Ok(Ended::Panicked { message }) => Some(message),
+        Ok(Ended::Answered { .. } | Ended::Failed { .. }) => None,
+        Err(_) => running.end().err(),
+    };
+    match panic {
+        Some(message) => panicked(cut.words(), &message),
+        None => cut.outcome(attempt),
+    }
+}
+
+fn call(attempt: &Attempt, cancelled: &CancellationToken) -> Call {
+    let (event, hook) = (&attempt.event, &attempt.hook);
+    Call {
+        event: event.clone(),
+        tool_use_id: event.text("tool_use_id").map(str::to_owned),
+        hook: hook.id.clone(),
+        attempt: attempt.number,
+        cancelled: cancelled.clone(),
+        engine: attempt.engine.clone(),
+        chain: attempt.chain.with(&event.name, &hook.id, &hook.source.path),
+        nobody_to_ask: attempt.nobody_to_ask,
+    }
+}
+
+/// Why a callback did not come to its own end.
+#[derive(Clone, Copy)]
+enum Cut {
+    /// Its time was over.
+    OutOfTime,
+    /// The engine was interrupted.
+    Short,
+}
+
+impl Cut {
+    fn outcome(self, attempt: &Attempt) -> Outcome {
+        let output = Output::default();
+        match self {
+            Cut::OutOfTime => {
+                let after = attempt.terms.timeout.as_millis();
+                let after_ms = u64::try_from(after).unwrap_or(u64::MAX);
+                Outcome::TimedOut { after_ms, output }
+            }
+            Cut::Short => Outcome::Interrupted { output },
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Cut::OutOfTime => "timed out, then ",
+            Cut::Short => "interrupted, then ",
+        }
+    }
+}
+
+/// How a callback came to its end.
+enum Ended {
+    Answered { answer: Box<Answer> },
+    Failed { cause: String },
+    Panicked { message: String },
+}
+
+impl Ended {
+    fn outcome(self) -> Outcome {
+        match self {
+            Ended::Answered { answer } => Outcome::Answered { answer },
+            Ended::Failed { cause } => failed(cause),
+            Ended::Panicked { message } => panicked("", &message),
+        }
+    }
+}
+
+fn panicked(before: &str, message: &str) -> Outcome {
+    failed(format!("{before}panicked: {message}"))
+}
+
+fn failed(cause: String) -> Outcome {
+    Outcome::Failed {
+        cause,
+        may_retry: true,
+        exit_code: None,
+        output: Output::default(),
+        said: Box::default(),
+    }
+}
+
+/// A callback's future, whose panics reach nobody. Empty once it has ended.
+struct Contained {
+    answering: Option<Answering>,
+}
+
+impl Contained {
+    fn start(callback: &Callback, call: Call) -> Result<Self, String> {
+        let answering = contain(|| callback.call(call))?;
+        Ok(Self { answering: Some(answering) })
+    }
+
+    /// Drops the future; the error is the message of a panic.
+    fn end(&mut self) -> Result<(), String> {
+        let answering = self.answering.take();
+        contain(|| drop(answering))
+    }
+}
+
+impl Future for Contained {
+    type Output = Ended;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
+        let Some(answering) = self.answering.as_mut() else { return Poll::Pending };
+        let polled = match contain(|| answering.as_mut().poll(context)) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(answer)) => Ok(answer),
+            Err(message) => Err(message),
+        };
+        let dropped = self.end();
+        Poll::Ready(match (polled, dropped) {
+            // A denial counts whatever comes after it.
+            (Ok(Ok(answer)), Err(_)) if answer.restricts() => {
+                Ended::Answered { answer: Box::new(answer) }
+            }
+            (Err(message), _) | (Ok(_), Err(message)) => Ended::Panicked { message },
+            (Ok(Ok(answer)), Ok(())) => Ended::Answered { answer: Box::new(answer) },
+            (Ok(Err(failure)), Ok(())) => Ended::Failed { cause: failure.cause().to_owned() },
+        })
+    }
+}
+
+impl Drop for Contained {
+    fn drop(&mut self) {
+        // The host dropped the firing: nobody is left to be told of a panic.
+        let _ = self.end();
+    }
+}
+
+/// Does it, or gives the message of the panic that it ended in.
+fn contain<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    // What a panic leaves half done is the callback's own; the engine shares only the event with it,
+    // which nobody can change.
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        let message = message_of(&*payload);
+        // A payload may panic in its turn when it is dropped.
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            std::mem::forget(again);
+        }
+        message
+    })
+}
+
+fn message_of(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("without a message").to_owned()
+}

@@ -1,0 +1,230 @@
+//! [`HookBuilder`]: a hook of the host's own program, said in Rust instead of YAML. The fields mean
+//! what they mean in a file, have the same defaults, and are checked by the same rules.
+
+use std::panic::Location;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Action, Callback, Exhausted, Hook, Layer, OnFailure, Source};
+use crate::config::{Fault, FaultKind, Place, RETRIES_EXPECTED, SourceFile, conflicts};
+use crate::limits::{RETRIES_MAX, WAIT_MAX};
+use crate::matcher::{Matcher, SubjectOf};
+use crate::native::NATIVE;
+use crate::pattern::Pattern;
+
+/// The path that all hooks of a program share, so that what is remembered of one by its id does not
+/// depend on where in the program it stands.
+const PROGRAM: &str = "program";
+
+/// A hook of the host's own program. Begun by [`Hook::on`]; given to
+/// [`EngineBuilder::hook`](crate::EngineBuilder::hook), or made into a [`Hook`] for a
+/// [`HookSet`](crate::hook_set::HookSet) by [`HookBuilder::build`].
+#[derive(Debug, Clone)]
+pub struct HookBuilder {
+    event: Arc<str>,
+    callback: Callback,
+    at: &'static Location<'static>,
+    id: Option<String>,
+    description: Option<String>,
+    matcher: Option<Box<str>>,
+    enabled: bool,
+    awaits: Option<bool>,
+    timeout: Option<Duration>,
+    on_failure: Option<OnFailure>,
+    retries: Option<u32>,
+    retry_delay: Option<Duration>,
+    on_exhausted: Option<Exhausted>,
+    once: bool,
+}
+
+impl HookBuilder {
+    #[track_caller]
+    pub(super) fn new(event: &str, callback: Callback) -> Self {
+        Self {
+            event: event.into(),
+            callback,
+            at: Location::caller(),
+            id: None,
+            description: None,
+            matcher: None,
+            enabled: true,
+            awaits: None,
+            timeout: None,
+            on_failure: None,
+            retries: None,
+            retry_delay: None,
+            on_exhausted: None,
+            once: false,
+        }
+    }
+
+    /// Names the hook in reports, run events and [`EngineBuilder::skip`](crate::EngineBuilder::skip).
+    /// Without it, `callback/<event>#<n>`.
+    #[must_use]
+    pub fn id(self, id: impl Into<String>) -> Self {
+        Self { id: Some(id.into()), ..self }
+    }
+
+    /// What it is for.
+    #[must_use]
+    pub fn description(self, text: impl Into<String>) -> Self {
+        Self { description: Some(text.into()), ..self }
+    }
+
+    /// Narrows where it listens by subject: a name, `A|B`, globs (`mcp__*`), or `/…/` for a regular
+    /// expression. Without it, every subject.
+    #[must_use]
+    pub fn matcher(self, matcher: &str) -> Self {
+        Self { matcher: Some(matcher.into()), ..self }
+    }
+
+    /// `false` skips it; its report says so. `true` unless said.
+    #[must_use]
+    pub fn enabled(self, enabled: bool) -> Self {
+        Self { enabled, ..self }
+    }
+
+    /// Whether the decision waits for it. Without it: where something depends on the result, at
+    /// points that can block, after a tool has run, and with `abort` or `block` on failure.
+    #[must_use]
+    pub fn awaits(self, awaits: bool) -> Self {
+        Self { awaits: Some(awaits), ..self }
+    }
+
+    /// How long it may take; [`COMMAND_TIMEOUT`](crate::limits::COMMAND_TIMEOUT) unless said.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
+    }
+
+    /// What a failure, a timeout or a panic leads to. Without it: at points that can block it
+    /// blocks, except at stops; elsewhere it is recorded and all goes on.
+    #[must_use]
+    pub fn on_failure(self, on_failure: OnFailure) -> Self {
+        Self { on_failure: Some(on_failure), ..self }
+    }
+
+    /// Extra attempts with [`OnFailure::Retry`]; [`RETRIES`](crate::limits::RETRIES) unless said.
+    #[must_use]
+    pub fn retries(self, retries: u32) -> Self {
+        Self { retries: Some(retries), ..self }
+    }
+
+    /// Between attempts; [`RETRY_DELAY`](crate::limits::RETRY_DELAY) unless said.
+    #[must_use]
+    pub fn retry_delay(self, delay: Duration) -> Self {
+        Self { retry_delay: Some(delay), ..self }
+    }
+
+    /// What follows when all attempts have failed; the event's own default unless said.
+    #[must_use]
+    pub fn on_exhausted(self, exhausted: Exhausted) -> Self {
+        Self { on_exhausted: Some(exhausted), ..self }
+    }
+
+    /// Runs it at most once in a session.
+    #[must_use]
+    pub fn once(self) -> Self {
+        Self { once: true, ..self }
+    }
+
+    /// The hook, or everything that is wrong with it, with the line of the program it stands in.
+    pub fn build(self) -> Result<Hook, Vec<Fault>> {
+        let mut faults = Vec::new();
+        let mut note = |kind: FaultKind| faults.push(self.fault(kind));
+        let pattern = Pattern::parse(&self.event)
+            .map_err(|error| note(FaultKind::Pattern(error)))
+            .unwrap_or_default();
+        let matcher = self.read_matcher(&pattern, &mut note);
+        self.check_values(&mut note);
+        let hook = Hook {
+            id: self.id.clone().unwrap_or_else(|| self.default_id(0)),
+            description: self.description.clone(),
+            source: Source {
+                file: Path::new(self.at.file()).into(),
+                path: Path::new(PROGRAM).into(),
+                line: self.at.line(),
+            },
+            layer: Layer::Program,
+            event: Arc::clone(&self.event),
+            pattern,
+            matcher,
+            matcher_text: self.matcher.clone(),
+            enabled: self.enabled,
+            when: None,
+            action: Action::Callback(self.callback.clone()),
+            awaits: self.awaits,
+            timeout: self.timeout,
+            on_failure: self.on_failure,
+            retries: self.retries,
+            retry_delay: self.retry_delay,
+            on_exhausted: self.on_exhausted,
+            pipe_output: false,
+            once: self.once,
+            policy: &NATIVE,
+        };
+        // Where it listens has to be known before anything can be said about it.
+        if faults.is_empty() {
+            let found = conflicts(&hook).into_iter();
+            faults.extend(found.map(|(_, conflict)| self.fault(FaultKind::Conflict(conflict))));
+        }
+        if faults.is_empty() { Ok(hook) } else { Err(faults) }
+    }
+
+    /// Where it listens, as it was written.
+    pub(crate) fn event(&self) -> &Arc<str> {
+        &self.event
+    }
+
+    /// The same with an id, where none was given: the first from this number on that is free.
+    pub(crate) fn named(self, number: &mut usize, is_free: impl Fn(&str) -> bool) -> Self {
+        if self.id.is_some() {
+            return self;
+        }
+        let mut id = self.default_id(*number);
+        while !is_free(&id) {
+            *number += 1;
+            id = self.default_id(*number);
+        }
+        *number += 1;
+        Self { id: Some(id), ..self }
+    }
+
+    /// A fault that stands where the hook does.
+    pub(crate) fn fault(&self, kind: FaultKind) -> Fault {
+        let source = SourceFile { path: self.at.file().into(), text: "".into() };
+        let (line, column) = (self.at.line(), self.at.column());
+        Fault { source: source.into(), place: Some(Place { line, column, range: 0..0 }), kind }
+    }
+
+    fn default_id(&self, number: usize) -> String {
+        format!("callback/{}#{number}", self.event)
+    }
+
+    fn read_matcher(&self, pattern: &Pattern, note: &mut impl FnMut(FaultKind)) -> Matcher {
+        let Some(text) = &self.matcher else { return Matcher::All };
+        let events = pattern.points.iter().map(|point| point.event);
+        Matcher::parse(text, SubjectOf::events(events))
+            .map_err(|error| note(FaultKind::Matcher(error)))
+            .unwrap_or(Matcher::All)
+    }
+
+    fn check_values(&self, note: &mut impl FnMut(FaultKind)) {
+        let mut bad = |found: String, expected| note(FaultKind::BadValue { found, expected });
+        if let Some(id) = self.id.as_ref().filter(|id| id.trim().is_empty()) {
+            bad(id.clone(), "an id");
+        }
+        match self.timeout {
+            Some(Duration::ZERO) => bad("0".into(), "a timeout longer than 0"),
+            Some(long) if long > WAIT_MAX => bad(format!("{long:?}"), "at most 30 days"),
+            Some(_) | None => {}
+        }
+        if let Some(long) = self.retry_delay.filter(|delay| *delay > WAIT_MAX) {
+            bad(format!("{long:?}"), "at most 30 days");
+        }
+        if let Some(many) = self.retries.filter(|retries| *retries > RETRIES_MAX) {
+            bad(many.to_string(), RETRIES_EXPECTED);
+        }
+    }
+}

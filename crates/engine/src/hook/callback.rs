@@ -1,0 +1,124 @@
+//! [`Callback`]: a function of the host's program as a hook's action; [`Call`]: what it is called
+//! with. How it is run, ended and contained is in `actions/callback.rs`.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use hookwright_events::{Answer, Event};
+use tokio_util::sync::CancellationToken;
+
+use crate::chain::Chain;
+use crate::{Engine, Fired, Firing};
+
+/// A function of the host's program, as a hook's action. [`Hook::on`](super::Hook::on) makes a hook
+/// of one.
+#[derive(Clone)]
+pub struct Callback {
+    function: Arc<Function>,
+    name: &'static str,
+}
+
+type Function = dyn Fn(Call) -> Answering + Send + Sync;
+
+/// A callback on its way to its answer.
+pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<Answer, Failure>> + Send>>;
+
+impl Callback {
+    /// A function that is called with each event it is woken for.
+    pub fn new<F, R>(function: F) -> Self
+    where
+        F: Fn(Call) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Answer, Failure>> + Send + 'static,
+    {
+        let function = move |call| -> Answering { Box::pin(function(call)) };
+        Self { function: Arc::new(function), name: std::any::type_name::<F>() }
+    }
+
+    /// The function's name as the compiler writes it: `agent::rules::no_sudo`, or
+    /// `agent::main::{{closure}}`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) fn call(&self, call: Call) -> Answering {
+        (self.function)(call)
+    }
+}
+
+impl fmt::Debug for Callback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Callback").field(&self.name).finish()
+    }
+}
+
+/// What a callback is called with.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Call {
+    /// The event, as every hook of the firing sees it.
+    pub event: Arc<Event>,
+    /// The id of the tool call that the event is about, if it is about one.
+    pub tool_use_id: Option<String>,
+    /// The hook's id.
+    pub hook: String,
+    /// 1 for the first attempt; more where the hook is tried again.
+    pub attempt: u32,
+    /// Is cancelled when the hook's time is over, when the engine is interrupted and when the host
+    /// drops the firing. After the first two there are
+    /// [`CALLBACK_GRACE`](crate::limits::CALLBACK_GRACE) left to tidy up; what is returned then is
+    /// no answer any more.
+    pub cancelled: CancellationToken,
+    pub(crate) engine: Engine,
+    pub(crate) chain: Chain,
+    pub(crate) nobody_to_ask: bool,
+}
+
+impl Call {
+    /// Fires an event from within the callback, in the same session, with the same engine. A
+    /// callback that would wake itself again this way is refused, and so is firing deeper than
+    /// [`FIRING_DEPTH_MAX`](crate::limits::FIRING_DEPTH_MAX).
+    pub async fn fire(&self, event: Event) -> Fired {
+        let firing = Firing {
+            session: self.event.text("session").map(str::to_owned),
+            chain: self.chain.clone(),
+            nobody_to_ask: self.nobody_to_ask,
+        };
+        self.engine.fire(event, firing).await
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("event", &self.event)
+            .field("tool_use_id", &self.tool_use_id)
+            .field("hook", &self.hook)
+            .field("attempt", &self.attempt)
+            .field("cancelled", &self.cancelled.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a callback has no answer. Made from anything that can be shown, so that `?` works on every
+/// error and `Err("no network".into())` on a text. It goes through the hook's `on_failure` like any
+/// other failure: where something can be blocked, it blocks unless told otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    cause: String,
+}
+
+impl Failure {
+    /// Why, as reports show it.
+    pub fn cause(&self) -> &str {
+        &self.cause
+    }
+}
+
+// `Failure` itself must never become `Display`: this would then overlap with `From<T> for T`.
+impl<E: fmt::Display> From<E> for Failure {
+    fn from(error: E) -> Self {
+        // The alternate form, in which error types that keep their causes show all of them.
+        Self { cause: format!("{error:#}") }
+    }
+}

@@ -1,0 +1,244 @@
+//! How callbacks end that do not end by themselves: timeout, interrupt, a dropped firing, a panic.
+//! Nothing of it takes the host down.
+
+use std::future::{pending, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hookwright_engine::limits::{CALLBACK_GRACE, COMMAND_TIMEOUT};
+use hookwright_engine::{Answer, Call, CancellationToken, Failure, Hook, OnFailure, Status};
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::program::{Notes, OnDrop, at_a_guard, engine, fire, waits};
+use crate::support::{block, only, proceed};
+
+#[tokio::test(start_paused = true)]
+async fn a_callback_that_never_hears_of_its_token_is_dropped_after_timeout_and_grace() {
+    let notes = Notes::default();
+    let keep = notes.clone();
+    let hook = Hook::on("tool:pre_execute", move |_| {
+        let keep = keep.clone();
+        async move {
+            let _dropped = OnDrop(|| keep.add("dropped"));
+            pending().await
+        }
+    })
+    .id("deaf")
+    .timeout(Duration::from_secs(3));
+    let begun = Instant::now();
+    let fired = at_a_guard(hook).await;
+    assert_eq!(begun.elapsed(), Duration::from_secs(3) + CALLBACK_GRACE);
+    assert_eq!(notes.all(), ["dropped"]);
+    let (status, reason) = only(&fired);
+    assert_eq!(status, Status::TimedOut);
+    assert!(reason.starts_with("hook deaf failed (timed out after 3 s); "), "{reason}");
+    assert_eq!(fired.decision.verdict, block(&reason));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_timeout_of_its_own_a_callback_has_the_time_of_a_command() {
+    let begun = Instant::now();
+    let fired = at_a_guard(Hook::on("tool:pre_execute", |_| pending())).await;
+    assert_eq!(only(&fired).0, Status::TimedOut);
+    assert_eq!(begun.elapsed(), COMMAND_TIMEOUT + CALLBACK_GRACE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_callback_that_hears_its_token_ends_at_once_and_what_it_says_then_is_no_answer() {
+    let notes = Notes::default();
+    let keep = notes.clone();
+    let hook = Hook::on("tool:pre_execute", move |call: Call| {
+        let keep = keep.clone();
+        async move {
+            call.cancelled.cancelled().await;
+            keep.add("tidied up");
+            Ok(Answer::allow())
+        }
+    })
+    .timeout(Duration::from_secs(3));
+    let begun = Instant::now();
+    let fired = at_a_guard(hook).await;
+    assert_eq!(begun.elapsed(), Duration::from_secs(3));
+    assert_eq!(notes.all(), ["tidied up"]);
+    assert_eq!(only(&fired).0, Status::TimedOut);
+    assert_eq!(fired.record()["decision"], "block");
+}
+
+#[tokio::test]
+async fn a_callback_that_is_always_busy_but_gives_way_is_timed_out_too() {
+    let hook = Hook::on("tool:pre_execute", |_| async {
+        // It uses up all that its task may do in one turn, every turn.
+        loop {
+            tokio::task::consume_budget().await;
+        }
+    })
+    .timeout(Duration::from_millis(20));
+    assert_eq!(only(&at_a_guard(hook).await).0, Status::TimedOut);
+}
+
+#[tokio::test]
+async fn a_callback_that_ended_in_time_keeps_what_it_started() {
+    let (send, mut started) = tokio::sync::mpsc::unbounded_channel::<CancellationToken>();
+    let hook = Hook::on("tool:pre_execute", move |call: Call| {
+        send.send(call.cancelled).expect("the test listens");
+        ready(Ok(Answer::default()))
+    });
+    let engine = engine([hook]);
+    fire(&engine, "tool:pre_execute", json!({})).await;
+    let token = started.recv().await.expect("it was called");
+    assert!(!token.is_cancelled());
+}
+
+#[tokio::test]
+async fn a_panic_fails_the_hook_wherever_it_comes_from() {
+    let while_made = Hook::on("tool:pre_execute", |call: Call| {
+        assert!(call.attempt > 1, "made {}", "badly");
+        ready(Ok(Answer::default()))
+    });
+    let while_polled = Hook::on("tool:pre_execute", |_| async {
+        tokio::task::yield_now().await;
+        panic!("polled badly")
+    });
+    let while_dropped = Hook::on("tool:pre_execute", |_| {
+        let dropped = OnDrop(|| panic!("dropped badly"));
+        async {
+            let _kept_until_the_end = dropped;
+            Ok(Answer::allow())
+        }
+    });
+    let without_words = Hook::on("tool:pre_execute", |_| async {
+        // Its payload panics as well, when it is dropped.
+        std::panic::panic_any(OnDrop(|| panic!("the payload")))
+    });
+    for (hook, message) in [
+        (while_made, "panicked: made badly"),
+        (while_polled, "panicked: polled badly"),
+        (while_dropped, "panicked: dropped badly"),
+        (without_words, "panicked: without a message"),
+    ] {
+        let fired = at_a_guard(hook.id("p")).await;
+        let (status, reason) = only(&fired);
+        assert_eq!(status, Status::Failed);
+        assert!(reason.starts_with(&format!("hook p failed ({message}); ")), "{reason}");
+        assert_eq!(fired.decision.verdict, block(&reason));
+    }
+}
+
+/// A future that is ready, and panics when it is dropped after that.
+struct PanicsAfterwards(Answer);
+
+impl Future for PanicsAfterwards {
+    type Output = Result<Answer, Failure>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        Poll::Ready(Ok(self.0.clone()))
+    }
+}
+
+impl Drop for PanicsAfterwards {
+    fn drop(&mut self) {
+        panic!("afterwards");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_after_the_answer_takes_back_an_allowance_but_no_denial() {
+    let hook = |answer: Answer| {
+        let hook = Hook::on("tool:pre_execute", move |_| PanicsAfterwards(answer.clone()));
+        hook.on_failure(OnFailure::Continue)
+    };
+    let denied = at_a_guard(hook(Answer::deny("no"))).await;
+    assert_eq!(denied.decision.verdict, block("no"));
+    let allowed = at_a_guard(hook(Answer::allow())).await;
+    assert_eq!(only(&allowed), (Status::Failed, "panicked: afterwards".into()));
+    assert_eq!(allowed.decision.verdict, proceed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_during_the_grace_or_at_its_end_is_told_beside_the_timeout() {
+    let during = Hook::on("tool:error", |call: Call| async move {
+        call.cancelled.cancelled().await;
+        panic!("during")
+    });
+    let at_its_end = Hook::on("tool:error", |_| async {
+        let _dropped = OnDrop(|| panic!("at its end"));
+        pending().await
+    });
+    for (hook, reason) in [
+        (during, "timed out, then panicked: during"),
+        (at_its_end, "timed out, then panicked: at its end"),
+    ] {
+        let engine = engine([hook.awaits(true).timeout(Duration::from_secs(1))]);
+        let fired = fire(&engine, "tool:error", json!({})).await;
+        assert_eq!(only(&fired), (Status::Failed, reason.to_owned()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_cancels_the_token_and_blocks_where_a_guard_had_not_answered() {
+    for (listens, noted, took) in [
+        (true, &["heard", "told, then dropped"][..], Duration::ZERO),
+        (false, &["told, then dropped"], CALLBACK_GRACE),
+    ] {
+        let (running, notes) = (Arc::new(Notify::new()), Notes::default());
+        let never = notes.clone();
+        let second = Hook::on("*", move |_| {
+            never.add("never");
+            ready(Ok(Answer::default()))
+        });
+        let engine = engine([waits(listens, &running, &notes), second]);
+        let begun = Instant::now();
+        let interrupt = async {
+            running.notified().await;
+            engine.interrupt();
+        };
+        let firing = fire(&engine, "tool:pre_execute", json!({}));
+        let (fired, ()) = tokio::join!(firing, interrupt);
+        assert_eq!(begun.elapsed(), took);
+        assert_eq!(notes.all(), noted);
+        let record = fired.record();
+        assert_eq!(record["decision"], "block");
+        let reason = record["hooks"][0]["reason"].as_str().expect("a reason");
+        assert!(reason.contains("(interrupted)"), "{reason}");
+        assert_eq!(record["hooks"][1]["reason"], "interrupted");
+        // Nothing is called any more.
+        fire(&engine, "tool:pre_execute", json!({})).await;
+        assert_eq!(notes.all(), noted);
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_drops_a_firing_cancels_the_token_and_drops_the_callback() {
+    let (running, notes) = (Arc::new(Notify::new()), Notes::default());
+    let engine = engine([waits(false, &running, &notes)]);
+    tokio::select! {
+        _ = fire(&engine, "tool:pre_execute", json!({})) => panic!("nobody ended the callback"),
+        () = running.notified() => {}
+    }
+    assert_eq!(notes.all(), ["told, then dropped"]);
+    assert_eq!(engine.in_background(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_panic_while_a_firing_is_dropped_reaches_nobody() {
+    let running = Arc::new(Notify::new());
+    let runs = Arc::clone(&running);
+    let hook = Hook::on("tool:pre_execute", move |_| {
+        let runs = Arc::clone(&runs);
+        async move {
+            let _dropped = OnDrop(|| panic!("while it is dropped"));
+            runs.notify_one();
+            pending().await
+        }
+    });
+    let engine = engine([hook]);
+    tokio::select! {
+        _ = fire(&engine, "tool:pre_execute", json!({})) => panic!("nobody ended the callback"),
+        () = running.notified() => {}
+    }
+    engine.settle().await;
+}
