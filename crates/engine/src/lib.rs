@@ -1,14 +1,84 @@
 //! Hookwright's engine: an event and a set of hooks go in, a decision and reports come out.
 //!
-//! The path of one event:
+//! Whoever writes an agent in Rust embeds it like this: hooks from a configuration and from closures,
+//! an event, the decision, and a look at what happens meanwhile.
 //!
-//! 1. [`config`] has read the files into a [`hook_set::HookSet`], whose index finds the hooks that
-//!    the event wakes ([`pattern`], [`matcher`]).
+//! ```
+//! use hookwright_engine::{Answer, Engine, Event, Firing, Hook, Interest, serde_json::json};
+//!
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let engine = Engine::builder(std::env::current_dir()?)
+//!         .environment(std::env::vars_os())
+//!         .text("rules", "hooks: {tool:pre_execute: [{command: 'test -n \"$TOOL_NAME\"'}]}")
+//!         .hook(Hook::on("tool:pre_execute:bash", |call| async move {
+//!             let command = call.event.text_at("/tool_input/command").ok_or("no command")?;
+//!             Ok(if command.contains("sudo") { Answer::deny("no sudo") } else { Answer::default() })
+//!         }))
+//!         .observe(Interest::NoOutput, |seen| println!("{}", json!(seen)["kind"]))
+//!         .build()?;
+//!     let call = json!({ "tool_name": "bash", "tool_input": { "command": "sudo reboot" } });
+//!     let fired = engine.fire(Event::named("tool:pre_execute", call)?, Firing::default()).await;
+//!     println!("{:?}", fired.decision.verdict);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! [`Engine::builder`] puts an engine together, [`Hook::on`] makes a hook of a function,
+//! [`Engine::fire`] fires an [`Event`], and [`Fired`] holds the [`Decision`] and a [`Report`] of every
+//! hook that fitted. A host that reads its files itself, or that wants to go on with a faulty one,
+//! uses [`config::load`] and [`Setup`]. What the engine needs beyond that it is lent through
+//! [`ports`]. The words are `hookwright-events`'s and stand here too, so that one dependency is
+//! enough.
+//!
+//! # The path of one event
+//!
+//! 1. [`config`] has read the files into a [`hook_set::HookSet`], and functions have been added to
+//!    it. Its index finds the hooks that the event wakes ([`pattern`], [`matcher`]).
 //! 2. [`dispatch`] decides, without IO, what starts, what waits, what is tried again ([`condition`]
 //!    answers `when:`), and what it all adds up to.
 //! 3. [`engine`] runs those steps: actions start, with [`variables`] in their environment; the host's
-//!    [`ports`] journal and remember.
+//!    [`ports`] journal and remember; observers are shown the [`RunEvent`]s.
 //! 4. [`native`] reads what a hook printed ([`answer`]) and says what its end means.
+//!
+//! Functions run before the hooks of all files, at every event, in the order in which they were given:
+//! they start no process, so a denial of theirs spares those of the others. What a host wants to do
+//! after all hooks, it does with the decision.
+//!
+//! # Ending, cancelling, dropping
+//!
+//! - Every hook has a timeout. A command is ended with all that it has started. A callback's token
+//!   ([`Call::cancelled`]) is cancelled, it gets [`limits::CALLBACK_GRACE`] to tidy up, and then its
+//!   future is dropped; what it returns after the token is no answer any more. A callback that blocks
+//!   its thread cannot be ended: long computations belong into `tokio::task::spawn_blocking`.
+//! - [`Engine::interrupt`] does the same to everything that runs, for good: nothing starts any more,
+//!   and a guard that had not answered blocks.
+//! - Dropping the future of [`Engine::fire`] ends the hooks that it waits for: commands are killed,
+//!   tokens are cancelled, futures are dropped at once. What runs in the background goes on.
+//! - Hooks that nothing waits for go on after the decision. [`Engine::settle`] waits for them; a
+//!   runtime that is shut down before drops them. Each has its own timeout, so settling ends.
+//! - An [`Engine`] is a handle: clones share everything, and the last one to go leaves what runs in
+//!   the background to its end.
+//!
+//! # Threads and runtimes
+//!
+//! The engine needs a tokio runtime with time and IO enabled, of either kind, and starts no thread
+//! while all goes well. Awaited hooks run within the task that fires: callbacks are polled there, on its thread.
+//! Background hooks are tasks of their own on the same runtime. Observers are called between the
+//! steps of a firing and hold it up as long as they take. Events may be fired from many tasks at once;
+//! nothing orders one firing before another.
+//!
+//! # Panics
+//!
+//! A callback that panics has failed, with the panic's message as its reason: while its future is
+//! made, while it is polled, and while it is dropped. The program's panic hook still sees it, and
+//! `panic = "abort"` still ends the program. Panics of observers and ports are the host's own and
+//! reach whoever fires.
+//!
+//! # Limits
+//!
+//! Whatever waits or grows has a limit, and all of them stand in [`limits`], each with its reason. The
+//! number of children at once is one of them; callbacks are no children and wait for nobody.
 #![warn(missing_docs)]
 
 mod actions;

@@ -1,6 +1,33 @@
 //! What a host lends the engine. The engine keeps nothing between events and knows no storage, no
 //! pipeline and no clock; each of these is a small trait, with an in-memory version beside it in
 //! [`memory`].
+//!
+//! | port | is asked | without one of your own |
+//! |---|---|---|
+//! | [`Journal`] | before every effect, and after it | nothing is written down |
+//! | [`Memory`] | at every firing, and when a hook leaves something | as long as the engine lives |
+//! | [`Waits`] | when a hook wants a person's answer | nobody answers |
+//! | [`Pipelines`] | when a hook starts a pipeline | there are none |
+//! | [`Clock`] | for the time in events and run events | the system's |
+//! | [`Fire`] | by actions that fire events; the engine is one itself | |
+//!
+//! [`Ports`] holds them; [`EngineBuilder::ports`](crate::EngineBuilder::ports) hands them over:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use hookwright_engine::Engine;
+//! use hookwright_engine::ports::Ports;
+//! use hookwright_engine::ports::memory::ManualClock;
+//!
+//! let clock = Arc::new(ManualClock::at("2026-01-02T03:04:05Z"));
+//! let engine = Engine::builder("/").ports(Ports { clock, ..Ports::default() }).build()?;
+//! # Ok::<(), hookwright_engine::BuildError>(())
+//! ```
+//!
+//! Ports are called within the task that fires, and the firing waits for them: a port that is slow
+//! makes every hook slow, and one that never answers holds the host up for ever. They are asked from
+//! many firings at once. What a port cannot do it says by its error, where it has one; a panic reaches
+//! whoever fires.
 
 pub mod memory;
 
@@ -19,7 +46,50 @@ use crate::variables::Carried;
 /// What a port promises to give.
 pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Writes down what happens.
+/// Writes down what happens, so that it can be known after a crash.
+///
+/// The engine calls [`record`](Journal::record) for every [`RunEvent`] except output on its way, in
+/// the order in which things happen within a firing; firings at once mix, and their events carry the
+/// firing's number. A hook's `hook_starting` comes before anything of the hook runs, and nothing runs
+/// if it is refused: the hook has failed then, and a guard that failed blocks. Of what has already
+/// happened an error is ignored. Observers are shown an event after the journal has it.
+///
+/// It must promise that what it has answered `Ok` to is still there when it is read again.
+///
+/// ```
+/// use std::io;
+/// use std::sync::{Arc, Mutex};
+/// use hookwright_engine::ports::{Journal, Ports, Promise};
+/// use hookwright_engine::serde_json::{self, json};
+/// use hookwright_engine::{Answer, Engine, Event, Firing, Hook, RunEvent};
+///
+/// /// One line of JSON for every event.
+/// #[derive(Default)]
+/// struct Lines(Mutex<Vec<String>>);
+///
+/// impl Journal for Lines {
+///     fn record<'a>(&'a self, event: &'a RunEvent) -> Promise<'a, io::Result<()>> {
+///         Box::pin(async {
+///             let line = serde_json::to_string(event)?;
+///             self.0.lock().expect("no panic holds it").push(line);
+///             Ok(())
+///         })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let lines = Arc::new(Lines::default());
+/// let engine = Engine::builder("/")
+///     .ports(Ports { journal: lines.clone(), ..Ports::default() })
+///     .hook(Hook::on("Stop", |_| async { Ok(Answer::default()) }))
+///     .build()?;
+/// engine.fire(Event::named("Stop", json!({}))?, Firing::default()).await;
+/// // fired, hook_starting, hook_ended, hook_reported, decided
+/// assert_eq!(lines.0.lock().expect("no panic holds it").len(), 5);
+/// # Ok(())
+/// # }
+/// ```
 pub trait Journal: Send + Sync {
     /// Returns when the event is safe; only then does the effect that it announces start.
     fn record<'a>(&'a self, event: &'a RunEvent) -> Promise<'a, io::Result<()>>;
@@ -30,7 +100,56 @@ pub trait Journal: Send + Sync {
     }
 }
 
-/// What a session remembers between events.
+/// What a session remembers between events: which hooks with `once` have run, what the last hook
+/// left, how often a stop was blocked, what background hooks have to say.
+///
+/// The engine calls [`recall`](Memory::recall) once at the beginning of every firing, also where no
+/// hook listens, and [`keep`](Memory::keep) whenever there is something to remember. The session is
+/// the firing's, else the event's `session` or `session_id`, else empty: one session for all who
+/// have no name.
+///
+/// It must promise that `recall` gives everything that `keep` was given for this session before, and
+/// each late answer once. It has no error: what it cannot keep is forgotten, and then `once` may
+/// mean twice.
+///
+/// ```
+/// use std::sync::Arc;
+/// use hookwright_engine::ports::memory::InMemoryMemory;
+/// use hookwright_engine::ports::{Keepsake, Memory, Ports, Promise, Remembered};
+/// use hookwright_engine::serde_json::json;
+/// use hookwright_engine::{Answer, Engine, Event, Firing, Hook, Status};
+///
+/// /// All sessions of one user share what they remember.
+/// #[derive(Default)]
+/// struct PerUser(InMemoryMemory);
+///
+/// fn user(session: &str) -> &str {
+///     session.split_once('/').map_or(session, |(user, _)| user)
+/// }
+///
+/// impl Memory for PerUser {
+///     fn recall<'a>(&'a self, session: &'a str) -> Promise<'a, Remembered> {
+///         self.0.recall(user(session))
+///     }
+///
+///     fn keep<'a>(&'a self, session: &'a str, keepsake: Keepsake) -> Promise<'a, ()> {
+///         self.0.keep(user(session), keepsake)
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder("/")
+///     .ports(Ports { memory: Arc::new(PerUser::default()), ..Ports::default() })
+///     .hook(Hook::on("session:start", |_| async { Ok(Answer::default()) }).once().awaits(true))
+///     .build()?;
+/// for (session, status) in [("ann/1", Status::Success), ("ann/2", Status::Skipped)] {
+///     let event = Event::named("session:start", json!({ "session": session }))?;
+///     assert_eq!(engine.fire(event, Firing::default()).await.reports[0].status, status);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub trait Memory: Send + Sync {
     /// Everything that is remembered, late answers included: those are handed out once.
     fn recall<'a>(&'a self, session: &'a str) -> Promise<'a, Remembered>;
@@ -40,24 +159,180 @@ pub trait Memory: Send + Sync {
 }
 
 /// A person's answer.
+///
+/// Asked by hooks that wait for a person. No action of this version does; hosts can call it from a
+/// callback of their own.
+///
+/// It must promise to end: with the answer, or with `None` when the question's timeout is over. The
+/// error says that nobody could be asked.
+///
+/// ```
+/// use std::io;
+/// use hookwright_engine::ports::{Promise, Question, Waits};
+/// use hookwright_engine::serde_json::{Value, json};
+/// use tokio::sync::{mpsc, oneshot};
+/// use tokio::time::timeout;
+///
+/// /// Somebody at the other end of a channel.
+/// struct AtTheDesk {
+///     questions: mpsc::Sender<(Question, oneshot::Sender<Value>)>,
+/// }
+///
+/// impl Waits for AtTheDesk {
+///     fn ask(&self, question: Question) -> Promise<'_, io::Result<Option<Value>>> {
+///         Box::pin(async move {
+///             let (answer, answered) = oneshot::channel();
+///             let patience = question.timeout;
+///             let sent = self.questions.send((question, answer)).await;
+///             sent.map_err(|_| io::Error::other("nobody is at the desk"))?;
+///             Ok(timeout(patience, answered).await.ok().and_then(Result::ok))
+///         })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (questions, mut desk) = mpsc::channel::<(Question, oneshot::Sender<Value>)>(1);
+/// tokio::spawn(async move {
+///     let (question, answer) = desk.recv().await.expect("a question");
+///     assert_eq!(question.text, "deploy?");
+///     answer.send(json!("yes")).expect("somebody waits");
+/// });
+/// let question = Question {
+///     hook: "deploy".into(),
+///     text: "deploy?".into(),
+///     timeout: std::time::Duration::from_secs(60),
+/// };
+/// let waits = AtTheDesk { questions };
+/// assert_eq!(waits.ask(question.clone()).await.expect("asked"), Some(json!("yes")));
+/// // The desk has closed since.
+/// assert!(waits.ask(question).await.is_err());
+/// # }
+/// ```
 pub trait Waits: Send + Sync {
     /// Asks and waits; `None` when nobody answered in time.
     fn ask(&self, question: Question) -> Promise<'_, io::Result<Option<Value>>>;
 }
 
 /// Starts pipelines.
+///
+/// Asked by hooks that start one. No action of this version does; hosts can call it from a callback
+/// of their own.
+///
+/// It must promise to run the child to its end and to give what it left, or to say why there is
+/// nothing. When the promise is dropped, the child has to end too.
+///
+/// ```
+/// use hookwright_engine::ports::{Child, Pipelines, Promise};
+/// use hookwright_engine::serde_json::{Map, Value, json};
+///
+/// /// Knows one pipeline.
+/// struct OnlyReviews;
+///
+/// impl Pipelines for OnlyReviews {
+///     fn start(&self, child: Child) -> Promise<'_, Result<Value, String>> {
+///         Box::pin(async move {
+///             match child.pipeline.as_str() {
+///                 "review" => Ok(json!({ "status": "completed", "read": child.inputs.len() })),
+///                 other => Err(format!("there is no pipeline `{other}`")),
+///             }
+///         })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let child = |name: &str| Child { pipeline: name.into(), inputs: Map::new() };
+/// let output = OnlyReviews.start(child("review")).await;
+/// assert_eq!(output, Ok(json!({ "status": "completed", "read": 0 })));
+/// let refused = OnlyReviews.start(child("deploy")).await;
+/// assert_eq!(refused, Err("there is no pipeline `deploy`".to_owned()));
+/// # }
+/// ```
 pub trait Pipelines: Send + Sync {
     /// Runs a child to its end and gives its output; the error says why there is none.
     fn start(&self, child: Child) -> Promise<'_, Result<Value, String>>;
 }
 
 /// Lets an action fire an event.
+///
+/// Called by actions that announce what they do, as a commit does with `git:pre_commit`. An
+/// [`Engine`](crate::Engine) is such a port itself; the trait is for code that wants to fire without
+/// knowing who listens, and for its tests. Callbacks have [`Call::fire`](crate::Call::fire).
+///
+/// It must promise to pass the chain on: by it a hook that would wake itself again is found.
+///
+/// ```
+/// use hookwright_engine::chain::Chain;
+/// use hookwright_engine::ports::Fire;
+/// use hookwright_engine::ports::memory::InMemoryFire;
+/// use hookwright_engine::serde_json::json;
+/// use hookwright_engine::{Answer, Engine, Event, Hook, Verdict};
+///
+/// /// Code that announces what it is about to do.
+/// async fn commit(fire: &dyn Fire) -> Result<&'static str, String> {
+///     let event = Event::named("git:pre_commit", json!({})).expect("a known event");
+///     match fire.fire(event, Chain::default()).await.verdict {
+///         Verdict::Proceed { .. } | Verdict::Allow { .. } => Ok("committed"),
+///         refusal => Err(format!("{refusal:?}")),
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let nobody_listens = InMemoryFire::default();
+/// assert_eq!(commit(&nobody_listens).await, Ok("committed"));
+/// assert_eq!(nobody_listens.fired().len(), 1);
+///
+/// let hook = Hook::on("git:pre_commit", |_| async { Ok(Answer::deny("tests fail")) });
+/// let engine = Engine::builder("/").hook(hook).build()?;
+/// assert!(commit(&engine).await.is_err());
+/// # Ok(())
+/// # }
+/// ```
 pub trait Fire: Send + Sync {
     /// Fires the event below the firings of `chain`.
     fn fire(&self, event: Event, chain: Chain) -> Promise<'_, Decision>;
 }
 
 /// Tells the time.
+///
+/// The engine calls [`now`](Clock::now) for the `timestamp` of events that come without one, and for
+/// every run event. Timeouts and delays do not ask it: they are the runtime's.
+///
+/// It must promise ISO 8601 in UTC, which scripts and journals read. It may stand still or go back.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use hookwright_engine::ports::{Clock, Ports};
+/// use hookwright_engine::serde_json::json;
+/// use hookwright_engine::{Answer, Engine, Event, Firing, Hook};
+///
+/// /// Every look at it is a second later.
+/// #[derive(Default)]
+/// struct Ticks(AtomicU32);
+///
+/// impl Clock for Ticks {
+///     fn now(&self) -> String {
+///         let seconds = self.0.fetch_add(1, Ordering::Relaxed);
+///         format!("2026-01-02T03:{:02}:{:02}Z", seconds / 60 % 60, seconds % 60)
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder("/")
+///     .ports(Ports { clock: Arc::new(Ticks::default()), ..Ports::default() })
+///     .hook(Hook::on("Stop", |_| async { Ok(Answer::default()) }))
+///     .build()?;
+/// for time in ["2026-01-02T03:00:00Z", "2026-01-02T03:00:01Z"] {
+///     let fired = engine.fire(Event::named("Stop", json!({}))?, Firing::default()).await;
+///     assert_eq!(fired.event.text("timestamp"), Some(time));
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub trait Clock: Send + Sync {
     /// Now, ISO 8601 in UTC.
     fn now(&self) -> String;

@@ -9,6 +9,7 @@ mod builder;
 mod callbacks;
 mod ending_callbacks;
 mod environment;
+mod examples;
 mod git;
 mod many;
 mod ports;

@@ -1,0 +1,159 @@
+//! The programs in `examples/` do what the documentation says, and the pages that show one of them
+//! show it as it is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+#[test]
+fn a_program_that_embeds_the_engine_has_less_than_20_lines() {
+    let text = source("embed");
+    assert!(text.lines().count() < 20, "{text}");
+    assert_eq!(
+        printed_by("embed"),
+        r#""fired"
+"hook_starting"
+"hook_ended"
+"hook_reported"
+"hook_skipped"
+"decided"
+Block { reason: "no sudo" }
+"#
+    );
+}
+
+#[test]
+fn that_program_is_the_one_that_the_front_pages_show() {
+    // What is said to the project's own lints is of no use to others.
+    let program = source("embed").split_once("\n").expect("lines").1.to_owned();
+    let front = read(&folder().join("src/lib.rs"));
+    let front: String = front
+        .lines()
+        .filter_map(|line| line.strip_prefix("//!"))
+        .map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line)))
+        .collect();
+    assert!(front.contains(&format!("```\n{program}```\n")), "src/lib.rs shows another program");
+    let page = read(&folder().join("../../docs/embedding.md"));
+    assert!(page.contains(&format!("```rust\n{program}```\n")), "docs/embedding.md does");
+}
+
+#[test]
+fn callbacks_guard_fail_closed_are_tried_again_and_observe() {
+    let way_out = "let it return an answer, or set its on_failure to continue";
+    assert_eq!(
+        printed_by("callbacks"),
+        format!(
+            "go on
+for the agent: src/main.rs was looked at
+audit: tool:pre_execute (read)
+block: prod/.env may hold secrets
+audit: tool:pre_execute (read)
+block: hook no-secrets failed (a tool without a path); {way_out}
+audit: tool:pre_execute (edit)
+block: hook slow failed (timed out after 50 ms); {way_out}
+audit: tool:pre_execute (bash)
+go on, nobody needs to be asked
+audit: tool:pre_execute (glob)
+"
+        )
+    );
+}
+
+#[test]
+fn run_events_tell_what_happens_in_order() {
+    assert_eq!(
+        printed_by("run_events"),
+        r#"demo: session:stop
+demo:   tests starts, attempt 1
+demo:   tests prints "12 passed\n"
+demo:   tests failed exit code 1
+demo: decision null
+"#
+    );
+}
+
+#[test]
+fn a_journal_of_ones_own_keeps_what_it_cannot_write_from_starting() {
+    assert_eq!(
+        printed_by("own_journal"),
+        r#"the guard runs
+Proceed { rewritten_input: None }
+Block { reason: "hook guard failed (cannot start: its start could not be journalled: the journal is full); let it return an answer, or set its on_failure to continue" }
+journal: 1 "fired"
+journal: 1 "hook_starting"
+journal: 1 "hook_ended"
+journal: 1 "hook_reported"
+journal: 1 "decided"
+"#
+    );
+}
+
+#[test]
+fn every_example_is_run_by_a_test_here() {
+    let here = read(&folder().join("tests/suite/examples.rs"));
+    for entry in fs::read_dir(folder().join("examples")).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        assert!(here.contains(&format!("printed_by(\"{name}\")")), "{name} is not run");
+    }
+}
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn source(example: &str) -> String {
+    read(&folder().join(format!("examples/{example}.rs")))
+}
+
+/// What an example prints; it has to end well.
+fn printed_by(example: &str) -> String {
+    let output = Command::new(program(example)).output().expect("it starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{example}: {} {errors}", output.status);
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The built example. `cargo test` builds examples beside the tests, but not when it is asked for
+/// one test only; then it is built now.
+fn program(example: &str) -> PathBuf {
+    let this = std::env::current_exe().expect("a test is a program");
+    let profile = this.ancestors().nth(2).expect("<target>/<profile>/deps/<test>");
+    let program = profile.join("examples").join(example);
+    if built(&program).is_none_or(|built| built < newest(&folder().join(".."))) {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--offline", "--example", example, "--target-dir"]);
+        cargo.arg(profile.parent().expect("<target>")).current_dir(folder());
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().expect("cargo is there").success(), "{example} does not build");
+    }
+    program
+}
+
+fn built(program: &Path) -> Option<SystemTime> {
+    fs::metadata(program).and_then(|metadata| metadata.modified()).ok()
+}
+
+/// When the newest source of the crates that examples are made of was changed.
+fn newest(crates: &Path) -> SystemTime {
+    let parts = ["events/src", "process/src", "engine/src", "engine/examples"];
+    let mut left: Vec<PathBuf> = parts.iter().map(|part| crates.join(part)).collect();
+    let mut newest = SystemTime::UNIX_EPOCH;
+    while let Some(path) = left.pop() {
+        let metadata = fs::metadata(&path).expect("a source");
+        if metadata.is_dir() {
+            let entries = fs::read_dir(&path).expect("a folder");
+            left.extend(entries.map(|entry| entry.expect("an entry").path()));
+        } else {
+            newest = newest.max(metadata.modified().expect("a time"));
+        }
+    }
+    newest
+}
