@@ -6,6 +6,7 @@
 /// The process a run started, first of its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leader {
+    /// Its process id, which is also that of its group.
     pub pid: u32,
 }
 

@@ -13,6 +13,7 @@
 //! users, and work handed to a daemon.
 //!
 //! Linux gets all of it. Other Unix systems get `reach_portable.rs`: the process group only.
+#![warn(missing_docs)]
 
 mod abandoned;
 mod captured;

@@ -25,20 +25,50 @@ const DESCRIPTORS_PAUSE: Duration = Duration::from_millis(10);
 /// Why there is no child.
 #[derive(Debug, thiserror::Error)]
 pub enum StartFailure {
+    /// There is no such program.
     #[error("`{}` does not exist", program.display())]
-    ProgramMissing { program: PathBuf },
+    ProgramMissing {
+        /// The program.
+        program: PathBuf,
+    },
+    /// Its first line names an interpreter that is not there.
     #[error("`{}` names an interpreter that does not exist", program.display())]
-    InterpreterMissing { program: PathBuf },
+    InterpreterMissing {
+        /// The program.
+        program: PathBuf,
+    },
+    /// It may not be run.
     #[error("`{}` is not executable", program.display())]
-    NotExecutable { program: PathBuf },
+    NotExecutable {
+        /// The program.
+        program: PathBuf,
+    },
+    /// There is no such folder to run in.
     #[error("the working directory `{}` does not exist", working_dir.display())]
-    WorkingDirMissing { working_dir: PathBuf },
+    WorkingDirMissing {
+        /// The folder.
+        working_dir: PathBuf,
+    },
+    /// The folder to run in is none.
     #[error("the working directory `{}` is not a directory", working_dir.display())]
-    WorkingDirNotADirectory { working_dir: PathBuf },
+    WorkingDirNotADirectory {
+        /// The folder.
+        working_dir: PathBuf,
+    },
+    /// Arguments and environment together are larger than the system allows.
     #[error("the arguments and environment of `{}` are too big for the system", program.display())]
-    TooBig { program: PathBuf },
+    TooBig {
+        /// The program.
+        program: PathBuf,
+    },
+    /// The system refused, for another reason.
     #[error("`{}` could not be started: {source}", program.display())]
-    Other { program: PathBuf, source: io::Error },
+    Other {
+        /// The program.
+        program: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
 }
 
 /// Starts the child. Its standard input is already on its way.

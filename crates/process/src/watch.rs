@@ -7,7 +7,9 @@ use crate::{Captured, Leader};
 /// Which of the child's two outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stream {
+    /// Standard output.
     Stdout,
+    /// Standard error.
     Stderr,
 }
 
