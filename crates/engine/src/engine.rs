@@ -29,7 +29,8 @@ use crate::variables::Environment;
 pub use builder::{BuildError, EngineBuilder};
 use driver::Driver;
 
-/// What an engine is made of.
+/// What an engine is made of, for hosts that read their files themselves ([`crate::config::load`]).
+/// [`Engine::builder`] does it for the others.
 pub struct Setup {
     /// The hooks.
     pub hooks: HookSet,
@@ -45,18 +46,18 @@ pub struct Setup {
     pub skip: Vec<String>,
 }
 
-/// Fires events and owns whatever they start.
+/// Fires events and owns whatever they start. A handle: clones share everything.
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
 }
 
-/// How one event is fired.
+/// How one event is fired. The default will do for a host that has no sessions and can ask people.
 #[derive(Debug, Clone, Default)]
 pub struct Firing {
     /// The session's name, under which things are remembered.
     pub session: Option<String>,
-    /// The firings above this one.
+    /// The firings above this one; empty unless a hook of this engine fires.
     pub chain: Chain,
     /// Nobody can be asked, so that whatever would have to be asked is denied.
     pub nobody_to_ask: bool,
@@ -84,7 +85,8 @@ impl Fired {
     }
 }
 
-/// Is shown run events, after the journal has them.
+/// Is shown run events, after the journal has them. It is called between the steps of a firing, so
+/// it should be quick, must not block, and should not panic.
 pub type Observer = Arc<dyn Fn(&RunEvent) + Send + Sync>;
 
 /// Which run events an observer is shown.
@@ -164,6 +166,10 @@ impl Engine {
 
     /// Fires an event and returns when its hooks have answered. What was started without being
     /// awaited goes on; [`Engine::settle`] waits for it.
+    ///
+    /// It never fails: a hook that does is news in its report, and what that leads to is in the
+    /// decision. Dropping the future before it has ended ends the hooks that it waits for and starts
+    /// no others; what runs in the background goes on.
     pub async fn fire(&self, event: Event, firing: Firing) -> Fired {
         let shared = &self.shared;
         let hooks = shared.hooks.woken(&event);
@@ -214,7 +220,8 @@ impl Engine {
         }
     }
 
-    /// Ends everything that runs, and starts nothing more.
+    /// Ends everything that runs, and starts nothing more: this engine is done. Firings return once
+    /// their hooks have been ended; a guard that had not answered blocks.
     pub fn interrupt(&self) {
         self.shared.interrupted.cancel();
     }

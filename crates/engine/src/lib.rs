@@ -105,7 +105,7 @@ pub mod template;
 pub mod variables;
 
 pub use engine::{BuildError, Engine, EngineBuilder, Fired, Firing, Interest, Observer, Setup};
-pub use hook::{Call, Failure, Hook, HookBuilder, OnFailure};
+pub use hook::{Call, Exhausted, Failure, Hook, HookBuilder, Layer, OnFailure};
 pub use hookwright_events as events;
 pub use hookwright_events::{
     Answer, AnswerDecision, Decision, Event, EventError, EventName, Outcome, Report, RunEvent,
@@ -113,3 +113,8 @@ pub use hookwright_events::{
 };
 pub use serde_json;
 pub use tokio_util::sync::CancellationToken;
+
+/// The programs on the page for embedders are compiled and run as they stand there.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct EmbeddingPage;

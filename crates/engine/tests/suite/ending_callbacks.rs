@@ -72,9 +72,11 @@ async fn a_callback_that_hears_its_token_ends_at_once_and_what_it_says_then_is_n
 async fn a_callback_that_is_always_busy_but_gives_way_is_timed_out_too() {
     let hook = Hook::on("tool:pre_execute", |_| async {
         // It uses up all that its task may do in one turn, every turn.
-        loop {
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < Duration::from_secs(30) {
             tokio::task::consume_budget().await;
         }
+        Ok(Answer::default())
     })
     .timeout(Duration::from_millis(20));
     assert_eq!(only(&at_a_guard(hook).await).0, Status::TimedOut);
