@@ -220,7 +220,7 @@ help: write `version: 1`, or leave the line out
 fn loops_and_pipelines_are_known_by_their_names() {
     let sandbox = Sandbox::new()
         .file("loop.yaml", "name: work\ntermination: {type: fixed, iterations: 5}\nhooks: {}\n")
-        .file("pipeline.yml", "name: full\nstages: []\nhooks: {}\n");
+        .file("pipeline.yml", "name: full\nstages: [{loop: work}]\nhooks: {}\n");
     assert_eq!(
         sandbox.run(&["check", "loop.yaml", "pipeline.yml"]),
         Ran::new(0, "2 files checked, 0 hooks, no faults\n", "")
