@@ -61,11 +61,12 @@ fn an_event_wakes_the_hooks_that_listen_there_in_the_order_they_are_written() {
 #[test]
 fn loop_then_pipeline_then_project_then_global_and_guards_of_the_user_first() {
     let all = |name: &str| format!("hooks: {{'*': [{{command: {name}}}]}}");
+    let pipeline = format!("stages: [{{loop: x}}]\n{}", all("pipeline"));
     let set = set(&[
         ("g.yaml", Layer::Global, &all("global")),
         ("p.yaml", Layer::Project, &all("project")),
         ("l.yaml", Layer::Loop, &all("loop")),
-        ("pl.yaml", Layer::Pipeline, &all("pipeline")),
+        ("pl.yaml", Layer::Pipeline, &pipeline),
     ]);
     assert_eq!(
         woken(&set, "iteration:complete", json!({})),
