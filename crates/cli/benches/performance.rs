@@ -342,6 +342,7 @@ fn engine(hooks: &str, root: &Path) -> Engine {
         ports: Ports::default(),
         secrets: Secrets::default(),
         skip: Vec::new(),
+        firings: Arc::default(),
     })
 }
 

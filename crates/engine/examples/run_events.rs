@@ -45,12 +45,8 @@ async fn show(mut events: mpsc::Receiver<RunEvent>) {
             RunEventKind::Decided { decision } => {
                 println!("{session}: decision {}", decision["decision"]);
             }
-            RunEventKind::HookSkipped { .. }
-            | RunEventKind::HookRunning { .. }
-            | RunEventKind::HookEnded { .. }
-            | RunEventKind::HookRetrying { .. }
-            | RunEventKind::HookWentAsync { .. }
-            | RunEventKind::LateAnswer { .. } => {}
+            // The others tell of attempts, of what is remembered, and of sessions.
+            _ => {}
         }
     }
 }

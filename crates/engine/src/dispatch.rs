@@ -33,6 +33,7 @@ pub use crate::dispatch::step::{Happening, Step};
 pub use crate::dispatch::stop::can_block;
 use crate::dispatch::whether::Whether;
 use crate::hook::{Hook, Terms};
+use crate::past::PastHook;
 use crate::policy::{At, Meaning, Order, Policy};
 use crate::ports::{Keepsake, Remembered};
 use crate::variables::{Carried, Environment, Variables};
@@ -58,6 +59,8 @@ pub struct Given {
     pub nobody_to_ask: bool,
     /// Whether anybody reads run events; if not, none are put together.
     pub is_watched: bool,
+    /// What is known of each hook from before a crash; empty for a firing that begins.
+    pub past: Vec<PastHook>,
 }
 
 /// One firing of one event.
@@ -112,10 +115,13 @@ impl Dispatch {
         let mut steps = Steps::new(self.given.is_watched);
         match happening {
             Happening::Fired => {
-                let event = &self.given.event;
+                let (event, given) = (&self.given.event, &self.given);
                 steps.record(|| RunEventKind::Fired {
                     event: event.name.clone(),
                     subject: event.subject().map(str::to_owned),
+                    key: None,
+                    data: None,
+                    late_answers: given.remembered.late_answers.clone(),
                 });
             }
             Happening::Ended { hook, outcome, took } => {
@@ -129,6 +135,11 @@ impl Dispatch {
         steps.all
     }
 
+    /// The hooks that fit, by their numbers.
+    pub fn hooks(&self) -> &[Arc<Hook>] {
+        &self.given.hooks
+    }
+
     /// The hook behind a number.
     pub fn hook(&self, number: usize) -> &Arc<Hook> {
         &self.runs[number].hook
@@ -137,6 +148,11 @@ impl Dispatch {
     /// The rules under which a hook runs here.
     pub fn terms(&self, number: usize) -> Terms {
         self.runs[number].terms
+    }
+
+    /// How many attempts of a hook were started.
+    pub fn attempts(&self, number: usize) -> u32 {
+        self.runs[number].attempts
     }
 
     /// A hook's wire and order.
@@ -209,9 +225,13 @@ impl Dispatch {
     }
 
     fn take_turn(&mut self, number: usize, steps: &mut Steps) {
-        let whether = match self.reason_to_pass(number) {
-            Some(reason) => Whether::Passed(reason),
-            None => self.may_start(number),
+        let whether = match self.given.past.get(number) {
+            Some(PastHook::Started) => Whether::Runs,
+            Some(PastHook::Skipped(reason)) => Whether::Passed(reason.clone()),
+            Some(PastHook::Unknown) | None => match self.reason_to_pass(number) {
+                Some(reason) => Whether::Passed(reason),
+                None => self.may_start(number),
+            },
         };
         let refused = match whether {
             Whether::Runs => None,
@@ -258,7 +278,13 @@ impl Dispatch {
         run.attempts += 1;
         let (attempt, awaited) = (run.attempts, run.terms.awaited);
         let hook = run.hook.id.clone();
-        steps.record(|| RunEventKind::HookStarting { hook, attempt, awaited });
+        steps.record(|| RunEventKind::HookStarting {
+            hook,
+            attempt,
+            awaited,
+            run_id: None,
+            digest: None,
+        });
         // Behind the record: what could not be journalled does not start, and has not run.
         if run.hook.once && attempt == 1 {
             steps.push(Step::Remember(Keepsake::Once { hook: run.hook.key() }));
@@ -426,8 +452,8 @@ impl Dispatch {
                 continue;
             };
             if let Some(status) = meaning.status.as_last_hook_status() {
-                self.carried.last_hook_status = Some(status);
-                steps.push(Step::Remember(Keepsake::LastHookStatus { status }));
+                self.carried.last_hook_status = Some(status.into());
+                steps.push(Step::Remember(Keepsake::LastHookStatus { status: status.into() }));
             }
             let ends = match run.part(self.power).verdict {
                 Verdict::Abort { .. } => Some(EndedBy::Abort(number)),

@@ -22,6 +22,7 @@ use crate::actions::{Shells, Surroundings};
 use crate::chain::Chain;
 use crate::dispatch::{Dispatch, Given};
 use crate::hook_set::HookSet;
+use crate::past::{PastFiring, PastHook};
 use crate::ports::{Fire, Ports, Promise, Remembered};
 use crate::secrets::Secrets;
 use crate::slots::Slots;
@@ -44,6 +45,8 @@ pub struct Setup {
     pub ports: Ports,
     /// Ids of hooks to skip.
     pub skip: Vec<String>,
+    /// The number of the last firing. Engines that write into one journal share it.
+    pub firings: Arc<AtomicU64>,
 }
 
 /// Fires events and owns whatever they start. A handle: clones share everything.
@@ -61,6 +64,12 @@ pub struct Firing {
     pub chain: Chain,
     /// Nobody can be asked, so that whatever would have to be asked is denied.
     pub nobody_to_ask: bool,
+    /// What its host calls this firing, to find it again in the journal.
+    pub key: Option<String>,
+    /// What is journalled together with the firing itself, before it: a crash cannot part them.
+    pub with: Vec<RunEventKind>,
+    /// What is known of it from before a crash; then it is taken up again instead of begun.
+    pub past: Option<Box<PastFiring>>,
 }
 
 /// What came of firing an event.
@@ -104,7 +113,7 @@ pub(crate) struct Shared {
     ports: Ports,
     surroundings: Arc<Surroundings>,
     observers: Mutex<Vec<(Interest, Observer)>>,
-    firings: AtomicU64,
+    firings: Arc<AtomicU64>,
     runs: AtomicU64,
     /// Tells this engine's runs from those of any other, in this program and elsewhere.
     name: u64,
@@ -144,7 +153,7 @@ impl Engine {
                 ports: setup.ports,
                 surroundings: Arc::new(surroundings),
                 observers: Mutex::new(Vec::new()),
-                firings: AtomicU64::new(0),
+                firings: setup.firings,
                 runs: AtomicU64::new(0),
                 name: RandomState::new().build_hasher().finish(),
                 interrupted: CancellationToken::new(),
@@ -170,11 +179,22 @@ impl Engine {
     /// It never fails: a hook that does is news in its report, and what that leads to is in the
     /// decision. Dropping the future before it has ended ends the hooks that it waits for and starts
     /// no others; what runs in the background goes on.
-    pub async fn fire(&self, event: Event, firing: Firing) -> Fired {
+    pub async fn fire(&self, event: Event, mut firing: Firing) -> Fired {
         let shared = &self.shared;
-        let hooks = shared.hooks.woken(&event);
+        let mut hooks = shared.hooks.woken(&event);
         let memory_of = session_of(&event, &firing);
-        let remembered = shared.ports.memory.recall(&memory_of).await;
+        let mut remembered = shared.ports.memory.recall(&memory_of).await;
+        let mut past = Vec::new();
+        if let Some(known) = &mut firing.past {
+            known.forget_others(&hooks);
+            // What was handed out before stays handed out here.
+            remembered.late_answers.splice(0..0, known.late_answers());
+            if known.is_decided() {
+                // Hooks that came later have no part in what was decided without them.
+                hooks.retain(|hook| known.of(hook) != PastHook::Unknown);
+            }
+            past = hooks.iter().map(|hook| known.of(hook)).collect();
+        }
         // Most events wake nothing. Then there is nothing to put together for anybody.
         if hooks.is_empty() && remembered == Remembered::default() && !self.concerns(&event) {
             return Fired::of_nothing(event);
@@ -191,8 +211,12 @@ impl Engine {
             environment: Arc::clone(&shared.surroundings.environment),
             nobody_to_ask: firing.nobody_to_ask,
             is_watched: shared.is_watched(),
+            past,
         });
-        let number = shared.firings.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = match &firing.past {
+            Some(known) => known.number,
+            None => shared.firings.fetch_add(1, Ordering::Relaxed) + 1,
+        };
         let driver = Driver::new(Arc::clone(shared), dispatch, &event, firing, memory_of, number);
         let mut underway = Underway { driver: Some(driver) };
         let driver = underway.driver.as_mut().expect("it was just put there");
@@ -338,31 +362,38 @@ impl Shared {
         format!("{:016x}-{}", self.name, self.runs.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Writes a run event down, then shows it. The error is the journal's.
+    /// Writes run events down, then shows them. The error is the journal's.
     async fn record(
         &self,
         firing: u64,
         session: Option<&str>,
-        kind: RunEventKind,
+        kinds: Vec<RunEventKind>,
     ) -> std::io::Result<()> {
-        if !self.is_watched() {
+        if kinds.is_empty() || !self.is_watched() {
             return Ok(());
         }
-        let event = RunEvent {
+        let at = self.ports.clock.now();
+        let of_kind = |kind| RunEvent {
             version: hookwright_events::run_event::VERSION,
             firing,
-            at: self.ports.clock.now(),
+            at: at.clone(),
             session: session.map(str::to_owned),
             kind,
         };
-        if event.kind.is_journalled() {
-            self.ports.journal.record(&event).await?;
+        let events: Vec<RunEvent> = kinds.into_iter().map(of_kind).collect();
+        match &events[..] {
+            // Output is shown by itself, and never kept.
+            [event] if !event.kind.is_journalled() => {}
+            [event] => self.ports.journal.record(event).await?,
+            events => self.ports.journal.record_all(events).await?,
         }
-        let is_output = matches!(event.kind, RunEventKind::HookOutput { .. });
         let observers = self.observers().clone();
-        for (interest, observer) in observers {
-            if interest == Interest::Everything || !is_output {
-                observer(&event);
+        for event in &events {
+            let is_output = matches!(event.kind, RunEventKind::HookOutput { .. });
+            for (interest, observer) in &observers {
+                if *interest == Interest::Everything || !is_output {
+                    observer(event);
+                }
             }
         }
         Ok(())

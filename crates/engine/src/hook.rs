@@ -210,6 +210,20 @@ impl Hook {
         format!("{}#{}", self.source.path.display(), self.id)
     }
 
+    /// Tells this hook from another that later has its name: what it does, where and when.
+    pub fn digest(&self) -> String {
+        let when = self.when.as_ref().map_or("", |when| when.source());
+        let matcher = self.matcher_text.as_deref().unwrap_or_default();
+        let parts =
+            [&self.key(), &*self.event, matcher, when, self.action.kind(), self.action.summary()];
+        // FNV-1a: the same in every version, and nobody has to be kept from finding a second.
+        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+        for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        format!("{hash:016x}")
+    }
+
     /// The rules under which it runs at an event of this power.
     pub fn terms(&self, power: Power) -> Terms {
         let by_default = match power {

@@ -96,6 +96,7 @@ pub mod limits;
 pub mod matcher;
 pub mod native;
 pub mod nearest;
+pub mod past;
 pub mod pattern;
 pub mod policy;
 pub mod ports;

@@ -31,6 +31,7 @@
 
 pub mod memory;
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -38,9 +39,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_events::{Answer, Decision, Event, RunEvent};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::chain::Chain;
+use crate::limits::LATE_ANSWERS_MAX;
 use crate::variables::Carried;
 
 /// What a port promises to give.
@@ -93,6 +96,22 @@ pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Journal: Send + Sync {
     /// Returns when the event is safe; only then does the effect that it announces start.
     fn record<'a>(&'a self, event: &'a RunEvent) -> Promise<'a, io::Result<()>>;
+
+    /// Several at once, oldest first: all of them are safe, or none.
+    fn record_all<'a>(&'a self, events: &'a [RunEvent]) -> Promise<'a, io::Result<()>> {
+        Box::pin(async move {
+            for event in events {
+                self.record(event).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether it also keeps what the [`Memory`] is told, so that a memory that is gone can be made
+    /// anew from it.
+    fn keeps_memory(&self) -> bool {
+        false
+    }
 
     /// `false` if nothing is ever kept; then nothing has to be put together for it.
     fn keeps(&self) -> bool {
@@ -351,8 +370,30 @@ pub struct Remembered {
     pub late_answers: Vec<Answer>,
 }
 
+impl Remembered {
+    /// Remembers one thing more.
+    pub fn keep(&mut self, keepsake: Keepsake) {
+        match keepsake {
+            Keepsake::Once { hook } => {
+                if !self.once.contains(&hook) {
+                    self.once.push(hook);
+                }
+            }
+            Keepsake::LastHookStatus { status } => self.carried.last_hook_status = Some(status),
+            Keepsake::StopBlocks { count } => self.stop_blocks = count,
+            Keepsake::LateAnswer { answer } => {
+                if self.late_answers.len() == LATE_ANSWERS_MAX {
+                    self.late_answers.remove(0);
+                }
+                self.late_answers.push(*answer);
+            }
+        }
+    }
+}
+
 /// One thing to remember.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Keepsake {
     /// A hook with `once` has started.
     Once {
@@ -362,7 +403,7 @@ pub enum Keepsake {
     /// How the last awaited hook ended.
     LastHookStatus {
         /// `success` or `failed`.
-        status: &'static str,
+        status: Cow<'static, str>,
     },
     /// Stops that were blocked in a row.
     StopBlocks {

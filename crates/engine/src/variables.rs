@@ -104,7 +104,7 @@ fn find(name: &str) -> Option<&'static Variable> {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Carried {
     /// `LAST_HOOK_STATUS`.
-    pub last_hook_status: Option<&'static str>,
+    pub last_hook_status: Option<Cow<'static, str>>,
     /// `HOOK_RESPONSE`.
     pub hook_response: Option<Value>,
     /// `SPAWN_OUTPUT`.
@@ -136,7 +136,8 @@ impl<'a> Variables<'a> {
             "EVENT" => Some(Cow::Owned(Value::from(self.event.name.as_str()))),
             "SUBJECT" => self.event.subject().map(|subject| Cow::Owned(Value::from(subject))),
             "LAST_HOOK_STATUS" => {
-                self.carried.last_hook_status.map(|status| Cow::Owned(Value::from(status)))
+                let status = self.carried.last_hook_status.as_deref();
+                status.map(|status| Cow::Owned(Value::from(status)))
             }
             "HOOK_RESPONSE" => self.carried.hook_response.as_ref().map(Cow::Borrowed),
             "SPAWN_OUTPUT" => self.carried.spawn_output.as_ref().map(Cow::Borrowed),

@@ -141,6 +141,40 @@ impl Decision {
         whole
     }
 
+    /// The decision behind a record. What a record leaves out (the rules of an answered permission
+    /// prompt, if there were none) is empty.
+    pub fn from_record(record: &Value) -> Decision {
+        let text = |key: &str| record[key].as_str().map(str::to_owned);
+        let texts = |key: &str| -> Vec<String> {
+            let items = record[key].as_array().map(Vec::as_slice).unwrap_or_default();
+            items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let given = |key: &str| Some(record[key].clone()).filter(|value| !value.is_null());
+        let reason = text("reason");
+        let rewritten_input = given("updated_input");
+        let verdict = if record["abort"] == true {
+            Verdict::Abort { reason: reason.unwrap_or_default() }
+        } else if record["continue"] == false {
+            Verdict::Stop { reason: reason.unwrap_or_default() }
+        } else {
+            match record["decision"].as_str() {
+                Some("block") => Verdict::Block { reason: reason.unwrap_or_default() },
+                Some("ask") => Verdict::Ask { reason, rewritten_input },
+                Some("allow") => Verdict::Allow { reason, rewritten_input },
+                Some(_) | None => Verdict::Proceed { rewritten_input },
+            }
+        };
+        Decision {
+            verdict,
+            additional_context: texts("additional_context"),
+            system_messages: texts("system_messages"),
+            updated_output: given("updated_output"),
+            suppress_output: record["suppress_output"] == true,
+            piped_output: text("piped_output").unwrap_or_default(),
+            updated_permissions: given("updated_permissions"),
+        }
+    }
+
     /// The record that `fire --json` prints. Whoever reads only `decision` is safe: where the
     /// operation can be blocked, an end of session or pipeline is a block as well.
     pub fn record(&self, event: &Event, hooks: &[Report]) -> Value {

@@ -29,5 +29,5 @@ pub use event::{Event, EventError, EventName};
 pub use field::{FieldSpec, Kind};
 pub use outcome::{Outcome, Output};
 pub use report::{Report, Status};
-pub use run_event::{RunEvent, RunEventKind};
+pub use run_event::{RunEvent, RunEventKind, TurnName, TurnResult};
 pub use table::{EventSpec, Power};

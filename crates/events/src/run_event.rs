@@ -1,7 +1,7 @@
 //! [`RunEvent`]: the one stream that screen, `--json`, journal and pages all read.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{Answer, EventName, Outcome, Report};
 
@@ -34,6 +34,15 @@ pub enum RunEventKind {
         event: EventName,
         /// Its subject.
         subject: Option<String>,
+        /// What its host calls this firing, so that it finds it again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+        /// Its data, where a journal keeps them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<Map<String, Value>>,
+        /// What background hooks of earlier firings had to say, handed out here.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        late_answers: Vec<Answer>,
     },
     /// A hook that fits did not run.
     HookSkipped {
@@ -50,6 +59,13 @@ pub enum RunEventKind {
         attempt: u32,
         /// Whether the decision waits for it.
         awaited: bool,
+        /// The marker that everything it starts carries in its environment, where a journal keeps
+        /// it: what runs after a crash is found by it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run_id: Option<String>,
+        /// Tells this hook from another that later has its id, where a journal keeps it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<String>,
     },
     /// A hook's child process runs. With these three facts it can be found after a crash.
     HookRunning {
@@ -117,12 +133,126 @@ pub enum RunEventKind {
         /// The record that `fire --json` prints.
         decision: Value,
     },
+    /// Something that the session remembers between events, as its memory wrote it.
+    Remembered {
+        /// What.
+        what: Value,
+    },
+    /// A session begins.
+    SessionStarted {
+        /// The loop's or pipeline's name.
+        plan: String,
+        /// Its stages, in order.
+        stages: Vec<String>,
+        /// The configuration it runs with, whatever becomes of the files.
+        sources: Value,
+    },
+    /// A session goes on in another process.
+    SessionResumed {
+        /// Which time.
+        time: u32,
+    },
+    /// A stage begins.
+    StageStarted {
+        /// Its name.
+        stage: String,
+        /// From 1.
+        index: u32,
+        /// It ends after so many iterations at the latest.
+        iterations_max: u32,
+    },
+    /// An agent's turn is about to begin. Recorded before its effect begins.
+    TurnStarting {
+        /// Which.
+        turn: TurnName,
+        /// 1, or more if an earlier attempt was cut off.
+        attempt: u32,
+        /// The marker that everything it starts carries in its environment.
+        run_id: String,
+    },
+    /// An agent's process runs.
+    AgentRunning {
+        /// The leader's process id.
+        pid: u32,
+        /// The leader's start time, in clock ticks since boot, where the system tells.
+        start_time: Option<u64>,
+    },
+    /// An agent has printed something. Shown, not journalled: its output file holds it.
+    AgentOutput {
+        /// `stdout` or `stderr`.
+        stream: String,
+        /// The text.
+        text: String,
+    },
+    /// An agent's turn has ended, and what came of it is known.
+    TurnEnded {
+        /// Which.
+        turn: TurnName,
+        /// Which attempt.
+        attempt: u32,
+        /// What came of it.
+        result: TurnResult,
+        /// How long the agent took, in milliseconds.
+        duration_ms: f64,
+    },
+    /// A stage has ended.
+    StageEnded {
+        /// Its name.
+        stage: String,
+        /// From 1.
+        index: u32,
+        /// Why: `completed`, `max_iterations`, `max_runtime`, `failed`.
+        reason: String,
+        /// How many iterations it had.
+        iterations: u32,
+    },
+    /// A session has ended, or is left to be resumed.
+    SessionEnded {
+        /// `completed`, `failed`, `aborted`, `interrupted`.
+        status: String,
+        /// Why, in words.
+        reason: String,
+    },
+    /// Something that a person should know.
+    Noted {
+        /// What.
+        note: String,
+    },
+}
+
+/// Which turn of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TurnName {
+    /// The stage's number, from 1.
+    pub stage: u32,
+    /// The iteration within its stage, from 1. 0 delivers what hooks had to say when all iterations
+    /// were over.
+    pub iteration: u32,
+}
+
+/// What came of an agent's turn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TurnResult {
+    /// `continue`, `stop` or `error`.
+    pub decision: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// What was done, in the agent's words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+    /// What went wrong, for `error`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What changed in the work tree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_files: Vec<String>,
 }
 
 impl RunEventKind {
     /// Whether the journal keeps it.
     pub fn is_journalled(&self) -> bool {
-        !matches!(self, RunEventKind::HookOutput { .. })
+        !matches!(self, RunEventKind::HookOutput { .. } | RunEventKind::AgentOutput { .. })
     }
 }
 

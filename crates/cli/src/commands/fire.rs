@@ -117,6 +117,7 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
         secrets,
         ports: Ports::default(),
         skip: arguments.switches.skip.clone(),
+        firings: Arc::default(),
     });
     // One thread: a command that lives for milliseconds has no use for more.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -149,7 +150,7 @@ impl Answering<'_> {
             // Whoever leaves before a guard has answered must not let anything pass.
             interrupts.code = exit_code::BLOCK;
         }
-        let firing = engine.fire(event, Firing { session, chain, nobody_to_ask: false });
+        let firing = engine.fire(event, Firing { session, chain, ..Firing::default() });
         let mut fired = interrupts.ending(engine, self.screen, firing).await;
         let code = exit_code_of(&fired.decision.verdict, interrupts.came);
         interrupts.code = code;

@@ -120,6 +120,7 @@ impl Firing {
                 environment: Arc::new(environment),
                 nobody_to_ask: false,
                 is_watched: true,
+                past: Vec::new(),
             },
         }
     }
@@ -342,9 +343,9 @@ fn report_line(report: &Report) -> String {
 
 fn record(kind: RunEventKind) -> String {
     match kind {
-        RunEventKind::Fired { event, subject } => format!("fired {event} {subject:?}"),
+        RunEventKind::Fired { event, subject, .. } => format!("fired {event} {subject:?}"),
         RunEventKind::HookSkipped { hook, reason } => format!("skip {hook}: {reason}"),
-        RunEventKind::HookStarting { hook, attempt, awaited } => {
+        RunEventKind::HookStarting { hook, attempt, awaited, .. } => {
             format!("record starting {hook} {attempt} awaited={awaited}")
         }
         RunEventKind::HookEnded { hook, attempt, .. } => format!("record ended {hook} {attempt}"),
@@ -355,9 +356,7 @@ fn record(kind: RunEventKind) -> String {
         RunEventKind::LateAnswer { hook, .. } => format!("record late answer {hook}"),
         RunEventKind::HookReported { report } => format!("record report {}", report_line(&report)),
         RunEventKind::Decided { decision } => format!("record decided {}", decision["decision"]),
-        RunEventKind::HookRunning { .. } | RunEventKind::HookOutput { .. } => {
-            unreachable!("dispatch knows no processes")
-        }
+        other => unreachable!("dispatch knows no processes and no sessions: {other:?}"),
     }
 }
 
@@ -632,10 +631,10 @@ fn skipped_and_background_hooks_leave_the_last_hook_status_as_it_was() {
     .fire();
     machine.ends("a", exit(0));
     machine.ends("background", exit(1));
-    assert_eq!(machine.dispatch.carried().last_hook_status, Some("success"));
+    assert_eq!(machine.dispatch.carried().last_hook_status.as_deref(), Some("success"));
     machine.ends("b", exit(0));
     machine.ends("c", exit(0));
-    assert_eq!(machine.kept, vec![Keepsake::LastHookStatus { status: "success" }; 3]);
+    assert_eq!(machine.kept, vec![Keepsake::LastHookStatus { status: "success".into() }; 3]);
 }
 
 #[tokio::test]
@@ -654,7 +653,7 @@ fn a_hook_that_went_async_leaves_the_last_hook_status_as_it_was() {
                    id: b, command: x, on_failure: retry, retries: 1, on_exhausted: continue
                    id: c, command: x";
     let machine = Firing::at(GUARD, entries).play([("b", vec![Play::GoesAsync(exit(1))])]);
-    let success = Keepsake::LastHookStatus { status: "success" };
+    let success = Keepsake::LastHookStatus { status: "success".into() };
     assert_eq!(machine.kept, vec![success.clone(); 2]);
 
     // Its first attempt failed, the second one turned into a background one.
@@ -796,7 +795,7 @@ fn a_failed_hook_is_tried_again_after_its_delay_until_it_succeeds() {
     );
     assert_eq!(machine.reports(), ["a success x3", "b success x1"]);
     assert_eq!(machine.decided(), Decision::default());
-    assert_eq!(machine.kept, vec![Keepsake::LastHookStatus { status: "success" }; 2]);
+    assert_eq!(machine.kept, vec![Keepsake::LastHookStatus { status: "success".into() }; 2]);
 }
 
 #[test]
@@ -1161,8 +1160,8 @@ fn the_last_of_a_group_in_order_leaves_the_status() {
     assert_eq!(
         machine.kept,
         [
-            Keepsake::LastHookStatus { status: "failed" },
-            Keepsake::LastHookStatus { status: "success" }
+            Keepsake::LastHookStatus { status: "failed".into() },
+            Keepsake::LastHookStatus { status: "success".into() }
         ]
     );
 }
@@ -1324,7 +1323,7 @@ fn an_async_hook_that_ends_before_the_decision_still_decides_nothing() {
                 assert_eq!(machine.decided(), Decision::default(), "{outcome:?}");
                 assert_eq!(
                     machine.kept,
-                    vec![Keepsake::LastHookStatus { status: "success" }; 2],
+                    vec![Keepsake::LastHookStatus { status: "success".into() }; 2],
                     "{outcome:?}"
                 );
             }

@@ -163,8 +163,9 @@ impl EngineBuilder {
             return Err(BuildError::Faults { faults: loaded.faults });
         }
         let Self { root, environment, secrets, ports, skip, observers, .. } = self;
-        let hooks = loaded.hooks;
-        let engine = Engine::new(Setup { hooks, root, environment, secrets, ports, skip });
+        let (hooks, firings) = (loaded.hooks, Arc::default());
+        let setup = Setup { hooks, root, environment, secrets, ports, skip, firings };
+        let engine = Engine::new(setup);
         engine.shared.observers().extend(observers);
         Ok(engine)
     }

@@ -15,6 +15,7 @@ use super::{Engine, Firing, Shared};
 use crate::actions::{self, Attempt, News};
 use crate::dispatch::{Dispatch, Happening, Step};
 use crate::limits::OUTPUT_CHUNKS_MAX;
+use crate::past::Written;
 use crate::ports::Keepsake;
 
 /// One firing on its way.
@@ -33,6 +34,10 @@ pub(super) struct Driver {
     output: Receiver<RunEventKind>,
     output_sender: Sender<RunEventKind>,
     decision: Option<Box<Decision>>,
+    /// What the journal of an earlier process holds of this firing already.
+    written: Written,
+    /// The marker of the attempt that is about to start, once it was recorded.
+    run_id: Option<String>,
     was_interrupted: bool,
     /// The awaited actions that run now, as part of the firing: if the host drops the firing, they
     /// end with it.
@@ -61,7 +66,10 @@ impl Driver {
     ) -> Self {
         let (sender, messages) = unbounded_channel();
         let (output_sender, output) = channel(OUTPUT_CHUNKS_MAX);
+        let written = firing.past.as_deref().map(Written::of).unwrap_or_default();
         Self {
+            written,
+            run_id: None,
             shared,
             dispatch,
             event: Arc::clone(event),
@@ -150,7 +158,7 @@ impl Driver {
             () = ended(&mut self.awaited) => {}
             chunk = self.output.recv() => {
                 let chunk = chunk.expect("the driver holds a sender itself");
-                let _ = self.record(chunk).await;
+                let _ = self.record(vec![chunk]).await;
             }
         }
     }
@@ -160,7 +168,7 @@ impl Driver {
         // No more than is there now: another hook may print without end.
         for _ in 0..self.output.len() {
             let Ok(chunk) = self.output.try_recv() else { return };
-            let _ = self.record(chunk).await;
+            let _ = self.record(vec![chunk]).await;
         }
     }
 
@@ -177,7 +185,7 @@ impl Driver {
             }
             Message::Told(kind) => {
                 // The journal's refusal matters only before an effect; this one has happened.
-                let _ = self.record(*kind).await;
+                let _ = self.record(vec![*kind]).await;
             }
         }
     }
@@ -190,27 +198,74 @@ impl Driver {
     }
 
     async fn happened(&mut self, happening: Happening) {
-        let mut refused = None;
+        let mut unwritten = Unwritten::default();
+        if happening == Happening::Fired {
+            unwritten.kinds = std::mem::take(&mut self.firing.with);
+        }
         for step in self.dispatch.advance(happening) {
             match step {
-                Step::Record(kind) => {
-                    refused = self.record(*kind).await.err();
-                }
-                Step::Start { hook, attempt } => self.start(hook, attempt, refused.take()),
-                Step::Sleep { hook, delay } => self.sleep(hook, delay),
-                // What could not be journalled will not start, and has not run.
-                Step::Remember(Keepsake::Once { .. }) if refused.is_some() => {}
+                Step::Record(kind) => unwritten.kinds.extend(self.completed(*kind)),
                 Step::Remember(keepsake) => {
-                    self.shared.ports.memory.keep(&self.memory_of, keepsake).await;
+                    let kind =
+                        self.shared.ports.journal.keeps_memory().then(|| as_record(&keepsake));
+                    unwritten.kinds.extend(kind.flatten().filter(|kind| !self.written.take(kind)));
+                    unwritten.keepsakes.push(keepsake);
                 }
+                Step::Start { hook, attempt } => {
+                    let refused = self.write(&mut unwritten).await.err();
+                    self.start(hook, attempt, refused);
+                }
+                Step::Sleep { hook, delay } => self.sleep(hook, delay),
                 Step::Finished(decision) => self.decision = Some(decision),
             }
         }
+        // The journal's refusal matters only before an effect; what is told here has happened.
+        let _ = self.write(&mut unwritten).await;
     }
 
-    async fn record(&mut self, kind: RunEventKind) -> std::io::Result<()> {
+    /// The record as the journal keeps it; nothing if it is there already.
+    fn completed(&mut self, mut kind: RunEventKind) -> Option<RunEventKind> {
+        if self.written.take(&kind) {
+            return None;
+        }
+        let keeps = self.shared.ports.journal.keeps();
+        match &mut kind {
+            RunEventKind::Fired { key, data, .. } if keeps => {
+                *key = self.firing.key.clone();
+                *data = Some(self.event.data.clone());
+            }
+            RunEventKind::HookStarting { hook, attempt, run_id, digest, .. } if keeps => {
+                *attempt += self.firing.past.as_ref().map_or(0, |past| past.cut_off(hook));
+                *run_id = Some(self.shared.new_run_id());
+                self.run_id.clone_from(run_id);
+                let hooks = self.dispatch.hooks();
+                *digest = hooks.iter().find(|known| known.id == *hook).map(|hook| hook.digest());
+            }
+            RunEventKind::HookEnded { hook, attempt, .. }
+            | RunEventKind::HookRetrying { hook, attempt, .. } => {
+                *attempt += self.firing.past.as_ref().map_or(0, |past| past.cut_off(hook));
+            }
+            _ => {}
+        }
+        Some(kind)
+    }
+
+    /// Writes down what is not yet, and only then remembers it.
+    async fn write(&mut self, unwritten: &mut Unwritten) -> std::io::Result<()> {
+        let Unwritten { kinds, keepsakes } = std::mem::take(unwritten);
+        let written = self.record(kinds).await;
+        for keepsake in keepsakes {
+            // What could not be journalled will not start, and has not run.
+            if written.is_ok() || !matches!(keepsake, Keepsake::Once { .. }) {
+                self.shared.ports.memory.keep(&self.memory_of, keepsake).await;
+            }
+        }
+        written
+    }
+
+    async fn record(&mut self, kinds: Vec<RunEventKind>) -> std::io::Result<()> {
         let session = Some(self.memory_of.as_str()).filter(|name| !name.is_empty());
-        self.shared.record(self.number, session, kind).await
+        self.shared.record(self.number, session, kinds).await
     }
 
     fn start(&mut self, hook: usize, attempt: u32, refused: Option<std::io::Error>) {
@@ -219,6 +274,15 @@ impl Driver {
             let cause = format!("its start could not be journalled: {error}");
             return ending.send(Outcome::NotStarted { cause }, Duration::ZERO);
         }
+        let id = &self.dispatch.hook(hook).id;
+        let past = self.firing.past.as_ref();
+        if let Some((outcome, took)) = past.and_then(|past| past.ended(id, attempt)) {
+            if past.is_some_and(|past| past.went_async(id)) {
+                let _ = self.sender.send(Message::Happened(Happening::WentAsync { hook }));
+            }
+            return ending.send(outcome, took);
+        }
+        let attempt = attempt + past.map_or(0, |past| past.cut_off(id));
         let attempt = Attempt {
             hook: Arc::clone(self.dispatch.hook(hook)),
             event: Arc::clone(&self.event),
@@ -229,7 +293,7 @@ impl Driver {
             policy: self.dispatch.policy(hook),
             chain: self.firing.chain.clone(),
             nobody_to_ask: self.firing.nobody_to_ask,
-            run_id: self.shared.new_run_id(),
+            run_id: self.run_id.take().unwrap_or_else(|| self.shared.new_run_id()),
             surroundings: Arc::clone(&self.shared.surroundings),
             // An attempt ends, and the engine holds none: this keeps nobody alive for ever.
             engine: Engine { shared: Arc::clone(&self.shared) },
@@ -256,11 +320,25 @@ impl Driver {
 
     fn sleep(&self, hook: usize, delay: Duration) {
         let sender = self.sender.clone();
+        let (id, next) = (&self.dispatch.hook(hook).id, self.dispatch.attempts(hook) + 1);
+        let has_ended = self.firing.past.as_ref().and_then(|past| past.ended(id, next)).is_some();
+        let delay = if has_ended { Duration::ZERO } else { delay };
         tokio::spawn(async move {
             tokio::time::sleep(delay).await;
             let _ = sender.send(Message::Happened(Happening::TimeToRetry { hook }));
         });
     }
+}
+
+/// What has happened and is not yet written down.
+#[derive(Default)]
+struct Unwritten {
+    kinds: Vec<RunEventKind>,
+    keepsakes: Vec<Keepsake>,
+}
+
+fn as_record(keepsake: &Keepsake) -> Option<RunEventKind> {
+    Some(RunEventKind::Remembered { what: serde_json::to_value(keepsake).ok()? })
 }
 
 /// Goes on with the awaited actions until one has ended; for ever if there is none. A panic ends

@@ -83,6 +83,7 @@ impl Call {
             session: self.event.text("session").map(str::to_owned),
             chain: self.chain.clone(),
             nobody_to_ask: self.nobody_to_ask,
+            ..Firing::default()
         };
         self.engine.fire(event, firing).await
     }

@@ -13,7 +13,7 @@ use super::{
     Waits,
 };
 use crate::chain::Chain;
-use crate::limits::{JOURNAL_EVENTS_MAX, LATE_ANSWERS_MAX, SESSIONS_MAX};
+use crate::limits::{JOURNAL_EVENTS_MAX, SESSIONS_MAX};
 
 impl Default for Ports {
     /// Nothing is journalled, a session is remembered as long as the program runs.
@@ -99,6 +99,15 @@ impl Sessions {
     }
 }
 
+impl InMemoryMemory {
+    /// A memory in which one session remembers this already.
+    pub fn with(session: &str, remembered: Remembered) -> Self {
+        let memory = Self::default();
+        *locked(&memory.sessions).of(session) = remembered;
+        memory
+    }
+}
+
 impl Memory for InMemoryMemory {
     fn recall<'a>(&'a self, session: &'a str) -> Promise<'a, Remembered> {
         let mut sessions = locked(&self.sessions);
@@ -112,24 +121,7 @@ impl Memory for InMemoryMemory {
 
     fn keep<'a>(&'a self, session: &'a str, keepsake: Keepsake) -> Promise<'a, ()> {
         let mut sessions = locked(&self.sessions);
-        let remembered = sessions.of(session);
-        match keepsake {
-            Keepsake::Once { hook } => {
-                if !remembered.once.contains(&hook) {
-                    remembered.once.push(hook);
-                }
-            }
-            Keepsake::LastHookStatus { status } => {
-                remembered.carried.last_hook_status = Some(status);
-            }
-            Keepsake::StopBlocks { count } => remembered.stop_blocks = count,
-            Keepsake::LateAnswer { answer } => {
-                if remembered.late_answers.len() == LATE_ANSWERS_MAX {
-                    remembered.late_answers.remove(0);
-                }
-                remembered.late_answers.push(*answer);
-            }
-        }
+        sessions.of(session).keep(keepsake);
         Box::pin(std::future::ready(()))
     }
 }
@@ -279,7 +271,7 @@ mod tests {
         for keepsake in [
             Keepsake::Once { hook: "a".into() },
             Keepsake::Once { hook: "a".into() },
-            Keepsake::LastHookStatus { status: "failed" },
+            Keepsake::LastHookStatus { status: "failed".into() },
             Keepsake::StopBlocks { count: 3 },
             Keepsake::LateAnswer { answer: Box::new(answer.clone()) },
         ] {
@@ -287,7 +279,10 @@ mod tests {
         }
         let first = memory.recall("s").await;
         assert_eq!(first.once, ["a"]);
-        assert_eq!((first.stop_blocks, first.carried.last_hook_status), (3, Some("failed")));
+        assert_eq!(
+            (first.stop_blocks, first.carried.last_hook_status.as_deref()),
+            (3, Some("failed"))
+        );
         assert_eq!(first.late_answers, [answer]);
         assert!(memory.recall("s").await.late_answers.is_empty());
         assert_eq!(memory.recall("another").await, Remembered::default());

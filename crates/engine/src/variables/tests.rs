@@ -195,7 +195,7 @@ fn what_earlier_hooks_left_is_there_for_later_ones() {
     let event = event("session:start", json!({}));
     let environment = environment(&[("HOME", "/home/u")]);
     let carried = Carried {
-        last_hook_status: Some("failed"),
+        last_hook_status: Some("failed".into()),
         hook_response: Some(json!({ "action": "approve" })),
         spawn_output: Some(json!({ "status": "ok" })),
     };

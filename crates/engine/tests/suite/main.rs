@@ -12,6 +12,7 @@ mod environment;
 mod examples;
 mod git;
 mod many;
+mod past;
 mod ports;
 mod program;
 mod secrets;

@@ -45,8 +45,8 @@ impl Host {
         let loaded = load_text(hooks, &file, &environment);
         assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
         let root = folder.path().to_owned();
-        let (hooks, skip) = (loaded.hooks, Vec::new());
-        let setup = Setup { hooks, root, environment, secrets, ports, skip };
+        let (hooks, skip, firings) = (loaded.hooks, Vec::new(), Arc::default());
+        let setup = Setup { hooks, root, environment, secrets, ports, skip, firings };
         let engine = Engine::new(setup);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let keep = Arc::clone(&seen);

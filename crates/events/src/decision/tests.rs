@@ -113,3 +113,29 @@ fn whoever_reads_only_decision_is_safe_when_the_session_has_to_end() {
     let record = abort("broken").record(&at("iteration:complete"), &[]);
     assert_eq!((&record["decision"], &record["abort"]), (&json!(null), &json!(true)));
 }
+
+#[test]
+fn a_decision_comes_back_from_its_record() {
+    let event = Event::new(EventName::resolve("tool:pre_execute").expect("known"), Map::new());
+    let beside = Decision {
+        additional_context: vec!["c".into()],
+        system_messages: vec!["m".into()],
+        updated_output: Some(json!("o")),
+        suppress_output: true,
+        piped_output: "p".into(),
+        updated_permissions: Some(json!([1])),
+        ..Decision::default()
+    };
+    for verdict in [
+        proceed(None).verdict,
+        proceed(Some(json!({ "a": 1 }))).verdict,
+        allow().verdict,
+        ask("sure?").verdict,
+        block("no").verdict,
+        stop("enough").verdict,
+        abort("broken").verdict,
+    ] {
+        let decision = Decision { verdict, ..beside.clone() };
+        assert_eq!(Decision::from_record(&decision.record(&event, &[])), decision);
+    }
+}

@@ -1,0 +1,193 @@
+//! [`PastFiring`]: what a journal knows of a firing that a crash cut off.
+//!
+//! A firing is taken up again by the same machine that would have gone on with it: dispatch decides
+//! anew, and wherever the journal knows the answer (whether a hook ran, how an attempt ended) that
+//! answer is given instead of a new one. So nothing that ended is started again, and what had started
+//! without an end runs again with a higher attempt number.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_events::{Answer, Outcome, RunEventKind};
+use serde_json::{Map, Value};
+
+use crate::hook::Hook;
+
+/// What is known of a firing from before a crash, oldest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastFiring {
+    /// Its number.
+    pub number: u64,
+    records: Vec<RunEventKind>,
+    is_decided: bool,
+}
+
+/// What is known of one hook of such a firing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PastHook {
+    /// Nothing: it has its turn as if nothing had happened.
+    Unknown,
+    /// It was started.
+    Started,
+    /// It was passed, for this reason.
+    Skipped(String),
+}
+
+impl PastFiring {
+    /// These records of the firing with this number.
+    pub fn new(number: u64, records: Vec<RunEventKind>) -> Self {
+        let is_decided = records.iter().any(|kind| matches!(kind, RunEventKind::Decided { .. }));
+        Self { number, records, is_decided }
+    }
+
+    /// The event's data as they were.
+    pub fn data(&self) -> Option<Map<String, Value>> {
+        self.records().find_map(|kind| match kind {
+            RunEventKind::Fired { data, .. } => data.clone(),
+            _ => None,
+        })
+    }
+
+    /// What was handed out at this firing.
+    pub fn late_answers(&self) -> Vec<Answer> {
+        let of = |kind: &RunEventKind| match kind {
+            RunEventKind::Fired { late_answers, .. } => Some(late_answers.clone()),
+            _ => None,
+        };
+        self.records().find_map(of).unwrap_or_default()
+    }
+
+    /// Whether its decision was made. Then only what ran in the background is taken up again.
+    pub fn is_decided(&self) -> bool {
+        self.is_decided
+    }
+
+    /// Forgets what hooks did that are others now, though they have the same names.
+    pub(crate) fn forget_others(&mut self, hooks: &[Arc<Hook>]) {
+        let is_another = |kind: &RunEventKind| match kind {
+            RunEventKind::HookStarting { hook: id, digest: Some(digest), .. } => hooks
+                .iter()
+                .find(|hook| hook.id == *id)
+                .filter(|hook| hook.digest() != *digest)
+                .map(|hook| hook.id.clone()),
+            _ => None,
+        };
+        let others: Vec<String> = self.records().filter_map(is_another).collect();
+        self.records.retain(|kind| !hook_of(kind).is_some_and(|id| others.iter().any(|o| o == id)));
+    }
+
+    /// What is known of this hook.
+    pub(crate) fn of(&self, hook: &Hook) -> PastHook {
+        let found = self.records().find_map(|kind| match kind {
+            RunEventKind::HookStarting { hook: id, .. } if *id == hook.id => {
+                Some(PastHook::Started)
+            }
+            RunEventKind::HookSkipped { hook: id, reason } if *id == hook.id => {
+                Some(PastHook::Skipped(reason.clone()))
+            }
+            _ => None,
+        });
+        found.unwrap_or(PastHook::Unknown)
+    }
+
+    /// How the attempt with this number, counting those that ended, came to its end.
+    pub(crate) fn ended(&self, hook: &str, number: u32) -> Option<(Outcome, Duration)> {
+        let ends = self.records().filter_map(|kind| match kind {
+            RunEventKind::HookEnded { hook: id, outcome, duration_ms, .. } if id == hook => {
+                Some((outcome, *duration_ms))
+            }
+            _ => None,
+        });
+        let (outcome, duration_ms) = ends.into_iter().nth(usize::try_from(number).ok()? - 1)?;
+        Some((outcome.clone(), Duration::from_secs_f64(duration_ms.max(0.0) / 1000.0)))
+    }
+
+    /// Whether it went to the background before it ended.
+    pub(crate) fn went_async(&self, hook: &str) -> bool {
+        self.records()
+            .any(|kind| matches!(kind, RunEventKind::HookWentAsync { hook: id } if id == hook))
+    }
+
+    /// How many attempts were cut off: they started and never ended.
+    pub(crate) fn cut_off(&self, hook: &str) -> u32 {
+        let count =
+            |is: &dyn Fn(&RunEventKind) -> bool| self.records().filter(|kind| is(kind)).count();
+        let started = count(
+            &|kind| matches!(kind, RunEventKind::HookStarting { hook: id, .. } if id == hook),
+        );
+        let ended =
+            count(&|kind| matches!(kind, RunEventKind::HookEnded { hook: id, .. } if id == hook));
+        u32::try_from(started.saturating_sub(ended)).unwrap_or(u32::MAX)
+    }
+
+    fn records(&self) -> impl Iterator<Item = &RunEventKind> {
+        self.records.iter()
+    }
+}
+
+/// Which records of a firing are written already; each counts once, in the order in which they were
+/// written.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    left: Vec<RunEventKind>,
+}
+
+impl Written {
+    pub(crate) fn of(past: &PastFiring) -> Self {
+        let mut ends: HashMap<String, usize> = HashMap::new();
+        for kind in past.records() {
+            if let RunEventKind::HookEnded { hook, .. } = kind {
+                *ends.entry(hook.clone()).or_default() += 1;
+            }
+        }
+        // An attempt that was cut off starts again, and that is a new record.
+        let mut has_ended = |kind: &&RunEventKind| match kind {
+            RunEventKind::HookStarting { hook, .. } => {
+                let left = ends.entry(hook.clone()).or_default();
+                let ended = *left > 0;
+                *left = left.saturating_sub(1);
+                ended
+            }
+            _ => true,
+        };
+        Self { left: past.records().filter(|kind| has_ended(kind)).cloned().collect() }
+    }
+
+    /// Whether this record is among them; it is then taken out.
+    pub(crate) fn take(&mut self, kind: &RunEventKind) -> bool {
+        let found = self.left.iter().position(|written| is_the_same(written, kind));
+        if let Some(at) = found {
+            self.left.remove(at);
+        }
+        found.is_some()
+    }
+}
+
+/// The hook that a record tells of.
+fn hook_of(kind: &RunEventKind) -> Option<&str> {
+    match kind {
+        RunEventKind::HookSkipped { hook, .. }
+        | RunEventKind::HookStarting { hook, .. }
+        | RunEventKind::HookRunning { hook, .. }
+        | RunEventKind::HookEnded { hook, .. }
+        | RunEventKind::HookRetrying { hook, .. }
+        | RunEventKind::HookWentAsync { hook }
+        | RunEventKind::LateAnswer { hook, .. } => Some(hook),
+        RunEventKind::HookReported { report } => Some(&report.id),
+        _ => None,
+    }
+}
+
+/// Whether two records tell of the same thing, however they put it.
+fn is_the_same(one: &RunEventKind, other: &RunEventKind) -> bool {
+    use RunEventKind as Kind;
+    if std::mem::discriminant(one) != std::mem::discriminant(other) {
+        return false;
+    }
+    match (one, other) {
+        (Kind::Fired { .. } | Kind::Decided { .. }, _) => true,
+        (Kind::Remembered { what: a }, Kind::Remembered { what: b }) => a == b,
+        (one, other) => hook_of(one).is_some() && hook_of(one) == hook_of(other),
+    }
+}

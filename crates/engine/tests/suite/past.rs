@@ -1,0 +1,143 @@
+//! A firing that was cut off is taken up again by the same machine: what ended is not run again, what
+//! had started runs again with a higher attempt number.
+
+use std::sync::Arc;
+
+use hookwright_engine::Firing;
+use hookwright_engine::past::PastFiring;
+use hookwright_engine::ports::Ports;
+use hookwright_engine::ports::memory::InMemoryJournal;
+use hookwright_events::{Decision, RunEventKind, Status, Verdict};
+use serde_json::json;
+
+use crate::support::{Host, event};
+
+const HOOKS: &str = "
+hooks:
+  iteration:complete:
+    - {id: first, await: true, command: 'echo $HOOKWRIGHT_ATTEMPT >> first; echo one'}
+    - {id: never, await: true, when: '${ITERATION} == 2', command: 'touch never'}
+    - {id: second, await: true, on_failure: retry, retries: 2, retry_delay: 0, command: 'echo $HOOKWRIGHT_ATTEMPT >> second; [ $(wc -l < second) -ge 2 ]'}
+    - {id: third, pipe_output: true, when: \"${LAST_HOOK_STATUS} == 'success'\", command: 'echo $HOOKWRIGHT_ATTEMPT >> third; echo piped'}
+    - {id: behind, command: 'echo $HOOKWRIGHT_ATTEMPT >> behind'}
+";
+
+fn journalled() -> (Host, Arc<InMemoryJournal>) {
+    let journal = Arc::new(InMemoryJournal::default());
+    let ports = Ports { journal: Arc::clone(&journal) as _, ..Ports::default() };
+    (Host::with(HOOKS, ports, &[]), journal)
+}
+
+async fn fire(host: &Host, past: Option<PastFiring>) -> hookwright_engine::Fired {
+    let data = json!({ "iteration": 1, "session": "s" });
+    let firing = Firing {
+        session: Some("s".into()),
+        key: Some("k".into()),
+        past: past.map(Box::new),
+        ..Firing::default()
+    };
+    let fired = host.engine.fire(event("iteration:complete", data), firing).await;
+    host.engine.settle().await;
+    fired
+}
+
+/// Everything that a run without a crash writes down.
+async fn whole() -> Vec<RunEventKind> {
+    let (host, journal) = journalled();
+    fire(&host, None).await;
+    journal.events().into_iter().map(|event| event.kind).collect()
+}
+
+fn lines(host: &Host, name: &str) -> Vec<String> {
+    if !host.exists(name) {
+        return Vec::new();
+    }
+    host.read(name).lines().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn wherever_it_was_cut_off_nothing_that_ended_runs_again_and_the_decision_is_the_same() {
+    let records = whole().await;
+    let decided = records.iter().position(|kind| matches!(kind, RunEventKind::Decided { .. }));
+    let RunEventKind::Decided { decision } = &records[decided.expect("decided")] else {
+        unreachable!()
+    };
+    let expected = Decision::from_record(decision);
+    assert_eq!(expected.verdict, Verdict::Proceed { rewritten_input: None });
+    assert!(expected.piped_output.contains("piped"));
+    for cut in 1..=records.len() {
+        let past = &records[..cut];
+        let (host, journal) = journalled();
+        // What the hooks of the dead run had done by then.
+        let of = |name: &str, ended: bool| {
+            past.iter()
+                .filter(|kind| match kind {
+                    RunEventKind::HookStarting { hook, .. } => !ended && hook == name,
+                    RunEventKind::HookEnded { hook, .. } => ended && hook == name,
+                    _ => false,
+                })
+                .count()
+        };
+        for name in ["first", "second", "third", "behind"] {
+            let attempts: String = (1..=of(name, false)).map(|n| format!("{n}\n")).collect();
+            if !attempts.is_empty() {
+                host.write(name, &attempts);
+            }
+        }
+        let fired = fire(&host, Some(PastFiring::new(1, past.to_vec()))).await;
+        assert_eq!(fired.decision, expected, "{cut}");
+        assert!(!host.exists("never"));
+        for (name, needed) in [("first", 1), ("second", 2), ("third", 1), ("behind", 1)] {
+            let (started, ended) = (of(name, false), of(name, true));
+            let was_cut_off = started - ended;
+            let runs = lines(&host, name);
+            let numbers: Vec<String> = (1..=runs.len()).map(|n| n.to_string()).collect();
+            assert_eq!(runs, numbers, "cut at {cut}: {name} has an attempt number twice");
+            // A second attempt of `second` succeeds, also if it was the first that was cut off.
+            let most = needed + was_cut_off;
+            assert!(
+                runs.len() <= most && runs.len() >= needed.max(started),
+                "{cut} {name} {runs:?}"
+            );
+        }
+        // Together with what was written before, the journal is whole and says nothing twice.
+        let added: Vec<RunEventKind> = journal.events().into_iter().map(|e| e.kind).collect();
+        let all: Vec<&RunEventKind> = past.iter().chain(&added).collect();
+        let count = |is: &dyn Fn(&RunEventKind) -> bool| all.iter().filter(|k| is(k)).count();
+        assert_eq!(count(&|k| matches!(k, RunEventKind::Fired { .. })), 1, "{cut}");
+        assert_eq!(count(&|k| matches!(k, RunEventKind::Decided { .. })), 1, "{cut}");
+        for name in ["first", "second", "third", "behind"] {
+            let reported = count(
+                &|k| matches!(k, RunEventKind::HookReported { report } if report.id == name && report.status == Status::Success),
+            );
+            assert_eq!(reported, 1, "{cut} {name}");
+        }
+        let skipped = count(&|k| matches!(k, RunEventKind::HookSkipped { .. }));
+        assert_eq!(skipped, 1, "{cut}");
+    }
+}
+
+#[tokio::test]
+async fn a_decided_firing_wakes_no_hook_that_came_later() {
+    let records = whole().await;
+    let journal = Arc::new(InMemoryJournal::default());
+    let ports = Ports { journal: Arc::clone(&journal) as _, ..Ports::default() };
+    let more = format!("{HOOKS}    - {{id: new, await: true, command: 'touch new'}}\n");
+    let host = Host::with(&more, ports, &[]);
+    fire(&host, Some(PastFiring::new(1, records))).await;
+    assert!(!host.exists("new") && !host.exists("first") && !host.exists("behind"));
+    assert_eq!(journal.events(), []);
+}
+
+#[tokio::test]
+async fn a_hook_that_is_another_one_now_runs_although_its_name_has_run() {
+    let records = whole().await;
+    let first_ended = records
+        .iter()
+        .position(|kind| matches!(kind, RunEventKind::HookEnded { .. }))
+        .expect("it ended");
+    let (ports, changed) = (Ports::default(), HOOKS.replace("echo one", "echo other"));
+    let host = Host::with(&changed, ports, &[]);
+    fire(&host, Some(PastFiring::new(1, records[..=first_ended].to_vec()))).await;
+    assert!(host.exists("first"));
+}
