@@ -12,6 +12,7 @@
 //! | [`fault`] | what can be wrong |
 //! | `loop_file`, `pipeline_file` | the keys of loops and pipelines beside their hooks |
 //! | [`schema`] | the same for editors |
+//! | [`test_file`] | cases that say what hooks have to do |
 //!
 //! Reading never stops at the first fault, and never gives up more than it must: an entry with a
 //! fault is left out and remembered as broken, the others stay.
@@ -26,6 +27,7 @@ mod node;
 mod notes;
 mod pipeline_file;
 mod schema;
+pub mod test_file;
 mod top_level;
 
 use std::path::PathBuf;

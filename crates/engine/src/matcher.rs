@@ -126,7 +126,7 @@ impl Matcher {
 }
 
 /// The regex crate draws its errors over several lines; the last one says what is wrong.
-fn one_line(error: &str) -> String {
+pub(crate) fn one_line(error: &str) -> String {
     let last = error.lines().rfind(|line| !line.trim().is_empty()).unwrap_or(error);
     last.trim().trim_start_matches("error: ").to_owned()
 }

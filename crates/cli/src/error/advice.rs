@@ -171,6 +171,13 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
         FaultKind::DuplicateId { id, .. } => {
             Advice::new(message, "give one of the two another `id`").found(id)
         }
+        FaultKind::DuplicateName { name, .. } => {
+            Advice::new(message, "give one of the two another `name`").found(name)
+        }
+        FaultKind::BadRegex { pattern, .. } => {
+            Advice::new(message, "mend the expression; `contains` looks for plain text")
+                .found(pattern)
+        }
         FaultKind::TooManyHooks { hooks_max } => {
             Advice::new(message, "let one hook with a pattern like `tool:*` do the work of many")
                 .expected(format!("at most {hooks_max} hooks"))
@@ -279,6 +286,7 @@ fn syntax_help(message: &str) -> &'static str {
 
 fn kind_help(expected: &str) -> String {
     match expected {
+        "a list of cases" => "begin each case with a dash: `- name: sudo is blocked`".into(),
         "true or false" => "write `true` or `false`, without quotes".into(),
         "a list of hooks" => "begin each hook with a dash: `- command: cargo test`".into(),
         "a map with the key `hooks`" | "a map from events to lists of hooks" => {
@@ -307,6 +315,11 @@ fn missing_help(missing: &str) -> String {
         "`command`" => "say what to run: `command: cargo test`".into(),
         "`url`" => "say where to send it: `url: https://example.com/hook`".into(),
         "`pipeline`" => "say what to run: `pipeline: review`".into(),
+        "`cases`" => "write a first case: `cases: [{name: …, event: …, expect: {…}}]`".into(),
+        "`name`" => "say what the case shows: `name: sudo is blocked`".into(),
+        "`event` or `steps`" => "say what is fired: `event: tool:pre_execute`".into(),
+        "`expect`" => "say what has to come: `expect: {decision: block}`".into(),
+        "`contains` or `matches`" => "say what stands in the text: `contains: sudo`".into(),
         _ => "say what the hook does: `command: cargo test`".into(),
     }
 }
@@ -324,6 +337,10 @@ fn conflict_help(conflict: Conflict) -> &'static str {
         Conflict::EventTwice => "remove `event`, or move the hook under that event",
         Conflict::TwoPrompts => "keep one of them",
         Conflict::NobodyReads => "remove `pipe_output`, or listen to `session:stop`",
+        Conflict::BesideSteps => "move it under a dash of `steps`, or remove `steps`",
+        Conflict::DataTwice => "keep one of the two",
+        Conflict::PreparesInPlace => "remove `in_place`: the case then runs in a copy",
+        Conflict::ContentOfDeleted => "remove `content`, or write `is: changed`",
     }
 }
 

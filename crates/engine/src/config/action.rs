@@ -177,8 +177,7 @@ impl<'a> Own<'a> {
     /// A map from names to texts with values in them.
     fn templates(&self, key: &str, notes: &mut Notes<'_>) -> Vec<(String, TextTemplate)> {
         let Some(node) = self.get(key) else { return Vec::new() };
-        let pairs = notes.texts(node, "a map from names to texts");
-        pairs.into_iter().map(|(name, text)| (name, TextTemplate::new(&text))).collect()
+        templates(notes.texts(node, "a map from names to texts"))
     }
 
     fn bool(&self, key: &str, notes: &mut Notes<'_>) -> bool {
@@ -206,18 +205,22 @@ fn shell(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Shell> {
     };
     Some(Shell {
         command,
-        env: env(own, notes),
+        env: own.get("env").map(|node| templates(env(node, notes))).unwrap_or_default(),
         working_dir: own.text("working_dir", notes).map(PathBuf::from),
         shell: own.text("shell", notes),
         kill_grace: own.get("kill_grace").and_then(|node| notes.duration(node)),
     })
 }
 
-fn env(own: &Own<'_>, notes: &mut Notes<'_>) -> Vec<(String, TextTemplate)> {
-    let Some(node) = own.get("env") else { return Vec::new() };
-    let pairs = own.templates("env", notes);
+fn templates(texts: Vec<(String, String)>) -> Vec<(String, TextTemplate)> {
+    texts.into_iter().map(|(name, text)| (name, TextTemplate::new(&text))).collect()
+}
+
+/// Variables for a command, and the rules of their names.
+pub(super) fn env(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
+    let pairs = notes.texts(node, "a map from names to texts");
     for (name, value) in &pairs {
-        if name.is_empty() || name.contains(['=', '\0']) || value.source().contains('\0') {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             let expected = "a variable's name and a value without NUL bytes";
             notes.note(node.at, FaultKind::BadValue { found: name.replace('\0', "\\0"), expected });
         }

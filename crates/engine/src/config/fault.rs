@@ -204,6 +204,22 @@ pub enum FaultKind {
         /// Where the other one is.
         first_line: u32,
     },
+    /// Two cases of one test file have the same name.
+    #[error("the name `{name}` stands twice, first in line {first_line}")]
+    DuplicateName {
+        /// The name.
+        name: String,
+        /// Where the other one is.
+        first_line: u32,
+    },
+    /// A regular expression that cannot be used.
+    #[error("`{pattern}` is no regular expression: {cause}")]
+    BadRegex {
+        /// The text.
+        pattern: String,
+        /// What its own parser says, in one line.
+        cause: String,
+    },
     /// More hooks than a set holds.
     #[error("more than {hooks_max} hooks")]
     TooManyHooks {
@@ -244,6 +260,18 @@ pub enum Conflict {
     /// `pipe_output` at the end of a session.
     #[error("`pipe_output` has no reader at the end of a session")]
     NobodyReads,
+    /// In a test: what belongs to one event, beside a list of several.
+    #[error("with `steps` this belongs into a step")]
+    BesideSteps,
+    /// In a test: data from two places.
+    #[error("`data_file` cannot stand beside `data`")]
+    DataTwice,
+    /// In a test: files or a setup that would change the project itself.
+    #[error("`in_place` cannot stand beside `files` or `setup`, which would change the project")]
+    PreparesInPlace,
+    /// In a test: text of a file that is to be gone.
+    #[error("a deleted file has no content")]
+    ContentOfDeleted,
 }
 
 impl FaultKind {

@@ -1,0 +1,485 @@
+//! Reads a test file. Reading never stops at the first fault.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hookwright_events::{Event, EventName, table};
+use regex::{Regex, RegexBuilder};
+use serde_json::{Map, Value};
+
+use super::{
+    Case, CaseStep, DECISIONS, Expected, TestFile, Touch, WantedFile, WantedHook, WantedText,
+    is_within,
+};
+use crate::config::node::{Field, Mark, Node, Raw, parse};
+use crate::config::notes::Notes;
+use crate::config::top_level::unknown_key;
+use crate::config::{ConfigFile, Conflict, FaultKind, SourceFile, action, file};
+use crate::hook::Layer;
+use crate::limits::REGEX_BYTES_MAX;
+use crate::matcher::one_line;
+use crate::nearest::nearest;
+use crate::pattern::PatternError;
+
+pub(super) const FILE_KEYS: &[&str] = &["version", "cases"];
+pub(super) const CASE_KEYS: &[&str] = &[
+    "name",
+    "event",
+    "data",
+    "data_file",
+    "session",
+    "env",
+    "files",
+    "setup",
+    "in_place",
+    "expect",
+    "steps",
+];
+pub(super) const STEP_KEYS: &[&str] = &["event", "data", "data_file", "files", "expect"];
+pub(super) const EXPECT_KEYS: &[&str] = &[
+    "decision",
+    "reason",
+    "contexts",
+    "messages",
+    "updated_input",
+    "updated_output",
+    "piped_output",
+    "hooks",
+    "files",
+];
+pub(super) const TEXT_KEYS: &[&str] = &["contains", "matches"];
+pub(super) const WANTED_FILE_KEYS: &[&str] = &["is", "content"];
+
+const PATH: &str = "a path within the project, like src/main.rs";
+const EVENT_OR_STEPS: &str = "`event` or `steps`";
+
+/// Reads and checks a test file. Files that it names are looked for beside it.
+pub fn load_test_file(path: &Path, shown_as: &Path) -> TestFile {
+    let file = ConfigFile { path: path.into(), shown_as: shown_as.into(), layer: Layer::Project };
+    let read = file::read(&file).and_then(|source| parse(&source).map(|root| (source, root)));
+    let (source, root) = match read {
+        Ok(read) => read,
+        Err(fault) => return TestFile { cases: Vec::new(), faults: vec![fault] },
+    };
+    let mut reader = Reader {
+        folder: path.parent().unwrap_or(Path::new("")),
+        shown_folder: shown_as.parent().unwrap_or(Path::new("")),
+        notes: Notes::new(&source),
+        names: HashMap::new(),
+        faults_of_others: Vec::new(),
+    };
+    let cases = reader.file(&root);
+    let mut faults = reader.notes.faults;
+    faults.sort_by_key(|fault| fault.place.as_ref().map(|place| (place.line, place.column)));
+    faults.extend(reader.faults_of_others);
+    TestFile { cases, faults }
+}
+
+struct Reader<'a> {
+    folder: &'a Path,
+    shown_folder: &'a Path,
+    notes: Notes<'a>,
+    /// Names of cases, and the lines they stand on.
+    names: HashMap<String, u32>,
+    /// Faults of files with data.
+    faults_of_others: Vec<crate::config::Fault>,
+}
+
+impl Reader<'_> {
+    fn file(&mut self, root: &Node) -> Vec<Case> {
+        let fields = match &root.raw {
+            Raw::Null => &[],
+            _ => self.notes.map(root, "a map with the key `cases`").unwrap_or_default(),
+        };
+        let mut cases = None;
+        for field in fields {
+            match &*field.key {
+                "version" if !matches!(field.value.raw, Raw::Int(1)) => {
+                    let found = field.value.to_json().to_string();
+                    self.notes.note(field.value.at, FaultKind::UnknownVersion { found });
+                }
+                "version" => {}
+                "cases" => cases = Some(&field.value),
+                key => unknown_key(field.at, key, FILE_KEYS, &mut self.notes),
+            }
+        }
+        let is_map = matches!(root.raw, Raw::Null | Raw::Map(_));
+        let Some(cases) = cases else {
+            if is_map && self.notes.faults.is_empty() {
+                self.notes.note(root.at, FaultKind::Missing { missing: "`cases`" });
+            }
+            return Vec::new();
+        };
+        let cases = self.notes.list(cases, "a list of cases").unwrap_or_default();
+        cases.iter().filter_map(|case| self.case(case)).collect()
+    }
+
+    fn case(&mut self, node: &Node) -> Option<Case> {
+        let faults_before = self.faults();
+        let fields = self.notes.map(node, "a case, a map with `name`, `event` and `expect`")?;
+        let mut case = Case {
+            name: String::new(),
+            line: node.at.line,
+            session: None,
+            env: Vec::new(),
+            setup: None,
+            files: Vec::new(),
+            in_place: false,
+            steps: Vec::new(),
+        };
+        for field in fields {
+            self.case_field(&mut case, field);
+        }
+        if get(fields, "name").is_none() {
+            self.notes.note(node.at, FaultKind::Missing { missing: "`name`" });
+        }
+        self.steps(&mut case, node, fields);
+        if self.faults() == faults_before {
+            self.check_together(&case, node, fields);
+        }
+        (self.faults() == faults_before).then_some(case)
+    }
+
+    fn faults(&self) -> usize {
+        self.notes.faults.len() + self.faults_of_others.len()
+    }
+
+    fn case_field(&mut self, case: &mut Case, field: &Field) {
+        let value = &field.value;
+        match &*field.key {
+            "name" => {
+                if let Some(name) = self.notes.text(value, "a name in one line") {
+                    self.name(case, name, value.at);
+                }
+            }
+            "session" => {
+                let expected = "the name of a session";
+                case.session = self.notes.text(value, expected).map(str::to_owned);
+            }
+            "env" => case.env = action::env(value, &mut self.notes),
+            "setup" => {
+                case.setup = self.notes.text(value, "a shell command").map(str::to_owned);
+            }
+            "in_place" => case.in_place = self.notes.bool(value).unwrap_or_default(),
+            // Read by `steps`.
+            "files" | "event" | "data" | "data_file" | "expect" | "steps" => {}
+            key => unknown_key(field.at, key, CASE_KEYS, &mut self.notes),
+        }
+    }
+
+    fn name(&mut self, case: &mut Case, name: &str, at: Mark) {
+        let name = name.trim();
+        if name.contains('\n') {
+            let found = name.lines().next().unwrap_or_default().to_owned();
+            self.notes.note(at, FaultKind::BadValue { found, expected: "a name in one line" });
+        }
+        if let Some(first_line) = self.names.insert(name.to_owned(), at.line) {
+            let name = name.to_owned();
+            self.notes.note(at, FaultKind::DuplicateName { name, first_line });
+        }
+        name.clone_into(&mut case.name);
+    }
+
+    fn steps(&mut self, case: &mut Case, node: &Node, fields: &[Field]) {
+        if let Some(files) = get(fields, "files") {
+            case.files = self.given_files(&files.value);
+        }
+        let Some(steps) = get(fields, "steps") else {
+            case.steps.extend(self.step(node.at, fields));
+            return;
+        };
+        for key in ["event", "data", "data_file", "expect"] {
+            if let Some(field) = get(fields, key) {
+                self.notes.note(field.at, FaultKind::Conflict(Conflict::BesideSteps));
+            }
+        }
+        let list = self.notes.list(&steps.value, "a list of steps").unwrap_or_default();
+        if list.is_empty() && matches!(steps.value.raw, Raw::List(_)) {
+            self.notes.note(steps.at, FaultKind::Missing { missing: EVENT_OR_STEPS });
+        }
+        for step in list {
+            let Some(fields) = self.notes.map(step, "a step, a map with `event` and `expect`")
+            else {
+                continue;
+            };
+            for field in fields.iter().filter(|field| !STEP_KEYS.contains(&&*field.key)) {
+                unknown_key(field.at, &field.key, STEP_KEYS, &mut self.notes);
+            }
+            let files = get(fields, "files").map(|files| self.given_files(&files.value));
+            let step = self.step(step.at, fields);
+            let files = files.unwrap_or_default();
+            case.steps.extend(step.map(|step| CaseStep { files, ..step }));
+        }
+    }
+
+    fn step(&mut self, at: Mark, fields: &[Field]) -> Option<CaseStep> {
+        let event = match get(fields, "event") {
+            Some(field) => self.event_name(&field.value),
+            None => {
+                self.notes.note(at, FaultKind::Missing { missing: EVENT_OR_STEPS });
+                None
+            }
+        };
+        let data = self.data(fields);
+        let expected = get(fields, "expect").map(|expect| self.expected(&expect.value));
+        let event = event?;
+        if let (Some(data), Some(field)) =
+            (&data, get(fields, "data").or_else(|| get(fields, "data_file")))
+        {
+            self.check_same_event(&event, data, field.value.at);
+        }
+        Some(CaseStep {
+            line: at.line,
+            event: Event::new(event, data.unwrap_or_default()),
+            files: Vec::new(),
+            expected: expected.unwrap_or_default(),
+        })
+    }
+
+    fn event_name(&mut self, node: &Node) -> Option<EventName> {
+        let name = self.notes.text(node, "the name of an event")?;
+        let resolved = EventName::resolve(name);
+        if resolved.is_none() {
+            let nearest = nearest(name, table::all_names());
+            let error = PatternError::UnknownEvent { name: name.to_owned(), nearest };
+            self.notes.note(node.at, FaultKind::Pattern(error));
+        }
+        resolved
+    }
+
+    /// The data as they stand there, or from the file that is named.
+    fn data(&mut self, fields: &[Field]) -> Option<Map<String, Value>> {
+        const EXPECTED: &str = "a map with the event's data";
+        let (inline, named) = (get(fields, "data"), get(fields, "data_file"));
+        match (inline, named) {
+            (None, None) => None,
+            (Some(inline), None) => {
+                self.notes.map(&inline.value, EXPECTED)?;
+                object(&inline.value)
+            }
+            (Some(_), Some(named)) => {
+                self.notes.note(named.at, FaultKind::Conflict(Conflict::DataTwice));
+                None
+            }
+            (None, Some(named)) => {
+                let name = self.notes.text(&named.value, "the name of a file with the data")?;
+                let file = ConfigFile {
+                    path: self.folder.join(name),
+                    shown_as: self.shown_folder.join(name),
+                    layer: Layer::Project,
+                };
+                let read = file::read(&file).and_then(|source: Arc<SourceFile>| {
+                    let root = parse(&source)?;
+                    let mut notes = Notes::new(&source);
+                    notes.map(&root, EXPECTED);
+                    notes.faults.into_iter().next().map_or_else(|| Ok(object(&root)), Err)
+                });
+                read.unwrap_or_else(|fault| {
+                    self.faults_of_others.push(fault);
+                    None
+                })
+            }
+        }
+    }
+
+    /// Data that an agent sent name their event themselves; they must not be fired as another.
+    fn check_same_event(&mut self, event: &EventName, data: &Map<String, Value>, at: Mark) {
+        for field in ["event", "hook_event_name"] {
+            let named = data.get(field).and_then(Value::as_str);
+            let other = named.and_then(EventName::resolve).filter(|named| named != event);
+            if let (Some(named), Some(_)) = (named, other) {
+                let expected = "data of the event that the case names";
+                self.notes.note(at, FaultKind::BadValue { found: named.to_owned(), expected });
+            }
+        }
+    }
+
+    fn given_files(&mut self, node: &Node) -> Vec<(PathBuf, String)> {
+        let fields = self.notes.map(node, "a map from paths to texts").unwrap_or_default();
+        let mut files = Vec::new();
+        for field in fields {
+            let path = self.path(field);
+            let text = match &field.value.raw {
+                Raw::Text(text) => Some(text.to_string()),
+                Raw::Null => Some(String::new()),
+                _ => {
+                    let found = field.value.found();
+                    let expected = "the file's text";
+                    self.notes.note(field.value.at, FaultKind::WrongKind { expected, found });
+                    None
+                }
+            };
+            files.extend(path.zip(text));
+        }
+        files
+    }
+
+    fn path(&mut self, field: &Field) -> Option<PathBuf> {
+        let path = PathBuf::from(&*field.key);
+        if is_within(&path) && !field.key.contains('\0') {
+            return Some(path);
+        }
+        let found = field.key.replace('\0', "\\0");
+        self.notes.note(field.at, FaultKind::BadValue { found, expected: PATH });
+        None
+    }
+
+    fn check_together(&mut self, case: &Case, node: &Node, fields: &[Field]) {
+        let prepares = !case.files.is_empty()
+            || case.setup.is_some()
+            || case.steps.iter().any(|step| !step.files.is_empty());
+        if case.in_place && prepares {
+            let at = get(fields, "in_place").map_or(node.at, |field| field.at);
+            self.notes.note(at, FaultKind::Conflict(Conflict::PreparesInPlace));
+        }
+        // A case that looks at nothing could not fail.
+        if case.steps.iter().all(|step| step.expected.is_empty()) {
+            let at = get(fields, "expect").map_or(node.at, |field| field.at);
+            self.notes.note(at, FaultKind::Missing { missing: "`expect`" });
+        }
+    }
+
+    fn expected(&mut self, node: &Node) -> Expected {
+        let mut expected = Expected::default();
+        let fields = self.notes.map(node, "a map of what has to come").unwrap_or_default();
+        for field in fields {
+            let value = &field.value;
+            match &*field.key {
+                "decision" if matches!(value.raw, Raw::Null) => {
+                    expected.decision = Some(DECISIONS[0]);
+                }
+                "decision" => expected.decision = self.notes.word(value, DECISIONS, DECISIONS),
+                "reason" => expected.reason = self.text(value),
+                "contexts" => expected.contexts = self.texts(value),
+                "messages" => expected.messages = self.texts(value),
+                "updated_input" => expected.updated_input = Some(value.to_json()),
+                "updated_output" => expected.updated_output = Some(value.to_json()),
+                "piped_output" => expected.piped_output = self.text(value),
+                "hooks" => expected.hooks = self.hooks(value),
+                "files" => expected.files = self.wanted_files(value),
+                key => unknown_key(field.at, key, EXPECT_KEYS, &mut self.notes),
+            }
+        }
+        expected
+    }
+
+    fn texts(&mut self, node: &Node) -> Option<Vec<WantedText>> {
+        let items = self.notes.list(node, "a list of texts")?;
+        Some(items.iter().filter_map(|item| self.text(item)).collect())
+    }
+
+    /// A text, a map with `contains` or `matches`, or null.
+    fn text(&mut self, node: &Node) -> Option<WantedText> {
+        match &node.raw {
+            Raw::Null => return Some(WantedText::Nothing),
+            Raw::Text(text) => return Some(WantedText::Exactly(text.to_string())),
+            _ => {}
+        }
+        let fields = self.notes.map(node, "a text, or a map with `contains` or `matches`")?;
+        let (mut contains, mut matches) = (Vec::new(), Vec::new());
+        for field in fields {
+            match &*field.key {
+                "contains" => {
+                    let parts = self.one_or_more(&field.value).into_iter();
+                    contains.extend(parts.map(|(text, _)| text));
+                }
+                "matches" => {
+                    for (text, at) in self.one_or_more(&field.value) {
+                        matches.extend(self.regex(&text, at));
+                    }
+                }
+                key => unknown_key(field.at, key, TEXT_KEYS, &mut self.notes),
+            }
+        }
+        if fields.is_empty() {
+            self.notes.note(node.at, FaultKind::Missing { missing: "`contains` or `matches`" });
+        }
+        Some(WantedText::Like { contains, matches })
+    }
+
+    fn one_or_more(&mut self, node: &Node) -> Vec<(String, Mark)> {
+        let nodes = match &node.raw {
+            Raw::List(items) => items.as_slice(),
+            _ => std::slice::from_ref(node),
+        };
+        let mut texts = Vec::new();
+        for node in nodes {
+            let text = self.notes.text(node, "a text");
+            texts.extend(text.map(|text| (text.to_owned(), node.at)));
+        }
+        texts
+    }
+
+    fn regex(&mut self, text: &str, at: Mark) -> Option<Regex> {
+        let built = RegexBuilder::new(text).size_limit(REGEX_BYTES_MAX).build();
+        built
+            .map_err(|error| {
+                let (pattern, cause) = (text.to_owned(), one_line(&error.to_string()));
+                self.notes.note(at, FaultKind::BadRegex { pattern, cause });
+            })
+            .ok()
+    }
+
+    /// `- id`, or `- id: status`.
+    fn hooks(&mut self, node: &Node) -> Option<Vec<WantedHook>> {
+        const EXPECTED: &str = "a hook's id, or its id with its status, like `no-sudo: blocked`";
+        let items = self.notes.list(node, "a list of hooks' ids")?;
+        let mut hooks = Vec::new();
+        for item in items {
+            match &item.raw {
+                Raw::Map(fields) if fields.len() == 1 => {
+                    let (words, all) = (WantedHook::STATUS_WORDS, &WantedHook::STATUSES);
+                    let status = self.notes.word(&fields[0].value, words, all);
+                    hooks.push(WantedHook { id: fields[0].key.to_string(), status });
+                }
+                Raw::Map(_) => {
+                    let found = item.found();
+                    let kind = FaultKind::WrongKind { expected: EXPECTED, found };
+                    self.notes.note(item.at, kind);
+                }
+                _ => {
+                    let id = self.notes.text(item, EXPECTED);
+                    hooks.extend(id.map(|id| WantedHook { id: id.to_owned(), status: None }));
+                }
+            }
+        }
+        Some(hooks)
+    }
+
+    fn wanted_files(&mut self, node: &Node) -> Option<Vec<WantedFile>> {
+        let fields = self.notes.map(node, "a map from paths to what happens there")?;
+        Some(fields.iter().filter_map(|field| self.wanted_file(field)).collect())
+    }
+
+    /// A word, or a map with `is` and `content`.
+    fn wanted_file(&mut self, field: &Field) -> Option<WantedFile> {
+        let mut file = WantedFile { path: self.path(field)?, touch: None, content: None };
+        let Raw::Map(fields) = &field.value.raw else {
+            file.touch = self.notes.word(&field.value, Touch::WORDS, &Touch::ALL);
+            return Some(file);
+        };
+        for field in fields {
+            match &*field.key {
+                "is" => file.touch = self.notes.word(&field.value, Touch::WORDS, &Touch::ALL),
+                "content" => file.content = self.text(&field.value),
+                key => unknown_key(field.at, key, WANTED_FILE_KEYS, &mut self.notes),
+            }
+        }
+        if let (Some(Touch::Deleted), Some(content)) = (file.touch, get(fields, "content")) {
+            self.notes.note(content.at, FaultKind::Conflict(Conflict::ContentOfDeleted));
+        }
+        Some(file)
+    }
+}
+
+fn get<'a>(fields: &'a [Field], key: &str) -> Option<&'a Field> {
+    fields.iter().find(|field| &*field.key == key)
+}
+
+fn object(node: &Node) -> Option<Map<String, Value>> {
+    match node.to_json() {
+        Value::Object(object) => Some(object),
+        _ => None,
+    }
+}

@@ -1,0 +1,152 @@
+//! The JSON Schema of test files, made from the same lists of keys that the reader uses.
+
+use hookwright_events::table;
+use serde_json::{Map, Value, json};
+
+use super::reader::{CASE_KEYS, EXPECT_KEYS, FILE_KEYS, STEP_KEYS, TEXT_KEYS, WANTED_FILE_KEYS};
+use super::{DECISIONS, Touch, WantedHook};
+
+/// The schema of a test file.
+pub fn test_schema() -> Value {
+    let mut schema = map_of(FILE_KEYS, |key| match key {
+        "version" => json!({ "const": 1, "description": "version of the format" }),
+        _ => json!({ "type": "array", "items": { "$ref": "#/$defs/case" } }),
+    });
+    schema["required"] = json!(["cases"]);
+    let mut case = map_of(CASE_KEYS, case_field);
+    case["required"] = json!(["name"]);
+    case["oneOf"] = json!([{ "required": ["event", "expect"] }, { "required": ["steps"] }]);
+    let mut step = map_of(STEP_KEYS, case_field);
+    step["required"] = json!(["event"]);
+    let head = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "hookwright.test.yaml",
+        "description": "Cases for `hookwright test`: events to fire, and what has to come of them.",
+        "$defs": {
+            "case": case,
+            "step": step,
+            "expect": map_of(EXPECT_KEYS, expect_field),
+            "text": text(),
+            "file": file(),
+            "files": {
+                "type": "object",
+                "additionalProperties": { "type": ["string", "null"] },
+                "description": "files to lay down before: path and text",
+            },
+        },
+    });
+    for (key, value) in head.as_object().into_iter().flatten() {
+        schema[key] = value.clone();
+    }
+    schema
+}
+
+fn map_of(keys: &[&str], of: impl Fn(&str) -> Value) -> Value {
+    let properties: Map<String, Value> =
+        keys.iter().map(|key| ((*key).to_owned(), of(key))).collect();
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+fn case_field(key: &str) -> Value {
+    let text = |what: &str| json!({ "type": "string", "description": what });
+    match key {
+        "name" => text("what the case is called"),
+        "event" => json!({
+            "anyOf": [{ "enum": table::all_names().collect::<Vec<_>>() }, { "type": "string" }],
+            "description": "what is fired, by its name or an alias",
+        }),
+        "data" => json!({ "type": "object", "description": "the event's data" }),
+        "data_file" => text("a file with the event's data, beside this one"),
+        "session" => text("the session's name, under which hooks remember things"),
+        "env" => json!({
+            "type": "object",
+            "additionalProperties": { "type": ["string", "number", "boolean"] },
+            "description": "variables on top of the environment",
+        }),
+        "files" => json!({ "$ref": "#/$defs/files" }),
+        "setup" => text("shell text that prepares the copy, once the files are there"),
+        "in_place" => json!({
+            "type": "boolean",
+            "description": "fire in the project itself instead of in a copy",
+        }),
+        "expect" => json!({ "$ref": "#/$defs/expect" }),
+        "steps" => json!({
+            "type": "array",
+            "items": { "$ref": "#/$defs/step" },
+            "description": "several events, one after the other, in one session",
+        }),
+        _ => Value::Bool(true),
+    }
+}
+
+fn expect_field(key: &str) -> Value {
+    let texts = |what: &str| {
+        let items = json!({ "$ref": "#/$defs/text" });
+        json!({ "type": "array", "items": items, "description": what })
+    };
+    let described = |what: &str| json!({ "$ref": "#/$defs/text", "description": what });
+    match key {
+        "decision" => {
+            let mut words: Vec<Value> = DECISIONS.iter().map(|word| json!(word)).collect();
+            words.push(Value::Null);
+            json!({ "enum": words, "description": "what the host must do" })
+        }
+        "reason" => described("why"),
+        "contexts" => texts("for the agent: all of them, in this order"),
+        "messages" => texts("for the user: all of them, in this order"),
+        "updated_input" => json!({ "description": "the tool's input as hooks rewrote it" }),
+        "updated_output" => json!({ "description": "the tool's output as hooks rewrote it" }),
+        "piped_output" => described("what goes into the agent's next prompt"),
+        "hooks" => json!({
+            "type": "array",
+            "items": { "anyOf": [
+                { "type": "string" },
+                {
+                    "type": "object",
+                    "additionalProperties": { "enum": WantedHook::STATUS_WORDS },
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                },
+            ] },
+            "description": "the hooks that ran: all of them, in this order",
+        }),
+        "files" => json!({
+            "type": "object",
+            "additionalProperties": { "$ref": "#/$defs/file" },
+            "description": "the files that were touched: all of them",
+        }),
+        _ => Value::Bool(true),
+    }
+}
+
+fn text() -> Value {
+    let one_or_more = json!({
+        "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
+    });
+    let mut like = map_of(TEXT_KEYS, |_| one_or_more.clone());
+    like["minProperties"] = json!(1);
+    json!({ "anyOf": [{ "type": ["string", "null"] }, like] })
+}
+
+fn file() -> Value {
+    let details = map_of(WANTED_FILE_KEYS, |key| match key {
+        "is" => json!({ "enum": Touch::WORDS }),
+        _ => json!({ "$ref": "#/$defs/text" }),
+    });
+    json!({ "anyOf": [{ "enum": Touch::WORDS }, details] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_that_the_reader_knows_is_described() {
+        for key in CASE_KEYS.iter().chain(STEP_KEYS) {
+            assert_ne!(case_field(key), Value::Bool(true), "{key}");
+        }
+        for key in EXPECT_KEYS {
+            assert_ne!(expect_field(key), Value::Bool(true), "{key}");
+        }
+    }
+}
