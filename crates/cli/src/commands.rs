@@ -8,6 +8,7 @@ mod events;
 mod explain;
 mod fire;
 mod init;
+mod late;
 mod list;
 mod schema;
 mod template;

@@ -6,6 +6,7 @@
 //! | [`config_files`] | which configuration files a command reads |
 //! | [`configuration`] | those files, read and checked |
 //! | [`templates`] | hooks to begin with |
+//! | [`interrupts`] | Ctrl-C and its kin, while hooks run |
 //! | [`screen`] | the one place where text leaves the program |
 //! | [`render`] | what people read: faults with their lines, tables, nothing raw |
 //! | [`error`] | heading, place, help and exit code of everything that can be wrong |
@@ -16,6 +17,7 @@ mod config_files;
 mod configuration;
 mod error;
 mod exit_code;
+mod interrupts;
 mod render;
 mod screen;
 mod templates;

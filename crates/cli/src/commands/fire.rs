@@ -3,10 +3,8 @@
 //! The decision is printed as soon as it is made; hooks that nothing waits for are then waited for,
 //! so that none is lost because the program ended first.
 
-use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
@@ -16,15 +14,14 @@ use hookwright_engine::dispatch::can_block;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::ports::Ports;
 use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
-use hookwright_events::{
-    Decision, Event, EventName, Power, Report, RunEvent, RunEventKind, Status, Verdict,
-};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use hookwright_events::{Decision, Event, Power, Report, RunEvent, Verdict};
 
 use super::event_data::EventArguments;
+use super::late::{Late, with_late};
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::error::{Failure, advice};
 use crate::exit_code;
+use crate::interrupts::Interrupts;
 use crate::render::{human, visible};
 use crate::screen::Screen;
 
@@ -263,43 +260,6 @@ fn with_session(mut event: Event, session: Option<&str>) -> Event {
     event
 }
 
-/// Reports that come when the decision has been printed, each with the number of its firing: an
-/// action may have fired events of its own.
-#[derive(Default)]
-struct Late {
-    events: BTreeMap<u64, EventName>,
-    reports: Vec<(u64, Report)>,
-}
-
-impl Late {
-    fn see(&mut self, event: &RunEvent) {
-        match &event.kind {
-            RunEventKind::Fired { event: name, .. } => {
-                self.events.insert(event.firing, name.clone());
-            }
-            RunEventKind::HookReported { report } => {
-                self.reports.push((event.firing, report.clone()));
-            }
-            _ => {}
-        }
-    }
-}
-
-/// The reports with what still ran when the decision was made replaced by how it ended.
-fn with_late(mut reports: Vec<Report>, late: Late) -> Vec<Report> {
-    // The first firing is the one that we were asked for.
-    let ours = late.events.keys().next().copied();
-    for (_, ended) in late.reports.into_iter().filter(|(firing, _)| Some(*firing) == ours) {
-        let is_it = |known: &&mut Report| {
-            known.status == Status::Started && known.id == ended.id && known.source == ended.source
-        };
-        if let Some(report) = reports.iter_mut().find(is_it) {
-            *report = ended;
-        }
-    }
-    reports
-}
-
 fn exit_code_of(verdict: &Verdict, interrupted: bool) -> u8 {
     match verdict {
         Verdict::Proceed { .. } | Verdict::Allow { .. } if interrupted => exit_code::INTERRUPTED,
@@ -308,73 +268,4 @@ fn exit_code_of(verdict: &Verdict, interrupted: bool) -> u8 {
         Verdict::Stop { .. } | Verdict::Abort { .. } => exit_code::ABORT,
         Verdict::Ask { .. } => exit_code::ASK,
     }
-}
-
-/// Ctrl-C and its kin: once ends the hooks, twice ends us.
-struct Interrupts {
-    interrupt: Signal,
-    terminate: Signal,
-    /// Not if we were started to outlive the terminal, as with nohup.
-    hangup: Option<Signal>,
-    came: bool,
-    /// What to leave with when there is no time for anything else.
-    code: u8,
-}
-
-impl Interrupts {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: (!ignores_hangup()).then(|| signal(SignalKind::hangup())).transpose()?,
-            came: false,
-            code: exit_code::INTERRUPTED,
-        })
-    }
-
-    /// Waits for `work`; an interrupt ends the hooks, and with them the work.
-    async fn ending<T>(
-        &mut self,
-        engine: &Engine,
-        screen: &Screen,
-        work: impl Future<Output = T>,
-    ) -> T {
-        let mut work = std::pin::pin!(work);
-        loop {
-            let hangup = async {
-                match &mut self.hangup {
-                    Some(hangup) => hangup.recv().await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                done = &mut work => return done,
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
-                _ = hangup => {}
-            }
-            if self.came {
-                hookwright_process::kill_everything_now();
-                exit_now(self.code);
-            }
-            self.came = true;
-            screen.talk("interrupted: ending hooks (again to leave at once)\n");
-            engine.interrupt();
-        }
-    }
-}
-
-/// Whether SIGHUP was ignored when we were started. Taking it would undo that.
-fn ignores_hangup() -> bool {
-    const SIGHUP_BIT: u64 = 1;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_some_and(|mask| mask & SIGHUP_BIT != 0)
-}
-
-#[expect(clippy::exit, reason = "a second interrupt means: now, whatever still runs")]
-fn exit_now(code: u8) -> ! {
-    std::process::exit(i32::from(code))
 }
