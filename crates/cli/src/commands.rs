@@ -12,8 +12,11 @@ mod late;
 mod list;
 mod schema;
 mod template;
+mod test;
 
 use clap::{Parser, Subcommand};
+
+pub(crate) use test::TreeError;
 
 use crate::error::Failure;
 use crate::screen::Screen;
@@ -34,6 +37,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Fire(fire::FireArguments),
     Explain(explain::ExplainArguments),
+    Test(test::TestArguments),
     Check(check::CheckArguments),
     List(list::ListArguments),
     Events(events::EventsArguments),
@@ -49,6 +53,7 @@ impl Command {
         match self {
             Command::Fire(arguments) => arguments.guards(),
             Command::Explain(_)
+            | Command::Test(_)
             | Command::Check(_)
             | Command::List(_)
             | Command::Events(_)
@@ -65,6 +70,7 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
     match command {
         Command::Fire(arguments) => fire::fire(&arguments, screen),
         Command::Explain(arguments) => explain::explain(&arguments, screen),
+        Command::Test(arguments) => test::test(&arguments, screen),
         Command::Check(arguments) => check::check(arguments, screen),
         Command::List(arguments) => list::list(&arguments, screen),
         Command::Events(arguments) => events::events(&arguments, screen),

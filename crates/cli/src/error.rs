@@ -7,9 +7,10 @@
 mod advice;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(crate) use self::advice::{advice, fault_json};
+use crate::commands::TreeError;
 use crate::exit_code;
 
 /// What ends a command before it has done its work.
@@ -49,6 +50,16 @@ pub(crate) enum Failure {
     UnknownEvent { name: String, nearest: Option<&'static str> },
     /// An event of the open namespace, about which the table says nothing.
     UnlistedEvent { name: String },
+    /// `test` without hooks to test.
+    NoHookFile { folder: PathBuf },
+    /// `test` without test files.
+    NoTestFiles { looked_in: Vec<PathBuf> },
+    /// `test` with files that hold no case, or none of that name.
+    NoCases { filter: Option<String> },
+    /// `test` while hooks are switched off.
+    SwitchedOff { by: &'static str },
+    /// The project cannot be copied for a test.
+    CannotCopy { root: PathBuf, cause: TreeError },
     /// Standard output cannot be written to.
     CannotWrite { cause: io::Error },
 }
@@ -81,6 +92,11 @@ impl Failure {
             | Failure::NoWorkingDirectory { .. }
             | Failure::UnknownEvent { .. }
             | Failure::UnlistedEvent { .. }
+            | Failure::NoHookFile { .. }
+            | Failure::NoTestFiles { .. }
+            | Failure::NoCases { .. }
+            | Failure::SwitchedOff { .. }
+            | Failure::CannotCopy { .. }
             | Failure::CannotWrite { .. } => exit_code::OUR_FAULT,
         }
     }
@@ -194,6 +210,40 @@ impl Failure {
                 place: None,
                 help: "hooks can listen to it; its data are what the agent sends".into(),
             },
+            Failure::NoHookFile { folder } => Message {
+                heading: "expected a `hookwright.yaml` in this folder or above it but found none"
+                    .into(),
+                place: Some(folder.display().to_string()),
+                help: "`hookwright init` writes a first one; `--cwd DIR` names another folder"
+                    .into(),
+            },
+            Failure::NoTestFiles { looked_in } => {
+                let folders: Vec<String> =
+                    looked_in.iter().map(|folder| folder.display().to_string()).collect();
+                Message {
+                    heading: "found no `hookwright.test.yaml` and no \
+                              `*.hookwright.test.yaml` in this folder or in `tests` below it"
+                        .into(),
+                    place: Some(folders.join(", ")),
+                    help: FIRST_TEST_FILE.into(),
+                }
+            }
+            Failure::NoCases { filter: Some(filter) } => Message {
+                heading: format!("no case has `{filter}` in its name"),
+                place: None,
+                help: "`hookwright test --list` lists them".into(),
+            },
+            Failure::NoCases { filter: None } => Message {
+                heading: "the test files hold no case".into(),
+                place: None,
+                help: FIRST_TEST_FILE.into(),
+            },
+            Failure::SwitchedOff { by } => Message {
+                heading: format!("hooks are switched off ({by}), so there is nothing to test"),
+                place: None,
+                help: format!("unset it: `env -u {} hookwright test`", by.trim_end_matches("=0")),
+            },
+            Failure::CannotCopy { root, cause } => cannot_copy(root, cause),
             Failure::CannotWrite { cause } => Message {
                 heading: format!("standard output cannot be written to: {}", without_number(cause)),
                 place: None,
@@ -201,6 +251,34 @@ impl Failure {
             },
         }
     }
+}
+
+const FIRST_TEST_FILE: &str = "write `hookwright.test.yaml` beside your hooks:
+  cases:
+    - name: sudo is blocked
+      event: tool:pre_execute
+      data: {tool_name: bash, tool_input: {command: sudo ls}}
+      expect: {decision: block}";
+
+fn cannot_copy(root: &Path, cause: &TreeError) -> Message {
+    const LESS: &str = "let git ignore what hooks do not need, or run in the project itself: \
+                        `hookwright test --in-place`";
+    let (heading, help) = match cause {
+        TreeError::TooManyFiles { files_max } => (
+            format!("the project has more than {files_max} files, too many to copy for each case"),
+            LESS,
+        ),
+        TreeError::TooManyBytes { bytes_max } => (
+            format!("the project has more than {bytes_max} bytes, too many to copy for each case"),
+            LESS,
+        ),
+        TreeError::Io { path, cause } => (
+            format!("`{}` cannot be copied: {}", path.display(), without_number(cause)),
+            "mend its permissions or make room, or run in the project itself: \
+             `hookwright test --in-place`",
+        ),
+    };
+    Message { heading, place: Some(root.display().to_string()), help: help.into() }
 }
 
 fn did_you_mean(nearest: Option<&str>) -> Option<String> {

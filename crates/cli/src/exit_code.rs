@@ -1,6 +1,6 @@
 //! Every exit code, each with its sentence. Hosts act on these numbers, so they never change.
 
-/// Go on: nothing stands against it. For `check`: no faults.
+/// Go on: nothing stands against it. For `check`: no faults. For `test`: every case passed.
 pub(crate) const GO_ON: u8 = 0;
 
 /// Our own fault, bad usage, or a faulty configuration. For `check`: there are faults.
@@ -15,5 +15,8 @@ pub(crate) const ABORT: u8 = 3;
 /// `fire`: a person has to be asked first.
 pub(crate) const ASK: u8 = 4;
 
-/// `fire`: interrupted, and nothing was blocked.
+/// `test`: at least one case failed.
+pub(crate) const FAILED: u8 = 5;
+
+/// Interrupted. For `fire`: and nothing was blocked.
 pub(crate) const INTERRUPTED: u8 = 130;

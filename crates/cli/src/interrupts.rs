@@ -17,6 +17,8 @@ pub(crate) struct Interrupts {
     pub(crate) came: bool,
     /// What to leave with when there is no time for anything else.
     pub(crate) code: u8,
+    /// What must not be left behind even then.
+    pub(crate) leaving: Option<Box<dyn Fn()>>,
 }
 
 impl Interrupts {
@@ -27,6 +29,7 @@ impl Interrupts {
             hangup: (!ignores_hangup()).then(|| signal(SignalKind::hangup())).transpose()?,
             came: false,
             code: exit_code::INTERRUPTED,
+            leaving: None,
         })
     }
 
@@ -53,6 +56,9 @@ impl Interrupts {
             }
             if self.came {
                 hookwright_process::kill_everything_now();
+                if let Some(leaving) = &self.leaving {
+                    leaving();
+                }
                 exit_now(self.code);
             }
             self.came = true;

@@ -24,6 +24,7 @@ use crate::slots::Slots;
 use crate::template::Filling;
 use crate::variables::{Carried, Environment, Variables};
 
+pub use git::GIT_LOCATION_VARIABLES;
 pub(crate) use shell::Shells;
 
 /// All that one attempt of one hook needs.

@@ -105,6 +105,7 @@ mod slots;
 pub mod template;
 pub mod variables;
 
+pub use actions::GIT_LOCATION_VARIABLES;
 pub use engine::{BuildError, Engine, EngineBuilder, Fired, Firing, Interest, Observer, Setup};
 pub use hook::{Call, Exhausted, Failure, Hook, HookBuilder, Layer, OnFailure};
 pub use hookwright_events as events;

@@ -113,6 +113,19 @@ fn event(name: &str, source: DataSource<'_>) -> Result<Event, Failure> {
     Ok(Event::new(resolved, data))
 }
 
+/// The event with the fields that scripts written for an agent rely on, where its data lack them.
+pub(crate) fn with_session(mut event: Event, session_id: &str) -> Event {
+    let mut fill = |field: &str, value: &str| {
+        if event.data.get(field).is_none_or(Value::is_null) {
+            event.data.insert(field.to_owned(), value.into());
+        }
+    };
+    fill("session_id", session_id);
+    // There is no transcript; this one can be opened and is empty.
+    fill("transcript_path", "/dev/null");
+    event
+}
+
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -16,7 +16,7 @@ use hookwright_engine::ports::Ports;
 use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
 use hookwright_events::{Decision, Event, Power, Report, RunEvent, Verdict};
 
-use super::event_data::EventArguments;
+use super::event_data::{EventArguments, with_session};
 use super::late::{Late, with_late};
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::error::{Failure, advice};
@@ -76,7 +76,7 @@ impl HookSwitches {
         if self.no_hooks {
             return Some("--no-hooks");
         }
-        std::env::var_os("HOOKWRIGHT").filter(|value| value == "0").map(|_| "HOOKWRIGHT=0")
+        off_by_environment()
     }
 
     /// Says which ids name no hook.
@@ -87,6 +87,11 @@ impl HookSwitches {
             }
         }
     }
+}
+
+/// What in the environment says that no hook runs.
+pub(crate) fn off_by_environment() -> Option<&'static str> {
+    std::env::var_os("HOOKWRIGHT").filter(|value| value == "0").map(|_| "HOOKWRIGHT=0")
 }
 
 pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Failure> {
@@ -116,14 +121,18 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
         skip: arguments.switches.skip.clone(),
         firings: Arc::default(),
     });
-    // One thread: a command that lives for milliseconds has no use for more.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|cause| Failure::NoRuntime { cause })?;
+    runtime()?.block_on(answer.by_firing(&engine, event, chain))
+}
+
+/// What hooks run on, and from here on their orphans are ours.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     // Where the system has no subreapers, children of killed hooks go to init as ever.
     let _ = hookwright_process::become_subreaper();
-    runtime.block_on(answer.by_firing(&engine, event, chain))
+    // One thread: a command that lives for milliseconds has no use for more.
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| Failure::NoRuntime { cause })
 }
 
 /// How the answer leaves: as text or as JSON.
@@ -142,7 +151,10 @@ impl Answering<'_> {
         engine.observe(Interest::NoOutput, Arc::new(observer));
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
         let session = self.arguments.session.clone();
-        let event = with_session(event, session.as_deref());
+        let id = session
+            .clone()
+            .unwrap_or_else(|| format!("fire-{:016x}", RandomState::new().build_hasher().finish()));
+        let event = with_session(event, &id);
         if event.name.power() == Power::Blocks {
             // Whoever leaves before a guard has answered must not let anything pass.
             interrupts.code = exit_code::BLOCK;
@@ -241,23 +253,6 @@ impl Answering<'_> {
 fn blocked(fault: &str) -> Decision {
     let reason = format!("the hooks cannot be read, so nothing may pass them: {fault}");
     Decision { verdict: Verdict::Block { reason }, ..Decision::default() }
-}
-
-/// Fields that scripts written for an agent rely on, where the data lack them.
-fn with_session(mut event: Event, session: Option<&str>) -> Event {
-    let mut fill = |field: &str, value: String| {
-        if event.data.get(field).is_none_or(serde_json::Value::is_null) {
-            event.data.insert(field.to_owned(), value.into());
-        }
-    };
-    let id = session.map_or_else(
-        || format!("fire-{:016x}", RandomState::new().build_hasher().finish()),
-        str::to_owned,
-    );
-    fill("session_id", id);
-    // There is no transcript; this one can be opened and is empty.
-    fill("transcript_path", "/dev/null".to_owned());
-    event
 }
 
 fn exit_code_of(verdict: &Verdict, interrupted: bool) -> u8 {

@@ -35,7 +35,7 @@ const VARIABLES: &[(&str, &str)] = &[
 
 /// Variables that git sets for its own hooks. We may run below one, and mean the project root, not
 /// the repository that hook belongs to; and paths are to mean what we write.
-const NOT_INHERITED: &[&str] = &[
+pub const GIT_LOCATION_VARIABLES: &[&str] = &[
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -89,7 +89,7 @@ impl<'a> Git<'a> {
             return Err(Outcome::NotStarted { cause: "`git` not found".to_owned() });
         };
         let inherited = around.environment.inherited();
-        let is_ours_to_say = |name: &OsString| NOT_INHERITED.iter().any(|not| name == not);
+        let is_ours_to_say = |name: &OsString| GIT_LOCATION_VARIABLES.iter().any(|not| name == not);
         let inherited = if inherited.iter().any(|(name, _)| is_ours_to_say(name)) {
             inherited.iter().filter(|(name, _)| !is_ours_to_say(name)).cloned().collect()
         } else {

@@ -1,0 +1,276 @@
+//! `hookwright test`: cases that fire events and say what has to come of it, without an agent.
+//!
+//! | module | does |
+//! |---|---|
+//! | `found` | which test files there are |
+//! | `tree` | a project's files, and a copy of them |
+//! | `workspace` | where a case runs |
+//! | `case_run` | one case from its files to what came of it |
+//! | `snapshot` | which files were touched |
+//! | `comparison`, `line_diff` | what was expected beside what came |
+//! | `shown` | what people and programs read of it |
+
+mod case_run;
+mod comparison;
+mod found;
+mod line_diff;
+mod shown;
+mod snapshot;
+mod tree;
+mod workspace;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use hookwright_engine::config::test_file::Case;
+use hookwright_engine::config::{Fault, load};
+use hookwright_engine::variables::Environment;
+use serde_json::{Value, json};
+
+pub(crate) use self::tree::TreeError;
+
+use self::case_run::Runner;
+use self::found::Found;
+use self::tree::Tree;
+use self::workspace::{CopyInUse, Workspace, needed, remove_copy_in_use};
+use super::fire::{off_by_environment, runtime};
+use crate::config_files::{ConfigFiles, ConfigOptions};
+use crate::error::{Failure, fault_json};
+use crate::exit_code;
+use crate::interrupts::Interrupts;
+use crate::render::{count, one_line, visible};
+use crate::screen::Screen;
+
+/// Run the cases of test files and say which of them hold
+///
+/// A case fires events and says what has to come of it: decision, reason, the hooks that ran, the
+/// files they touched. Test files stand beside the hooks or in the folder tests there; their names
+/// end in hookwright.test.yaml. Each case runs in a copy of the project that is removed afterwards,
+/// and with the project's own hooks only. Ends with 0 when every case passed, 5 when one failed, 1
+/// for faulty files and bad usage, 130 when interrupted.
+#[derive(Debug, Args)]
+pub(crate) struct TestArguments {
+    /// Test files, or folders with test files, instead of those of the project
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+
+    /// Run only cases with this text in their name
+    #[arg(long, short, value_name = "TEXT")]
+    filter: Option<String>,
+
+    /// List the cases instead of running them
+    #[arg(long)]
+    list: bool,
+
+    /// Print one JSON value on standard output
+    #[arg(long)]
+    json: bool,
+
+    /// Run in the project itself instead of in a copy; cases that lay down files or have a setup
+    /// still get a copy
+    #[arg(long)]
+    in_place: bool,
+
+    /// Say how long each case took
+    #[arg(long)]
+    time: bool,
+
+    /// Run the hooks that are for all projects too (~/.config/hookwright/hooks.yaml)
+    #[arg(long)]
+    global_hooks: bool,
+
+    /// Read this file instead of searching; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    config: Vec<PathBuf>,
+
+    /// Act as if started in this folder
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+}
+
+pub(crate) fn test(arguments: &TestArguments, screen: &Screen) -> Result<u8, Failure> {
+    let config = ConfigFiles::find(&ConfigOptions {
+        config: arguments.config.clone(),
+        cwd: arguments.cwd.clone(),
+        no_global_hooks: !arguments.global_hooks,
+    })?;
+    if config.files.is_empty() {
+        return Err(Failure::NoHookFile { folder: config.shown(&config.working_dir) });
+    }
+    let found = found::read(&arguments.paths, &config)?;
+    let faults = faults(&found, &config);
+    if !faults.is_empty() {
+        return told(&faults, arguments.json, screen);
+    }
+    let chosen = chosen(&found, arguments.filter.as_deref())?;
+    if arguments.list {
+        return list(&chosen, arguments.json, screen);
+    }
+    if let Some(by) = off_by_environment() {
+        return Err(Failure::SwitchedOff { by });
+    }
+    let runtime = runtime()?;
+    runtime.block_on(run(arguments, &config, &chosen, screen))
+}
+
+/// A case and the file it stands in.
+struct Chosen<'a> {
+    file: &'a Found,
+    case: &'a Case,
+}
+
+fn chosen<'a>(found: &'a [Found], filter: Option<&str>) -> Result<Vec<Chosen<'a>>, Failure> {
+    let all =
+        found.iter().flat_map(|file| file.file.cases.iter().map(|case| Chosen { file, case }));
+    let asked: Vec<Chosen<'a>> = all
+        .filter(|chosen| filter.is_none_or(|filter| chosen.case.name.contains(filter)))
+        .collect();
+    if asked.is_empty() {
+        let any = found.iter().any(|file| !file.file.cases.is_empty());
+        let filter = filter.filter(|_| any).map(str::to_owned);
+        return Err(Failure::NoCases { filter });
+    }
+    Ok(asked)
+}
+
+/// What is wrong with the test files and with the hooks. A condition may ask for a variable that
+/// only the cases set.
+fn faults(found: &[Found], config: &ConfigFiles) -> Vec<Arc<Fault>> {
+    let ours = std::env::vars_os();
+    let cases = found.iter().flat_map(|file| &file.file.cases);
+    let set = cases.flat_map(|case| &case.env).map(|(name, value)| (name.into(), value.into()));
+    let environment = Environment::new(ours.chain(set));
+    let mut faults = load(&config.files, &environment).faults;
+    faults.extend(found.iter().flat_map(|file| &file.file.faults).cloned().map(Arc::new));
+    faults
+}
+
+fn told(faults: &[Arc<Fault>], as_json: bool, screen: &Screen) -> Result<u8, Failure> {
+    if as_json {
+        let faults: Vec<Value> = faults.iter().map(|fault| fault_json(fault)).collect();
+        screen.json(&json!({ "version": 1, "cases": [], "faults": faults }))?;
+    } else {
+        screen.faults(faults.iter().map(AsRef::as_ref));
+        screen.talk(&format!("{}, so no case was run\n", count(faults.len(), "fault")));
+    }
+    Ok(exit_code::OUR_FAULT)
+}
+
+fn list(chosen: &[Chosen<'_>], as_json: bool, screen: &Screen) -> Result<u8, Failure> {
+    if as_json {
+        let cases = chosen.iter().map(|Chosen { file, case }| {
+            shown::case_json(&file.shown_as.display().to_string(), case, None)
+        });
+        screen.json(&json!({ "version": 1, "cases": cases.collect::<Vec<_>>() }))?;
+        return Ok(exit_code::GO_ON);
+    }
+    let line = |Chosen { file, case }: &Chosen<'_>| {
+        let place = format!("{}:{}", file.shown_as.display(), case.line);
+        format!("{}: {}\n", visible(&place), one_line(&case.name, usize::MAX - 1))
+    };
+    screen.result(&chosen.iter().map(line).collect::<String>())?;
+    Ok(exit_code::GO_ON)
+}
+
+async fn run(
+    arguments: &TestArguments,
+    config: &ConfigFiles,
+    chosen: &[Chosen<'_>],
+    screen: &Screen,
+) -> Result<u8, Failure> {
+    let copy_in_use = CopyInUse::default();
+    let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
+    let to_remove = Arc::clone(&copy_in_use);
+    interrupts.leaving = Some(Box::new(move || remove_copy_in_use(&to_remove)));
+    let mut runner = Runner { config, screen, interrupts };
+    let mut places = Places { arguments, config, screen, tree: None, copy_in_use };
+    let mut results = Vec::new();
+    let mut last_file = None;
+    for Chosen { file, case } in chosen {
+        let workspace = places.workspace(case)?;
+        let result = runner.run(case, &workspace).await;
+        drop(workspace);
+        if runner.interrupts.came {
+            break;
+        }
+        if !arguments.json {
+            if last_file != Some(&file.shown_as) {
+                last_file = Some(&file.shown_as);
+                let shown = file.shown_as.display().to_string();
+                screen.result(&format!("{}\n", visible(&shown)))?;
+            }
+            screen.result(&shown::case(case, &result, arguments.time))?;
+        }
+        results.push(result);
+    }
+    let failed = results.iter().filter(|result| !result.passed()).count();
+    let passed = results.len() - failed;
+    if arguments.json {
+        let cases: Vec<Value> = chosen
+            .iter()
+            .zip(&results)
+            .map(|(Chosen { file, case }, result)| {
+                shown::case_json(&file.shown_as.display().to_string(), case, Some(result))
+            })
+            .collect();
+        screen.json(&json!({
+            "version": 1,
+            "interrupted": runner.interrupts.came,
+            "passed": passed,
+            "failed": failed,
+            "cases": cases,
+        }))?;
+    } else {
+        screen.result(&shown::summary(passed, failed))?;
+    }
+    if runner.interrupts.came {
+        let left = count(chosen.len() - results.len(), "case");
+        screen.talk(&format!("interrupted: {left} did not come to an end\n"));
+        return Ok(exit_code::INTERRUPTED);
+    }
+    Ok(if failed == 0 { exit_code::GO_ON } else { exit_code::FAILED })
+}
+
+/// Gives every case its place.
+struct Places<'a> {
+    arguments: &'a TestArguments,
+    config: &'a ConfigFiles,
+    screen: &'a Screen,
+    /// Listed once, when it is needed.
+    tree: Option<Tree>,
+    copy_in_use: CopyInUse,
+}
+
+impl Places<'_> {
+    fn workspace(&mut self, case: &Case) -> Result<Workspace, Failure> {
+        let root = &self.config.project_root;
+        let cannot = |cause: TreeError| cause.of(self.config.shown(root));
+        if (self.arguments.in_place || case.in_place) && !prepares(case) {
+            return Ok(Workspace::in_place(self.config));
+        }
+        let first = self.tree.is_none();
+        let tree = match self.tree.take() {
+            Some(tree) => tree,
+            None => Tree::of_project(root, &needed(self.config)).map_err(cannot)?,
+        };
+        let made = Workspace::copy(self.config, &tree, &self.copy_in_use).map_err(cannot);
+        self.tree = Some(tree);
+        let (workspace, left_out) = made?;
+        for link in left_out.iter().filter(|_| first) {
+            let link = link.display().to_string();
+            self.screen.talk(&format!(
+                "note: `{}` leads out of the project and was left out of the copy\n",
+                visible(&link)
+            ));
+        }
+        Ok(workspace)
+    }
+}
+
+/// Whether a case changes the project before its first event.
+fn prepares(case: &Case) -> bool {
+    case.setup.is_some()
+        || !case.files.is_empty()
+        || case.steps.iter().any(|step| !step.files.is_empty())
+}

@@ -1,0 +1,210 @@
+//! One case from its files to what came of it.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
+use hookwright_engine::config::test_file::{Case, CaseStep};
+use hookwright_engine::config::{ConfigFile, Loaded, load, load_text};
+use hookwright_engine::hook::Layer;
+use hookwright_engine::limits::KILL_GRACE;
+use hookwright_engine::ports::Ports;
+use hookwright_engine::variables::Environment;
+use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
+use hookwright_events::{Event, EventName, RunEvent, Status};
+use serde_json::{Map, json};
+
+use super::comparison::{Came, Difference, differences};
+use super::workspace::Workspace;
+use crate::commands::event_data::with_session;
+use crate::commands::late::{Late, with_late};
+use crate::config_files::ConfigFiles;
+use crate::error::advice;
+use crate::interrupts::Interrupts;
+use crate::screen::Screen;
+
+/// The session of a case that names none. The same everywhere, so that its hooks print the same.
+const SESSION: &str = "test";
+
+/// What came of a case.
+pub(super) struct CaseResult {
+    /// The steps that were fired; the last of them may have failed.
+    pub(super) steps: Vec<StepResult>,
+    /// Why the case could not be run to its end.
+    pub(super) problem: Option<String>,
+    pub(super) duration: Duration,
+}
+
+/// What came of one event.
+pub(super) struct StepResult {
+    pub(super) line: u32,
+    pub(super) fired: Fired,
+    pub(super) differences: Vec<Difference>,
+}
+
+impl CaseResult {
+    pub(super) fn passed(&self) -> bool {
+        self.problem.is_none() && self.steps.iter().all(|step| step.differences.is_empty())
+    }
+}
+
+/// What every case of a run has in common.
+pub(super) struct Runner<'a> {
+    pub(super) config: &'a ConfigFiles,
+    pub(super) screen: &'a Screen,
+    pub(super) interrupts: Interrupts,
+}
+
+impl Runner<'_> {
+    /// Runs a case in its workspace. What it returns is void if an interrupt came.
+    pub(super) async fn run(&mut self, case: &Case, workspace: &Workspace) -> CaseResult {
+        let started = Instant::now();
+        let marker = format!("test-{:016x}", RandomState::new().build_hasher().finish());
+        let mut result =
+            CaseResult { steps: Vec::new(), problem: None, duration: Duration::default() };
+        result.problem = self.steps(case, workspace, &marker, &mut result.steps).await.err();
+        // Whatever hooks left running would go on in a folder that is about to vanish.
+        hookwright_process::end_run(&marker, KILL_GRACE).await;
+        hookwright_process::reap_orphans();
+        result.duration = started.elapsed();
+        result
+    }
+
+    async fn steps(
+        &mut self,
+        case: &Case,
+        workspace: &Workspace,
+        marker: &str,
+        results: &mut Vec<StepResult>,
+    ) -> Result<(), String> {
+        let environment = workspace.environment(case, marker);
+        workspace.lay_down(&case.files)?;
+        if let Some(command) = &case.setup {
+            self.set_up(command, workspace, &environment).await?;
+        }
+        let loaded = without_faults(load(&workspace.config_files(self.config), &environment))?;
+        let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
+        let firing = Firing { session: case.session.clone(), chain, nobody_to_ask: false };
+        let engine = Engine::new(Setup {
+            hooks: loaded.hooks,
+            root: workspace.root.clone(),
+            environment,
+            ports: Ports::default(),
+            skip: Vec::new(),
+        });
+        let late = watch(&engine);
+        for step in &case.steps {
+            workspace.lay_down(&step.files)?;
+            let result = self.step(step, &engine, &firing, &late, workspace).await?;
+            let failed = !result.differences.is_empty();
+            results.push(result);
+            // What comes after a failure may be no more than its consequence.
+            if failed || self.interrupts.came {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn step(
+        &mut self,
+        step: &CaseStep,
+        engine: &Engine,
+        firing: &Firing,
+        late: &Mutex<Late>,
+        workspace: &Workspace,
+    ) -> Result<StepResult, String> {
+        let in_words = |error: super::TreeError| error.of(PathBuf::new()).message().heading;
+        let wanted = step.expected.files.as_deref();
+        let before = wanted.map(|_| workspace.snapshot()).transpose().map_err(in_words)?;
+        let session = firing.session.as_deref().unwrap_or(SESSION);
+        let event = with_session(step.event.clone(), session);
+        let fired = self.fire(engine, event, firing.clone(), late).await;
+        let touched = match (before, wanted) {
+            (Some(before), Some(wanted)) => {
+                let after = workspace.snapshot().map_err(in_words)?;
+                before.touched(&after, &workspace.root, wanted)
+            }
+            _ => Vec::new(),
+        };
+        let came = Came { decision: &fired.decision, reports: &fired.reports, touched: &touched };
+        let differences = differences(&step.expected, &came);
+        Ok(StepResult { line: step.line, fired, differences })
+    }
+
+    /// Fires an event and waits for everything that it started.
+    async fn fire(
+        &mut self,
+        engine: &Engine,
+        event: Event,
+        firing: Firing,
+        late: &Mutex<Late>,
+    ) -> Fired {
+        let locked = || late.lock().unwrap_or_else(PoisonError::into_inner);
+        *locked() = Late::default();
+        let work = async {
+            let fired = engine.fire(event, firing).await;
+            engine.settle().await;
+            fired
+        };
+        let mut fired = self.interrupts.ending(engine, self.screen, work).await;
+        let late = std::mem::take(&mut *locked());
+        fired.reports = with_late(std::mem::take(&mut fired.reports), late);
+        fired
+    }
+
+    /// Runs a case's setup, as a hook would run: with a timeout, and ended by an interrupt.
+    async fn set_up(
+        &mut self,
+        command: &str,
+        workspace: &Workspace,
+        environment: &Environment,
+    ) -> Result<(), String> {
+        let hook = json!({ "id": "setup", "command": command, "await": true });
+        let text = json!({ "hooks": { "session:setup": [hook] } }).to_string();
+        let file =
+            ConfigFile { path: "setup".into(), shown_as: "setup".into(), layer: Layer::Project };
+        let loaded = without_faults(load_text(&text, &file, environment))?;
+        let engine = Engine::new(Setup {
+            hooks: loaded.hooks,
+            root: workspace.root.clone(),
+            environment: environment.clone(),
+            ports: Ports::default(),
+            skip: Vec::new(),
+        });
+        let late = watch(&engine);
+        let name = EventName::resolve("session:setup").expect("it is in the table");
+        let event = Event::new(name, Map::new());
+        let fired = self.fire(&engine, event, Firing::default(), &late).await;
+        match fired.reports.first() {
+            Some(report) if report.status != Status::Success => {
+                let why = report.reason.as_deref().unwrap_or_default();
+                Err(format!("setup failed: {why}\n{}", report.stderr.trim_end()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Keeps what is reported after a decision.
+fn watch(engine: &Engine) -> Arc<Mutex<Late>> {
+    let late = Arc::new(Mutex::new(Late::default()));
+    let keep = Arc::clone(&late);
+    let observer = move |event: &RunEvent| {
+        keep.lock().unwrap_or_else(PoisonError::into_inner).see(event);
+    };
+    engine.observe(Interest::NoOutput, Arc::new(observer));
+    late
+}
+
+fn without_faults(loaded: Loaded) -> Result<Loaded, String> {
+    match loaded.faults.first() {
+        None => Ok(loaded),
+        Some(fault) => {
+            let advice = advice(fault);
+            Err(format!("{}: {}\nhelp: {}", fault.location(), advice.heading, advice.help))
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Which test files there are.
+//!
+//! A test file's name ends in `hookwright.test.yaml` (`.yml`, `.json`). It stands beside the hooks
+//! or in the folder `tests` there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hookwright_engine::config::test_file::{TestFile, load_test_file};
+
+use crate::config_files::ConfigFiles;
+use crate::error::Failure;
+
+const ENDINGS: [&str; 3] = ["hookwright.test.yaml", "hookwright.test.yml", "hookwright.test.json"];
+
+/// Where test files stand beside the hooks, apart from the hooks' own folder.
+const FOLDER: &str = "tests";
+
+/// A test file that was read.
+pub(super) struct Found {
+    pub(super) shown_as: PathBuf,
+    pub(super) file: TestFile,
+}
+
+/// Reads the files that were named, the test files of the folders that were named, or without any
+/// those of the project.
+pub(super) fn read(asked: &[PathBuf], config: &ConfigFiles) -> Result<Vec<Found>, Failure> {
+    let named: Vec<PathBuf> = asked.iter().map(|path| config.working_dir.join(path)).collect();
+    let named = if named.is_empty() { vec![config.project_root.clone()] } else { named };
+    let (mut paths, mut looked_in) = (Vec::new(), Vec::new());
+    for path in named {
+        if !path.is_dir() {
+            paths.push(path);
+            continue;
+        }
+        let found: Vec<PathBuf> =
+            [path.clone(), path.join(FOLDER)].iter().flat_map(|folder| in_folder(folder)).collect();
+        if found.is_empty() {
+            looked_in.push(config.shown(&path));
+        }
+        paths.extend(found);
+    }
+    if !looked_in.is_empty() {
+        return Err(Failure::NoTestFiles { looked_in });
+    }
+    // A file that was named, and its folder as well, is one file.
+    let mut seen = std::collections::HashSet::new();
+    paths.retain(|path| seen.insert(path.clone()));
+    let read = |path: PathBuf| {
+        let shown_as = config.shown(&path);
+        Found { file: load_test_file(&path, &shown_as), shown_as }
+    };
+    Ok(paths.into_iter().map(read).collect())
+}
+
+fn in_folder(folder: &Path) -> Vec<PathBuf> {
+    // A folder that is not there holds none.
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            ENDINGS.iter().any(|ending| {
+                name.strip_suffix(ending).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            })
+        })
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file())
+        .collect();
+    files.sort();
+    files
+}

@@ -1,0 +1,350 @@
+//! A project's files: which of them belong to it, and a copy of them.
+//!
+//! Below a git repository these are the files that git knows or would take: a case then sees what a
+//! fresh clone has, and what is not committed yet. Elsewhere it is everything but [`HEAVY`].
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use hookwright_engine::GIT_LOCATION_VARIABLES;
+
+use crate::error::Failure;
+
+/// Files of a project that is copied for every case. Copying more takes longer than any test.
+const FILES_MAX: usize = 20_000;
+
+/// Bytes of all these files, for the same reason.
+const BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// Folders that are made anew by whoever needs them, and large.
+const HEAVY: [&str; 2] = ["target", "node_modules"];
+
+/// What keeps a project from being copied.
+#[derive(Debug)]
+pub(crate) enum TreeError {
+    TooManyFiles { files_max: usize },
+    TooManyBytes { bytes_max: u64 },
+    Io { path: PathBuf, cause: io::Error },
+}
+
+/// The files of a project, named from its root.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    pub(super) files: Vec<PathBuf>,
+    /// Folders with nothing in them.
+    folders: Vec<PathBuf>,
+    bytes: u64,
+}
+
+impl Tree {
+    /// The files that belong to a project. `needed` are there whatever git says of them.
+    pub(super) fn of_project(root: &Path, needed: &[PathBuf]) -> Result<Self, TreeError> {
+        let mut tree = Tree::default();
+        match known_to_git(root).filter(|known| needed.iter().all(|path| known.contains(path))) {
+            Some(known) => {
+                for path in known {
+                    // A submodule, or a repository within this one.
+                    if is_real_folder(&root.join(&path)) {
+                        tree.walk(root, &path, &is_heavy)?;
+                    } else {
+                        tree.add(root, path)?;
+                    }
+                }
+            }
+            None => tree.walk(root, Path::new(""), &is_heavy)?,
+        }
+        tree.files.sort();
+        Ok(tree)
+    }
+
+    /// Every file below a folder, but for those of git.
+    pub(super) fn below(root: &Path) -> Result<Self, TreeError> {
+        let mut tree = Tree::default();
+        tree.walk(root, Path::new(""), &|path| path.ends_with(".git"))?;
+        tree.files.sort();
+        Ok(tree)
+    }
+
+    /// Copies everything. Returns the links that lead out of the project and were left out.
+    pub(super) fn copy(&self, root: &Path, to: &Path) -> Result<Vec<PathBuf>, TreeError> {
+        let mut left_out = Vec::new();
+        fs::create_dir_all(to).map_err(|cause| TreeError::io(to, cause))?;
+        for folder in &self.folders {
+            let made = fs::create_dir_all(to.join(folder));
+            made.map_err(|cause| TreeError::io(folder, cause))?;
+        }
+        for path in &self.files {
+            let (from, target) = (root.join(path), to.join(path));
+            let copied = copy_one(&from, &target, root, to);
+            match copied.map_err(|cause| TreeError::io(path, cause))? {
+                Copied::Yes => {}
+                Copied::LeadsOut => left_out.push(path.clone()),
+            }
+        }
+        Ok(left_out)
+    }
+
+    fn walk(
+        &mut self,
+        root: &Path,
+        below: &Path,
+        skip: &dyn Fn(&Path) -> bool,
+    ) -> Result<(), TreeError> {
+        // Not by recursion: a hook may have made folders deeper than any stack.
+        let mut folders = vec![below.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let cannot = |cause| TreeError::io(&folder, cause);
+            let mut entries = fs::read_dir(root.join(&folder)).map_err(cannot)?.peekable();
+            if entries.peek().is_none() {
+                self.folders.push(folder.clone());
+            }
+            for entry in entries {
+                let entry = entry.map_err(cannot)?;
+                let path = folder.join(entry.file_name());
+                if skip(&path) {
+                    continue;
+                }
+                if entry.file_type().map_err(cannot)?.is_dir() {
+                    folders.push(path);
+                } else {
+                    self.add(root, path)?;
+                }
+            }
+            if self.folders.len() + folders.len() > FILES_MAX {
+                return Err(TreeError::TooManyFiles { files_max: FILES_MAX });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a file or a link. Pipes, sockets and devices are nobody's source.
+    fn add(&mut self, root: &Path, path: PathBuf) -> Result<(), TreeError> {
+        let metadata = match fs::symlink_metadata(root.join(&path)) {
+            // Known to git, and deleted since.
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(cause) => return Err(TreeError::io(&path, cause)),
+            Ok(metadata) => metadata,
+        };
+        if !metadata.is_file() && !metadata.is_symlink() {
+            return Ok(());
+        }
+        self.bytes += metadata.len();
+        self.files.push(path);
+        if self.files.len() > FILES_MAX {
+            return Err(TreeError::TooManyFiles { files_max: FILES_MAX });
+        }
+        if self.bytes > BYTES_MAX {
+            return Err(TreeError::TooManyBytes { bytes_max: BYTES_MAX });
+        }
+        Ok(())
+    }
+}
+
+impl TreeError {
+    fn io(path: &Path, cause: io::Error) -> Self {
+        TreeError::Io { path: path.to_owned(), cause }
+    }
+
+    /// The same, said of a project.
+    pub(super) fn of(self, root: PathBuf) -> Failure {
+        Failure::CannotCopy { root, cause: self }
+    }
+}
+
+/// What git knows or would take; `None` outside of a repository, and without git.
+fn known_to_git(root: &Path) -> Option<Vec<PathBuf>> {
+    use std::os::unix::ffi::OsStringExt;
+    let mut git = Command::new("git");
+    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    for name in GIT_LOCATION_VARIABLES {
+        git.env_remove(name);
+    }
+    let output = git.current_dir(root).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let path = |name: &[u8]| PathBuf::from(std::ffi::OsString::from_vec(name.to_vec()));
+    let mut paths: Vec<PathBuf> = names.map(path).collect();
+    // A file in conflict stands there once for each side.
+    paths.dedup();
+    output.status.success().then_some(paths)
+}
+
+fn is_heavy(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name == ".git"
+        || HEAVY.iter().any(|heavy| name == *heavy)
+        || path.ends_with(".hookwright/sessions")
+}
+
+fn is_real_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+}
+
+enum Copied {
+    Yes,
+    LeadsOut,
+}
+
+fn copy_one(from: &Path, to: &Path, root: &Path, copy_root: &Path) -> io::Result<Copied> {
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    if !fs::symlink_metadata(from)?.is_symlink() {
+        // Keeps the permissions.
+        fs::copy(from, to)?;
+        return Ok(Copied::Yes);
+    }
+    match link_within(from, root)? {
+        Some(Link::AsItIs(target)) => symlink(target, to)?,
+        Some(Link::To(path)) => symlink(copy_root.join(path), to)?,
+        None => return Ok(Copied::LeadsOut),
+    }
+    Ok(Copied::Yes)
+}
+
+/// Where a link of the copy leads.
+#[derive(Debug, PartialEq, Eq)]
+enum Link {
+    AsItIs(PathBuf),
+    /// Named from the root.
+    To(PathBuf),
+}
+
+/// Where a link leads, if that is within the project. A copy must not have a way out: what a hook
+/// writes through it would be the user's own file.
+fn link_within(link: &Path, root: &Path) -> io::Result<Option<Link>> {
+    let target = fs::read_link(link)?;
+    let folder = link.parent().unwrap_or(root);
+    let stays = never_leaves(folder, &target, root);
+    match fs::canonicalize(link) {
+        Ok(real) => {
+            let within = real.strip_prefix(root).map(Path::to_owned).ok();
+            Ok(within.map(|path| if stays { Link::AsItIs(target) } else { Link::To(path) }))
+        }
+        // It leads nowhere yet.
+        Err(_) => Ok(stays.then_some(Link::AsItIs(target))),
+    }
+}
+
+/// Whether `target`, followed from `folder` name by name, is within the root all the way: beside
+/// the copy there are other things than beside the project.
+fn never_leaves(folder: &Path, target: &Path, root: &Path) -> bool {
+    let mut path = folder.to_owned();
+    target.components().all(|part| match part {
+        Component::Normal(name) => {
+            path.push(name);
+            true
+        }
+        Component::CurDir => true,
+        Component::ParentDir => path.pop() && path.starts_with(root),
+        Component::RootDir | Component::Prefix(_) => false,
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn project() -> (tempfile::TempDir, PathBuf) {
+        let outside = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(outside.path()).unwrap().join("project");
+        for folder in ["src", "target", "empty", ".git"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        for file in ["src/a.rs", "target/large", ".git/HEAD", "../secret"] {
+            fs::write(root.join(file), file).unwrap();
+        }
+        fs::write(root.join("run.sh"), "exit").unwrap();
+        fs::set_permissions(root.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        (outside, root)
+    }
+
+    fn paths(tree: &Tree) -> Vec<&str> {
+        tree.files.iter().map(|path| path.to_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_copy_has_what_belongs_to_the_project_with_its_permissions() {
+        let (outside, root) = project();
+        let tree = Tree::of_project(&root, &[]).unwrap();
+        assert_eq!(paths(&tree), ["run.sh", "src/a.rs"]);
+        let copy = outside.path().join("copy");
+        assert_eq!(tree.copy(&root, &copy).unwrap(), [""; 0].map(PathBuf::from));
+        assert_eq!(fs::read_to_string(copy.join("src/a.rs")).unwrap(), "src/a.rs");
+        assert!(copy.join("empty").is_dir());
+        let mode = fs::metadata(copy.join("run.sh")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o755);
+    }
+
+    #[test]
+    fn no_link_of_a_copy_leads_out_of_it() {
+        let (outside, root) = project();
+        let links = [
+            ("src/near", "a.rs"),
+            ("src/up", "../run.sh"),
+            ("nowhere", "src/later"),
+            ("around", "../project/run.sh"),
+            ("out", "../secret"),
+            ("far", "/etc/hostname"),
+            ("nowhere-out", "../later"),
+        ];
+        for (link, target) in links {
+            symlink(target, root.join(link)).unwrap();
+        }
+        symlink(root.join("run.sh"), root.join("whole")).unwrap();
+        let tree = Tree::of_project(&root, &[]).unwrap();
+        let copy = outside.path().join("copy");
+        let left_out = tree.copy(&root, &copy).unwrap();
+        assert_eq!(left_out, ["far", "nowhere-out", "out"].map(PathBuf::from));
+        for (link, target) in
+            [("src/near", "a.rs"), ("src/up", "../run.sh"), ("nowhere", "src/later")]
+        {
+            assert_eq!(fs::read_link(copy.join(link)).unwrap(), Path::new(target));
+        }
+        for link in ["around", "whole"] {
+            assert_eq!(fs::read_link(copy.join(link)).unwrap(), copy.join("run.sh"));
+        }
+    }
+
+    #[test]
+    fn below_git_it_is_what_git_knows_or_would_take() {
+        let (_outside, root) = project();
+        fs::remove_dir_all(root.join(".git")).unwrap();
+        fs::write(root.join(".gitignore"), "ignored/\n").unwrap();
+        fs::create_dir(root.join("ignored")).unwrap();
+        fs::write(root.join("ignored/large"), "").unwrap();
+        fs::write(root.join("deleted"), "").unwrap();
+        let git = |arguments: &[&str]| {
+            assert!(
+                Command::new("git").args(arguments).current_dir(&root).status().unwrap().success()
+            );
+        };
+        git(&["init", "--quiet", "."]);
+        git(&["add", "deleted", "target"]);
+        fs::remove_file(root.join("deleted")).unwrap();
+        let tree = Tree::of_project(&root, &["run.sh".into()]).unwrap();
+        assert_eq!(paths(&tree), [".gitignore", "run.sh", "src/a.rs", "target/large"]);
+        // A project that is itself ignored is copied whole.
+        let inner = root.join("ignored");
+        fs::write(inner.join("hookwright.yaml"), "").unwrap();
+        let tree = Tree::of_project(&inner, &["hookwright.yaml".into()]).unwrap();
+        assert_eq!(paths(&tree), ["hookwright.yaml", "large"]);
+    }
+
+    #[test]
+    fn a_project_that_is_too_large_is_not_copied() {
+        let (_outside, root) = project();
+        fs::File::create(root.join("large")).unwrap().set_len(BYTES_MAX).unwrap();
+        assert!(matches!(Tree::of_project(&root, &[]), Err(TreeError::TooManyBytes { .. })));
+        fs::remove_file(root.join("large")).unwrap();
+        for number in 0..FILES_MAX {
+            fs::write(root.join(format!("{number}")), "").unwrap();
+        }
+        assert!(matches!(Tree::of_project(&root, &[]), Err(TreeError::TooManyFiles { .. })));
+    }
+}
