@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use hookwright_engine::limits;
@@ -12,16 +12,11 @@ use hookwright_events::field::{self, FIELDS};
 use hookwright_events::table::EVENTS;
 use hookwright_events::{EventSpec, Power};
 
-use crate::support::{Sandbox, repository};
+use crate::support::{Sandbox, examples, repository};
 
 #[test]
 fn every_example_does_what_its_transcript_shows() {
-    let mut examples: Vec<PathBuf> = fs::read_dir(repository().join("examples"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.is_dir())
-        .collect();
-    examples.sort();
+    let examples = examples();
     assert!(examples.len() >= 5, "{examples:?}");
     for example in examples {
         let sandbox = Sandbox::new();
@@ -66,6 +61,23 @@ fn the_tutorial_shows_what_happens() {
     for block in shown {
         assert_eq!(replay_all(&sandbox, block), timeless(block));
     }
+}
+
+#[test]
+fn the_page_on_testing_shows_what_happens() {
+    let page = fs::read_to_string(repository().join("docs/testing.md")).unwrap();
+    let [hooks, cases, steps] = blocks(&page, "yaml")[..] else { panic!("three files") };
+    let sandbox = Sandbox::with_hooks(hooks).file("hookwright.test.yaml", cases);
+    let ran = sandbox.run(&["test"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let shown = blocks(&page, "console");
+    assert_eq!(shown.len(), 2);
+    for block in shown {
+        assert_eq!(replay_all(&sandbox, block), timeless(block));
+    }
+    let sandbox = Sandbox::with_hooks(hooks).file("hookwright.test.yaml", steps);
+    let ran = sandbox.run(&["test"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
 }
 
 #[test]
@@ -133,6 +145,8 @@ fn the_reference_pages_are_made_from_the_code() {
     up_to_date(&reference.join("commands.md"), &commands_page());
     let schema = Sandbox::new().run(&["schema"]).stdout;
     up_to_date(&repository().join("schema/hookwright.schema.json"), &schema);
+    let schema = Sandbox::new().run(&["schema", "--tests"]).stdout;
+    up_to_date(&repository().join("schema/hookwright.test.schema.json"), &schema);
 }
 
 fn events_page() -> String {
@@ -212,9 +226,18 @@ fn variables_page() -> String {
 fn commands_page() -> String {
     let sandbox = Sandbox::new();
     let mut page = String::from("# Commands\n\nWhat `--help` says, and the exit codes.\n");
-    for command in
-        ["fire", "explain", "check", "list", "events", "init", "template", "schema", "completions"]
-    {
+    for command in [
+        "fire",
+        "explain",
+        "test",
+        "check",
+        "list",
+        "events",
+        "init",
+        "template",
+        "schema",
+        "completions",
+    ] {
         let help = sandbox.run(&[command, "--help"]).stdout;
         let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
         write!(page, "\n## {command}\n\n```text\n{}\n```\n", lines.join("\n").trim_end()).unwrap();

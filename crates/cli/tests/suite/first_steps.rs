@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::docs::timeless;
-use crate::support::{Ran, Sandbox, repository};
+use crate::support::{Ran, Sandbox, examples};
 
 #[test]
 fn a_first_file_works_as_it_is() {
@@ -135,8 +135,8 @@ fn the_schema_accepts_what_the_reader_accepts_and_refuses_common_slips() {
         let value: Value = serde_saphyr::from_str(yaml).unwrap();
         validator.is_valid(&value)
     };
-    for entry in fs::read_dir(repository().join("examples")).unwrap() {
-        let path = entry.unwrap().path().join("hookwright.yaml");
+    for example in examples() {
+        let path = example.join("hookwright.yaml");
         let text = fs::read_to_string(&path).unwrap();
         assert!(valid(&text), "{}", path.display());
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::support::{Ran, Sandbox};
 
 /// Waits for something that no event announces, at most half a minute.
-fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..6_000 {
         if holds() {
             return;
@@ -18,14 +18,22 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// The binary while it runs. Whatever a test fails at, it ends with the test, and so do its hooks.
-struct Started(Option<Child>);
+pub(crate) struct Started(Option<Child>);
 
 impl Started {
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         assert!(signal(self.0.as_ref().unwrap(), name));
     }
 
-    fn ran(mut self) -> Ran {
+    /// Its first words say that it has heard us.
+    pub(crate) fn wait_for_first_words(&mut self, words: &[u8]) {
+        let mut heard = vec![0; words.len()];
+        let errors = self.0.as_mut().unwrap().stderr.as_mut().unwrap();
+        std::io::Read::read_exact(errors, &mut heard).unwrap();
+        assert_eq!(heard, words);
+    }
+
+    pub(crate) fn ran(mut self) -> Ran {
         Ran::from(self.0.take().unwrap().wait_with_output().unwrap())
     }
 }
@@ -48,7 +56,7 @@ impl Drop for Started {
     }
 }
 
-fn start(sandbox: &Sandbox, arguments: &[&str]) -> Started {
+pub(crate) fn start(sandbox: &Sandbox, arguments: &[&str]) -> Started {
     let mut command = sandbox.command(arguments);
     Started(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
 }
@@ -59,20 +67,20 @@ fn signal(child: &Child, name: &str) -> bool {
 }
 
 /// A process of a hook, whose id the hook writes into a file. It ends with the test.
-struct Left(PathBuf);
+pub(crate) struct Left(PathBuf);
 
 impl Left {
-    fn by(sandbox: &Sandbox, file: &str) -> Self {
+    pub(crate) fn by(sandbox: &Sandbox, file: &str) -> Self {
         Self(sandbox.path(file))
     }
 
     /// Whether its id is known, so that it can be looked for.
-    fn has_run(&self) -> bool {
+    pub(crate) fn has_run(&self) -> bool {
         self.pid().is_some()
     }
 
     /// Whether it has ended and was collected.
-    fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         !proc(&self.pid().unwrap()).exists()
     }
 
@@ -147,11 +155,7 @@ fn a_second_interrupt_leaves_at_once_and_still_leaves_nothing_running() {
         let mut started = start(&sandbox, &["fire", event]);
         until("the hook runs", || hook.has_run());
         started.signal("-INT");
-        // Its first words say that it has heard us.
-        let mut heard = [0; 11];
-        let errors = started.0.as_mut().unwrap().stderr.as_mut().unwrap();
-        std::io::Read::read_exact(errors, &mut heard).unwrap();
-        assert_eq!(&heard, b"interrupted");
+        started.wait_for_first_words(b"interrupted");
         started.signal("-INT");
         assert_eq!(started.ran().code, code, "{event}");
         until("nothing is left", || hook.is_gone());

@@ -9,6 +9,7 @@ mod events;
 mod explain;
 mod fire;
 mod first_steps;
+mod hook_tests;
 mod interrupts;
 mod list;
 mod memory;

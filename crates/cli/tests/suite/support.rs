@@ -117,3 +117,12 @@ pub(crate) fn repository() -> &'static Path {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     crates.and_then(Path::parent).expect("crates/cli is two deep")
 }
+
+/// The folders of the examples.
+pub(crate) fn examples() -> Vec<PathBuf> {
+    let entries = fs::read_dir(repository().join("examples")).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut folders: Vec<PathBuf> = paths.filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}

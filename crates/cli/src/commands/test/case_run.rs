@@ -181,7 +181,10 @@ impl Runner<'_> {
         match fired.reports.first() {
             Some(report) if report.status != Status::Success => {
                 let why = report.reason.as_deref().unwrap_or_default();
-                Err(format!("setup failed: {why}\n{}", report.stderr.trim_end()))
+                let all = report.stderr.trim_end();
+                // One line of it stands in the reason already.
+                let rest = if why.ends_with(all) { "" } else { all };
+                Err(format!("setup failed: {why}\n{rest}"))
             }
             _ => Ok(()),
         }

@@ -244,7 +244,6 @@ fn never_leaves(folder: &Path, target: &Path, root: &Path) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 

@@ -48,9 +48,12 @@ impl Workspace {
         in_use: &CopyInUse,
     ) -> Result<(Self, Vec<PathBuf>), TreeError> {
         let cannot = |cause| TreeError::Io { path: std::env::temp_dir(), cause };
-        // Only its owner may enter it.
-        let folder = tempfile::Builder::new().prefix("hookwright-test-").tempdir();
-        let folder = folder.map_err(cannot)?;
+        let only_its_owner = fs::Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new()
+            .prefix("hookwright-test-")
+            .permissions(only_its_owner)
+            .tempdir()
+            .map_err(cannot)?;
         *in_use.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.path().to_owned());
         let name = config.project_root.file_name().unwrap_or("project".as_ref());
         let root = fs::canonicalize(folder.path()).map_err(cannot)?.join(name);

@@ -8,20 +8,23 @@ use super::{DECISIONS, Touch, WantedHook};
 
 /// The schema of a test file.
 pub fn test_schema() -> Value {
-    let mut schema = map_of(FILE_KEYS, |key| match key {
-        "version" => json!({ "const": 1, "description": "version of the format" }),
-        _ => json!({ "type": "array", "items": { "$ref": "#/$defs/case" } }),
-    });
-    schema["required"] = json!(["cases"]);
     let mut case = map_of(CASE_KEYS, case_field);
     case["required"] = json!(["name"]);
     case["oneOf"] = json!([{ "required": ["event", "expect"] }, { "required": ["steps"] }]);
     let mut step = map_of(STEP_KEYS, case_field);
     step["required"] = json!(["event"]);
-    let head = json!({
+    let whole = map_of(FILE_KEYS, |key| match key {
+        "version" => json!({ "const": 1, "description": "version of the format" }),
+        _ => json!({ "type": "array", "items": { "$ref": "#/$defs/case" } }),
+    });
+    json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hookwright.test.yaml",
         "description": "Cases for `hookwright test`: events to fire, and what has to come of them.",
+        "type": "object",
+        "properties": whole["properties"],
+        "additionalProperties": false,
+        "required": ["cases"],
         "$defs": {
             "case": case,
             "step": step,
@@ -34,11 +37,7 @@ pub fn test_schema() -> Value {
                 "description": "files to lay down before: path and text",
             },
         },
-    });
-    for (key, value) in head.as_object().into_iter().flatten() {
-        schema[key] = value.clone();
-    }
-    schema
+    })
 }
 
 fn map_of(keys: &[&str], of: impl Fn(&str) -> Value) -> Value {

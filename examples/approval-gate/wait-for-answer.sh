@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Waits for a word in a file. Exit 0 for yes; anything else fails the hook, whose standard error
+# says why. APPROVAL_SECONDS bounds the wait below the hook's own timeout.
+deadline=$((SECONDS + ${APPROVAL_SECONDS:-86400}))
+until [[ -s $1 ]]; do
+  if ((SECONDS >= deadline)); then
+    echo "nobody answered in $1" >&2
+    exit 1
+  fi
+  sleep 0.2
+done
+read -r answer < "$1"
+case $answer in
+  approve) ;;
+  *) echo "the answer in $1 was: $answer" >&2; exit 1 ;;
+esac
