@@ -261,24 +261,21 @@ const FIRST_TEST_FILE: &str = "write `hookwright.test.yaml` beside your hooks:
       expect: {decision: block}";
 
 fn cannot_copy(root: &Path, cause: &TreeError) -> Message {
-    const LESS: &str = "let git ignore what hooks do not need, or run in the project itself: \
-                        `hookwright test --in-place`";
-    let (heading, help) = match cause {
-        TreeError::TooManyFiles { files_max } => (
-            format!("the project has more than {files_max} files, too many to copy for each case"),
-            LESS,
-        ),
-        TreeError::TooManyBytes { bytes_max } => (
-            format!("the project has more than {bytes_max} bytes, too many to copy for each case"),
-            LESS,
-        ),
-        TreeError::Io { path, cause } => (
-            format!("`{}` cannot be copied: {}", path.display(), without_number(cause)),
+    let help = match cause {
+        TreeError::TooManyFiles { .. } | TreeError::TooManyBytes { .. } => {
+            "let git ignore what hooks do not need, or run in the project itself: \
+             `hookwright test --in-place`"
+        }
+        TreeError::Io { .. } => {
             "mend its permissions or make room, or run in the project itself: \
-             `hookwright test --in-place`",
-        ),
+             `hookwright test --in-place`"
+        }
     };
-    Message { heading, place: Some(root.display().to_string()), help: help.into() }
+    Message {
+        heading: format!("the project cannot be copied for each case: {}", cause.in_words()),
+        place: Some(root.display().to_string()),
+        help: help.into(),
+    }
 }
 
 fn did_you_mean(nearest: Option<&str>) -> Option<String> {
@@ -290,7 +287,7 @@ fn quoted(words: &[&str], between: &str) -> String {
     quoted.join(between)
 }
 
-fn without_number(error: &io::Error) -> String {
+pub(crate) fn without_number(error: &io::Error) -> String {
     cut_number(&error.to_string()).to_owned()
 }
 

@@ -306,6 +306,9 @@ fn value_help(expected: &str) -> String {
     if expected.starts_with("an https address") {
         return "use https, or write `allow_http: true` beside it".into();
     }
+    if expected.starts_with("a variable that no event sets") {
+        return "move it to `data`, in small letters".into();
+    }
     format!("write {expected}")
 }
 

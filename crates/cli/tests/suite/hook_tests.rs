@@ -334,6 +334,47 @@ fn a_hook_that_calls_git_reaches_only_what_is_in_the_copy() {
 }
 
 #[test]
+fn an_id_that_no_hook_has_is_said_to_be_a_slip() {
+    let ran = one_case(
+        GUARD,
+        "    event: PreToolUse
+    data: {tool_name: read}
+    expect: {hooks: [no-sud: skipped]}
+",
+    );
+    assert_eq!(ran.code, 5);
+    assert!(
+        ran.stdout
+            .contains("no hook has the id `no-sud`\n          help: did you mean `no-sudo`?\n"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn the_hooks_of_a_file_that_is_named_are_those_of_the_copy() {
+    let sandbox = project(
+        "hooks: {session:start: [{id: other, command: exit}]}",
+        "cases:
+  - name: it
+    event: session:start
+    files: {conf/hooks.yaml: 'hooks: {session:start: [{id: laid-down, await: true, command: exit}]}'}
+    expect: {hooks: [laid-down: success]}
+",
+    )
+    .file("conf/hooks.yaml", "hooks: {session:start: [{id: named, command: exit}]}");
+    let ran = sandbox.run(&["test", "--config", "conf/hooks.yaml"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    // One from elsewhere is read where it is.
+    let outside = sandbox.file(
+        "../hooks.yaml",
+        "hooks: {session:start: [{id: laid-down, await: true, command: exit}]}",
+    );
+    let ran = outside.run(&["test", "--config", "../hooks.yaml"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
 fn hooks_for_all_projects_are_left_out_unless_they_are_asked_for() {
     let sandbox = project(
         GUARD,
@@ -519,7 +560,7 @@ fn a_project_that_is_too_large_to_copy_says_what_to_do() {
         Ran::new(
             1,
             "",
-            "error: the project has more than 268435456 bytes, too many to copy for each case
+            "error: the project cannot be copied for each case: there are more than 268435456 bytes
  --> ~/project
 help: let git ignore what hooks do not need, or run in the project itself: `hookwright test --in-place`
 "

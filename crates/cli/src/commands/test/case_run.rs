@@ -1,7 +1,6 @@
 //! One case from its files to what came of it.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use hookwright_engine::config::test_file::{Case, CaseStep};
 use hookwright_engine::config::{ConfigFile, Loaded, load, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::limits::KILL_GRACE;
+use hookwright_engine::nearest::nearest;
 use hookwright_engine::ports::Ports;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
@@ -85,6 +85,7 @@ impl Runner<'_> {
             self.set_up(command, workspace, &environment).await?;
         }
         let loaded = without_faults(load(&workspace.config_files(self.config), &environment))?;
+        check_ids(case, &loaded)?;
         let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
         let firing = Firing { session: case.session.clone(), chain, nobody_to_ask: false };
         let engine = Engine::new(Setup {
@@ -116,7 +117,8 @@ impl Runner<'_> {
         late: &Mutex<Late>,
         workspace: &Workspace,
     ) -> Result<StepResult, String> {
-        let in_words = |error: super::TreeError| error.of(PathBuf::new()).message().heading;
+        let in_words =
+            |error: super::TreeError| format!("the files cannot be compared: {}", error.in_words());
         let wanted = step.expected.files.as_deref();
         let before = wanted.map(|_| workspace.snapshot()).transpose().map_err(in_words)?;
         let session = firing.session.as_deref().unwrap_or(SESSION);
@@ -200,6 +202,23 @@ fn watch(engine: &Engine) -> Arc<Mutex<Late>> {
     };
     engine.observe(Interest::NoOutput, Arc::new(observer));
     late
+}
+
+/// An id that no hook has is a slip: what it was meant for is said before anything is fired.
+fn check_ids(case: &Case, loaded: &Loaded) -> Result<(), String> {
+    let ids = || loaded.hooks.hooks().iter().map(|hook| hook.id.as_str());
+    let wanted = case.steps.iter().filter_map(|step| step.expected.hooks.as_ref()).flatten();
+    for hook in wanted {
+        if ids().any(|id| id == hook.id) {
+            continue;
+        }
+        let help = match nearest(&hook.id, ids()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`hookwright list` lists the hooks".to_owned(),
+        };
+        return Err(format!("no hook has the id `{}`\nhelp: {help}", hook.id));
+    }
+    Ok(())
 }
 
 fn without_faults(loaded: Loaded) -> Result<Loaded, String> {

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use hookwright_engine::GIT_LOCATION_VARIABLES;
 
-use crate::error::Failure;
+use crate::error::{Failure, without_number};
 
 /// Files of a project that is copied for every case. Copying more takes longer than any test.
 const FILES_MAX: usize = 20_000;
@@ -78,10 +78,12 @@ impl Tree {
         }
         for path in &self.files {
             let (from, target) = (root.join(path), to.join(path));
-            let copied = copy_one(&from, &target, root, to);
-            match copied.map_err(|cause| TreeError::io(path, cause))? {
-                Copied::Yes => {}
-                Copied::LeadsOut => left_out.push(path.clone()),
+            match copy_one(&from, &target, root, to) {
+                Ok(Copied::Yes) => {}
+                Ok(Copied::LeadsOut) => left_out.push(path.clone()),
+                // It has gone since it was listed: somebody works in the project.
+                Err(_) if fs::symlink_metadata(&from).is_err() => {}
+                Err(cause) => return Err(TreeError::io(path, cause)),
             }
         }
         Ok(left_out)
@@ -146,6 +148,21 @@ impl Tree {
 impl TreeError {
     fn io(path: &Path, cause: io::Error) -> Self {
         TreeError::Io { path: path.to_owned(), cause }
+    }
+
+    /// What is in the way, as a clause.
+    pub(crate) fn in_words(&self) -> String {
+        match self {
+            TreeError::TooManyFiles { files_max } => {
+                format!("there are more than {files_max} files")
+            }
+            TreeError::TooManyBytes { bytes_max } => {
+                format!("there are more than {bytes_max} bytes")
+            }
+            TreeError::Io { path, cause } => {
+                format!("`{}`: {}", path.display(), without_number(cause))
+            }
+        }
     }
 
     /// The same, said of a project.

@@ -21,6 +21,7 @@ use crate::limits::REGEX_BYTES_MAX;
 use crate::matcher::one_line;
 use crate::nearest::nearest;
 use crate::pattern::PatternError;
+use crate::variables::is_ours;
 
 pub(super) const FILE_KEYS: &[&str] = &["version", "cases"];
 pub(super) const CASE_KEYS: &[&str] = &[
@@ -157,7 +158,10 @@ impl Reader<'_> {
                 let expected = "the name of a session";
                 case.session = self.notes.text(value, expected).map(str::to_owned);
             }
-            "env" => case.env = action::env(value, &mut self.notes),
+            "env" => {
+                case.env = action::env(value, &mut self.notes);
+                self.check_not_ours(value);
+            }
             "setup" => {
                 case.setup = self.notes.text(value, "a shell command").map(str::to_owned);
             }
@@ -179,6 +183,16 @@ impl Reader<'_> {
             self.notes.note(at, FaultKind::DuplicateName { name, first_line });
         }
         name.clone_into(&mut case.name);
+    }
+
+    /// Hooks do not inherit our variables: they would tell of another event.
+    fn check_not_ours(&mut self, env: &Node) {
+        let Raw::Map(fields) = &env.raw else { return };
+        for field in fields.iter().filter(|field| is_ours(&field.key)) {
+            let expected = "a variable that no event sets; an event's values stand in `data`";
+            let found = field.key.to_string();
+            self.notes.note(field.at, FaultKind::BadValue { found, expected });
+        }
     }
 
     fn steps(&mut self, case: &mut Case, node: &Node, fields: &[Field]) {

@@ -129,6 +129,10 @@ fn every_fault_is_told_with_its_place() {
             "2:32: expected data of the event that the case names but found `PreToolUse`",
         ),
         (
+            case("event: Stop, env: {ITERATION: 3}, expect: {decision: block}"),
+            "2:32: expected a variable that no event sets; an event's values stand in `data` but found `ITERATION`",
+        ),
+        (
             case("event: Stop, data: {}, data_file: data.json, expect: {decision: block}"),
             "2:36: `data_file` cannot stand beside `data`",
         ),
