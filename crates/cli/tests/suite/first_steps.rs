@@ -130,11 +130,7 @@ fn the_template_that_commits_commits_what_the_agent_wrote() {
 fn the_schema_accepts_what_the_reader_accepts_and_refuses_common_slips() {
     let (code, schema) = Sandbox::new().json(&["schema"]);
     assert_eq!(code, 0);
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let valid = |yaml: &str| {
-        let value: Value = serde_saphyr::from_str(yaml).unwrap();
-        validator.is_valid(&value)
-    };
+    let valid = accepted_by(&schema);
     for example in examples() {
         let path = example.join("hookwright.yaml");
         let text = fs::read_to_string(&path).unwrap();
@@ -155,6 +151,15 @@ fn the_schema_accepts_what_the_reader_accepts_and_refuses_common_slips() {
         assert_eq!(valid(text), is_valid, "{text}");
         let checked = Sandbox::with_hooks(text).run(&["check"]);
         assert_eq!(checked.code == 0, is_valid, "{text}: {}", checked.stderr);
+    }
+}
+
+/// Whether a schema accepts a file's text.
+pub(crate) fn accepted_by(schema: &Value) -> impl Fn(&str) -> bool {
+    let validator = jsonschema::validator_for(schema).unwrap();
+    move |yaml| {
+        let value: Value = serde_saphyr::from_str(yaml).unwrap();
+        validator.is_valid(&value)
     }
 }
 

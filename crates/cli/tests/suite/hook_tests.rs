@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::first_steps::accepted_by;
 use crate::interrupts::{Left, start, until};
 use crate::support::{Ran, Sandbox, examples};
 
@@ -638,11 +639,7 @@ fn passes(folder: &Path) -> Value {
 fn the_schema_of_test_files_accepts_what_the_reader_accepts_and_refuses_common_slips() {
     let (code, schema) = Sandbox::new().json(&["schema", "--tests"]);
     assert_eq!(code, 0);
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let valid = |yaml: &str| {
-        let value: Value = serde_saphyr::from_str(yaml).unwrap();
-        validator.is_valid(&value)
-    };
+    let valid = accepted_by(&schema);
     for example in examples() {
         let path = example.join("hookwright.test.yaml");
         assert!(valid(&fs::read_to_string(&path).unwrap()), "{}", path.display());

@@ -1,24 +1,20 @@
 //! Reads a test file. Reading never stops at the first fault.
 
+mod expected;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_events::{Event, EventName, table};
-use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use super::{
-    Case, CaseStep, DECISIONS, Expected, TestFile, Touch, WantedFile, WantedHook, WantedText,
-    is_within,
-};
+use super::{Case, CaseStep, TestFile, is_within};
 use crate::config::node::{Field, Mark, Node, Raw, parse};
 use crate::config::notes::Notes;
 use crate::config::top_level::unknown_key;
 use crate::config::{ConfigFile, Conflict, FaultKind, SourceFile, action, file};
 use crate::hook::Layer;
-use crate::limits::REGEX_BYTES_MAX;
-use crate::matcher::one_line;
 use crate::nearest::nearest;
 use crate::pattern::PatternError;
 use crate::variables::is_ours;
@@ -352,138 +348,6 @@ impl Reader<'_> {
             let at = get(fields, "expect").map_or(node.at, |field| field.at);
             self.notes.note(at, FaultKind::Missing { missing: "`expect`" });
         }
-    }
-
-    fn expected(&mut self, node: &Node) -> Expected {
-        let mut expected = Expected::default();
-        let fields = self.notes.map(node, "a map of what has to come").unwrap_or_default();
-        for field in fields {
-            let value = &field.value;
-            match &*field.key {
-                "decision" if matches!(value.raw, Raw::Null) => {
-                    expected.decision = Some(DECISIONS[0]);
-                }
-                "decision" => expected.decision = self.notes.word(value, DECISIONS, DECISIONS),
-                "reason" => expected.reason = self.text(value),
-                "contexts" => expected.contexts = self.texts(value),
-                "messages" => expected.messages = self.texts(value),
-                "updated_input" => expected.updated_input = Some(value.to_json()),
-                "updated_output" => expected.updated_output = Some(value.to_json()),
-                "piped_output" => expected.piped_output = self.text(value),
-                "hooks" => expected.hooks = self.hooks(value),
-                "files" => expected.files = self.wanted_files(value),
-                key => unknown_key(field.at, key, EXPECT_KEYS, &mut self.notes),
-            }
-        }
-        expected
-    }
-
-    fn texts(&mut self, node: &Node) -> Option<Vec<WantedText>> {
-        let items = self.notes.list(node, "a list of texts")?;
-        Some(items.iter().filter_map(|item| self.text(item)).collect())
-    }
-
-    /// A text, a map with `contains` or `matches`, or null.
-    fn text(&mut self, node: &Node) -> Option<WantedText> {
-        match &node.raw {
-            Raw::Null => return Some(WantedText::Nothing),
-            Raw::Text(text) => return Some(WantedText::Exactly(text.to_string())),
-            _ => {}
-        }
-        let fields = self.notes.map(node, "a text, or a map with `contains` or `matches`")?;
-        let (mut contains, mut matches) = (Vec::new(), Vec::new());
-        for field in fields {
-            match &*field.key {
-                "contains" => {
-                    let parts = self.one_or_more(&field.value).into_iter();
-                    contains.extend(parts.map(|(text, _)| text));
-                }
-                "matches" => {
-                    for (text, at) in self.one_or_more(&field.value) {
-                        matches.extend(self.regex(&text, at));
-                    }
-                }
-                key => unknown_key(field.at, key, TEXT_KEYS, &mut self.notes),
-            }
-        }
-        if fields.is_empty() {
-            self.notes.note(node.at, FaultKind::Missing { missing: "`contains` or `matches`" });
-        }
-        Some(WantedText::Like { contains, matches })
-    }
-
-    fn one_or_more(&mut self, node: &Node) -> Vec<(String, Mark)> {
-        let nodes = match &node.raw {
-            Raw::List(items) => items.as_slice(),
-            _ => std::slice::from_ref(node),
-        };
-        let mut texts = Vec::new();
-        for node in nodes {
-            let text = self.notes.text(node, "a text");
-            texts.extend(text.map(|text| (text.to_owned(), node.at)));
-        }
-        texts
-    }
-
-    fn regex(&mut self, text: &str, at: Mark) -> Option<Regex> {
-        let built = RegexBuilder::new(text).size_limit(REGEX_BYTES_MAX).build();
-        built
-            .map_err(|error| {
-                let (pattern, cause) = (text.to_owned(), one_line(&error.to_string()));
-                self.notes.note(at, FaultKind::BadRegex { pattern, cause });
-            })
-            .ok()
-    }
-
-    /// `- id`, or `- id: status`.
-    fn hooks(&mut self, node: &Node) -> Option<Vec<WantedHook>> {
-        const EXPECTED: &str = "a hook's id, or its id with its status, like `no-sudo: blocked`";
-        let items = self.notes.list(node, "a list of hooks' ids")?;
-        let mut hooks = Vec::new();
-        for item in items {
-            match &item.raw {
-                Raw::Map(fields) if fields.len() == 1 => {
-                    let (words, all) = (WantedHook::STATUS_WORDS, &WantedHook::STATUSES);
-                    let status = self.notes.word(&fields[0].value, words, all);
-                    hooks.push(WantedHook { id: fields[0].key.to_string(), status });
-                }
-                Raw::Map(_) => {
-                    let found = item.found();
-                    let kind = FaultKind::WrongKind { expected: EXPECTED, found };
-                    self.notes.note(item.at, kind);
-                }
-                _ => {
-                    let id = self.notes.text(item, EXPECTED);
-                    hooks.extend(id.map(|id| WantedHook { id: id.to_owned(), status: None }));
-                }
-            }
-        }
-        Some(hooks)
-    }
-
-    fn wanted_files(&mut self, node: &Node) -> Option<Vec<WantedFile>> {
-        let fields = self.notes.map(node, "a map from paths to what happens there")?;
-        Some(fields.iter().filter_map(|field| self.wanted_file(field)).collect())
-    }
-
-    /// A word, or a map with `is` and `content`.
-    fn wanted_file(&mut self, field: &Field) -> Option<WantedFile> {
-        let mut file = WantedFile { path: self.path(field)?, touch: None, content: None };
-        let Raw::Map(fields) = &field.value.raw else {
-            file.touch = self.notes.word(&field.value, Touch::WORDS, &Touch::ALL);
-            return Some(file);
-        };
-        for field in fields {
-            match &*field.key {
-                "is" => file.touch = self.notes.word(&field.value, Touch::WORDS, &Touch::ALL),
-                "content" => file.content = self.text(&field.value),
-                key => unknown_key(field.at, key, WANTED_FILE_KEYS, &mut self.notes),
-            }
-        }
-        if let (Some(Touch::Deleted), Some(content)) = (file.touch, get(fields, "content")) {
-            self.notes.note(content.at, FaultKind::Conflict(Conflict::ContentOfDeleted));
-        }
-        Some(file)
     }
 }
 
