@@ -11,15 +11,12 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hookwright_engine::config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::native::NativeWire;
 use hookwright_engine::policy::Wire;
-use hookwright_engine::ports::Ports;
-use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::{Carried, ChildEnvironment, Environment, Variables};
 use hookwright_engine::{Engine, Firing, Setup};
 use hookwright_events::{Event, EventName};
@@ -336,15 +333,7 @@ fn engine(hooks: &str, root: &Path) -> Engine {
     let file = ConfigFile { path: name.clone(), shown_as: name, layer: Layer::Project };
     let loaded = load_text(hooks, &file, &environment);
     assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
-    Engine::new(Setup {
-        hooks: loaded.hooks,
-        root: root.to_owned(),
-        environment,
-        ports: Ports::default(),
-        secrets: Secrets::default(),
-        skip: Vec::new(),
-        firings: Arc::default(),
-    })
+    Engine::new(Setup::new(loaded.hooks, root.to_owned(), environment))
 }
 
 fn base_environment() -> Vec<(OsString, OsString)> {

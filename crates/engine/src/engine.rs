@@ -49,6 +49,21 @@ pub struct Setup {
     pub firings: Arc<AtomicU64>,
 }
 
+impl Setup {
+    /// These hooks, in this project, with this environment; nothing is kept, skipped or secret.
+    pub fn new(hooks: HookSet, root: PathBuf, environment: Environment) -> Self {
+        Self {
+            hooks,
+            root,
+            environment,
+            secrets: Secrets::default(),
+            ports: Ports::default(),
+            skip: Vec::new(),
+            firings: Arc::default(),
+        }
+    }
+}
+
 /// Fires events and owns whatever they start. A handle: clones share everything.
 #[derive(Clone)]
 pub struct Engine {

@@ -12,7 +12,6 @@ use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
 use hookwright_engine::config::{Fault, Loaded};
 use hookwright_engine::dispatch::can_block;
 use hookwright_engine::hook_set::HookSet;
-use hookwright_engine::ports::Ports;
 use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
 use hookwright_events::{Decision, Event, Power, Report, RunEvent, Verdict};
 
@@ -112,15 +111,9 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
     }
     arguments.switches.warn_of_unknown(&loaded.hooks, screen);
     let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
-    let engine = Engine::new(Setup {
-        hooks: loaded.hooks,
-        root: found.project_root,
-        environment,
-        secrets,
-        ports: Ports::default(),
-        skip: arguments.switches.skip.clone(),
-        firings: Arc::default(),
-    });
+    let skip = arguments.switches.skip.clone();
+    let setup = Setup::new(loaded.hooks, found.project_root, environment);
+    let engine = Engine::new(Setup { secrets, skip, ..setup });
     runtime()?.block_on(answer.by_firing(&engine, event, chain))
 }
 

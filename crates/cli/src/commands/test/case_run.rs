@@ -10,7 +10,6 @@ use hookwright_engine::config::{ConfigFile, Loaded, load, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::limits::KILL_GRACE;
 use hookwright_engine::nearest::nearest;
-use hookwright_engine::ports::Ports;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
 use hookwright_events::{Event, EventName, RunEvent, Status};
@@ -87,14 +86,9 @@ impl Runner<'_> {
         let loaded = without_faults(load(&workspace.config_files(self.config), &environment))?;
         check_ids(case, &loaded)?;
         let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
-        let firing = Firing { session: case.session.clone(), chain, nobody_to_ask: false };
-        let engine = Engine::new(Setup {
-            hooks: loaded.hooks,
-            root: workspace.root.clone(),
-            environment,
-            ports: Ports::default(),
-            skip: Vec::new(),
-        });
+        let firing = Firing { session: case.session.clone(), chain, ..Firing::default() };
+        // Nobody's secrets: a case says the same on every machine, and sets what it needs in `env`.
+        let engine = Engine::new(Setup::new(loaded.hooks, workspace.root.clone(), environment));
         let late = watch(&engine);
         for step in &case.steps {
             workspace.lay_down(&step.files)?;
@@ -169,13 +163,8 @@ impl Runner<'_> {
         let file =
             ConfigFile { path: "setup".into(), shown_as: "setup".into(), layer: Layer::Project };
         let loaded = without_faults(load_text(&text, &file, environment))?;
-        let engine = Engine::new(Setup {
-            hooks: loaded.hooks,
-            root: workspace.root.clone(),
-            environment: environment.clone(),
-            ports: Ports::default(),
-            skip: Vec::new(),
-        });
+        let (root, environment) = (workspace.root.clone(), environment.clone());
+        let engine = Engine::new(Setup::new(loaded.hooks, root, environment));
         let late = watch(&engine);
         let name = EventName::resolve("session:setup").expect("it is in the table");
         let event = Event::new(name, Map::new());
