@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hookwright-events", &[]),
     ("hookwright-process", &[]),
     ("hookwright-engine", &["hookwright-events", "hookwright-process"]),
+    ("hookwright-store", &[]),
     ("hookwright-pipeline", &["hookwright-engine", "hookwright-events", "hookwright-process"]),
     ("hookwright", &["hookwright-engine", "hookwright-events", "hookwright-process"]),
     ("xtask", &[]),

@@ -1,0 +1,46 @@
+//! What Hookwright keeps: sessions, the journal of each, waits and tasks.
+//!
+//! One trait, [`Store`]; [`SqliteStore`] keeps it in one file of one folder, [`MemoryStore`] in
+//! memory with the same meaning and the same tests. What a store promises:
+//!
+//! - **All or nothing.** A [`Commit`] appends to a journal, writes and deletes records, and all of
+//!   it is there afterwards or none of it, whenever the program or the machine stops.
+//! - **Safe on return.** A [`Durability::Synced`] commit is on the disk when [`Store::commit`]
+//!   returns, and with it every commit before it. A [`Durability::Unsynced`] one survives the end of
+//!   the program, `kill -9` included, and is lost only with the machine. What is lost is always the
+//!   newest: no commit is there without those before it.
+//! - **Nothing is overwritten unseen.** An append names the last sequence number that its writer
+//!   knows, a put or delete the version. Somebody else was faster: the commit fails and says what it
+//!   found.
+//! - **One holder.** A lease is held by one at a time, and each grant has a higher token. A commit
+//!   with a [`Fence`] fails once the token has been passed on, however late it comes.
+//! - **Many processes.** Any number of them may use a [`SqliteStore`] at once. Writers take turns and
+//!   wait at most [`limits::BUSY_MAX`]; readers wait for nobody and keep nobody waiting.
+//! - **What cannot be read is left alone.** A file that is damaged, cut short, of a newer version or
+//!   not ours is an error that says so, and stays as it is.
+//!
+//! Values are text that the store does not look into; by convention JSON. A project is the text of
+//! a path: whoever has a path that is no UTF-8 escapes it without loss first. Calls block; whoever
+//! is async decides where.
+
+#![warn(missing_docs)]
+
+mod commit;
+mod error;
+mod journal;
+mod lease;
+pub mod limits;
+mod memory;
+mod page;
+mod record;
+mod sqlite;
+mod store;
+
+pub use commit::{Append, Commit, Committed, Delete, Durability, Expected, Fence, Put};
+pub use error::StoreError;
+pub use journal::{Entry, JournalKey, entries};
+pub use lease::{Acquired, Held};
+pub use memory::MemoryStore;
+pub use record::{Filter, Kind, Place, Record, RecordKey, records};
+pub use sqlite::SqliteStore;
+pub use store::Store;

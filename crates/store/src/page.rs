@@ -1,0 +1,47 @@
+//! One page of a long answer, and how pages become the whole of it.
+
+use crate::{StoreError, limits};
+
+/// Collects items until there are enough of them, or enough bytes.
+pub(crate) struct Page<T> {
+    items: Vec<T>,
+    items_max: usize,
+    bytes: usize,
+}
+
+impl<T> Page<T> {
+    /// An empty page for at most so many.
+    pub(crate) fn new(items_max: usize) -> Self {
+        Self { items: Vec::new(), items_max, bytes: 0 }
+    }
+
+    /// Whether one more with so many bytes has room. The first always has: a page that stays empty
+    /// means the end.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        let fits = self.items.is_empty() || self.bytes + bytes <= limits::PAGE_BYTES_MAX;
+        self.items.len() < self.items_max && fits
+    }
+
+    /// Takes one more.
+    pub(crate) fn push(&mut self, item: T, bytes: usize) {
+        self.items.push(item);
+        self.bytes += bytes;
+    }
+
+    /// What was collected.
+    pub(crate) fn into_items(self) -> Vec<T> {
+        self.items
+    }
+}
+
+/// The items of all pages; after an error, which has no place to go on from, no more are asked for.
+pub(crate) fn one_by_one<T>(
+    pages: impl Iterator<Item = Result<Vec<T>, StoreError>>,
+) -> impl Iterator<Item = Result<T, StoreError>> {
+    let mut failed = false;
+    let until_error = pages.take_while(move |page| !std::mem::replace(&mut failed, page.is_err()));
+    until_error.flat_map(|page| match page {
+        Ok(items) => items.into_iter().map(Ok).collect::<Vec<_>>(),
+        Err(error) => vec![Err(error)],
+    })
+}

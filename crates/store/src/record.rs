@@ -1,0 +1,101 @@
+//! Records: what is known of a session, a wait or a task, one value each.
+
+use crate::page::one_by_one;
+use crate::{Store, StoreError, limits};
+
+/// What a record is about. Records of different kinds never meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A session of the runner.
+    Session,
+    /// A question to a person.
+    Wait,
+    /// Something to do.
+    Task,
+}
+
+impl Kind {
+    /// Its word, in files and messages.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Wait => "wait",
+            Self::Task => "task",
+        }
+    }
+}
+
+/// Whose record, and which.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecordKey {
+    /// The project's path as text.
+    pub project: String,
+    /// Its name, one of a kind within the project.
+    pub name: String,
+}
+
+/// A record as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Whose and which.
+    pub key: RecordKey,
+    /// Goes up with every change.
+    pub version: u64,
+    /// Where it stands in a list: when it came to be.
+    pub place: Place,
+    /// A word to filter by.
+    pub status: String,
+    /// What was written.
+    pub value: String,
+}
+
+/// Where a record stands among all of its kind, oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// When it came to be, in milliseconds since 1970, as its first writer said.
+    pub created_at_ms: i64,
+    /// Orders records of the same millisecond: goes up with every new record of the store.
+    pub inserted: u64,
+}
+
+/// Which records, and how many.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    /// Only those of this project.
+    pub project: Option<String>,
+    /// Only those with one of these; with none given, all.
+    pub statuses: Vec<String>,
+    /// Only names that begin so.
+    pub name_prefix: Option<String>,
+    /// Only older ones than this: the place of the last record of the page before.
+    pub before: Option<Place>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl Filter {
+    /// The newest of all.
+    #[must_use]
+    pub fn newest(limit: usize) -> Self {
+        Self { project: None, statuses: Vec::new(), name_prefix: None, before: None, limit }
+    }
+}
+
+/// All records that pass the filter, newest first, page by page; the filter's limit bounds a page.
+/// Ends after the first error.
+pub fn records(
+    store: &dyn Store,
+    kind: Kind,
+    filter: Filter,
+) -> impl Iterator<Item = Result<Record, StoreError>> + '_ {
+    let mut filter = Filter { limit: filter.limit.min(limits::RECORDS_PER_PAGE_MAX), ..filter };
+    let pages = std::iter::from_fn(move || {
+        let page = store.list(kind, &filter);
+        if let Ok(records) = &page {
+            filter.before = Some(records.last()?.place);
+        }
+        Some(page)
+    });
+    one_by_one(pages)
+}

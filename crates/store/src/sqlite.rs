@@ -1,0 +1,155 @@
+//! A store in one SQLite file with a write-ahead log. Nothing outside of this module knows that.
+//!
+//! One connection writes and another reads, so that a long list in one thread does not hold up a
+//! commit in another. How the file is found, made and looked over: `open.rs`; its tables:
+//! `schema.rs`; what a commit does: `write.rs`; what is asked of it: `read.rs`.
+
+mod connection;
+mod failure;
+mod files;
+mod log;
+mod open;
+mod read;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::Connection;
+
+use self::failure::Failure;
+use self::files::Files;
+use self::write::Writer;
+use crate::{
+    Acquired, Commit, Committed, Durability, Entry, Filter, Held, JournalKey, Kind, Record,
+    RecordKey, Store, StoreError, limits,
+};
+
+/// A store in the file `store.sqlite3` of a folder, which has to be on a local file system. Any
+/// number of processes and threads may use it at once.
+#[derive(Debug)]
+pub struct SqliteStore {
+    files: Files,
+    writer: Mutex<Writer>,
+    /// Opened when something is read for the first time.
+    reader: Mutex<Option<Connection>>,
+    syncs: AtomicU64,
+}
+
+impl SqliteStore {
+    /// Opens the store of this folder. Where there is none, it is made, for its user alone: the
+    /// folder with mode 0700, the file with 0600.
+    pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        let files = Files::of(folder)?;
+        if !files.exist()? {
+            open::create(&files)?;
+        }
+        Self::open_files(files)
+    }
+
+    /// Opens the store of this folder if there is one. Whoever only wants to read makes none.
+    pub fn find(folder: &Path) -> Result<Option<Self>, StoreError> {
+        let files = Files::of(folder)?;
+        if files.exist()? { Self::open_files(files).map(Some) } else { Ok(None) }
+    }
+
+    /// How many commits this value has synced to the disk.
+    #[must_use]
+    pub fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// The store's file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.files.main
+    }
+
+    fn open_files(mut files: Files) -> Result<Self, StoreError> {
+        let connection = open::open(&mut files)?;
+        let writer = Writer::new(connection).map_err(|error| files.explain(error))?;
+        let (writer, reader) = (Mutex::new(writer), Mutex::new(None));
+        Ok(Self { files, writer, reader, syncs: AtomicU64::new(0) })
+    }
+
+    fn write<T>(
+        &self,
+        deed: impl FnOnce(&mut Writer) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        // A panic in a transaction has rolled it back, so the connection is as good as before.
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        self.files.are_still_there()?;
+        deed(&mut writer).map_err(|failure| self.files.explain(failure))
+    }
+
+    fn read<T>(
+        &self,
+        question: impl FnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        let mut reader: MutexGuard<'_, Option<Connection>> =
+            self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = match &mut *reader {
+            Some(connection) => connection,
+            none => {
+                self.files.are_still_there()?;
+                none.insert(open::open_reader(&self.files)?)
+            }
+        };
+        question(connection).map_err(|failure| self.files.explain(failure))
+    }
+}
+
+impl Store for SqliteStore {
+    fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
+        limits::check_commit(commit)?;
+        let committed = self.write(|writer| writer.commit(commit))?;
+        if commit.durability == Durability::Synced {
+            self.syncs.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(committed)
+    }
+
+    fn journal(
+        &self,
+        journal: &JournalKey,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.read(|connection| read::journal(connection, journal, after, limit))
+    }
+
+    fn last(&self, journal: &JournalKey) -> Result<u64, StoreError> {
+        self.read(|connection| read::last(connection, journal))
+    }
+
+    fn get(&self, kind: Kind, key: &RecordKey) -> Result<Option<Record>, StoreError> {
+        self.read(|connection| read::get(connection, kind, key))
+    }
+
+    fn list(&self, kind: Kind, filter: &Filter) -> Result<Vec<Record>, StoreError> {
+        limits::check_statuses(&filter.statuses)?;
+        self.read(|connection| read::list(connection, kind, filter))
+    }
+
+    fn acquire(
+        &self,
+        lease: &str,
+        holder: &str,
+        instead_of: Option<u64>,
+    ) -> Result<Acquired, StoreError> {
+        limits::check_lease(lease, holder)?;
+        self.write(|writer| writer.acquire(lease, holder, instead_of))
+    }
+
+    fn holder(&self, lease: &str) -> Result<Option<Held>, StoreError> {
+        self.read(|connection| read::holder(connection, lease))
+    }
+
+    fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError> {
+        self.write(|writer| writer.release(lease, token))
+    }
+}

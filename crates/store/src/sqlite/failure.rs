@@ -1,0 +1,116 @@
+//! What went wrong below, in the store's words.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind};
+
+use rusqlite::ErrorCode;
+use rusqlite::ffi;
+
+use super::files::Files;
+use crate::{StoreError, limits};
+
+/// Why something inside this module was not done.
+pub(super) enum Failure {
+    /// The store's own answer.
+    Store(StoreError),
+    /// SQLite's.
+    Sqlite(rusqlite::Error),
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl Files {
+    /// The same in the store's words.
+    pub(super) fn explain(&self, failure: impl Into<Failure>) -> StoreError {
+        match failure.into() {
+            Failure::Store(error) => error,
+            Failure::Sqlite(rusqlite::Error::SqliteFailure(code, message)) => {
+                self.explain_code(code, message.unwrap_or_else(|| code.to_string()))
+            }
+            // Every other error is about a value that is not what this program writes.
+            Failure::Sqlite(other) => self.damaged(other.to_string()),
+        }
+    }
+
+    fn explain_code(&self, error: ffi::Error, cause: String) -> StoreError {
+        let path = self.main.clone();
+        match error.code {
+            ErrorCode::DiskFull => StoreError::Full { path, cause },
+            ErrorCode::SystemIoFailure => match error.extended_code {
+                // A quota or a limit on file sizes. A full disk has the code above.
+                ffi::SQLITE_IOERR_WRITE
+                | ffi::SQLITE_IOERR_SHMSIZE
+                | ffi::SQLITE_IOERR_TRUNCATE => StoreError::Full { path, cause },
+                ffi::SQLITE_IOERR_CORRUPTFS => self.damaged(cause),
+                _ => StoreError::Io { path, cause },
+            },
+            ErrorCode::ReadOnly
+            | ErrorCode::PermissionDenied
+            | ErrorCode::AuthorizationForStatementDenied => StoreError::NotWritable { path, cause },
+            ErrorCode::CannotOpen => self.explain_cannot_open(cause),
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed => {
+                StoreError::Busy { path, waited: limits::BUSY_MAX }
+            }
+            // A table or column that is not there, or rows that no transaction of ours leaves.
+            ErrorCode::DatabaseCorrupt
+            | ErrorCode::NotADatabase
+            | ErrorCode::ConstraintViolation
+            | ErrorCode::SchemaChanged
+            | ErrorCode::TypeMismatch
+            | ErrorCode::NotFound
+            | ErrorCode::Unknown => self.damaged(cause),
+            ErrorCode::InternalMalfunction
+            | ErrorCode::OperationAborted
+            | ErrorCode::OperationInterrupted
+            | ErrorCode::OutOfMemory
+            | ErrorCode::TooBig
+            | ErrorCode::ApiMisuse
+            | ErrorCode::NoLargeFileSupport
+            | ErrorCode::ParameterOutOfRange
+            | _ => StoreError::Io { path, cause },
+        }
+    }
+
+    /// SQLite does not say why a file cannot be opened. Making one beside it does.
+    fn explain_cannot_open(&self, cause: String) -> StoreError {
+        let probe = self.folder.join(format!("probe-{}", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&probe) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => self.explain_io(&error),
+            Ok(_) | Err(_) => {
+                // Nothing depends on it: an empty file at worst.
+                let _ = fs::remove_file(&probe);
+                StoreError::NotWritable { path: self.main.clone(), cause }
+            }
+        }
+    }
+
+    /// What the system said about a file or folder of ours.
+    pub(super) fn explain_io(&self, error: &io::Error) -> StoreError {
+        let (path, cause) = (self.main.clone(), error.to_string());
+        match error.kind() {
+            ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::NotADirectory => StoreError::NotWritable { path, cause },
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                StoreError::Full { path, cause }
+            }
+            _ => StoreError::Io { path, cause },
+        }
+    }
+
+    pub(super) fn damaged(&self, cause: impl Into<String>) -> StoreError {
+        StoreError::Damaged { path: self.main.clone(), cause: cause.into() }
+    }
+}

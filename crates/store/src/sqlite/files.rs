@@ -1,0 +1,70 @@
+//! Where the store lies, and whether it still does.
+
+use std::fs::{self, Metadata};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::StoreError;
+
+/// The files of one store.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) folder: PathBuf,
+    /// The database.
+    pub(super) main: PathBuf,
+    /// Its write-ahead log: commits that are not in the main file yet.
+    pub(super) log: PathBuf,
+    /// Device and inode of the main file, once it has been opened.
+    pub(super) identity: Option<(u64, u64)>,
+}
+
+impl Files {
+    pub(super) fn of(folder: &Path) -> Result<Self, StoreError> {
+        let named = |folder: &Path| Self {
+            folder: folder.to_owned(),
+            main: folder.join("store.sqlite3"),
+            log: folder.join("store.sqlite3-wal"),
+            identity: None,
+        };
+        // An absolute path, because SQLite reads a relative one that starts with `file:` as a URI.
+        let absolute = std::path::absolute(folder);
+        absolute.map(|folder| named(&folder)).map_err(|error| named(folder).explain_io(&error))
+    }
+
+    /// Whether there is a store. A log without its main file is none, and not nothing either.
+    pub(super) fn exist(&self) -> Result<bool, StoreError> {
+        if self.metadata(&self.main)?.is_some() {
+            return Ok(true);
+        }
+        if self.metadata(&self.log)?.is_none() {
+            return Ok(false);
+        }
+        // Between the two looks another process may have made the store and written to it.
+        if self.metadata(&self.main)?.is_some() {
+            return Ok(true);
+        }
+        Err(self.damaged("the file is gone, and the log of its last commits is still there"))
+    }
+
+    pub(super) fn metadata(&self, path: &Path) -> Result<Option<Metadata>, StoreError> {
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(Some(metadata)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.explain_io(&error)),
+        }
+    }
+
+    /// An open file that has been unlinked takes writes as before, and all of them are lost.
+    pub(super) fn are_still_there(&self) -> Result<(), StoreError> {
+        let there = self.metadata(&self.main)?.as_ref().map(identity_of);
+        if there.is_some() && there == self.identity {
+            return Ok(());
+        }
+        Err(StoreError::Gone { path: self.main.clone() })
+    }
+}
+
+pub(super) fn identity_of(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}

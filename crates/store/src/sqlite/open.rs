@@ -1,0 +1,159 @@
+//! How a store is made, found, and looked over before it is used.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::connection::connect;
+use super::failure::Failure;
+use super::files::{Files, identity_of};
+use super::log;
+use super::schema::{APPLICATION_ID, STEPS, migrate, supported, version};
+use crate::{StoreError, limits};
+
+/// Opens a store that is there, and brings it to the newest version.
+pub(super) fn open(files: &mut Files) -> Result<Connection, StoreError> {
+    let metadata = files.metadata(&files.main)?;
+    let metadata = metadata.ok_or_else(|| StoreError::Gone { path: files.main.clone() })?;
+    if !metadata.is_file() {
+        return Err(files.damaged("it is not a file"));
+    }
+    // SQLite would take an empty file for a new database and throw its log away. Ours never are
+    // empty: they get their name once they are whole.
+    if metadata.len() == 0 {
+        return Err(files.damaged("the file is empty"));
+    }
+    if !log::is_readable(&files.log).map_err(|error| files.explain_io(&error))? {
+        return Err(files.damaged("the log of its last commits is not one"));
+    }
+    files.identity = Some(identity_of(&metadata));
+    let opened = connect(&files.main).map_err(Failure::from);
+    let opened = opened.and_then(|mut connection| {
+        look_over(&mut connection, files)?;
+        Ok(connection)
+    });
+    opened.map_err(|failure| files.explain(failure))
+}
+
+/// A second connection to a store that has been opened.
+pub(super) fn open_reader(files: &Files) -> Result<Connection, StoreError> {
+    let opened = connect(&files.main).and_then(|connection| {
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    });
+    opened.map_err(|error| files.explain(error))
+}
+
+fn look_over(connection: &mut Connection, files: &Files) -> Result<(), Failure> {
+    if connection.is_readonly("main")? {
+        let cause = "permission denied".into();
+        return Err(StoreError::NotWritable { path: files.main.clone(), cause }.into());
+    }
+    // In one transaction, so that the log does not begin anew while it is looked at.
+    let transaction = connection.transaction()?;
+    let number = |pragma: &str| {
+        transaction.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0))
+    };
+    if number("application_id")? != APPLICATION_ID {
+        return Err(files.damaged("it is not a store of this program").into());
+    }
+    let (found, newest) = (version(&transaction)?, supported(STEPS));
+    if found > newest {
+        let path = files.main.clone();
+        return Err(StoreError::Newer { path, found, supported: newest }.into());
+    }
+    if is_cut_short(files, number("page_count")?, number("page_size")?)? {
+        return Err(files.damaged("the file has been cut short").into());
+    }
+    transaction.commit()?;
+    if found < newest {
+        migrate(connection, STEPS)?;
+    }
+    Ok(())
+}
+
+/// Whether there are pages that are neither in the file nor in the log. The file itself may well
+/// be shorter than the store: it grows when the log is moved into it.
+fn is_cut_short(files: &Files, pages: i64, page_bytes: i64) -> Result<bool, StoreError> {
+    let bytes = fs::metadata(&files.main).map_err(|error| files.explain_io(&error))?.len();
+    let whole = bytes.checked_div(page_bytes.unsigned_abs()).unwrap_or_default();
+    let first = u32::try_from(whole + 1).unwrap_or(u32::MAX);
+    let last = u32::try_from(pages).unwrap_or(u32::MAX);
+    if first > last {
+        return Ok(false);
+    }
+    let missing = log::missing(&files.log, first..=last);
+    Ok(!missing.map_err(|error| files.explain_io(&error))?.is_empty())
+}
+
+/// Makes a store. It gets its name when it is whole, so that no crash leaves half of one.
+pub(super) fn create(files: &Files) -> Result<(), StoreError> {
+    let created = make_folder(files).and_then(|()| File::open(&files.folder));
+    let folder = created.map_err(|error| files.explain_io(&error))?;
+    lock(&folder, files)?;
+    // Another process may have had the lock before.
+    if files.exist()? {
+        return Ok(());
+    }
+    let draft = files.folder.join("store.sqlite3.new");
+    remove_draft(files)?;
+    let mut options = OpenOptions::new();
+    let made = options.write(true).create_new(true).mode(0o600).open(&draft);
+    made.map_err(|error| files.explain_io(&error))?;
+    fill(&draft).map_err(|failure| files.explain(failure))?;
+    // The lock ends with `folder`, after the name is safe.
+    let named = fs::rename(&draft, &files.main).and_then(|()| folder.sync_all());
+    named.map_err(|error| files.explain_io(&error))
+}
+
+/// What a process that died while it made a store has left. Only the holder of the lock is here.
+fn remove_draft(files: &Files) -> Result<(), StoreError> {
+    for end in ["", "-journal", "-wal", "-shm"] {
+        let left = files.folder.join(format!("store.sqlite3.new{end}"));
+        match fs::remove_file(left) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(files.explain_io(&error)),
+        }
+    }
+    Ok(())
+}
+
+fn fill(draft: &std::path::Path) -> Result<(), Failure> {
+    let mut connection = connect(draft)?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    migrate(&mut connection, STEPS)?;
+    // Last, so that all of it is in the one file that gets the name. Later connections find it set.
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.close().map_err(|(_, error)| error)?;
+    Ok(())
+}
+
+fn make_folder(files: &Files) -> io::Result<()> {
+    if files.folder.is_dir() {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(&files.folder)?;
+    // Its name is part of what has to survive the machine.
+    files.folder.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+}
+
+/// Waits until this process alone makes a store in this folder.
+fn lock(folder: &File, files: &Files) -> Result<(), StoreError> {
+    let since = Instant::now();
+    loop {
+        match folder.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(files.explain_io(&error)),
+            Err(TryLockError::WouldBlock) if since.elapsed() < limits::BUSY_MAX => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::Busy { path: files.main.clone(), waited: since.elapsed() });
+            }
+        }
+    }
+}

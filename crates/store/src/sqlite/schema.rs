@@ -1,0 +1,71 @@
+//! The tables, and how an older file becomes one of today.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::failure::Failure;
+
+/// Marks a file as ours, so that another program's database is never taken for a store.
+pub(super) const APPLICATION_ID: i64 = 0x486b_5772;
+
+/// Each step takes a file from the version that is its index to the next one. Steps that have been
+/// released never change; a new version is a new step at the end.
+pub(super) const STEPS: &[&str] = &[STEP_1];
+
+/// - `journals`: ids are never given twice (`AUTOINCREMENT`), so that a reader of a journal that was
+///   dropped and begun anew meanwhile finds nothing rather than other entries.
+/// - `entries`: `place` is the journal's id in the upper half and the sequence number in the lower
+///   one (`read.rs` and `write.rs` say `<< 32`). So a journal lies together, in order, in one tree:
+///   an append changes one page.
+/// - `records`: `id` is the order of insertion. The two lists have in their index all that a filter
+///   looks at, so that only rows that are returned are read.
+/// - `counter`: the one row that versions and tokens are taken from.
+const STEP_1: &str = "
+    CREATE TABLE journals (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        project TEXT NOT NULL,
+        session TEXT NOT NULL,
+        UNIQUE (project, session)
+    );
+    CREATE TABLE entries (place INTEGER PRIMARY KEY, value TEXT NOT NULL);
+    CREATE TABLE records (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        kind TEXT NOT NULL,
+        project TEXT NOT NULL,
+        name TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        status TEXT NOT NULL,
+        value TEXT NOT NULL,
+        UNIQUE (kind, project, name)
+    );
+    CREATE INDEX records_of_project ON records (kind, project, created_at, id, status, name);
+    CREATE INDEX records_of_all ON records (kind, created_at, id, status, name);
+    CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, token INTEGER NOT NULL);
+    CREATE TABLE counter (revision INTEGER NOT NULL);
+    INSERT INTO counter VALUES (0);
+";
+
+/// The version that a file has after all steps.
+pub(super) fn supported(steps: &[&str]) -> i64 {
+    i64::try_from(steps.len()).expect("a handful")
+}
+
+/// The version of a file; 0 if it has no tables yet.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Takes the file to the newest version, in one transaction.
+pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), Failure> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Asked again, because another process may have been faster.
+    let done = usize::try_from(version(&transaction)?).unwrap_or(usize::MAX);
+    for step in steps.iter().skip(done) {
+        transaction.execute_batch(step)?;
+    }
+    if done < steps.len() {
+        transaction.pragma_update(None, "user_version", supported(steps))?;
+    }
+    transaction.commit()?;
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! What changes a store, each in one transaction.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::failure::Failure;
+use super::read::{holder, journal_id, last_of};
+use crate::{
+    Acquired, Append, Commit, Committed, Delete, Durability, Expected, Fence, JournalKey, Kind,
+    Put, RecordKey, StoreError, limits,
+};
+
+/// The connection that writes.
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) connection: Connection,
+    durability: Durability,
+    /// Pages in the log after the last commit; SQLite tells.
+    log_pages: Arc<AtomicU32>,
+    log_pages_before: u32,
+    /// Pages in the log at which they are moved into the main file next.
+    shorten_at: u32,
+}
+
+impl Writer {
+    pub(super) fn new(mut connection: Connection) -> rusqlite::Result<Self> {
+        let log_pages = Arc::new(AtomicU32::new(0));
+        let told = Arc::clone(&log_pages);
+        connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {
+            told.store(pages.unsigned_abs(), Ordering::Relaxed);
+            Ok(())
+        }))?;
+        set_durability(&connection, Durability::Synced)?;
+        let (durability, shorten_at) = (Durability::Synced, limits::LOG_PAGES);
+        Ok(Self { connection, durability, log_pages, log_pages_before: 0, shorten_at })
+    }
+
+    pub(super) fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, Failure> {
+        let transaction = self.begin(commit.durability)?;
+        if let Some(fence) = commit.fence {
+            check_fence(&transaction, fence)?;
+        }
+        let before = transaction.total_changes();
+        let committed = make(&transaction, commit)?;
+        if commit.durability == Durability::Synced && transaction.total_changes() == before {
+            // A transaction that changes nothing syncs nothing, and then what came before would not
+            // be on the disk as promised.
+            next_revisions(&transaction, 1)?;
+        }
+        transaction.commit()?;
+        self.shorten_log();
+        Ok(committed)
+    }
+
+    pub(super) fn acquire(
+        &mut self,
+        lease: &str,
+        new_holder: &str,
+        instead_of: Option<u64>,
+    ) -> Result<Acquired, Failure> {
+        // Not synced: every holder of before ends with the machine.
+        let transaction = self.begin(Durability::Unsynced)?;
+        if let Some(held) = holder(&transaction, lease)?
+            && instead_of != Some(held.token)
+        {
+            return Ok(Acquired::Held(held));
+        }
+        let token = next_revisions(&transaction, 1)?;
+        transaction
+            .prepare_cached("REPLACE INTO leases (name, holder, token) VALUES (?1, ?2, ?3)")?
+            .execute(params![lease, new_holder, token])?;
+        transaction.commit()?;
+        self.shorten_log();
+        Ok(Acquired::Granted { token })
+    }
+
+    pub(super) fn release(&mut self, lease: &str, token: u64) -> Result<bool, Failure> {
+        let transaction = self.begin(Durability::Unsynced)?;
+        let is_held = holder(&transaction, lease)?.is_some_and(|held| held.token == token);
+        if is_held {
+            transaction.prepare_cached("DELETE FROM leases WHERE name = ?1")?.execute([lease])?;
+        }
+        transaction.commit()?;
+        self.shorten_log();
+        Ok(is_held)
+    }
+
+    /// Takes the lock for writing at once: what is read in it is still so when it ends.
+    fn begin(&mut self, durability: Durability) -> Result<Transaction<'_>, Failure> {
+        if durability != self.durability {
+            set_durability(&self.connection, durability)?;
+            self.durability = durability;
+        }
+        Ok(self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?)
+    }
+
+    /// Moves the log into the main file once it is long. The next commit then begins it anew.
+    fn shorten_log(&mut self) {
+        let pages = self.log_pages.load(Ordering::Relaxed);
+        if pages < self.log_pages_before {
+            self.shorten_at = limits::LOG_PAGES;
+        }
+        self.log_pages_before = pages;
+        if pages < self.shorten_at {
+            return;
+        }
+        // While somebody reads, the log cannot begin anew. Trying with every commit would cost two
+        // syncs each time, so the next try is as far away as this one was.
+        self.shorten_at = pages + limits::LOG_PAGES;
+        let mode = if pages < limits::LOG_PAGES_MAX { "PASSIVE" } else { "RESTART" };
+        // The commit is done. If this fails, the next try may succeed, and a disk without room says
+        // so when the log grows.
+        let _ = self
+            .connection
+            .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| row.get::<_, i64>(0));
+    }
+}
+
+/// `FULL` syncs the log with every commit, `NORMAL` only before it is moved into the main file.
+fn set_durability(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
+    // Not a kept statement: SQLite acts on it when it is prepared.
+    connection.execute_batch(match durability {
+        Durability::Synced => "PRAGMA synchronous = FULL",
+        Durability::Unsynced => "PRAGMA synchronous = NORMAL",
+    })
+}
+
+fn check_fence(connection: &Connection, fence: &Fence) -> Result<(), Failure> {
+    let mut statement = connection.prepare_cached("SELECT token FROM leases WHERE name = ?1")?;
+    let current = statement.query_row([&fence.lease], |row| row.get(0)).optional()?;
+    if current == Some(fence.token) {
+        return Ok(());
+    }
+    Err(StoreError::Fenced { lease: fence.lease.clone(), token: fence.token, current }.into())
+}
+
+fn make(connection: &Connection, commit: &Commit<'_>) -> Result<Committed, Failure> {
+    for journal in &commit.drop_journals {
+        drop_journal(connection, journal)?;
+    }
+    let last = match &commit.append {
+        Some(append) => append_entries(connection, append)?,
+        None => 0,
+    };
+    for delete in &commit.deletes {
+        delete_record(connection, delete)?;
+    }
+    let versions = put_records(connection, &commit.puts)?;
+    Ok(Committed { last, versions })
+}
+
+fn drop_journal(connection: &Connection, journal: &JournalKey) -> Result<(), Failure> {
+    let Some(id) = journal_id(connection, journal)? else {
+        return Ok(());
+    };
+    let within = "place > ?1 << 32 AND place <= (?1 << 32) + 0xffffffff";
+    connection.prepare_cached(&format!("DELETE FROM entries WHERE {within}"))?.execute([id])?;
+    connection.prepare_cached("DELETE FROM journals WHERE id = ?1")?.execute([id])?;
+    Ok(())
+}
+
+fn append_entries(connection: &Connection, append: &Append<'_>) -> Result<u64, Failure> {
+    let id = journal_id(connection, append.journal)?;
+    let found = id.map_or(Ok(0), |id| last_of(connection, id))?;
+    if found != append.expected {
+        let (journal, expected) = (append.journal.clone(), append.expected);
+        return Err(StoreError::JournalConflict { journal, expected, found }.into());
+    }
+    let last = limits::check_journal(found, append.entries.len())?;
+    let id = match id {
+        Some(id) => id,
+        None if append.entries.is_empty() => return Ok(last),
+        None => begin_journal(connection, append.journal)?,
+    };
+    let mut insert = connection
+        .prepare_cached("INSERT INTO entries (place, value) VALUES ((?1 << 32) + ?2, ?3)")?;
+    for (sequence, value) in (found + 1..).zip(append.entries) {
+        insert.execute(params![id, sequence, value])?;
+    }
+    Ok(last)
+}
+
+fn begin_journal(connection: &Connection, journal: &JournalKey) -> Result<i64, Failure> {
+    connection
+        .prepare_cached("INSERT INTO journals (project, session) VALUES (?1, ?2)")?
+        .execute(params![journal.project, journal.session])?;
+    let id = connection.last_insert_rowid();
+    if i32::try_from(id).is_err() {
+        // The other half of `place`.
+        let (found, max) = (id.unsigned_abs(), i32::MAX.unsigned_abs().into());
+        return Err(StoreError::TooLarge { what: "journals ever begun", found, max }.into());
+    }
+    Ok(id)
+}
+
+/// What is there of a record.
+struct There {
+    id: i64,
+    version: u64,
+    status: String,
+}
+
+fn expect_record(
+    connection: &Connection,
+    kind: Kind,
+    key: &RecordKey,
+    expected: Expected,
+) -> Result<Option<There>, Failure> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, version, status FROM records WHERE kind = ?1 AND project = ?2 AND name = ?3",
+    )?;
+    let there = statement
+        .query_row(params![kind.word(), key.project, key.name], |row| {
+            Ok(There { id: row.get(0)?, version: row.get(1)?, status: row.get(2)? })
+        })
+        .optional()?;
+    let found = there.as_ref().map(|there| there.version);
+    if !expected.is(found) {
+        return Err(StoreError::RecordConflict { kind, key: key.clone(), expected, found }.into());
+    }
+    Ok(there)
+}
+
+fn delete_record(connection: &Connection, delete: &Delete) -> Result<(), Failure> {
+    if let Some(there) = expect_record(connection, delete.kind, &delete.key, delete.expected)? {
+        connection.prepare_cached("DELETE FROM records WHERE id = ?1")?.execute([there.id])?;
+    }
+    Ok(())
+}
+
+fn put_records(connection: &Connection, puts: &[Put]) -> Result<Vec<u64>, Failure> {
+    if puts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let count = puts.len() as u64;
+    let first = next_revisions(connection, count)? + 1 - count;
+    let versions = (first..).zip(puts).map(|(version, put)| {
+        put_record(connection, put, version)?;
+        Ok(version)
+    });
+    versions.collect()
+}
+
+fn put_record(connection: &Connection, put: &Put, version: u64) -> Result<(), Failure> {
+    match expect_record(connection, put.kind, &put.key, put.expected)? {
+        None => {
+            let mut insert = connection.prepare_cached(
+                "INSERT INTO records (kind, project, name, version, created_at, status, value)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?;
+            let (kind, key, created_at) = (put.kind.word(), &put.key, put.created_at_ms);
+            insert.execute(params![
+                kind,
+                key.project,
+                key.name,
+                version,
+                created_at,
+                put.status,
+                put.value
+            ])?;
+        }
+        // The status stands in two indexes, which are left alone while it stays the same.
+        Some(there) if there.status == put.status => {
+            connection
+                .prepare_cached("UPDATE records SET version = ?2, value = ?3 WHERE id = ?1")?
+                .execute(params![there.id, version, put.value])?;
+        }
+        Some(there) => {
+            connection
+                .prepare_cached(
+                    "UPDATE records SET version = ?2, value = ?3, status = ?4 WHERE id = ?1",
+                )?
+                .execute(params![there.id, version, put.value, put.status])?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes so many from the counter and returns the last of them.
+fn next_revisions(connection: &Connection, count: u64) -> Result<u64, Failure> {
+    let mut statement = connection
+        .prepare_cached("UPDATE counter SET revision = revision + ?1 RETURNING revision")?;
+    Ok(statement.query_row([count], |row| row.get(0))?)
+}

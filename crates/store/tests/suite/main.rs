@@ -1,0 +1,14 @@
+//! What `hookwright-store` promises. `contract.rs` holds for every store; the rest is about real
+//! files, real processes and their sudden ends.
+//!
+//! Tests that play the part of another process are `#[ignore]`d; `actor.rs` starts them.
+
+mod actor;
+mod contract;
+mod crashes;
+mod damage;
+#[cfg(target_os = "linux")]
+mod durability;
+mod processes;
+mod room;
+mod situation;

@@ -1,0 +1,61 @@
+//! What most tests begin with.
+
+use hookwright_store::{
+    Append, Commit, Entry, Expected, JournalKey, Kind, Put, RecordKey, SqliteStore, Store, entries,
+};
+use tempfile::TempDir;
+
+/// A store in a folder of its own, which goes with it.
+pub(crate) struct Situation {
+    pub(crate) folder: TempDir,
+    pub(crate) store: SqliteStore,
+}
+
+impl Situation {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = SqliteStore::open(folder.path()).expect("a new store");
+        Self { folder, store }
+    }
+}
+
+pub(crate) fn journal(session: &str) -> JournalKey {
+    JournalKey { project: "/projects/one".into(), session: session.into() }
+}
+
+pub(crate) fn key(name: &str) -> RecordKey {
+    RecordKey { project: "/projects/one".into(), name: name.into() }
+}
+
+pub(crate) fn put(name: &str, expected: Expected, value: &str) -> Put {
+    Put {
+        kind: Kind::Session,
+        key: key(name),
+        expected,
+        value: value.into(),
+        created_at_ms: 1_000,
+        status: "running".into(),
+    }
+}
+
+/// Texts for a journal.
+pub(crate) fn texts<const N: usize>(values: [&str; N]) -> Vec<String> {
+    values.map(str::to_owned).to_vec()
+}
+
+/// Appends after the entry with this number and gives the last one.
+pub(crate) fn append(store: &dyn Store, session: &str, expected: u64, values: &[String]) -> u64 {
+    let journal = journal(session);
+    let append = Append { journal: &journal, expected, entries: values };
+    let commit = Commit { append: Some(append), ..Commit::unsynced() };
+    store.commit(&commit).expect("nobody else writes").last
+}
+
+/// All values of a journal; their numbers have to be 1, 2, 3…
+pub(crate) fn values(store: &dyn Store, session: &str) -> Vec<String> {
+    let entries: Vec<Entry> = entries(store, &journal(session), 0).map(Result::unwrap).collect();
+    for (sequence, entry) in (1..).zip(&entries) {
+        assert_eq!(entry.sequence, sequence, "a gap in the journal of {session}");
+    }
+    entries.into_iter().map(|entry| entry.value).collect()
+}
