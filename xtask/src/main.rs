@@ -22,6 +22,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("python3", "python3"),
     ("script", "bsdutils"),
     ("setsid", "util-linux"),
+    ("strace", "strace"),
+    ("unshare", "util-linux"),
 ];
 
 fn main() -> ExitCode {

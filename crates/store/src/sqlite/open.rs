@@ -14,6 +14,9 @@ use super::log;
 use super::schema::{APPLICATION_ID, STEPS, migrate, supported, version};
 use crate::{StoreError, limits};
 
+/// The smallest page, and so the shortest file, that SQLite knows.
+const PAGE_BYTES_MIN: u64 = 512;
+
 /// Opens a store that is there, and brings it to the newest version.
 pub(super) fn open(files: &mut Files) -> Result<Connection, StoreError> {
     let metadata = files.metadata(&files.main)?;
@@ -21,10 +24,10 @@ pub(super) fn open(files: &mut Files) -> Result<Connection, StoreError> {
     if !metadata.is_file() {
         return Err(files.damaged("it is not a file"));
     }
-    // SQLite would take an empty file for a new database and throw its log away. Ours never are
-    // empty: they get their name once they are whole.
-    if metadata.len() == 0 {
-        return Err(files.damaged("the file is empty"));
+    // SQLite would take an empty file, or one of a single byte, for a new database and throw its log
+    // away. Ours never are so short: they get their name once they are whole.
+    if metadata.len() < PAGE_BYTES_MIN {
+        return Err(files.damaged("the file has been cut short"));
     }
     if !log::is_readable(&files.log).map_err(|error| files.explain_io(&error))? {
         return Err(files.damaged("the log of its last commits is not one"));

@@ -1,1 +1,167 @@
+//! What can only be seen from inside: migration, the length of the log, a database without room.
 
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::schema::{migrate, version};
+use super::*;
+use crate::{Append, Expected, Put};
+
+fn store() -> (TempDir, SqliteStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    (folder, store)
+}
+
+fn journal() -> JournalKey {
+    JournalKey { project: "/one".into(), session: "a".into() }
+}
+
+fn append(store: &SqliteStore, expected: u64, value: &str) -> Result<Committed, StoreError> {
+    let (journal, entries) = (journal(), [value.to_owned()]);
+    let append = Append { journal: &journal, expected, entries: &entries };
+    store.commit(&Commit { append: Some(append), ..Commit::unsynced() })
+}
+
+const OLD: &[&str] = &["CREATE TABLE notes (text)"];
+const NEW: &[&str] = &[
+    OLD[0],
+    "ALTER TABLE notes ADD COLUMN stars INTEGER NOT NULL DEFAULT 3",
+    "CREATE TABLE more (id); INSERT INTO more SELECT count(*) FROM notes",
+];
+
+fn is_done(done: Result<(), Failure>) -> bool {
+    done.is_ok()
+}
+
+#[test]
+fn an_older_file_is_taken_to_the_newest_version_step_by_step() {
+    let mut connection = Connection::open_in_memory().unwrap();
+    assert!(is_done(migrate(&mut connection, OLD)));
+    connection.execute_batch("INSERT INTO notes VALUES ('kept')").unwrap();
+    assert_eq!(version(&connection).unwrap(), 1);
+    // A second time there is nothing to do.
+    for _ in 0..2 {
+        assert!(is_done(migrate(&mut connection, NEW)));
+        assert_eq!(version(&connection).unwrap(), 3);
+    }
+    let kept: (String, i64, i64) = connection
+        .query_row("SELECT text, stars, id FROM notes, more", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .unwrap();
+    assert_eq!(kept, ("kept".into(), 3, 1));
+}
+
+#[test]
+fn a_migration_that_fails_leaves_the_old_version_whole() {
+    let mut connection = Connection::open_in_memory().unwrap();
+    assert!(is_done(migrate(&mut connection, OLD)));
+    let broken = [NEW[0], NEW[1], "CREATE TABLE notes (twice)"];
+    assert!(!is_done(migrate(&mut connection, &broken)));
+    assert_eq!(version(&connection).unwrap(), 1);
+    assert!(connection.prepare("SELECT stars FROM notes").is_err());
+    assert!(is_done(migrate(&mut connection, NEW)));
+}
+
+#[test]
+fn a_new_file_has_the_version_of_all_steps() {
+    let (_folder, store) = store();
+    let writer = store.writer.lock().unwrap();
+    assert_eq!(version(&writer.connection).unwrap(), schema::supported(schema::STEPS));
+}
+
+#[test]
+fn the_log_does_not_grow_for_ever() {
+    let (_folder, store) = store();
+    let value = "x".repeat(4_000);
+    for expected in 0..2_000 {
+        append(&store, expected, &value).unwrap();
+        let pages = store.writer.lock().unwrap().log_pages();
+        // One commit may go over it, and takes it down again.
+        assert!(pages < limits::LOG_PAGES + 10, "{pages}");
+    }
+    let log = std::fs::metadata(&store.files.log).unwrap().len();
+    assert!(log <= limits::LOG_FILE_BYTES_MAX, "{log}");
+}
+
+#[test]
+fn a_log_that_a_large_commit_has_stretched_is_cut_again() {
+    let (_folder, store) = store();
+    append(&store, 0, &"x".repeat(limits::VALUE_BYTES_MAX)).unwrap();
+    let log = || std::fs::metadata(&store.files.log).unwrap().len();
+    assert!(log() > limits::LOG_FILE_BYTES_MAX);
+    append(&store, 1, "small").unwrap();
+    assert!(log() <= limits::LOG_FILE_BYTES_MAX, "{}", log());
+}
+
+#[test]
+fn a_reader_that_stays_makes_the_log_long_but_not_every_commit_slow() {
+    let (_folder, store) = store();
+    let value = "x".repeat(4_000);
+    append(&store, 0, &value).unwrap();
+    let reader = Connection::open(&store.files.main).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM entries").unwrap();
+    let mut tries = 0;
+    for expected in 1..1_000 {
+        let before = store.writer.lock().unwrap().shorten_at();
+        append(&store, expected, &value).unwrap();
+        let after = store.writer.lock().unwrap().shorten_at();
+        tries += u32::from(after != before);
+    }
+    let pages = store.writer.lock().unwrap().log_pages();
+    assert!(pages > 2 * limits::LOG_PAGES, "{pages}");
+    assert!(tries <= pages / limits::LOG_PAGES, "{tries} tries for {pages} pages");
+    // When it has gone, the next try brings the log down.
+    reader.execute_batch("COMMIT").unwrap();
+    let mut expected = 1_000;
+    while store.writer.lock().unwrap().log_pages() >= limits::LOG_PAGES {
+        append(&store, expected, &value).unwrap();
+        expected += 1;
+        assert!(expected < 2_000, "the log stays long");
+    }
+}
+
+#[test]
+fn a_database_without_room_is_full_and_works_again_after_it() {
+    let (_folder, store) = store();
+    append(&store, 0, "1").unwrap();
+    let limit = |pages: u32| {
+        let writer = store.writer.lock().unwrap();
+        writer.connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))
+    };
+    limit(30).unwrap();
+    let large = "x".repeat(200_000);
+    let full = append(&store, 1, &large).unwrap_err();
+    assert!(matches!(full, StoreError::Full { .. }), "{full:?}");
+    let key = RecordKey { project: "/one".into(), name: "a".into() };
+    let (kind, expected, status) = (Kind::Task, Expected::Any, "open".into());
+    let put = Put { kind, key, expected, value: large.clone(), created_at_ms: 0, status };
+    let full = store.commit(&Commit { puts: vec![put], ..Commit::synced() }).unwrap_err();
+    assert!(matches!(full, StoreError::Full { .. }), "{full:?}");
+    assert_eq!(store.last(&journal()).unwrap(), 1);
+    limit(1_000_000).unwrap();
+    assert_eq!(append(&store, 1, &large).unwrap().last, 2);
+}
+
+#[test]
+fn a_file_that_ends_in_the_middle_of_a_checkpoint_is_whole_with_its_log() {
+    let (folder, store) = store();
+    for expected in 0..20 {
+        append(&store, expected, &"x".repeat(3_000)).unwrap();
+    }
+    drop(store);
+    let (main, log) =
+        (folder.path().join("store.sqlite3"), folder.path().join("store.sqlite3-wal"));
+    let (short, kept_log) = (std::fs::read(&main).unwrap(), std::fs::read(&log).unwrap());
+    let connection = Connection::open(&main).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(connection);
+    // The first pages are new, the file has not grown yet, and the log is as it was.
+    let whole = std::fs::read(&main).unwrap();
+    assert!(whole.len() > short.len());
+    std::fs::write(&main, &whole[..short.len()]).unwrap();
+    std::fs::write(&log, kept_log).unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    assert_eq!(store.journal(&journal(), 0, 100).unwrap().len(), 20);
+}

@@ -118,6 +118,17 @@ impl Writer {
     }
 }
 
+#[cfg(test)]
+impl Writer {
+    pub(super) fn log_pages(&self) -> u32 {
+        self.log_pages.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn shorten_at(&self) -> u32 {
+        self.shorten_at
+    }
+}
+
 /// `FULL` syncs the log with every commit, `NORMAL` only before it is moved into the main file.
 fn set_durability(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
     // Not a kept statement: SQLite acts on it when it is prepared.
