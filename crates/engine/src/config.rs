@@ -116,6 +116,16 @@ pub fn load_text(text: &str, file: &ConfigFile, environment: &Environment) -> Lo
     load_texts([(file, text)], environment, Scope::All)
 }
 
+/// Whether a text is that of a pipeline: it has stages. What cannot be read is none.
+pub fn is_pipeline(text: &str) -> bool {
+    let source = Arc::new(SourceFile { path: PathBuf::new(), text: text.into() });
+    let has_stages = |root: node::Node| match root.raw {
+        node::Raw::Map(fields) => fields.iter().any(|field| &*field.key == "stages"),
+        _ => false,
+    };
+    node::parse(&source).is_ok_and(has_stages)
+}
+
 /// A file's text, or what is wrong with the whole of it.
 pub fn read_text(file: &ConfigFile) -> Result<String, Fault> {
     file::read(file).map(|source| source.text.to_string())

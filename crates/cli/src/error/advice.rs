@@ -182,6 +182,34 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
             Advice::new(message, "let one hook with a pattern like `tool:*` do the work of many")
                 .expected(format!("at most {hooks_max} hooks"))
         }
+        FaultKind::NotFound { looked_in, .. } => {
+            let places: Vec<String> =
+                looked_in.iter().map(|path| format!("`{}`", path.display())).collect();
+            let help = match &places[..] {
+                [] => "write it, or name another".to_owned(),
+                places => format!("looked for {}", places.join(", ")),
+            };
+            Advice::new(message, help)
+        }
+        FaultKind::NotALoop { .. } => {
+            Advice::new(message, "name a loop, or run the pipeline by itself")
+        }
+        FaultKind::NoAgent => Advice::new(
+            message,
+            "write `agent: {command: …}` into the loop or into hookwright.yaml, or say it with \
+             `--agent`; `agent: {script: turns.yaml}` is one that plays a script",
+        ),
+        FaultKind::UnknownAgent { .. } => Advice::new(
+            message,
+            "write `agent: {command: …}` for any program that reads a prompt, or `agent: {script: \
+             turns.yaml}` for one that plays a script",
+        ),
+        FaultKind::NoPrompt => {
+            Advice::new(message, "write `prompt: …`, or a file `prompt.md` beside the loop")
+        }
+        FaultKind::NoProgram { program } => {
+            Advice::new(message, format!("install it, or see whether it is in PATH: `which {program}`"))
+        }
         FaultKind::NotYet { what } => {
             Advice::new(message, format!("remove `{what}` and write the hook in the native format"))
                 .found(what)

@@ -226,6 +226,40 @@ pub enum FaultKind {
         /// How many there may be.
         hooks_max: usize,
     },
+    /// A loop, a prompt or another file that is named and not there.
+    #[error("there is no {what} `{name}`")]
+    NotFound {
+        /// What was looked for.
+        what: &'static str,
+        /// How it was named.
+        name: String,
+        /// Where it was looked for.
+        looked_in: Vec<PathBuf>,
+    },
+    /// A pipeline where a loop belongs.
+    #[error("`{name}` is a pipeline, and a stage runs a loop")]
+    NotALoop {
+        /// How it was named.
+        name: String,
+    },
+    /// Nobody says who does the work.
+    #[error("nobody says which agent does the work")]
+    NoAgent,
+    /// No agent has this name.
+    #[error("no agent is called `{name}`")]
+    UnknownAgent {
+        /// The name.
+        name: String,
+    },
+    /// Nobody says what the agent has to do.
+    #[error("nobody says what the agent is told")]
+    NoPrompt,
+    /// An agent's program that is not installed.
+    #[error("the program `{program}` is not found")]
+    NoProgram {
+        /// Its name.
+        program: String,
+    },
     /// Understood, but not there yet.
     #[error("`{what}` is not available in this version")]
     NotYet {
