@@ -1,17 +1,24 @@
 //! [`Agent`]: who does the work. A prompt goes in, the work tree changes, output comes out.
 //!
 //! A driver decides nothing: it runs one turn to its end and says how it ended. Whoever wants to
-//! drive an agent of another kind implements this trait.
+//! drive an agent of another kind implements this trait. Two stand here: [`CommandAgent`], any
+//! program, and [`ScriptedAgent`], a file of turns that needs no model.
 
-use std::ffi::OsString;
+mod command;
+mod scripted;
+mod shell_run;
+
+use std::ffi::{OsStr, OsString};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use command::{CommandAgent, PromptPlaceError};
 use hookwright_events::Outcome;
 use hookwright_process::{Leader, Stream};
+pub use scripted::ScriptedAgent;
 use tokio_util::sync::CancellationToken;
 
 /// What a driver promises to give.
@@ -36,7 +43,7 @@ pub trait Agent: Send + Sync {
 #[derive(Debug, Clone)]
 pub struct Turn {
     /// What the agent is told, in blocks: output of hooks before the prompt itself. An agent without
-    /// blocks gets them joined by an empty line.
+    /// blocks gets them joined by an empty line, see [`Turn::prompt_text`].
     pub prompt: Vec<String>,
     /// What the host's environment gives.
     pub shared_env: Arc<[(OsString, OsString)]>,
@@ -58,6 +65,26 @@ pub struct Turn {
     pub run_id: String,
 }
 
+impl Turn {
+    /// The prompt as one text: its blocks, an empty line between each two. One block is as it is.
+    pub fn prompt_text(&self) -> String {
+        let mut text = String::new();
+        for (number, block) in self.prompt.iter().enumerate() {
+            if number > 0 {
+                text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
+            }
+            text.push_str(block);
+        }
+        text
+    }
+
+    /// A variable of the environment that the agent gets.
+    fn env(&self, name: &str) -> Option<&OsStr> {
+        let mut strings = self.env.iter().rev().chain(self.shared_env.iter().rev());
+        strings.find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())
+    }
+}
+
 /// How a turn ended, and how long it took.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
@@ -69,9 +96,50 @@ pub struct TurnEnd {
 
 /// Looks on while an agent works.
 pub trait AgentWatch: Send {
-    /// Its process runs. Called before the agent can have any effect, where that is possible.
+    /// A process of it runs: once for a command, once for each `run` of a script. Called at once,
+    /// but it runs already. Whoever has to find it after a crash that came in between looks for
+    /// [`Turn::run_id`], which was known before.
     fn running(&mut self, leader: &Leader);
 
-    /// It has printed something.
+    /// It has printed something: everything comes by here, also what is too much to be kept.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(prompt: &[&str]) -> Turn {
+        Turn {
+            prompt: prompt.iter().map(|block| (*block).to_owned()).collect(),
+            shared_env: Arc::new([("A".into(), "1".into()), ("B".into(), "1".into())]),
+            env: vec![("B".into(), "2".into()), ("B".into(), "3".into())],
+            working_dir: "/".into(),
+            stage: "work".to_owned(),
+            iteration: 1,
+            attempt: 1,
+            status_file: "/status.json".into(),
+            timeout: Duration::from_secs(1),
+            run_id: "run-1".to_owned(),
+        }
+    }
+
+    #[test]
+    fn blocks_of_a_prompt_are_joined_by_one_empty_line() {
+        for (blocks, text) in [
+            (&[] as &[&str], ""),
+            (&[" as it is \n\n"], " as it is \n\n"),
+            (&["tests failed", "mend it"], "tests failed\n\nmend it"),
+            (&["tests failed\n", "mend it\n"], "tests failed\n\nmend it\n"),
+        ] {
+            assert_eq!(turn(blocks).prompt_text(), text);
+        }
+    }
+
+    #[test]
+    fn what_stands_on_top_of_the_environment_wins() {
+        let turn = turn(&[]);
+        let found = ["A", "B", "C"].map(|name| turn.env(name).and_then(OsStr::to_str));
+        assert_eq!(found, [Some("1"), Some("3"), None]);
+    }
 }

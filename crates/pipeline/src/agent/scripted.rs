@@ -1,0 +1,106 @@
+//! [`ScriptedAgent`]: an agent that follows a file of turns, so that everything can be tried and
+//! tested without a model. It starts no process of its own, unless a turn says `run`.
+//!
+//! ```yaml
+//! turns:
+//!   - - say: I write a plan.                 # the first iteration: a list of deeds
+//!     - write: {plan.md: "one step\n"}
+//!     - status: {decision: continue, summary: planned}
+//!   - stage: work                            # only for this stage
+//!     do:
+//!       - if_prompt:
+//!           contains: tests failed
+//!           then: [{run: ./mend}, {status: {decision: stop, reason: mended}}]
+//!           else: [{say: "Nothing to mend in iteration ${ITERATION}."}]
+//! then: repeat                               # after the last turn; or stop, or fail
+//! ```
+//!
+//! Iteration 1 of a stage gets the first turn, iteration 2 the second. A stage that turns name with
+//! `stage` has only those, every other stage has the turns that name none. After the last turn:
+//! `repeat` plays it again, `stop` writes a status that says stop, `fail` fails.
+//!
+//! | deed | does |
+//! |---|---|
+//! | `say: text` | prints a line or more |
+//! | `complain: text` | the same on standard error |
+//! | `write: {path: text}` | writes files, and the folders they are in |
+//! | `append: {path: text}` | writes at their end |
+//! | `delete: [path]` | deletes files that are there |
+//! | `status: {decision, reason, summary, work}` | writes the status; `decision` is continue, stop or error |
+//! | `raw_status: text` | writes that text as the status, also a broken one |
+//! | `fail: text` | ends the turn with exit code 1 and that text on standard error |
+//! | `exit: code` | ends the turn with that code |
+//! | `sleep: duration` | waits: `5`, `0.5`, `500ms`, `5m` |
+//! | `wait_for: path` | waits until there is such a file |
+//! | `run: command` | runs it in a shell; if it fails, the turn ends as it did |
+//! | `if_prompt: {contains, then, else}` | goes on with one of two lists of deeds |
+//!
+//! Paths start at the working directory and stay in it. `${STAGE}`, `${ITERATION}` and `${ATTEMPT}`
+//! in texts and paths are replaced; any other `${…}` is text. A `run` is left to the shell, which
+//! has the turn's variables in its environment. A deed that cannot be done (a full disk, a path that
+//! leads outside through a link) ends the turn as `fail` does.
+
+mod performance;
+mod printed;
+mod script;
+mod tree;
+mod work_tree;
+
+use std::path::Path;
+
+use hookwright_engine::config::Fault;
+use tokio_util::sync::CancellationToken;
+
+use self::performance::Performance;
+use self::script::{Part, Script};
+use super::shell_run::not_started;
+use super::{Agent, AgentWatch, Promise, Turn, TurnEnd};
+
+/// An agent that follows a script.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScriptedAgent {
+    script: Script,
+}
+
+impl ScriptedAgent {
+    /// Reads a script's text, or says everything that is wrong with it. `shown_as` is how faults
+    /// name the file.
+    pub fn load(text: &str, shown_as: &Path) -> Result<Self, Vec<Fault>> {
+        Script::read(text, shown_as).map(|script| Self { script })
+    }
+
+    async fn run_turn(
+        &self,
+        turn: &Turn,
+        watch: &mut dyn AgentWatch,
+        cancel: &CancellationToken,
+    ) -> TurnEnd {
+        let Turn { stage, iteration, .. } = turn;
+        let performance = Performance::new(turn, watch, cancel);
+        match self.script.part(stage, *iteration) {
+            Part::Deeds(deeds) => performance.play(deeds).await,
+            Part::Stop => performance.play(&[script::no_more_turns()]).await,
+            Part::Fail => {
+                let why =
+                    format!("the script has no turn for iteration {iteration} of stage `{stage}`");
+                performance.play(&[script::Deed::Fail(why)]).await
+            }
+            Part::Nothing => not_started(format!("the script has no turn for stage `{stage}`")),
+        }
+    }
+}
+
+impl Agent for ScriptedAgent {
+    fn kind(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn run<'a>(
+        &'a self,
+        turn: &'a Turn,
+        watch: &'a mut dyn AgentWatch,
+        cancel: &'a CancellationToken,
+    ) -> Promise<'a, TurnEnd> {
+        Box::pin(self.run_turn(turn, watch, cancel))
+    }
+}

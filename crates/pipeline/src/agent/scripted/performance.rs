@@ -1,0 +1,273 @@
+//! One turn of a script while it is played: deed after deed, with the turn's deadline and a cancel
+//! obeyed before each and within those that wait.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::io;
+
+use hookwright_engine::limits::WAIT_MAX;
+use hookwright_events::Outcome;
+use hookwright_process::{Leader, Stream};
+use serde_json::{Map, Value};
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::super::shell_run::{self, ShellRun, millis};
+use super::super::{AgentWatch, Turn, TurnEnd};
+use super::printed::Printed;
+use super::script::Deed;
+use super::work_tree::WorkTree;
+use crate::limits::WAIT_FOR_PAUSE;
+
+/// A turn that is being played.
+pub(super) struct Performance<'a> {
+    turn: &'a Turn,
+    /// As one text, which `if_prompt` looks at.
+    prompt: String,
+    work_tree: WorkTree<'a>,
+    voice: Voice<'a>,
+    cancel: &'a CancellationToken,
+    started: Instant,
+    deadline: Instant,
+}
+
+/// How a turn ends.
+enum End {
+    Exited(i32),
+    Killed(i32),
+    TimedOut,
+    Cancelled,
+    WantedTerminal,
+}
+
+impl<'a> Performance<'a> {
+    pub(super) fn new(
+        turn: &'a Turn,
+        watch: &'a mut dyn AgentWatch,
+        cancel: &'a CancellationToken,
+    ) -> Self {
+        let started = Instant::now();
+        Self {
+            turn,
+            prompt: turn.prompt_text(),
+            work_tree: WorkTree::of(turn),
+            voice: Voice { watch, printed: Printed::default() },
+            cancel,
+            started,
+            // No timeout that can be asked for is longer, and a longer one might not fit the clock.
+            deadline: started + turn.timeout.min(WAIT_MAX),
+        }
+    }
+
+    /// Plays the deeds to their end.
+    pub(super) async fn play(mut self, deeds: &[Deed]) -> TurnEnd {
+        let end = match self.play_all(deeds).await {
+            Ok(()) => End::Exited(0),
+            Err(end) => end,
+        };
+        let output = self.voice.printed.into_output();
+        let outcome = match end {
+            End::Exited(code) => Outcome::Exited { code, output },
+            End::Killed(signal) => Outcome::Killed { signal, output },
+            End::TimedOut => Outcome::TimedOut { after_ms: millis(self.turn.timeout), output },
+            End::Cancelled => Outcome::Interrupted { output },
+            End::WantedTerminal => Outcome::WantedTerminal { output },
+        };
+        TurnEnd { outcome, took: self.started.elapsed() }
+    }
+
+    async fn play_all(&mut self, deeds: &[Deed]) -> Result<(), End> {
+        let mut open = vec![deeds.iter()];
+        while let Some(list) = open.last_mut() {
+            let Some(deed) = list.next() else {
+                open.pop();
+                continue;
+            };
+            // Deeds that wait for nothing would otherwise keep the runtime from noticing a cancel.
+            tokio::task::yield_now().await;
+            if self.cancel.is_cancelled() {
+                return Err(End::Cancelled);
+            }
+            if Instant::now() >= self.deadline {
+                return Err(End::TimedOut);
+            }
+            match deed {
+                Deed::IfPrompt { contains, then, otherwise } => {
+                    let is_so = self.prompt.contains(&*self.fill(contains));
+                    open.push(if is_so { then.iter() } else { otherwise.iter() });
+                }
+                deed => self.perform(deed).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn perform(&mut self, deed: &Deed) -> Result<(), End> {
+        match deed {
+            Deed::Say(text) => self.say(Stream::Stdout, text),
+            Deed::Complain(text) => self.say(Stream::Stderr, text),
+            Deed::Write(files) => {
+                for (path, text) in files {
+                    let (path, text) = (self.fill(path), self.fill(text));
+                    let done = self.work_tree.write(&path, &text);
+                    self.check(&format!("write `{path}`"), done)?;
+                }
+            }
+            Deed::Append(files) => {
+                for (path, text) in files {
+                    let (path, text) = (self.fill(path), self.fill(text));
+                    let done = self.work_tree.append(&path, &text);
+                    self.check(&format!("append to `{path}`"), done)?;
+                }
+            }
+            Deed::Delete(paths) => {
+                for path in paths {
+                    let path = self.fill(path);
+                    let done = self.work_tree.delete(&path);
+                    self.check(&format!("delete `{path}`"), done)?;
+                }
+            }
+            Deed::Status(status) => {
+                let text = format!("{:#}\n", Value::Object(self.fill_object(status)));
+                let done = self.work_tree.write_status(&text);
+                self.check("write the status", done)?;
+            }
+            Deed::RawStatus(text) => {
+                let done = self.work_tree.write_status(&self.fill(text));
+                self.check("write the status", done)?;
+            }
+            Deed::Fail(text) => {
+                self.say(Stream::Stderr, text);
+                return Err(End::Exited(1));
+            }
+            Deed::Exit(code) => return Err(End::Exited(*code)),
+            Deed::Sleep(duration) => self.wait(sleep(*duration)).await?,
+            Deed::WaitFor(path) => self.wait_for(path).await?,
+            Deed::Run(text) => self.run(text).await?,
+            Deed::IfPrompt { .. } => unreachable!("`play_all` has opened it"),
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, stream: Stream, text: &str) {
+        let mut text = fill(text, self.turn).into_owned();
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        self.voice.output(stream, text.as_bytes());
+    }
+
+    /// A deed that cannot be done ends the turn.
+    fn check<T>(&mut self, what: &str, done: io::Result<T>) -> Result<T, End> {
+        done.map_err(|error| {
+            let text = format!("cannot {what}: {error}\n");
+            self.voice.output(Stream::Stderr, text.as_bytes());
+            End::Exited(1)
+        })
+    }
+
+    async fn wait_for(&mut self, path: &str) -> Result<(), End> {
+        let path = self.fill(path);
+        let place = self.work_tree.place(&path);
+        let place = self.check(&format!("wait for `{path}`"), place)?;
+        // Nothing tells of a new file everywhere, so it looks.
+        while !place.exists() {
+            self.wait(sleep(WAIT_FOR_PAUSE)).await?;
+        }
+        Ok(())
+    }
+
+    async fn wait(&mut self, until: impl Future<Output = ()>) -> Result<(), End> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(End::Cancelled),
+            () = sleep_until(self.deadline) => Err(End::TimedOut),
+            () = until => Ok(()),
+        }
+    }
+
+    async fn run(&mut self, text: &str) -> Result<(), End> {
+        let timeout = self.deadline.saturating_duration_since(Instant::now());
+        let what = ShellRun { text, argument: None, stdin: Vec::new(), timeout };
+        let ended = shell_run::run(self.turn, what, &mut self.voice, self.cancel).await;
+        self.voice.printed.held |= ended.outcome.output().is_some_and(|output| output.held);
+        match ended.outcome {
+            Outcome::Exited { code: 0, .. } => Ok(()),
+            Outcome::Exited { code, .. } => Err(End::Exited(code)),
+            Outcome::Killed { signal, .. } => Err(End::Killed(signal)),
+            Outcome::TimedOut { .. } => Err(End::TimedOut),
+            Outcome::Interrupted { .. } => Err(End::Cancelled),
+            Outcome::WantedTerminal { .. } => Err(End::WantedTerminal),
+            Outcome::NotStarted { cause } => {
+                self.check("run a command", Err(io::Error::other(cause)))
+            }
+            Outcome::Done { .. } | Outcome::Failed { .. } | Outcome::Answered { .. } => {
+                unreachable!("a command of the shell has no such outcome")
+            }
+        }
+    }
+
+    fn fill<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        fill(text, self.turn)
+    }
+
+    fn fill_object(&self, object: &Map<String, Value>) -> Map<String, Value> {
+        object.iter().map(|(key, value)| (key.clone(), self.fill_value(value))).collect()
+    }
+
+    fn fill_value(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.fill(text).into_owned()),
+            Value::Array(items) => items.iter().map(|item| self.fill_value(item)).collect(),
+            Value::Object(object) => Value::Object(self.fill_object(object)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        }
+    }
+}
+
+/// Keeps what is printed, and passes it on.
+struct Voice<'a> {
+    watch: &'a mut dyn AgentWatch,
+    printed: Printed,
+}
+
+impl AgentWatch for Voice<'_> {
+    fn running(&mut self, leader: &Leader) {
+        self.watch.running(leader);
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        self.printed.push(stream, bytes);
+        self.watch.output(stream, bytes);
+    }
+}
+
+/// The text with the turn's values in it; each reference is replaced once.
+fn fill<'t>(text: &'t str, turn: &Turn) -> Cow<'t, str> {
+    if !text.contains("${") {
+        return Cow::Borrowed(text);
+    }
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        filled.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let known = [
+            ("${STAGE}", turn.stage.clone()),
+            ("${ITERATION}", turn.iteration.to_string()),
+            ("${ATTEMPT}", turn.attempt.to_string()),
+        ];
+        match known.iter().find(|(reference, _)| rest.starts_with(reference)) {
+            Some((reference, value)) => {
+                filled.push_str(value);
+                rest = &rest[reference.len()..];
+            }
+            None => {
+                filled.push_str("${");
+                rest = &rest["${".len()..];
+            }
+        }
+    }
+    filled.push_str(rest);
+    Cow::Owned(filled)
+}

@@ -1,0 +1,288 @@
+//! A script as data, and how it is read. Everything that can be wrong with it is found here, before
+//! a turn is played.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hookwright_engine::config::{Fault, FaultKind};
+use serde_json::{Map, Value};
+
+use super::tree::{Field, Node, Notes, Raw};
+use super::work_tree::is_inside;
+
+/// A file of turns.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Script {
+    turns: Vec<ScriptTurn>,
+    then: Then,
+}
+
+/// What happens in one iteration.
+#[derive(Debug, Clone, PartialEq)]
+struct ScriptTurn {
+    /// The stage that it is for; `None` for all that have no turns of their own.
+    stage: Option<String>,
+    deeds: Vec<Deed>,
+}
+
+/// What happens after the last turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Repeat,
+    Stop,
+    Fail,
+}
+
+/// What is to be done in an iteration.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Part<'a> {
+    /// These deeds.
+    Deeds(&'a [Deed]),
+    /// Say that the work is done.
+    Stop,
+    /// Fail: there is nothing more.
+    Fail,
+    /// The script has nothing for this stage at all.
+    Nothing,
+}
+
+/// One thing that the agent does.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Deed {
+    Say(String),
+    Complain(String),
+    Write(Vec<(String, String)>),
+    Append(Vec<(String, String)>),
+    Delete(Vec<String>),
+    Status(Map<String, Value>),
+    RawStatus(String),
+    Fail(String),
+    Exit(i32),
+    Sleep(Duration),
+    WaitFor(String),
+    Run(String),
+    IfPrompt { contains: String, then: Vec<Deed>, otherwise: Vec<Deed> },
+}
+
+const KEYS: &[&str] = &["turns", "then"];
+const TURN_KEYS: &[&str] = &["stage", "do"];
+const DEEDS: &[&str] = &[
+    "say",
+    "complain",
+    "write",
+    "append",
+    "delete",
+    "status",
+    "raw_status",
+    "fail",
+    "exit",
+    "sleep",
+    "wait_for",
+    "run",
+    "if_prompt",
+];
+const STATUS_KEYS: &[&str] = &["decision", "reason", "summary", "work"];
+const DECISIONS: &[&str] = &["continue", "stop", "error"];
+const IF_PROMPT_KEYS: &[&str] = &["contains", "then", "else"];
+const PATH_EXPECTED: &str = "a path within the working directory";
+const FILES_EXPECTED: &str = "a map from paths to texts";
+const DEEDS_EXPECTED: &str = "a list of deeds";
+
+impl Script {
+    /// Reads a script, or says everything that is wrong with it.
+    pub(super) fn read(text: &str, shown_as: &Path) -> Result<Self, Vec<Fault>> {
+        let mut notes = Notes::new(text, shown_as);
+        let script = notes.parse().map(|node| script(&node, &mut notes));
+        match script {
+            Some(script) if notes.faults.is_empty() => Ok(script),
+            Some(_) | None => Err(notes.faults),
+        }
+    }
+
+    /// What is to be done in this iteration (from 1) of this stage.
+    pub(super) fn part(&self, stage: &str, iteration: u32) -> Part<'_> {
+        let is_its_own = |turn: &&ScriptTurn| turn.stage.as_deref() == Some(stage);
+        let mut turns: Vec<&ScriptTurn> = self.turns.iter().filter(is_its_own).collect();
+        if turns.is_empty() {
+            turns = self.turns.iter().filter(|turn| turn.stage.is_none()).collect();
+        }
+        let Some(last) = turns.last() else {
+            return Part::Nothing;
+        };
+        match (turns.get(iteration.saturating_sub(1) as usize), self.then) {
+            (Some(turn), _) => Part::Deeds(&turn.deeds),
+            (None, Then::Repeat) => Part::Deeds(&last.deeds),
+            (None, Then::Stop) => Part::Stop,
+            (None, Then::Fail) => Part::Fail,
+        }
+    }
+}
+
+/// What a script that is to stop does when it has no more turns.
+pub(super) fn no_more_turns() -> Deed {
+    let status = [("decision", "stop"), ("reason", "the script has no more turns")];
+    Deed::Status(
+        status.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect(),
+    )
+}
+
+fn script(node: &Node, notes: &mut Notes) -> Script {
+    let mut script = Script { turns: Vec::new(), then: Then::Repeat };
+    let fields = notes.map(node, "a map with `turns`");
+    for field in fields {
+        match field.key.as_str() {
+            "turns" => {
+                let items = notes.list(&field.value, "a list of turns");
+                script.turns = items.iter().map(|item| turn(item, notes)).collect();
+            }
+            "then" => {
+                let words = &["repeat", "stop", "fail"];
+                let meanings = [Then::Repeat, Then::Stop, Then::Fail];
+                script.then = notes.word(&field.value, words, &meanings).unwrap_or(script.then);
+            }
+            _ => notes.unknown_key(field, KEYS),
+        }
+    }
+    if !fields.is_empty() && !fields.iter().any(|field| field.key == "turns") {
+        notes.note(node.at, FaultKind::Missing { missing: "`turns`, a list" });
+    }
+    script
+}
+
+/// A list of deeds, or a map with a stage beside it.
+fn turn(node: &Node, notes: &mut Notes) -> ScriptTurn {
+    const EXPECTED: &str = "a turn: a list of deeds, or a map with `stage` and `do`";
+    let mut turn = ScriptTurn { stage: None, deeds: Vec::new() };
+    if let Raw::List(_) = node.raw {
+        turn.deeds = deeds(node, notes);
+        return turn;
+    }
+    let fields = notes.map(node, EXPECTED);
+    for field in fields {
+        match field.key.as_str() {
+            "stage" => turn.stage = notes.full_text(&field.value, "a stage's name"),
+            "do" => turn.deeds = deeds(&field.value, notes),
+            _ => notes.unknown_key(field, TURN_KEYS),
+        }
+    }
+    if !fields.is_empty() && !fields.iter().any(|field| field.key == "do") {
+        notes.note(node.at, FaultKind::Missing { missing: "`do`, a list of deeds" });
+    }
+    turn
+}
+
+fn deeds(node: &Node, notes: &mut Notes) -> Vec<Deed> {
+    let items = notes.list(node, DEEDS_EXPECTED);
+    items.iter().filter_map(|item| deed(item, notes)).collect()
+}
+
+fn deed(node: &Node, notes: &mut Notes) -> Option<Deed> {
+    let Raw::Map(fields) = &node.raw else {
+        notes.wrong_kind(node, "a deed such as `say: hello`");
+        return None;
+    };
+    // Each on its own: in a map their order would be easy to overlook.
+    let [field] = &fields[..] else {
+        notes.wrong_kind(node, "one deed in each item of the list");
+        return None;
+    };
+    let value = &field.value;
+    Some(match field.key.as_str() {
+        "say" => Deed::Say(notes.text(value, "a text")?),
+        "complain" => Deed::Complain(notes.text(value, "a text")?),
+        "write" => Deed::Write(files(value, notes)),
+        "append" => Deed::Append(files(value, notes)),
+        "delete" => {
+            let items = notes.list(value, "a list of paths");
+            Deed::Delete(items.iter().filter_map(|item| path(item, notes)).collect())
+        }
+        "status" => Deed::Status(status(value, notes)),
+        "raw_status" => Deed::RawStatus(notes.text(value, "a text")?),
+        "fail" => Deed::Fail(notes.text(value, "a text that says why")?),
+        "exit" => {
+            let code = notes.whole_number(value, 0..=255, "an exit code from 0 to 255")?;
+            Deed::Exit(i32::try_from(code).ok()?)
+        }
+        "sleep" => Deed::Sleep(notes.duration(value)?),
+        "wait_for" => Deed::WaitFor(path(value, notes)?),
+        "run" => Deed::Run(notes.full_text(value, "a command")?),
+        "if_prompt" => if_prompt(value, notes)?,
+        _ => {
+            notes.unknown_key(field, DEEDS);
+            return None;
+        }
+    })
+}
+
+fn files(node: &Node, notes: &mut Notes) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for field in notes.map(node, FILES_EXPECTED) {
+        if !is_inside(&field.key) {
+            let (found, expected) = (field.key.clone(), PATH_EXPECTED);
+            notes.note(field.at, FaultKind::BadValue { found, expected });
+        }
+        let text = notes.text(&field.value, "a text");
+        files.extend(text.map(|text| (field.key.clone(), text)));
+    }
+    files
+}
+
+fn path(node: &Node, notes: &mut Notes) -> Option<String> {
+    let path = notes.full_text(node, PATH_EXPECTED)?;
+    if !is_inside(&path) {
+        notes.note(node.at, FaultKind::BadValue { found: path, expected: PATH_EXPECTED });
+        return None;
+    }
+    Some(path)
+}
+
+fn status(node: &Node, notes: &mut Notes) -> Map<String, Value> {
+    let fields = notes.map(node, "a map with `decision`");
+    for field in fields {
+        match field.key.as_str() {
+            "decision" => {
+                notes.word(&field.value, DECISIONS, DECISIONS);
+            }
+            "reason" | "summary" => {
+                notes.text(&field.value, "a text");
+            }
+            "work" => {}
+            _ => notes.unknown_key(field, STATUS_KEYS),
+        }
+    }
+    let get = |key: &str| fields.iter().find(|field| field.key == key);
+    if !fields.is_empty() && get("decision").is_none() {
+        let missing = "`decision`: continue, stop or error";
+        notes.note(node.at, FaultKind::Missing { missing });
+    }
+    let mut value = |field: &Field| match field.key.as_str() {
+        "work" => field.value.to_json(),
+        _ => notes.text(&field.value, "a text").map_or(Value::Null, Value::from),
+    };
+    let known = STATUS_KEYS.iter().filter_map(|key| get(key));
+    known.map(|field| (field.key.clone(), value(field))).collect()
+}
+
+fn if_prompt(node: &Node, notes: &mut Notes) -> Option<Deed> {
+    let fields = notes.map(node, "a map with `contains`, `then` and `else`");
+    let (mut contains, mut then, mut otherwise) = (None, Vec::new(), Vec::new());
+    for field in fields {
+        match field.key.as_str() {
+            "contains" => contains = notes.full_text(&field.value, "a text to look for"),
+            "then" => then = deeds(&field.value, notes),
+            "else" => otherwise = deeds(&field.value, notes),
+            _ => notes.unknown_key(field, IF_PROMPT_KEYS),
+        }
+    }
+    let has = |key: &str| fields.iter().any(|field| field.key == key);
+    if !fields.is_empty() && !has("contains") {
+        notes.note(node.at, FaultKind::Missing { missing: "`contains`, a text to look for" });
+    }
+    if !fields.is_empty() && !has("then") && !has("else") {
+        notes.note(node.at, FaultKind::Missing { missing: "`then` or `else`, a list of deeds" });
+    }
+    Some(Deed::IfPrompt { contains: contains?, then, otherwise })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! Files of the work tree, as a scripted agent changes them: whole or not at all, and never outside
+//! of its working directory.
+//!
+//! A file is written beside its place and then moved there. The name it has meanwhile is the same
+//! in every attempt of a turn, so that what a crash left behind is gone after the next attempt.
+
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Component, Path, PathBuf};
+
+use super::super::Turn;
+
+/// Whether a path stays below the folder that it starts from, as far as its text can tell.
+pub(super) fn is_inside(path: &str) -> bool {
+    let mut names = 0;
+    for component in Path::new(path).components() {
+        match component {
+            Component::Normal(_) => names += 1,
+            Component::CurDir => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return false,
+        }
+    }
+    names > 0 && !path.contains('\0')
+}
+
+/// The files of one turn.
+pub(super) struct WorkTree<'a> {
+    working_dir: &'a Path,
+    status_file: &'a Path,
+    /// What a file is called while it is written.
+    unfinished: String,
+}
+
+impl<'a> WorkTree<'a> {
+    pub(super) fn of(turn: &'a Turn) -> Self {
+        // A turn's status file is its own and the same in every attempt.
+        let mut hasher = DefaultHasher::new();
+        turn.status_file.hash(&mut hasher);
+        Self {
+            working_dir: &turn.working_dir,
+            status_file: &turn.status_file,
+            unfinished: format!(".hookwright-{:016x}.part", hasher.finish()),
+        }
+    }
+
+    /// Where a path leads, which must be in the working directory also when links are followed.
+    pub(super) fn place(&self, path: &str) -> io::Result<PathBuf> {
+        let outside = || io::Error::other("it lies outside of the working directory");
+        if !is_inside(path) {
+            return Err(outside());
+        }
+        let root = self.working_dir.canonicalize()?;
+        let target = root.join(path);
+        let folder = target.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok());
+        if folder.is_some_and(|folder| folder.starts_with(&root)) {
+            return Ok(target);
+        }
+        Err(outside())
+    }
+
+    pub(super) fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        let target = self.place(path)?;
+        self.replace(&target, |file| file.write_all(text.as_bytes()))
+    }
+
+    pub(super) fn append(&self, path: &str, text: &str) -> io::Result<()> {
+        let target = self.place(path)?;
+        let mut old = match fs::symlink_metadata(&target) {
+            // A pipe would keep us waiting for its other end.
+            Ok(metadata) if !metadata.is_file() => return Err(io::Error::other("it is no file")),
+            Ok(_) => Some(File::open(&target)?),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        self.replace(&target, |file| {
+            if let Some(old) = &mut old {
+                io::copy(old, file)?;
+            }
+            file.write_all(text.as_bytes())
+        })
+    }
+
+    /// Deletes a file. That it is not there is fine: an earlier attempt may have been faster.
+    pub(super) fn delete(&self, path: &str) -> io::Result<()> {
+        match fs::remove_file(self.place(path)?) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+
+    pub(super) fn write_status(&self, text: &str) -> io::Result<()> {
+        self.replace(self.status_file, |file| file.write_all(text.as_bytes()))
+    }
+
+    fn replace(
+        &self,
+        target: &Path,
+        fill: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let folder = target.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
+        fs::create_dir_all(folder)?;
+        let unfinished = folder.join(&self.unfinished);
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let mut file = File::options().write(true).create_new(true).open(&unfinished)?;
+        let done = fill(&mut file).and_then(|()| match fs::symlink_metadata(target) {
+            // A script that is written anew can still be executed.
+            Ok(old) if old.is_file() => file.set_permissions(old.permissions()),
+            Ok(_) | Err(_) => Ok(()),
+        });
+        let done = done.and_then(|()| fs::rename(&unfinished, target));
+        if done.is_err() {
+            // What matters is why it failed; the next attempt tries to remove it too.
+            let _ = fs::remove_file(&unfinished);
+        }
+        done
+    }
+}

@@ -1,0 +1,135 @@
+//! Shell text, run for one turn: what the command agent and the deed `run` of a script share.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_events::{Outcome, Output};
+use hookwright_process::{Ended, How, Launch, Leader, StartFailure, Stream, Watch, find_program};
+use tokio_util::sync::CancellationToken;
+
+use super::{AgentWatch, Turn, TurnEnd};
+use crate::limits::{AGENT_KILL_GRACE, AGENT_LINGER, AGENT_OUTPUT_BYTES_MAX};
+
+/// The shells that may run it; the first one that is there does.
+const SHELLS: &[&str] = &["bash", "sh"];
+
+/// Where shells are looked for if the environment has no `PATH`.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What to run.
+pub(super) struct ShellRun<'a> {
+    /// For the shell, as it is.
+    pub(super) text: &'a str,
+    /// What the text finds as `$1`.
+    pub(super) argument: Option<String>,
+    pub(super) stdin: Vec<u8>,
+    pub(super) timeout: Duration,
+}
+
+/// Runs it in the turn's folder and environment to its end.
+pub(super) async fn run(
+    turn: &Turn,
+    what: ShellRun<'_>,
+    watch: &mut dyn AgentWatch,
+    cancel: &CancellationToken,
+) -> TurnEnd {
+    let Some((name, program)) = shell(turn) else {
+        return not_started("neither `bash` nor `sh` was found in PATH".to_owned());
+    };
+    let has_argument = what.argument.is_some();
+    let launch = Launch {
+        program,
+        args: arguments(name, what.text, what.argument),
+        shared_env: Arc::clone(&turn.shared_env),
+        env: turn.env.clone(),
+        working_dir: turn.working_dir.clone(),
+        stdin: what.stdin,
+        timeout: what.timeout,
+        kill_grace: AGENT_KILL_GRACE,
+        linger: AGENT_LINGER,
+        output_bytes_max: AGENT_OUTPUT_BYTES_MAX,
+        run_id: turn.run_id.clone(),
+    };
+    let ended = hookwright_process::run(launch, &mut Passing(watch), cancel).await;
+    TurnEnd { took: ended.duration, outcome: outcome_of(ended, has_argument) }
+}
+
+pub(super) fn not_started(cause: String) -> TurnEnd {
+    TurnEnd { outcome: Outcome::NotStarted { cause }, took: Duration::ZERO }
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn shell(turn: &Turn) -> Option<(&'static str, PathBuf)> {
+    let path = turn.env("PATH").unwrap_or(OsStr::new(PATH));
+    SHELLS.iter().find_map(|name| {
+        let program = find_program(OsStr::new(name), path, &turn.working_dir)?;
+        Some((*name, program))
+    })
+}
+
+/// A text that begins with a dash must not be taken for options of the shell. The argument stands
+/// behind `$0`, so whatever it looks like, no shell takes it for its own.
+fn arguments(shell: &str, text: &str, argument: Option<String>) -> Vec<OsString> {
+    let guard = text.starts_with(['-', '+']).then_some("--");
+    let mut arguments: Vec<OsString> =
+        ["-c"].into_iter().chain(guard).chain([text]).map(OsString::from).collect();
+    if let Some(argument) = argument {
+        arguments.extend([OsString::from(shell), OsString::from(argument)]);
+    }
+    arguments
+}
+
+fn outcome_of(ended: Ended, has_argument: bool) -> Outcome {
+    let output = Output {
+        stdout: ended.stdout.text().into_owned(),
+        stderr: ended.stderr.text().into_owned(),
+        stdout_left_out: ended.stdout.left_out(),
+        stderr_left_out: ended.stderr.left_out(),
+        held: ended.output_held,
+    };
+    match ended.how {
+        How::Exited { code } => Outcome::Exited { code, output },
+        How::Killed { signal } => Outcome::Killed { signal, output },
+        How::TimedOut { after } => Outcome::TimedOut { after_ms: millis(after), output },
+        How::Cancelled => Outcome::Interrupted { output },
+        How::WantedTerminal => Outcome::WantedTerminal { output },
+        How::NotStarted { cause } => Outcome::NotStarted { cause: say(&cause, has_argument) },
+    }
+}
+
+fn say(failure: &StartFailure, has_argument: bool) -> String {
+    match failure {
+        StartFailure::TooBig { .. } if has_argument => {
+            "prompt and environment together are larger than the system allows; use prompt: stdin"
+                .to_owned()
+        }
+        StartFailure::TooBig { .. } => {
+            "command and environment together are larger than the system allows".to_owned()
+        }
+        StartFailure::ProgramMissing { .. }
+        | StartFailure::InterpreterMissing { .. }
+        | StartFailure::NotExecutable { .. }
+        | StartFailure::WorkingDirMissing { .. }
+        | StartFailure::WorkingDirNotADirectory { .. }
+        | StartFailure::Other { .. } => failure.to_string(),
+    }
+}
+
+/// Passes on what the process does.
+struct Passing<'a>(&'a mut dyn AgentWatch);
+
+impl Watch for Passing<'_> {
+    fn started(&mut self, leader: &Leader) {
+        self.0.running(leader);
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) -> Option<Duration> {
+        self.0.output(stream, bytes);
+        None
+    }
+}
