@@ -119,3 +119,55 @@ impl<'a> WorkTree<'a> {
         done
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn turn(folder: &Path, status_file: &str, attempt: u32) -> Turn {
+        Turn {
+            prompt: Vec::new(),
+            shared_env: Arc::default(),
+            env: Vec::new(),
+            working_dir: folder.to_owned(),
+            stage: "work".to_owned(),
+            iteration: 1,
+            attempt,
+            status_file: folder.join(status_file),
+            timeout: Duration::from_secs(1),
+            run_id: format!("run-{attempt}"),
+        }
+    }
+
+    #[test]
+    fn what_a_crash_left_half_written_is_gone_after_the_next_attempt() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, second) =
+            (turn(folder.path(), "1/status.json", 1), turn(folder.path(), "1/status.json", 2));
+        let left_behind = folder.path().join(WorkTree::of(&first).unfinished);
+        fs::write(&left_behind, "ha").unwrap();
+        WorkTree::of(&second).write("a.txt", "whole").unwrap();
+        assert_eq!(fs::read_to_string(folder.path().join("a.txt")).unwrap(), "whole");
+        assert!(!left_behind.exists());
+    }
+
+    #[test]
+    fn two_turns_in_one_folder_do_not_meet() {
+        let folder = Path::new("/x");
+        let [one, other] = ["1/status.json", "2/status.json"].map(|file| turn(folder, file, 1));
+        assert_ne!(WorkTree::of(&one).unfinished, WorkTree::of(&other).unfinished);
+    }
+
+    #[test]
+    fn a_path_is_inside_if_no_part_of_it_leads_out() {
+        for path in ["a", "./a", "a/b", "a/./b", "a..b", "...", "ü"] {
+            assert!(is_inside(path), "{path}");
+        }
+        for path in ["", ".", "..", "/", "/a", "../a", "a/..", "a/../b", "a\0b"] {
+            assert!(!is_inside(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The runner's parts with real shells and real files.
+
+mod agents;
