@@ -1,1 +1,353 @@
-//! A session's folder and the files in it.
+//! A session's folder, `.hookwright/sessions/{session}/`, and the files in it.
+//!
+//! ```text
+//! .gitignore                                    beside the sessions: none of this is for git
+//! {session}/progress.md                         the agent's notes; ours is only the heading
+//! {session}/children/                           sessions that hooks started
+//! {session}/stage-00-plan/iterations/001/
+//!     context.json                              what the agent may want to know
+//!     status.json                               the agent's answer
+//!     output.md                                 what it printed
+//! ```
+//!
+//! What is promised: a file under its own name is whole. It is written beside its place and then
+//! renamed, so whoever kills us finds the old file or the new one. What was half written is cleaned
+//! up by the next write of that file. No sync is made unless asked for ([`Keep`]): the store is the
+//! record, and what it records is synced there.
+//!
+//! The agent can write here too, so nothing below the project root is reached through a symbolic
+//! link: each folder is opened by its name in the one above it (`open_folder.rs`). A link in the way
+//! is an error; a link in a file's place is replaced, never followed.
+
+mod context;
+mod open_folder;
+mod session_name;
+mod status;
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use context::{Context, ContextInputs, ContextLimits, ContextPaths, ContextStage};
+pub use open_folder::Keep;
+pub use session_name::{SessionName, SessionNameError};
+pub use status::{BrokenStatus, Decision, Status, StatusFile};
+
+use crate::limits::EARLIER_OUTPUTS_MAX;
+use open_folder::OpenFolder;
+
+/// Where sessions are, from the project root.
+const SESSIONS: [&str; 2] = [".hookwright", "sessions"];
+const PROGRESS: &str = "progress.md";
+const CHILDREN: &str = "children";
+const CONTEXT: &str = "context.json";
+const STATUS: &str = "status.json";
+const OUTPUT: &str = "output.md";
+
+/// Characters of a stage's name that its folder's name takes.
+const STAGE_NAME_MAX: usize = 64;
+
+/// A session's folder. It is opened anew for each use, so this is only a name and costs nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionFolder {
+    root: PathBuf,
+    session: SessionName,
+    path: PathBuf,
+}
+
+/// A stage: its place in the pipeline, from 0, and its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageAt<'a> {
+    /// From 0.
+    pub index: usize,
+    /// As the pipeline calls it.
+    pub name: &'a str,
+}
+
+/// An iteration of a stage, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IterationAt<'a> {
+    /// The stage.
+    pub stage: StageAt<'a>,
+    /// From 1.
+    pub iteration: u32,
+}
+
+/// Why a session's folder can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// The project root is gone or never was.
+    #[error("the project root `{}` does not exist", path.display())]
+    RootMissing {
+        /// The root.
+        path: PathBuf,
+    },
+    /// Something else stands where a folder has to be.
+    #[error("`{}` is in the way: a folder has to be there", path.display())]
+    NotAFolder {
+        /// What stands there.
+        path: PathBuf,
+    },
+    /// A folder, or a device, stands where a file has to be.
+    #[error("`{}` is in the way: a file has to be there", path.display())]
+    NotAFile {
+        /// What stands there.
+        path: PathBuf,
+    },
+    /// A symbolic link below the project root; it might lead anywhere.
+    #[error("`{}` is a symbolic link, and nothing is written through one", path.display())]
+    SymbolicLink {
+        /// The link.
+        path: PathBuf,
+    },
+    /// We may not.
+    #[error("`{}` can't be written: {source}", path.display())]
+    NotWritable {
+        /// What we wanted to make, change or remove.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// No room on the disk, or not for this user or this file.
+    #[error("no room to write `{}`: {source}", path.display())]
+    NoRoom {
+        /// What we wanted to write.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Anything else.
+    #[error("can't {doing} `{}`: {source}", path.display())]
+    Other {
+        /// What we wanted: `open`, `write`…
+        doing: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl SessionFolder {
+    /// The folder of a session, whether it is there or not.
+    pub fn new(root: impl Into<PathBuf>, session: SessionName) -> Self {
+        let root = root.into();
+        let path = root.join(SESSIONS[0]).join(SESSIONS[1]).join(session.as_str());
+        Self { root, session, path }
+    }
+
+    /// Makes the folder and what belongs in it, as far as it is missing. Nothing is overwritten.
+    pub fn create(&self) -> Result<(), FolderError> {
+        let mut sessions = OpenFolder::root(&self.root)?;
+        for name in SESSIONS {
+            sessions = sessions.make(name)?;
+        }
+        sessions.add(".gitignore", b"*\n")?;
+        let folder = sessions.make(self.session.as_str())?;
+        folder.make(CHILDREN)?;
+        let heading = format!("# Progress: {}\n", self.session);
+        folder.add(PROGRESS, heading.as_bytes())
+    }
+
+    /// Whether the session has a folder.
+    pub fn exists(&self) -> Result<bool, FolderError> {
+        Ok(self.open(&[])?.is_some())
+    }
+
+    /// Whose folder it is.
+    pub fn session(&self) -> &SessionName {
+        &self.session
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The same path, from the project root.
+    pub fn from_root<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.root).unwrap_or(path)
+    }
+
+    /// The agent's notes: `PROGRESS`.
+    pub fn progress(&self) -> PathBuf {
+        self.path.join(PROGRESS)
+    }
+
+    /// Where the folders of child sessions are.
+    pub fn children(&self) -> PathBuf {
+        self.path.join(CHILDREN)
+    }
+
+    /// A stage's folder.
+    pub fn stage(&self, stage: StageAt<'_>) -> PathBuf {
+        self.path.join(stage.folder_name())
+    }
+
+    /// What the agent may want to know: `CTX`.
+    pub fn context(&self, at: IterationAt<'_>) -> PathBuf {
+        self.in_iteration(at, CONTEXT)
+    }
+
+    /// Where the agent answers: `STATUS`.
+    pub fn status(&self, at: IterationAt<'_>) -> PathBuf {
+        self.in_iteration(at, STATUS)
+    }
+
+    /// What the agent printed, or wrote there itself: `OUTPUT`.
+    pub fn output(&self, at: IterationAt<'_>) -> PathBuf {
+        self.in_iteration(at, OUTPUT)
+    }
+
+    /// Makes the iteration's folder, so that the agent can write its files.
+    pub fn create_iteration(&self, at: IterationAt<'_>) -> Result<(), FolderError> {
+        self.make_iteration(at).map(drop)
+    }
+
+    /// Writes `context.json`.
+    pub fn write_context(&self, at: IterationAt<'_>, context: &Context) -> Result<(), FolderError> {
+        let mut json = serde_json::to_vec_pretty(context).expect("strings, numbers and lists");
+        json.push(b'\n');
+        self.make_iteration(at)?.replace(CONTEXT, &json, Keep::ThroughCrash)
+    }
+
+    /// Writes `output.md`.
+    pub fn write_output(
+        &self,
+        at: IterationAt<'_>,
+        output: &[u8],
+        keep: Keep,
+    ) -> Result<(), FolderError> {
+        self.make_iteration(at)?.replace(OUTPUT, output, keep)
+    }
+
+    /// Reads what the agent answered.
+    pub fn read_status(&self, at: IterationAt<'_>) -> StatusFile {
+        match self.open_iteration(at) {
+            Ok(Some(folder)) => status::read(&folder, STATUS),
+            Ok(None) => StatusFile::Missing,
+            Err(error) => StatusFile::Broken(BrokenStatus::Unreadable { cause: error.to_string() }),
+        }
+    }
+
+    /// Removes the answer of an attempt that was cut off, so that nobody takes it for the next one's.
+    pub fn forget_status(&self, at: IterationAt<'_>) -> Result<(), FolderError> {
+        self.forget(at, STATUS)
+    }
+
+    /// Removes the output of an attempt that was cut off.
+    pub fn forget_output(&self, at: IterationAt<'_>) -> Result<(), FolderError> {
+        self.forget(at, OUTPUT)
+    }
+
+    /// Whether the iteration has an output: the agent may have written it itself. Only a regular
+    /// file is one.
+    pub fn has_output(&self, at: IterationAt<'_>) -> Result<bool, FolderError> {
+        let folder = self.open_iteration(at)?;
+        folder.map_or(Ok(false), |folder| folder.has_file(OUTPUT))
+    }
+
+    /// The outputs a stage has so far, in the order of its iterations.
+    pub fn stage_outputs(&self, stage: StageAt<'_>) -> Result<Vec<PathBuf>, FolderError> {
+        let Some(iterations) = self.open(&[&stage.folder_name(), "iterations"])? else {
+            return Ok(Vec::new());
+        };
+        let mut numbers: Vec<u32> =
+            iterations.names()?.iter().filter_map(|name| iteration_number(name)).collect();
+        numbers.sort_unstable();
+        self.outputs_of(stage, &iterations, numbers)
+    }
+
+    /// The outputs of earlier iterations of the same stage, the latest [`EARLIER_OUTPUTS_MAX`] at
+    /// most.
+    pub fn earlier_outputs(&self, at: IterationAt<'_>) -> Result<Vec<PathBuf>, FolderError> {
+        let Some(iterations) = self.open(&[&at.stage.folder_name(), "iterations"])? else {
+            return Ok(Vec::new());
+        };
+        let first = at.iteration.saturating_sub(EARLIER_OUTPUTS_MAX).max(1);
+        self.outputs_of(at.stage, &iterations, first..at.iteration)
+    }
+
+    fn outputs_of(
+        &self,
+        stage: StageAt<'_>,
+        iterations: &OpenFolder,
+        numbers: impl IntoIterator<Item = u32>,
+    ) -> Result<Vec<PathBuf>, FolderError> {
+        let mut outputs = Vec::new();
+        for iteration in numbers {
+            let at = IterationAt { stage, iteration };
+            let folder = iterations.enter(&at.folder_name())?;
+            if let Some(folder) = folder
+                && folder.has_file(OUTPUT)?
+            {
+                outputs.push(self.output(at));
+            }
+        }
+        Ok(outputs)
+    }
+
+    fn forget(&self, at: IterationAt<'_>, name: &str) -> Result<(), FolderError> {
+        self.open_iteration(at)?.map_or(Ok(()), |folder| folder.remove(name))
+    }
+
+    fn in_iteration(&self, at: IterationAt<'_>, name: &str) -> PathBuf {
+        self.stage(at.stage).join("iterations").join(at.folder_name()).join(name)
+    }
+
+    fn make_iteration(&self, at: IterationAt<'_>) -> Result<OpenFolder, FolderError> {
+        let mut folder = OpenFolder::root(&self.root)?;
+        for name in SESSIONS.into_iter().chain([
+            self.session.as_str(),
+            &at.stage.folder_name(),
+            "iterations",
+            &at.folder_name(),
+        ]) {
+            folder = folder.make(name)?;
+        }
+        Ok(folder)
+    }
+
+    fn open_iteration(&self, at: IterationAt<'_>) -> Result<Option<OpenFolder>, FolderError> {
+        self.open(&[&at.stage.folder_name(), "iterations", &at.folder_name()])
+    }
+
+    /// A folder below the session's; `None` if it, or one on the way to it, is not there.
+    fn open(&self, below: &[&str]) -> Result<Option<OpenFolder>, FolderError> {
+        let mut folder = OpenFolder::root(&self.root)?;
+        let names = SESSIONS.iter().copied().chain([self.session.as_str()]);
+        for name in names.chain(below.iter().copied()) {
+            match folder.enter(name)? {
+                Some(next) => folder = next,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(folder))
+    }
+}
+
+impl StageAt<'_> {
+    /// `stage-00-plan`. Checked names stand in it as they are; of another one no character can leave
+    /// the folder, and the number keeps two of them apart.
+    fn folder_name(self) -> String {
+        let plain = |letter: char| {
+            if letter.is_ascii_alphanumeric() || "_-".contains(letter) { letter } else { '-' }
+        };
+        let name: String = self.name.chars().take(STAGE_NAME_MAX).map(plain).collect();
+        format!("stage-{:02}-{name}", self.index)
+    }
+}
+
+impl IterationAt<'_> {
+    fn folder_name(self) -> String {
+        format!("{:03}", self.iteration)
+    }
+}
+
+/// The number of an iteration, if that is the name we would give it.
+fn iteration_number(name: &OsStr) -> Option<u32> {
+    let number = name.to_str()?.parse().ok()?;
+    let stage = StageAt { index: 0, name: "" };
+    let ours = IterationAt { stage, iteration: number }.folder_name();
+    (number > 0 && name == ours.as_str()).then_some(number)
+}

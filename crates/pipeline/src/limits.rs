@@ -19,3 +19,30 @@ pub const PROMPT_ARGUMENT_BYTES_MAX: usize = 128 * 1024 - 1;
 
 /// How often a scripted agent looks for the file that it waits for.
 pub const WAIT_FOR_PAUSE: Duration = Duration::from_millis(10);
+/// Bytes of `status.json`. Agents write a few hundred; who writes more has mistaken it for a log.
+pub const STATUS_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Outputs of earlier iterations that `context.json` names: the latest ones. With all of them the
+/// cost of an iteration would grow with the session.
+pub const EARLIER_OUTPUTS_MAX: u32 = 100;
+
+/// Times a file is written anew because somebody else cleaned up what was half written.
+pub const WRITE_ATTEMPTS_MAX: u32 = 16;
+
+/// Files below a project root outside git, and paths that git reports. Beyond this nobody would read
+/// the list, and looking at all of them would take seconds in every iteration.
+pub const CHANGED_FILES_MAX: usize = 50_000;
+
+/// Bytes read in one look at files that were not committed, to tell a changed file from one that was
+/// only touched. Those beyond are told apart by size and times.
+pub const CHANGED_BYTES_READ_MAX: u64 = 64 * 1024 * 1024;
+
+/// How long one look at the work tree may take: enough for a very big repository that is not in
+/// memory, and the session goes on after a file system that hangs.
+pub const CHANGED_FILES_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Bytes of one list of paths from git: [`CHANGED_FILES_MAX`] of ordinary length.
+pub const GIT_LIST_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Repositories within one another that are looked into.
+pub const REPOSITORY_DEPTH_MAX: usize = 4;

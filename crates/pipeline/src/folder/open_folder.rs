@@ -1,0 +1,313 @@
+//! [`OpenFolder`]: a folder that we hold open, and the few things we do with what is in it.
+//!
+//! Everything goes by a plain name in an open folder, and no symbolic link is followed. So whoever
+//! exchanges folders for links while we work can't lead us elsewhere, on any Unix system.
+//! (`openat2` could do the same in one step, but only on Linux, and old containers forbid it.)
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::FolderError;
+use crate::limits::WRITE_ATTEMPTS_MAX;
+
+/// How much a written file has to live through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// The end of this program, at any moment.
+    ThroughCrash,
+    /// The end of the whole machine too: its content is synced before it gets its name, which costs
+    /// one sync. The name is on disk after the next sync of anything else there.
+    ThroughPowerLoss,
+}
+
+/// What reading a file found.
+pub(super) enum Read {
+    Missing,
+    Whole(Vec<u8>),
+    TooBig { bytes: u64 },
+    NotAFile { found: &'static str },
+}
+
+/// A folder that we hold open.
+pub(super) struct OpenFolder {
+    fd: OwnedFd,
+    /// For messages.
+    path: PathBuf,
+}
+
+/// What to do with a file that is already there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Existing {
+    Replace,
+    Leave,
+}
+
+const FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+impl OpenFolder {
+    /// The project root: the only folder that may be reached through links, for its user named it.
+    pub(super) fn root(path: &Path) -> Result<Self, FolderError> {
+        let flags = FOLDER.difference(OFlags::NOFOLLOW);
+        match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+            Ok(fd) => Ok(Self { fd, path: path.to_owned() }),
+            Err(Errno::NOENT) => Err(FolderError::RootMissing { path: path.to_owned() }),
+            Err(Errno::NOTDIR) => Err(FolderError::NotAFolder { path: path.to_owned() }),
+            Err(problem) => Err(error("open", path.to_owned(), problem)),
+        }
+    }
+
+    /// The folder of this name, made if it is missing.
+    pub(super) fn make(&self, name: &str) -> Result<Self, FolderError> {
+        // As a rule it is there.
+        if let Some(folder) = self.enter(name)? {
+            return Ok(folder);
+        }
+        match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(problem) => return Err(error("make", self.path.join(name), problem)),
+        }
+        let missing = || error("open", self.path.join(name), Errno::NOENT);
+        self.enter(name)?.ok_or_else(missing)
+    }
+
+    /// The folder of this name, if there is one.
+    pub(super) fn enter(&self, name: &str) -> Result<Option<Self>, FolderError> {
+        let path = self.path.join(name);
+        match rustix::fs::openat(&self.fd, name, FOLDER, Mode::empty()) {
+            Ok(fd) => Ok(Some(Self { fd, path })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(Errno::NOTDIR | Errno::LOOP | Errno::MLINK) => match self.kind(name)? {
+                Some(FileType::Symlink) => Err(FolderError::SymbolicLink { path }),
+                Some(_) | None => Err(FolderError::NotAFolder { path }),
+            },
+            Err(problem) => Err(error("open", path, problem)),
+        }
+    }
+
+    /// All names in it.
+    pub(super) fn names(&self) -> Result<Vec<OsString>, FolderError> {
+        let problem = |problem| error("list", self.path.clone(), problem);
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.fd).map_err(problem)? {
+            let name = entry.map_err(problem)?.file_name().to_bytes().to_vec();
+            names.push(OsString::from_vec(name));
+        }
+        Ok(names)
+    }
+
+    /// Whether a regular file of this name is there.
+    pub(super) fn has_file(&self, name: &str) -> Result<bool, FolderError> {
+        Ok(self.kind(name)? == Some(FileType::RegularFile))
+    }
+
+    /// Writes a file whole, in place of the one that may be there.
+    pub(super) fn replace(&self, name: &str, bytes: &[u8], keep: Keep) -> Result<(), FolderError> {
+        self.write(name, bytes, keep, Existing::Replace)
+    }
+
+    /// Writes a file whole, unless there is one.
+    pub(super) fn add(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
+        match self.kind(name)? {
+            None => self.write(name, bytes, Keep::ThroughCrash, Existing::Leave),
+            Some(FileType::RegularFile) => Ok(()),
+            Some(FileType::Symlink) => {
+                Err(FolderError::SymbolicLink { path: self.path.join(name) })
+            }
+            Some(_) => Err(FolderError::NotAFile { path: self.path.join(name) }),
+        }
+    }
+
+    /// Reads a file, within a bound. Never waits: a pipe is no file.
+    pub(super) fn read(&self, name: &str, bytes_max: u64) -> Result<Read, FolderError> {
+        let problem = |problem| error("read", self.path.join(name), problem);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(Errno::NOENT) => return Ok(Read::Missing),
+            // What can't be opened may have a better reason in what it is: a link, a socket.
+            Err(cause) => {
+                return match self.kind(name)? {
+                    Some(FileType::RegularFile) | None => Err(problem(cause)),
+                    Some(kind) => Ok(Read::NotAFile { found: shown(kind) }),
+                };
+            }
+        };
+        let stat = rustix::fs::fstat(&file).map_err(problem)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            kind => return Ok(Read::NotAFile { found: shown(kind) }),
+        }
+        let mut bytes = Vec::new();
+        match file.take(bytes_max + 1).read_to_end(&mut bytes) {
+            Ok(read) if read as u64 > bytes_max => Ok(Read::TooBig {
+                bytes: u64::try_from(stat.st_size).unwrap_or(0).max(read as u64),
+            }),
+            Ok(_) => Ok(Read::Whole(bytes)),
+            Err(source) => {
+                Err(FolderError::Other { doing: "read", path: self.path.join(name), source })
+            }
+        }
+    }
+
+    /// Removes a file, if it is there.
+    pub(super) fn remove(&self, name: &str) -> Result<(), FolderError> {
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            // Systems differ in what they say of a folder.
+            Err(problem) => match self.kind(name) {
+                Ok(Some(FileType::Directory)) => {
+                    Err(FolderError::NotAFile { path: self.path.join(name) })
+                }
+                Ok(_) | Err(_) => Err(error("remove", self.path.join(name), problem)),
+            },
+        }
+    }
+
+    fn kind(&self, name: &str) -> Result<Option<FileType>, FolderError> {
+        match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(problem) => Err(error("look at", self.path.join(name), problem)),
+        }
+    }
+
+    fn write(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        keep: Keep,
+        existing: Existing,
+    ) -> Result<(), FolderError> {
+        self.clean_up(name)?;
+        let mut attempt = 1;
+        loop {
+            let unfinished = unfinished_name(name);
+            let done = self.write_beside(&unfinished, bytes, keep);
+            let done = done.and_then(|()| self.give_name(&unfinished, name, existing));
+            match done {
+                Ok(()) => return Ok(()),
+                // Another writer took ours for a leftover. It is as much in the right as we are.
+                Err(Named::Gone) if attempt < WRITE_ATTEMPTS_MAX => attempt += 1,
+                Err(Named::Gone) => {
+                    return Err(error("write", self.path.join(name), Errno::NOENT));
+                }
+                Err(Named::Problem(problem)) => {
+                    // Whatever it was, the folder stays clean. The first problem is the one to tell.
+                    let _ = self.remove(&unfinished);
+                    return Err(self.write_error(name, problem));
+                }
+            }
+        }
+    }
+
+    /// Removes what writers of this file left when they were killed.
+    fn clean_up(&self, name: &str) -> Result<(), FolderError> {
+        for found in self.names()? {
+            if let Some(found) = found.to_str().filter(|found| is_unfinished(found, name)) {
+                // A folder of such a name is not from us; it does no harm.
+                let _ = self.remove(found);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_beside(&self, unfinished: &str, bytes: &[u8], keep: Keep) -> Result<(), Named> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        let fd = match rustix::fs::openat(&self.fd, unfinished, flags, mode) {
+            Ok(fd) => fd,
+            // Someone planted it, or a dead process had our number. The next name is another one.
+            Err(Errno::EXIST) => return Err(Named::Gone),
+            Err(problem) => return Err(Named::Problem(problem.into())),
+        };
+        let mut file = File::from(fd);
+        file.write_all(bytes).map_err(Named::Problem)?;
+        match keep {
+            Keep::ThroughCrash => Ok(()),
+            Keep::ThroughPowerLoss => file.sync_data().map_err(Named::Problem),
+        }
+    }
+
+    fn give_name(&self, unfinished: &str, name: &str, existing: Existing) -> Result<(), Named> {
+        if existing == Existing::Leave {
+            let linked = rustix::fs::linkat(&self.fd, unfinished, &self.fd, name, AtFlags::empty());
+            match linked {
+                // Somebody else was quicker; then theirs stays.
+                Ok(()) | Err(Errno::EXIST) => {
+                    let _ = self.remove(unfinished);
+                    return Ok(());
+                }
+                Err(Errno::NOENT) => return Err(Named::Gone),
+                // Not every file system knows links. It was not there a moment ago.
+                Err(_) => {}
+            }
+        }
+        match rustix::fs::renameat(&self.fd, unfinished, &self.fd, name) {
+            Ok(()) => Ok(()),
+            Err(Errno::NOENT) => Err(Named::Gone),
+            Err(problem) => Err(Named::Problem(problem.into())),
+        }
+    }
+
+    fn write_error(&self, name: &str, problem: io::Error) -> FolderError {
+        let path = self.path.join(name);
+        match Errno::from_io_error(&problem) {
+            Some(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => FolderError::NotAFile { path },
+            Some(errno) => error("write", path, errno),
+            None => FolderError::Other { doing: "write", path, source: problem },
+        }
+    }
+}
+
+/// Why an unfinished file did not get its name.
+enum Named {
+    /// It is not there any more, or not ours.
+    Gone,
+    Problem(io::Error),
+}
+
+const UNFINISHED: &str = ".unfinished";
+
+/// A name that no other writer has: not in this process, and not in another one that lives.
+fn unfinished_name(name: &str) -> String {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    format!(".{name}.{}-{number}{UNFINISHED}", std::process::id())
+}
+
+fn is_unfinished(found: &str, name: &str) -> bool {
+    let rest = found.strip_prefix('.').and_then(|rest| rest.strip_prefix(name));
+    rest.is_some_and(|rest| rest.starts_with('.') && rest.ends_with(UNFINISHED))
+}
+
+fn error(doing: &'static str, path: PathBuf, problem: Errno) -> FolderError {
+    let source = io::Error::from(problem);
+    match problem {
+        Errno::ACCESS | Errno::PERM | Errno::ROFS if doing != "read" => {
+            FolderError::NotWritable { path, source }
+        }
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => FolderError::NoRoom { path, source },
+        _ => FolderError::Other { doing, path, source },
+    }
+}
+
+fn shown(kind: FileType) -> &'static str {
+    match kind {
+        FileType::RegularFile => "a file",
+        FileType::Directory => "a folder",
+        FileType::Symlink => "a symbolic link",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Unknown => "of an unknown kind",
+    }
+}

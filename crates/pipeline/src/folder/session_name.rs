@@ -1,0 +1,141 @@
+//! [`SessionName`]: what a session is called, by its user or by us. It names a folder, so it is short
+//! and plain.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Characters of a name.
+const LENGTH_MAX: usize = 64;
+
+/// Random characters at the end of a name that we made.
+const RANDOM_LENGTH: u32 = 6;
+
+/// 1 to 64 of `A-Z a-z 0-9 _ -`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionName(String);
+
+/// Why a text is no session's name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SessionNameError {
+    /// Nothing.
+    #[error("the session's name is empty")]
+    Empty,
+    /// Too long for a name.
+    #[error("the session's name has {length} characters, expected at most {length_max}")]
+    TooLong {
+        /// Characters it has.
+        length: usize,
+        /// Characters it may have.
+        length_max: usize,
+    },
+    /// A character that can't stand in one.
+    #[error(
+        "`{}` can't stand in a session's name (character {at} of `{}`), expected letters \
+         of a to z, digits, `_` and `-`",
+        character.escape_debug(), name.escape_debug()
+    )]
+    BadCharacter {
+        /// The name.
+        name: String,
+        /// The first such character.
+        character: char,
+        /// Its place, from 1.
+        at: usize,
+    },
+}
+
+impl SessionName {
+    /// `session-<milliseconds>-<6 random characters>`: for a session whose user named none.
+    pub fn generate(unix_ms: u64, random: u64) -> Self {
+        const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+        let base = LETTERS.len() as u64;
+        let letter = |place| {
+            let digit = random / base.pow(place) % base;
+            char::from(LETTERS[usize::try_from(digit).expect("less than 36")])
+        };
+        let random: String = (0..RANDOM_LENGTH).map(letter).collect();
+        Self(format!("session-{unix_ms}-{random}"))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for SessionName {
+    type Err = SessionNameError;
+
+    fn from_str(name: &str) -> Result<Self, SessionNameError> {
+        let is_bad = |letter: char| !letter.is_ascii_alphanumeric() && !"_-".contains(letter);
+        if name.is_empty() {
+            return Err(SessionNameError::Empty);
+        }
+        let length = name.chars().count();
+        if length > LENGTH_MAX {
+            return Err(SessionNameError::TooLong { length, length_max: LENGTH_MAX });
+        }
+        match name.chars().enumerate().find(|(_, letter)| is_bad(*letter)) {
+            Some((before, character)) => Err(SessionNameError::BadCharacter {
+                name: name.to_owned(),
+                character,
+                at: before + 1,
+            }),
+            None => Ok(Self(name.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for SessionName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_digits_underscores_and_dashes_up_to_64_are_a_name() {
+        for name in ["a", "A-b_9", "-", "__", "con", &"x".repeat(64)] {
+            assert_eq!(name.parse::<SessionName>().map(|name| name.to_string()), Ok(name.into()));
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_what_and_where() {
+        let said = |name: &str| name.parse::<SessionName>().expect_err("refused").to_string();
+        let expected = "expected letters of a to z, digits, `_` and `-`";
+        assert_eq!(said(""), "the session's name is empty");
+        assert_eq!(
+            said(&"é".repeat(65)),
+            "the session's name has 65 characters, expected at most 64"
+        );
+        for (name, what, at, shown) in [
+            ("..", ".", 1, ".."),
+            ("a/b", "/", 2, "a/b"),
+            ("é", "é", 1, "é"),
+            ("ab\n", "\\n", 3, "ab\\n"),
+            ("a b", " ", 2, "a b"),
+            ("a\0", "\\0", 2, "a\\0"),
+        ] {
+            assert_eq!(
+                said(name),
+                format!(
+                    "`{what}` can't stand in a session's name (character {at} of `{shown}`), \
+                     {expected}"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn a_made_name_is_a_name_and_differs_with_time_and_randomness() {
+        assert_eq!(SessionName::generate(17, 0).as_str(), "session-17-aaaaaa");
+        assert_eq!(SessionName::generate(17, 1).as_str(), "session-17-baaaaa");
+        let longest = SessionName::generate(u64::MAX, u64::MAX);
+        assert_eq!(longest.as_str().parse(), Ok(longest.clone()));
+        assert_eq!(longest.as_str().len(), "session-18446744073709551615-".len() + 6);
+    }
+}

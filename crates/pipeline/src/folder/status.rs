@@ -1,0 +1,243 @@
+//! [`Status`]: `status.json`, what the agent says of its iteration.
+//!
+//! The agent writes it, so anything may stand there: nothing, half a file, a pipe without a writer,
+//! a gigabyte. Reading never waits and never fails; it says what was found. What a missing or broken
+//! file means is the runner's to decide.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::open_folder::{OpenFolder, Read};
+use crate::limits::STATUS_BYTES_MAX;
+
+/// What stood in an agent's `status.json`. Fields we don't know are ignored.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Status {
+    /// How to go on. The words are exactly `continue`, `stop` and `error`.
+    #[serde(deserialize_with = "decision")]
+    pub decision: Decision,
+    /// Why.
+    #[serde(default, deserialize_with = "text_or_null")]
+    pub reason: String,
+    /// What was done, in a few sentences.
+    #[serde(default, deserialize_with = "text_or_null")]
+    pub summary: String,
+    /// What was done, as data; as a rule `{items_completed, files_touched}`.
+    #[serde(default)]
+    pub work: Value,
+    /// What went wrong; as a rule a list of texts.
+    #[serde(default)]
+    pub errors: Value,
+}
+
+/// How the agent wants to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// There is more to do.
+    Continue,
+    /// All is done.
+    Stop,
+    /// It went wrong.
+    Error,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StatusFile {
+    /// Nothing: the agent wrote none.
+    Missing,
+    /// Something that is no status.
+    Broken(BrokenStatus),
+    /// A status.
+    Read(Status),
+}
+
+/// Why a `status.json` can't be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BrokenStatus {
+    /// Not even a file.
+    #[error("status.json is {found}, expected a file")]
+    NotAFile {
+        /// What it is: `a folder`, `a symbolic link`…
+        found: &'static str,
+    },
+    /// Too much for a status.
+    #[error("status.json has {bytes} bytes, expected at most {bytes_max}")]
+    TooBig {
+        /// Bytes it has.
+        bytes: u64,
+        /// Bytes it may have.
+        bytes_max: u64,
+    },
+    /// Nothing in it.
+    #[error("status.json is empty, expected an object with `decision`")]
+    Empty,
+    /// No JSON, or not of this shape.
+    #[error("status.json:{line}:{column}: {why}")]
+    NotUnderstood {
+        /// What was found and what was expected.
+        why: String,
+        /// From 1.
+        line: usize,
+        /// Where reading stopped, in bytes: at what was not understood or right behind it.
+        column: usize,
+    },
+    /// It can't be read.
+    #[error("status.json can't be read: {cause}")]
+    Unreadable {
+        /// What the system says.
+        cause: String,
+    },
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Decision::Continue => "continue",
+            Decision::Stop => "stop",
+            Decision::Error => "error",
+        })
+    }
+}
+
+/// Reads the file of this name.
+pub(super) fn read(folder: &OpenFolder, name: &str) -> StatusFile {
+    let broken = match folder.read(name, STATUS_BYTES_MAX) {
+        Ok(Read::Missing) => return StatusFile::Missing,
+        Ok(Read::Whole(bytes)) => match understand(&bytes) {
+            Ok(status) => return StatusFile::Read(status),
+            Err(broken) => broken,
+        },
+        Ok(Read::TooBig { bytes }) => BrokenStatus::TooBig { bytes, bytes_max: STATUS_BYTES_MAX },
+        Ok(Read::NotAFile { found }) => BrokenStatus::NotAFile { found },
+        Err(error) => BrokenStatus::Unreadable { cause: error.to_string() },
+    };
+    StatusFile::Broken(broken)
+}
+
+fn understand(bytes: &[u8]) -> Result<Status, BrokenStatus> {
+    // Some editors put a byte order mark before everything.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.trim_ascii().is_empty() {
+        return Err(BrokenStatus::Empty);
+    }
+    // A list would be read as the fields in their order.
+    if let Some(first) = bytes.trim_ascii_start().first()
+        && *first != b'{'
+    {
+        let before = bytes.len() - bytes.trim_ascii_start().len();
+        let line = 1 + bytes[..before].iter().filter(|byte| **byte == b'\n').count();
+        let column = 1 + bytes[..before].iter().rev().take_while(|byte| **byte != b'\n').count();
+        let why = "expected an object with `decision`".to_owned();
+        return Err(BrokenStatus::NotUnderstood { why, line, column });
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let why = error.to_string();
+        let place = format!(" at line {line} column {column}");
+        let why = why.strip_suffix(&place).unwrap_or(&why).to_owned();
+        BrokenStatus::NotUnderstood { why, line, column }
+    })
+}
+
+fn decision<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Decision, D::Error> {
+    let word = String::deserialize(from)?;
+    let known = [Decision::Continue, Decision::Stop, Decision::Error];
+    known.into_iter().find(|decision| decision.to_string() == word).ok_or_else(|| {
+        serde::de::Error::custom(format_args!(
+            "unknown decision `{}`, expected `continue`, `stop` or `error`",
+            word.escape_debug()
+        ))
+    })
+}
+
+fn text_or_null<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_whole_status_is_read_and_unknown_fields_are_ignored() {
+        let json = json!({
+            "decision": "stop", "reason": "done", "summary": "wrote it",
+            "work": {"items_completed": ["a"], "files_touched": []},
+            "errors": ["one"], "timestamp": "2026-01-01T00:00:00Z", "mood": [1, {"x": null}],
+        });
+        let expected = Status {
+            decision: Decision::Stop,
+            reason: "done".to_owned(),
+            summary: "wrote it".to_owned(),
+            work: json!({"items_completed": ["a"], "files_touched": []}),
+            errors: json!(["one"]),
+        };
+        assert_eq!(understand(json.to_string().as_bytes()), Ok(expected));
+    }
+
+    #[test]
+    fn a_decision_is_enough() {
+        for (word, decision) in
+            [("continue", Decision::Continue), ("stop", Decision::Stop), ("error", Decision::Error)]
+        {
+            let (reason, summary) = (String::new(), String::new());
+            let expected =
+                Status { decision, reason, summary, work: Value::Null, errors: Value::Null };
+            assert_eq!(decision.to_string(), word);
+            for text in [
+                format!("{{\"decision\": \"{word}\"}}"),
+                format!("\u{feff} {{\"decision\": \"{word}\", \"reason\": null}}\n"),
+            ] {
+                assert_eq!(understand(text.as_bytes()), Ok(expected.clone()), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_else_is_broken_and_says_where_and_what_was_expected() {
+        let words = "expected `continue`, `stop` or `error`";
+        for (text, said) in [
+            ("", "status.json is empty, expected an object with `decision`".to_owned()),
+            (" \n\t", "status.json is empty, expected an object with `decision`".to_owned()),
+            ("{}", "status.json:1:2: missing field `decision`".to_owned()),
+            (
+                "{\n \"decision\": \"Stop\"}",
+                format!("status.json:2:20: unknown decision `Stop`, {words}"),
+            ),
+            (
+                "{\"decision\": \" stop\"}",
+                format!("status.json:1:21: unknown decision ` stop`, {words}"),
+            ),
+            (
+                "{\"decision\": 1}",
+                "status.json:1:14: invalid type: integer `1`, expected a string".to_owned(),
+            ),
+            ("{\"decision\": \"stop\"", "status.json:1:19: EOF while parsing an object".to_owned()),
+            (
+                "{\"decision\": \"stop\", \"reason\": 5}",
+                "status.json:1:32: invalid type: integer `5`, expected a string".to_owned(),
+            ),
+            ("{\"decision\": \"stop\"} x", "status.json:1:22: trailing characters".to_owned()),
+            (
+                "{\"decision\": \"stop\", \"decision\": \"error\"}",
+                "status.json:1:31: duplicate field `decision`".to_owned(),
+            ),
+            (
+                "\n [\"stop\", \"\"]",
+                "status.json:2:2: expected an object with `decision`".to_owned(),
+            ),
+            ("```json\n{}\n```", "status.json:1:1: expected an object with `decision`".to_owned()),
+        ] {
+            let broken = understand(text.as_bytes()).expect_err("broken");
+            assert_eq!(broken.to_string(), said, "{text:?}");
+        }
+        assert!(understand(b"{\"decision\": \"stop\", \"reason\": \"\xff\"}").is_err());
+        let deep = format!("{{\"decision\": \"stop\", \"work\": {}", "[".repeat(100_000));
+        assert!(understand(deep.as_bytes()).is_err());
+    }
+}
