@@ -1,6 +1,4 @@
-//! The runner's parts with real shells and real files.
-
-mod agents;
 //! What `hookwright-pipeline` promises, with real files, real programs and real repositories.
 
+mod agents;
 mod folder;
