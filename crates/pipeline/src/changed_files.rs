@@ -1,1 +1,209 @@
-//! What changed in the work tree.
+//! What changed in the work tree during an iteration, committed or not: [`Snapshot::take`] before,
+//! [`Snapshot::changed_since`] after.
+//!
+//! A file counts as changed if its content, its kind or its right to be executed is another one than
+//! before, or if it came or went. A renamed file counts under both names. Files below `.hookwright/`
+//! never count.
+//!
+//! In a git work tree git itself is asked (`git.rs`), so ignored files don't count. Elsewhere, or
+//! without git, all files are looked at (`walk.rs`). Either way a look is bounded in time and size;
+//! where it could not see, the list is empty and [`Changes::note`] says why.
+
+mod file_print;
+mod git;
+mod walk;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_process::find_program;
+use tokio::time::Instant;
+
+use crate::limits::{CHANGED_FILES_MAX, CHANGED_FILES_TIMEOUT};
+use git::{Git, GitProblem, GitSeen};
+use walk::Walked;
+
+/// Where to look, and how git is called there. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct WorkTree {
+    root: Arc<Path>,
+    git: Option<Git>,
+    timeout: Duration,
+}
+
+/// What the work tree looked like.
+#[derive(Debug)]
+pub struct Snapshot {
+    work_tree: WorkTree,
+    seen: Seen,
+}
+
+#[derive(Debug)]
+enum Seen {
+    Git(GitSeen),
+    Files(Arc<Walked>),
+    Nothing(Unseen),
+}
+
+/// What changed since a snapshot.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// From the root, sorted. Bytes that are no text are shown as U+FFFD.
+    pub paths: Vec<String>,
+    /// What could not be seen, and why. If it is not [`Unseen::Folders`], there are no paths.
+    pub note: Option<Unseen>,
+}
+
+/// Why changes could not be seen.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unseen {
+    /// Nobody would read the list.
+    #[error("there are more than {files_max} files to look at")]
+    TooMany {
+        /// How many there may be.
+        files_max: usize,
+    },
+    /// A file system that hangs, or a very big one.
+    #[error("looking at the files took more than {} s", after.as_secs())]
+    TookTooLong {
+        /// How long it may take.
+        after: Duration,
+    },
+    /// Git is there and knows the folder, but does not do its work.
+    #[error("git could not tell: {said}")]
+    GitFailed {
+        /// In git's words.
+        said: String,
+    },
+    /// The root can't be listed.
+    #[error("`{}` can't be read: {cause}", path.display())]
+    Root {
+        /// The root.
+        path: PathBuf,
+        /// What the system says.
+        cause: String,
+    },
+    /// Folders that can't be listed; the rest was seen.
+    #[error("{count} folders can't be read, the first is `{}`: {cause}", first.display())]
+    Folders {
+        /// How many.
+        count: usize,
+        /// One of them, from the root.
+        first: PathBuf,
+        /// What the system says of it.
+        cause: String,
+    },
+}
+
+impl WorkTree {
+    /// The project root, and the host's environment, which says where git is and whose settings it
+    /// reads.
+    pub fn new(root: &Path, environment: &[(OsString, OsString)]) -> Self {
+        let path = environment.iter().rev().find(|(name, _)| name == "PATH");
+        let path = path.map_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"), |(_, path)| path);
+        let git = find_program(OsStr::new("git"), path, root);
+        let git = git.map(|program| Git::new(program, environment));
+        Self { root: root.into(), git, timeout: CHANGED_FILES_TIMEOUT }
+    }
+
+    /// The same, but each look may take no longer than this.
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    fn took_too_long(&self) -> Unseen {
+        Unseen::TookTooLong { after: self.timeout }
+    }
+
+    fn unseen(&self, problem: GitProblem) -> Unseen {
+        match problem {
+            GitProblem::NotARepository => {
+                Unseen::GitFailed { said: "there is no repository any more".to_owned() }
+            }
+            GitProblem::Failed { said } => Unseen::GitFailed { said },
+            GitProblem::TooMany => Unseen::TooMany { files_max: CHANGED_FILES_MAX },
+            GitProblem::TookTooLong => self.took_too_long(),
+        }
+    }
+
+    async fn see(&self) -> Seen {
+        let deadline = Instant::now() + self.timeout;
+        if let Some(git) = &self.git {
+            match git.see(&self.root, deadline).await {
+                Ok(seen) => return Seen::Git(seen),
+                Err(GitProblem::NotARepository) => {}
+                Err(problem) => return Seen::Nothing(self.unseen(problem)),
+            }
+        }
+        let root = Arc::clone(&self.root);
+        match self.in_time(deadline, move || walk::walk(&root, deadline.into_std())).await {
+            Ok(walked) => Seen::Files(Arc::new(walked)),
+            Err(unseen) => Seen::Nothing(unseen),
+        }
+    }
+
+    /// Reads files on a thread of its own. One that hangs in the system is left behind.
+    async fn in_time<T: Send + 'static>(
+        &self,
+        deadline: Instant,
+        look: impl FnOnce() -> Result<T, Unseen> + Send + 'static,
+    ) -> Result<T, Unseen> {
+        let looking = tokio::task::spawn_blocking(look);
+        match tokio::time::timeout_at(deadline, looking).await {
+            Ok(Ok(Err(Unseen::TookTooLong { .. }))) | Err(_) => Err(self.took_too_long()),
+            Ok(Ok(seen)) => seen,
+            Ok(Err(_)) => Err(Unseen::GitFailed { said: "the look was cut off".to_owned() }),
+        }
+    }
+}
+
+impl Snapshot {
+    /// Looks at the work tree. Needs a tokio runtime with io and time. Never fails: what could not
+    /// be seen is said by [`Snapshot::changed_since`].
+    pub async fn take(work_tree: &WorkTree) -> Self {
+        Self { work_tree: work_tree.clone(), seen: work_tree.see().await }
+    }
+
+    /// Looks again, and compares.
+    pub async fn changed_since(&self) -> Changes {
+        let work_tree = &self.work_tree;
+        let deadline = Instant::now() + work_tree.timeout;
+        let found = match &self.seen {
+            Seen::Git(before) => {
+                let git = work_tree.git.as_ref().expect("git has seen");
+                let changed = git.changed_since(&work_tree.root, before, deadline).await;
+                changed.map(|paths| (paths, None)).map_err(|problem| work_tree.unseen(problem))
+            }
+            Seen::Files(before) => {
+                let (root, before) = (Arc::clone(&work_tree.root), Arc::clone(before));
+                let look = move || walk::changed_since(&root, &before, deadline.into_std());
+                work_tree.in_time(deadline, look).await
+            }
+            Seen::Nothing(unseen) => Err(unseen.clone()),
+        };
+        match found {
+            Ok((paths, _)) if paths.len() > CHANGED_FILES_MAX => {
+                let note = Some(Unseen::TooMany { files_max: CHANGED_FILES_MAX });
+                Changes { paths: Vec::new(), note }
+            }
+            Ok((paths, note)) => Changes { paths: shown(paths), note },
+            Err(unseen) => Changes { paths: Vec::new(), note: Some(unseen) },
+        }
+    }
+}
+
+fn shown(paths: Vec<Vec<u8>>) -> Vec<String> {
+    let paths = paths.iter().map(|path| String::from_utf8_lossy(path).into_owned());
+    let mut paths: Vec<String> = paths.collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
+}
+
+/// Whether a path from the root is one of our own.
+fn is_ours(path: &[u8]) -> bool {
+    path.strip_prefix(b".hookwright").is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+}

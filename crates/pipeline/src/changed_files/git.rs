@@ -1,0 +1,465 @@
+//! In a git work tree: git itself is asked, with arguments, never through a shell.
+//!
+//! One `git status` before and one after. Before, a path that status does not name is as `HEAD` has
+//! it; of the others a print is kept. After, a path with a print has changed if its print has; any
+//! other has changed if what is there now is not what the old `HEAD` has. That is known from the ids
+//! in `git status` and, if `HEAD` has moved, in one `git diff-tree` from the old to the new one. It
+//! makes no difference how it moved.
+//!
+//! Nothing is written: not the index, which belongs to the user, and no objects. A tree made by a
+//! second index would be as exact, but costs a copy of every file that is not committed, and more
+//! time.
+//!
+//! Two limits. A file that the agent only took out of the index (`git rm --cached`), or staged and
+//! then put back, is listed though its content is the old one. A submodule, or a repository within,
+//! is listed as the one path that it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hookwright_process::{How, Launch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::file_print::{Budget, FilePrint};
+use super::is_ours;
+use crate::limits::{CHANGED_FILES_MAX, GIT_LIST_BYTES_MAX, REPOSITORY_DEPTH_MAX};
+use hookwright_engine::limits::{KILL_GRACE, LINGER};
+
+/// For every call: no program of the user's runs beside git.
+const SETTINGS: &[&str] = &[
+    "--no-pager",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "color.ui=false",
+];
+
+/// Messages come in English, so that they can be told apart; the index stays as it is; nobody is
+/// asked anything, and nothing is fetched.
+const VARIABLES: &[(&str, &str)] = &[
+    ("LC_ALL", "C"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+];
+
+/// Git sets variables for its own hooks, and we may run below one. Of all that begin with `GIT_`
+/// only those are inherited that tell where settings are and how far to look for a repository.
+const INHERITED: &[&str] =
+    &["GIT_CONFIG", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_EXEC_PATH"];
+
+/// What is asked about: all below the working directory but our own.
+const HERE: &[&str] = &["--", ".", ":(exclude).hookwright"];
+
+const STATUS: &[&str] = &[
+    "status",
+    "--porcelain=v2",
+    "--branch",
+    "--no-ahead-behind",
+    "-z",
+    "--untracked-files=all",
+    "--no-renames",
+    "--ignore-submodules=none",
+];
+
+/// Git knows the tree without files under these names, with SHA-1 and with SHA-256.
+const EMPTY_TREES: [&str; 2] = [
+    "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+];
+
+/// How git is called.
+#[derive(Debug, Clone)]
+pub(super) struct Git {
+    program: PathBuf,
+    environment: Arc<[(OsString, OsString)]>,
+}
+
+/// Why git did not tell.
+#[derive(Debug)]
+pub(super) enum GitProblem {
+    NotARepository,
+    Failed { said: String },
+    TooMany,
+    TookTooLong,
+}
+
+/// What a work tree looked like.
+#[derive(Debug)]
+pub(super) struct GitSeen {
+    /// The root, from the top of the work tree: empty, or with `/` at its end.
+    prefix: Vec<u8>,
+    repository: Repository,
+}
+
+#[derive(Debug)]
+struct Repository {
+    /// The commit; `None` before the first one.
+    head: Option<String>,
+    /// What is not as `HEAD` has it. All other paths are.
+    prints: BTreeMap<Vec<u8>, Print>,
+}
+
+#[derive(Debug)]
+enum Print {
+    File(FilePrint),
+    /// A submodule, or a repository that the outer one knows nothing of.
+    Repository(Repository),
+}
+
+/// What `git status` says.
+struct Listed {
+    head: Option<String>,
+    paths: BTreeMap<Vec<u8>, Entry>,
+}
+
+/// One path of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Entry {
+    /// In the index or in `HEAD`.
+    Tracked { in_head: Blob, in_index: Blob, is_as_in_index: bool },
+    /// In a conflict, not in the index, or both gone from it and still there.
+    Other,
+}
+
+/// A file's mode and id, in git's words. Where there is none, both are zeros.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Blob {
+    mode: Vec<u8>,
+    id: Vec<u8>,
+}
+
+type Promise<'a, T> = Pin<Box<dyn Future<Output = Result<T, GitProblem>> + Send + 'a>>;
+
+impl Git {
+    pub(super) fn new(program: PathBuf, environment: &[(OsString, OsString)]) -> Self {
+        let is_kept = |name: &OsStr| {
+            let name = name.as_bytes();
+            !name.starts_with(b"GIT_")
+                || INHERITED.iter().any(|kept| name.starts_with(kept.as_bytes()))
+        };
+        let kept = environment.iter().filter(|(name, _)| is_kept(name)).cloned();
+        Self { program, environment: kept.collect() }
+    }
+
+    /// Looks at the work tree that the root is in.
+    pub(super) async fn see(&self, root: &Path, deadline: Instant) -> Result<GitSeen, GitProblem> {
+        let (prefix, listed) =
+            tokio::join!(self.prefix(root, deadline), self.status(root, deadline));
+        let (prefix, listed) = (prefix?, listed?);
+        let listed = listed.below(&prefix);
+        let prints = self.prints(root, listed.paths.into_keys(), 0, deadline).await?;
+        Ok(GitSeen { prefix, repository: Repository { head: listed.head, prints } })
+    }
+
+    /// The paths, from the root, of all that is not as it was.
+    pub(super) async fn changed_since(
+        &self,
+        root: &Path,
+        before: &GitSeen,
+        deadline: Instant,
+    ) -> Result<Vec<Vec<u8>>, GitProblem> {
+        let was = &before.repository;
+        let known = was.prints.keys().cloned();
+        let (listed, prints) =
+            tokio::join!(self.status(root, deadline), self.prints(root, known, 0, deadline));
+        let (listed, prints) = (listed?.below(&before.prefix), prints?);
+        let moved = self.moved(root, was.head.as_deref(), listed.head.as_deref(), deadline).await?;
+        let moved: BTreeMap<Vec<u8>, Blob> =
+            moved.into_iter().filter_map(|(path, old)| below(path, &before.prefix, old)).collect();
+
+        let changed = prints.iter().filter(|(path, is)| !is.is_same(&was.prints[*path]));
+        let mut changed: BTreeSet<Vec<u8>> = changed.map(|(path, _)| path.clone()).collect();
+        let candidates = listed.paths.keys().chain(moved.keys());
+        changed.extend(
+            candidates
+                .filter(|path| !was.prints.contains_key(*path))
+                .filter(|path| differs(listed.paths.get(*path), moved.get(*path)))
+                .cloned(),
+        );
+        Ok(changed.into_iter().filter(|path| !is_ours(path)).collect())
+    }
+
+    /// Where the root is in its work tree. A root that git ignores is none of git's business.
+    async fn prefix(&self, root: &Path, deadline: Instant) -> Result<Vec<u8>, GitProblem> {
+        let mut prefix = self.call(root, &["rev-parse", "--show-prefix"], deadline).await?;
+        if prefix.last() == Some(&b'\n') {
+            prefix.pop();
+        }
+        if prefix.is_empty() {
+            return Ok(prefix);
+        }
+        match self.call(root, &["check-ignore", "--quiet", "--", "."], deadline).await {
+            Ok(_) => Err(GitProblem::NotARepository),
+            // It also fails for "no".
+            Err(GitProblem::Failed { .. }) => Ok(prefix),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    async fn status(&self, folder: &Path, deadline: Instant) -> Result<Listed, GitProblem> {
+        let arguments: Vec<&str> = STATUS.iter().chain(HERE).copied().collect();
+        let printed = self.call(folder, &arguments, deadline).await?;
+        let listed = Listed::parse(&printed).ok_or_else(|| misread("status"))?;
+        if listed.paths.len() > CHANGED_FILES_MAX {
+            return Err(GitProblem::TooMany);
+        }
+        Ok(listed)
+    }
+
+    /// What differs between two commits, from the top of the work tree, as the old one has it.
+    async fn moved(
+        &self,
+        root: &Path,
+        old: Option<&str>,
+        new: Option<&str>,
+        deadline: Instant,
+    ) -> Result<Vec<(Vec<u8>, Blob)>, GitProblem> {
+        let Some(known) = old.or(new).filter(|_| old != new) else {
+            return Ok(Vec::new());
+        };
+        let empty = EMPTY_TREES.iter().find(|empty| empty.len() == known.len());
+        let empty = empty.ok_or_else(|| misread("status"))?;
+        let (old, new) = (old.unwrap_or(empty), new.unwrap_or(empty));
+        let what = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-relative", old, new];
+        let arguments: Vec<&str> = what.into_iter().chain(HERE.iter().copied()).collect();
+        let printed = self.call(root, &arguments, deadline).await?;
+        parse_diff(&printed).ok_or_else(|| misread("diff-tree"))
+    }
+
+    /// What is there under these paths.
+    fn prints<'a>(
+        &'a self,
+        folder: &'a Path,
+        paths: impl Iterator<Item = Vec<u8>> + Send + 'a,
+        depth: usize,
+        deadline: Instant,
+    ) -> Promise<'a, BTreeMap<Vec<u8>, Print>> {
+        let paths: Vec<Vec<u8>> = paths.collect();
+        Box::pin(async move {
+            if paths.is_empty() {
+                return Ok(BTreeMap::new());
+            }
+            let within = folder.to_owned();
+            let looking =
+                tokio::task::spawn_blocking(move || file_prints(&within, paths, deadline));
+            let looked = tokio::time::timeout_at(deadline, looking).await;
+            let looked = looked.map_err(|_| GitProblem::TookTooLong)?;
+            let files = looked.map_err(|_| GitProblem::TookTooLong)??;
+            let mut prints = BTreeMap::new();
+            for (path, print) in files {
+                let place = folder.join(OsStr::from_bytes(&path));
+                let is_repository = print == FilePrint::Folder && place.join(".git").exists();
+                let print = if is_repository && depth < REPOSITORY_DEPTH_MAX {
+                    self.repository(&place, depth + 1, deadline).await?
+                } else {
+                    Print::File(print)
+                };
+                prints.insert(path, print);
+            }
+            Ok(prints)
+        })
+    }
+
+    /// A repository within. One that git can't read is no more than a folder.
+    async fn repository(
+        &self,
+        place: &Path,
+        depth: usize,
+        deadline: Instant,
+    ) -> Result<Print, GitProblem> {
+        match self.status(place, deadline).await {
+            Ok(Listed { head, paths }) => {
+                let prints = self.prints(place, paths.into_keys(), depth, deadline).await?;
+                Ok(Print::Repository(Repository { head, prints }))
+            }
+            Err(GitProblem::NotARepository | GitProblem::Failed { .. }) => {
+                Ok(Print::File(FilePrint::Folder))
+            }
+            Err(problem @ (GitProblem::TooMany | GitProblem::TookTooLong)) => Err(problem),
+        }
+    }
+
+    async fn call(
+        &self,
+        folder: &Path,
+        arguments: &[&str],
+        deadline: Instant,
+    ) -> Result<Vec<u8>, GitProblem> {
+        static CALLS: AtomicU64 = AtomicU64::new(0);
+        let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        let launch = Launch {
+            program: self.program.clone(),
+            args: SETTINGS.iter().chain(arguments).map(OsString::from).collect(),
+            shared_env: Arc::clone(&self.environment),
+            env: VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            working_dir: folder.to_owned(),
+            stdin: Vec::new(),
+            timeout: deadline.saturating_duration_since(Instant::now()),
+            kill_grace: KILL_GRACE,
+            linger: LINGER,
+            output_bytes_max: GIT_LIST_BYTES_MAX,
+            run_id: format!("changed-files-{}-{call}", std::process::id()),
+        };
+        let ended = hookwright_process::run(launch, &mut (), &CancellationToken::new()).await;
+        match ended.how {
+            How::Exited { code: 0 } => {
+                ended.stdout.bytes().map(<[u8]>::to_vec).ok_or(GitProblem::TooMany)
+            }
+            How::Exited { code } => Err(failure(&ended.stderr.text(), code)),
+            How::Killed { signal } => failed(format!("it was ended by signal {signal}")),
+            How::TimedOut { .. } | How::Cancelled => Err(GitProblem::TookTooLong),
+            How::WantedTerminal => failed("it wanted to use the terminal".to_owned()),
+            How::NotStarted { cause } => failed(cause.to_string()),
+        }
+    }
+}
+
+fn failed<T>(said: String) -> Result<T, GitProblem> {
+    Err(GitProblem::Failed { said })
+}
+
+fn misread(command: &str) -> GitProblem {
+    GitProblem::Failed { said: format!("`git {command}` prints something unknown") }
+}
+
+fn failure(stderr: &str, code: i32) -> GitProblem {
+    if stderr.contains("not a git repository") || stderr.contains("must be run in a work tree") {
+        return GitProblem::NotARepository;
+    }
+    let mut lines = stderr.lines().map(str::trim).filter(|line| !line.is_empty());
+    let fatal = lines.clone().find_map(|line| line.strip_prefix("fatal: "));
+    let said = fatal.or_else(|| lines.next_back());
+    let said = said.map_or_else(|| format!("exit code {code} without a message"), str::to_owned);
+    GitProblem::Failed { said }
+}
+
+fn file_prints(
+    folder: &Path,
+    paths: Vec<Vec<u8>>,
+    deadline: Instant,
+) -> Result<Vec<(Vec<u8>, FilePrint)>, GitProblem> {
+    let mut budget = Budget::new();
+    let print = |path: Vec<u8>| {
+        if Instant::now() >= deadline {
+            return Err(GitProblem::TookTooLong);
+        }
+        let place = folder.join(OsStr::from_bytes(&path));
+        Ok((path, FilePrint::with_content(&place, &mut budget)))
+    };
+    paths.into_iter().map(print).collect()
+}
+
+/// Whether a path that was as the old `HEAD` has it is something else now. `now`: what status says,
+/// nothing if it is as the new `HEAD` has it. `old`: what the old `HEAD` has, nothing if that is what
+/// the new one has.
+fn differs(now: Option<&Entry>, old: Option<&Blob>) -> bool {
+    match (now, old) {
+        (None, old) => old.is_some(),
+        (Some(Entry::Other), _) => true,
+        (Some(Entry::Tracked { in_head, in_index, is_as_in_index }), old) => {
+            !is_as_in_index || in_index != old.unwrap_or(in_head)
+        }
+    }
+}
+
+impl Print {
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Print::File(one), Print::File(two)) => one.is_same(two),
+            (Print::Repository(one), Print::Repository(two)) => one.is_same(two),
+            (Print::File(_), Print::Repository(_)) | (Print::Repository(_), Print::File(_)) => {
+                false
+            }
+        }
+    }
+}
+
+impl Repository {
+    fn is_same(&self, other: &Self) -> bool {
+        let mut pairs = self.prints.iter().zip(&other.prints);
+        self.head == other.head
+            && self.prints.len() == other.prints.len()
+            && pairs.all(|((path, one), (other, two))| path == other && one.is_same(two))
+    }
+}
+
+impl Listed {
+    /// `None` if it is not what the manual promises.
+    fn parse(printed: &[u8]) -> Option<Self> {
+        let mut listed = Listed { head: None, paths: BTreeMap::new() };
+        for line in printed.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
+            let (path, entry) = match line.first()? {
+                b'#' => {
+                    if let Some(oid) = line.strip_prefix(b"# branch.oid ") {
+                        let oid = std::str::from_utf8(oid).ok()?;
+                        listed.head = (oid != "(initial)").then(|| oid.to_owned());
+                    }
+                    continue;
+                }
+                // 1 XY sub mH mI mW hH hI path
+                b'1' => {
+                    let parts: [&[u8]; 9] = parts(line)?;
+                    let blob = |mode: usize, id: usize| Blob {
+                        mode: parts[mode].to_vec(),
+                        id: parts[id].to_vec(),
+                    };
+                    let (in_head, in_index) = (blob(3, 6), blob(4, 7));
+                    let is_as_in_index = *parts[1].get(1)? == b'.';
+                    (parts[8], Entry::Tracked { in_head, in_index, is_as_in_index })
+                }
+                // u XY sub m1 m2 m3 mW h1 h2 h3 path
+                b'u' => (parts::<11>(line)?[10], Entry::Other),
+                b'?' => (line.strip_prefix(b"? ")?, Entry::Other),
+                _ => return None,
+            };
+            // A repository within has a `/` at its end.
+            let path = path.strip_suffix(b"/").unwrap_or(path).to_vec();
+            let is_twice = listed.paths.insert(path.clone(), entry).is_some();
+            if is_twice {
+                listed.paths.insert(path, Entry::Other);
+            }
+        }
+        Some(listed)
+    }
+
+    fn below(self, prefix: &[u8]) -> Self {
+        let paths = self.paths.into_iter();
+        let paths = paths.filter_map(|(path, entry)| below(path, prefix, entry)).collect();
+        Self { head: self.head, paths }
+    }
+}
+
+/// The path without the prefix, if it is below.
+fn below<T>(path: Vec<u8>, prefix: &[u8], with: T) -> Option<(Vec<u8>, T)> {
+    if prefix.is_empty() {
+        return Some((path, with));
+    }
+    path.strip_prefix(prefix).map(|path| (path.to_vec(), with))
+}
+
+/// The words of a line; the last one is all that is left.
+fn parts<const N: usize>(line: &[u8]) -> Option<[&[u8]; N]> {
+    let parts: Vec<&[u8]> = line.splitn(N, |byte| *byte == b' ').collect();
+    parts.try_into().ok()
+}
+
+/// Paths and what the old side has: `:mode mode id id letter`, then the path.
+fn parse_diff(printed: &[u8]) -> Option<Vec<(Vec<u8>, Blob)>> {
+    let mut words = printed.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    let mut moved = Vec::new();
+    while let Some(line) = words.next() {
+        let [mode, _, id, _, _] = parts::<5>(line.strip_prefix(b":")?)?;
+        let old = Blob { mode: mode.to_vec(), id: id.to_vec() };
+        moved.push((words.next()?.to_vec(), old));
+    }
+    Some(moved)
+}
