@@ -91,18 +91,14 @@ impl<'a> Performance<'a> {
             if Instant::now() >= self.deadline {
                 return Err(End::TimedOut);
             }
-            match deed {
-                Deed::IfPrompt { contains, then, otherwise } => {
-                    let is_so = self.prompt.contains(&*self.fill(contains));
-                    open.push(if is_so { then.iter() } else { otherwise.iter() });
-                }
-                deed => self.perform(deed).await?,
-            }
+            let next = self.perform(deed).await?;
+            open.push(next.iter());
         }
         Ok(())
     }
 
-    async fn perform(&mut self, deed: &Deed) -> Result<(), End> {
+    /// Does it, and says which deeds come next, before those that stand behind it.
+    async fn perform<'d>(&mut self, deed: &'d Deed) -> Result<&'d [Deed], End> {
         match deed {
             Deed::Say(text) => self.say(Stream::Stdout, text),
             Deed::Complain(text) => self.say(Stream::Stderr, text),
@@ -144,9 +140,12 @@ impl<'a> Performance<'a> {
             Deed::Sleep(duration) => self.wait(sleep(*duration)).await?,
             Deed::WaitFor(path) => self.wait_for(path).await?,
             Deed::Run(text) => self.run(text).await?,
-            Deed::IfPrompt { .. } => unreachable!("`play_all` has opened it"),
+            Deed::IfPrompt { contains, then, otherwise } => {
+                let is_so = self.prompt.contains(&*self.fill(contains));
+                return Ok(if is_so { then } else { otherwise });
+            }
         }
-        Ok(())
+        Ok(&[])
     }
 
     fn say(&mut self, stream: Stream, text: &str) {

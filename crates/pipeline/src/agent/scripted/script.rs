@@ -7,7 +7,7 @@ use std::time::Duration;
 use hookwright_engine::config::{Fault, FaultKind};
 use serde_json::{Map, Value};
 
-use super::tree::{Field, Node, Notes, Raw};
+use super::tree::{Node, Notes, Raw};
 use super::work_tree::is_inside;
 
 /// A file of turns.
@@ -237,30 +237,25 @@ fn path(node: &Node, notes: &mut Notes) -> Option<String> {
 }
 
 fn status(node: &Node, notes: &mut Notes) -> Map<String, Value> {
+    let mut status = Map::new();
     let fields = notes.map(node, "a map with `decision`");
     for field in fields {
-        match field.key.as_str() {
-            "decision" => {
-                notes.word(&field.value, DECISIONS, DECISIONS);
+        let value = match field.key.as_str() {
+            "decision" => notes.word(&field.value, DECISIONS, DECISIONS).map(Value::from),
+            "reason" | "summary" => notes.text(&field.value, "a text").map(Value::from),
+            "work" => Some(field.value.to_json()),
+            _ => {
+                notes.unknown_key(field, STATUS_KEYS);
+                None
             }
-            "reason" | "summary" => {
-                notes.text(&field.value, "a text");
-            }
-            "work" => {}
-            _ => notes.unknown_key(field, STATUS_KEYS),
-        }
+        };
+        status.extend(value.map(|value| (field.key.clone(), value)));
     }
-    let get = |key: &str| fields.iter().find(|field| field.key == key);
-    if !fields.is_empty() && get("decision").is_none() {
+    if !fields.is_empty() && !fields.iter().any(|field| field.key == "decision") {
         let missing = "`decision`: continue, stop or error";
         notes.note(node.at, FaultKind::Missing { missing });
     }
-    let mut value = |field: &Field| match field.key.as_str() {
-        "work" => field.value.to_json(),
-        _ => notes.text(&field.value, "a text").map_or(Value::Null, Value::from),
-    };
-    let known = STATUS_KEYS.iter().filter_map(|key| get(key));
-    known.map(|field| (field.key.clone(), value(field))).collect()
+    status
 }
 
 fn if_prompt(node: &Node, notes: &mut Notes) -> Option<Deed> {

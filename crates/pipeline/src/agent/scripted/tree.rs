@@ -74,12 +74,7 @@ impl Notes {
             serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
                 FaultKind::DuplicateKey { key: key.clone() }
             }
-            other => {
-                let message = other.to_string();
-                // The place is shown beside the message, not within it.
-                let end = message.find(" at line ").unwrap_or(message.len());
-                FaultKind::Syntax { message: message[..end].to_owned() }
-            }
+            other => FaultKind::Syntax { message: syntax_message(&other.to_string()) },
         };
         match error.location() {
             Some(at) => self.note(at, kind),
@@ -195,6 +190,19 @@ impl Notes {
             }
         }
     }
+}
+
+/// What the parser says, without the place, which is shown beside it.
+fn syntax_message(message: &str) -> String {
+    let too_many = if message.starts_with("budget breached: Depth") || message.contains("recursion")
+    {
+        format!("{CONFIG_DEPTH_MAX} levels of nesting")
+    } else if message.starts_with("budget breached") {
+        format!("{CONFIG_NODES_MAX} values, anchors expanded,")
+    } else {
+        return message.split(" at line ").next().unwrap_or(message).to_owned();
+    };
+    format!("expected at most {too_many} but found more")
 }
 
 /// The place as an editor opens it. Syntax errors have no byte offset; line and column lead there.

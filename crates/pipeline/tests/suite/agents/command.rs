@@ -210,7 +210,7 @@ async fn an_agent_that_never_ends_is_ended_with_all_that_it_started() {
 async fn a_cancelled_agent_is_asked_to_end_and_may_put_its_things_away() {
     let situation = Situation::new();
     let agent = by_stdin(
-        "trap 'echo saved > saved; echo bye; exit 3' TERM
+        "trap 'sleep 0.3; echo saved > saved; echo bye; exit 3' TERM
          mkfifo never; echo ready; read x <> never",
     );
     let ended = situation.ready(agent).await.cancelled().await;

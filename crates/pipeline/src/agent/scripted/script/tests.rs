@@ -114,6 +114,7 @@ fn every_fault_is_told_with_its_place_and_what_was_expected() {
     - run: ' '
     - if_prompt: {then: []}
     - wait_for: /tmp/x
+    - status: {decision: [stop], reason: {}}
   - stage: work
   - hello
 then: again
@@ -136,9 +137,11 @@ then: again
         "12:25: expected a list of deeds but found an empty list",
         "12:18: missing `contains`, a text to look for",
         "13:17: expected a path within the working directory but found `/tmp/x`",
-        "14:5: missing `do`, a list of deeds",
-        "15:5: expected a turn: a list of deeds, or a map with `stage` and `do` but found a text",
-        "16:7: expected repeat, stop, fail but found `again`",
+        "14:26: expected continue, stop, error but found `a list`",
+        "14:42: expected a text but found an empty map",
+        "15:5: missing `do`, a list of deeds",
+        "16:5: expected a turn: a list of deeds, or a map with `stage` and `do` but found a text",
+        "17:7: expected repeat, stop, fail but found `again`",
     ];
     let expected: Vec<String> =
         expected.iter().map(|fault| format!("turns.yaml:{fault}")).collect();
@@ -164,6 +167,9 @@ fn what_is_no_script_at_all_says_so() {
     }
     let broken = faults("turns:\n  - [say: 'x]");
     assert!(broken.len() == 1 && broken[0].starts_with("turns.yaml:"), "{broken:?}");
+    let deep = faults(&format!("turns: {}{}", "[".repeat(100), "]".repeat(100)));
+    let fault = "turns.yaml:1:71: expected at most 64 levels of nesting but found more";
+    assert_eq!(deep, [fault]);
     let huge = format!("turns: [[say: {}]]", "x".repeat(5 * 1024 * 1024));
     let fault = "turns.yaml: the file has 5242896 bytes, at most 4194304 are read";
     assert_eq!(faults(&huge), [fault]);
