@@ -53,6 +53,10 @@ pub const LOG_PAGES: u32 = 500;
 /// Readers that always overlap would otherwise let the log grow for ever.
 pub const LOG_PAGES_MAX: u32 = 16_000;
 
+/// How long it waits for them then. Reading a page takes milliseconds; whoever takes longer has been
+/// stopped in the middle, and must not stop the writers too.
+pub const READERS_WAIT_MAX: Duration = Duration::from_millis(500);
+
 /// Bytes of its log file that the store keeps for use again; a large commit leaves no more behind.
 pub const LOG_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 

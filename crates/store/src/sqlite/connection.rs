@@ -18,7 +18,7 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     // Without its own mutex: a connection is only used by whoever holds ours.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_handler(Some(patience()))?;
+    wait_for_locks(&mut connection)?;
     // The log is left for whoever opens next. Moving it into the main file would cost every short
     // command that was alone two syncs.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -28,6 +28,11 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
         "PRAGMA cell_size_check = ON; PRAGMA journal_size_limit = {log_bytes}"
     ))?;
     Ok(connection)
+}
+
+/// Makes a connection wait for those before it, up to [`limits::BUSY_MAX`].
+pub(super) fn wait_for_locks(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.busy_handler(Some(patience()))
 }
 
 /// Waits for a lock. Commits take microseconds, so the first looks follow one another closely.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
+use super::connection::wait_for_locks;
 use super::failure::Failure;
 use super::read::{holder, journal_id, last_of};
 use crate::{
@@ -109,13 +110,25 @@ impl Writer {
         // While somebody reads, the log cannot begin anew. Trying with every commit would cost two
         // syncs each time, so the next try is as far away as this one was.
         self.shorten_at = pages + limits::LOG_PAGES;
-        let mode = if pages < limits::LOG_PAGES_MAX { "PASSIVE" } else { "RESTART" };
         // The commit is done. If this fails, the next try may succeed, and a disk without room says
         // so when the log grows.
-        let _ = self
-            .connection
-            .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| row.get::<_, i64>(0));
+        let _ = if pages < limits::LOG_PAGES_MAX {
+            checkpoint(&self.connection, "PASSIVE")
+        } else {
+            checkpoint_after_readers(&mut self.connection)
+        };
     }
+}
+
+fn checkpoint_after_readers(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(limits::READERS_WAIT_MAX)?;
+    let done = checkpoint(connection, "RESTART");
+    wait_for_locks(connection)?;
+    done
+}
+
+fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<()> {
+    connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()))
 }
 
 #[cfg(test)]
