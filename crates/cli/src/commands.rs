@@ -10,6 +10,7 @@ mod fire;
 mod init;
 mod late;
 mod list;
+mod run;
 mod schema;
 mod template;
 mod test;
@@ -35,6 +36,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Run(run::RunArguments),
+    Resume(run::ResumeArguments),
     Fire(fire::FireArguments),
     Explain(explain::ExplainArguments),
     Test(test::TestArguments),
@@ -53,6 +56,8 @@ impl Command {
         match self {
             Command::Fire(arguments) => arguments.guards(),
             Command::Explain(_)
+            | Command::Run(_)
+            | Command::Resume(_)
             | Command::Test(_)
             | Command::Check(_)
             | Command::List(_)
@@ -68,6 +73,8 @@ impl Command {
 /// Runs a command and returns its exit code.
 pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
     match command {
+        Command::Run(arguments) => run::run(&arguments, screen),
+        Command::Resume(arguments) => run::resume(&arguments, screen),
         Command::Fire(arguments) => fire::fire(&arguments, screen),
         Command::Explain(arguments) => explain::explain(&arguments, screen),
         Command::Test(arguments) => test::test(&arguments, screen),

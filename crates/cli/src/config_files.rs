@@ -7,7 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hookwright_engine::config::{self, ConfigFile, Loaded};
+use hookwright_engine::config::{self, ConfigFile, Fault, Loaded};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::secrets::{self, Secrets};
 use hookwright_engine::variables::Environment;
@@ -92,12 +92,19 @@ impl ConfigFiles {
     /// Reads and checks all of them.
     pub(crate) fn load(&self, environment: &Environment) -> (Loaded, Secrets) {
         let mut loaded = config::load(&self.files, environment);
-        let Some(path) = &self.secrets else { return (loaded, Secrets::default()) };
-        let secrets = secrets::read(path, &self.shown(path)).unwrap_or_else(|faults| {
+        let secrets = self.secrets().unwrap_or_else(|faults| {
             loaded.secrets_are_broken(faults);
             Secrets::default()
         });
         (loaded, secrets)
+    }
+
+    /// The user's secrets, or what is wrong with them.
+    pub(crate) fn secrets(&self) -> Result<Secrets, Vec<Fault>> {
+        match &self.secrets {
+            Some(path) => secrets::read(path, &self.shown(path)),
+            None => Ok(Secrets::default()),
+        }
     }
 
     /// A path as messages name it: from the working directory, from home, or all of it.
@@ -133,7 +140,8 @@ impl ConfigFiles {
         Ok(())
     }
 
-    fn user_folder(&self) -> Result<Option<PathBuf>, Failure> {
+    /// The user's folder for files that are for all projects.
+    pub(crate) fn user_folder(&self) -> Result<Option<PathBuf>, Failure> {
         let configured = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
         if let Some(folder) = configured.filter(|folder| folder.is_absolute()) {
             return Ok(Some(folder.join("hookwright")));

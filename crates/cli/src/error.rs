@@ -9,6 +9,11 @@ mod advice;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hookwright_pipeline::folder::SessionNameError;
+use hookwright_pipeline::history::HistoryError;
+use hookwright_pipeline::session::SessionError;
+use hookwright_store::StoreError;
+
 pub(crate) use self::advice::{advice, fault_json};
 use crate::commands::TreeError;
 use crate::exit_code;
@@ -62,6 +67,24 @@ pub(crate) enum Failure {
     CannotCopy { root: PathBuf, cause: TreeError },
     /// Standard output cannot be written to.
     CannotWrite { cause: io::Error },
+    /// Nobody knows where the user's state is kept.
+    NoStateFolder,
+    /// The store cannot be used.
+    Store(StoreError),
+    /// A session's journal cannot be used.
+    History(HistoryError),
+    /// No session can be called like that.
+    SessionName(SessionNameError),
+    /// A session that is completed has this name.
+    SessionTaken { name: String },
+    /// A session that is not completed has this name.
+    SessionUnfinished { name: String, status: String },
+    /// Another process runs the session.
+    SessionRuns { name: String, pid: u32 },
+    /// No session has this name.
+    NoSuchSession { name: String },
+    /// A session could not go on.
+    Session(SessionError),
 }
 
 /// What a person is told about a [`Failure`].
@@ -97,7 +120,16 @@ impl Failure {
             | Failure::NoCases { .. }
             | Failure::SwitchedOff { .. }
             | Failure::CannotCopy { .. }
-            | Failure::CannotWrite { .. } => exit_code::OUR_FAULT,
+            | Failure::CannotWrite { .. }
+            | Failure::NoStateFolder
+            | Failure::Store(_)
+            | Failure::History(_)
+            | Failure::SessionName(_)
+            | Failure::SessionTaken { .. }
+            | Failure::SessionUnfinished { .. }
+            | Failure::SessionRuns { .. }
+            | Failure::NoSuchSession { .. }
+            | Failure::Session(_) => exit_code::OUR_FAULT,
         }
     }
 
@@ -249,8 +281,76 @@ impl Failure {
                 place: None,
                 help: "make room where the output goes, or send it elsewhere".into(),
             },
+            Failure::NoStateFolder => Message {
+                heading: "nobody knows where sessions are kept: HOME is not set".into(),
+                place: None,
+                help: "set HOME, or XDG_STATE_HOME to a folder".into(),
+            },
+            Failure::Store(error) => of_store(error),
+            Failure::History(HistoryError::Store(error)) => of_store(error),
+            Failure::History(error @ HistoryError::NotUnderstood { .. }) => Message {
+                heading: error.to_string(),
+                place: None,
+                help: "it was written by another version; use that one, or start a new session"
+                    .into(),
+            },
+            Failure::SessionName(error) => Message {
+                heading: error.to_string(),
+                place: None,
+                help: "use letters, digits, `_` and `-`, at most 64 of them".into(),
+            },
+            Failure::SessionTaken { name } => Message {
+                heading: format!("there is a session `{name}` already, and it is completed"),
+                place: None,
+                help: "give this one another name, or leave `--session` out".into(),
+            },
+            Failure::SessionUnfinished { name, status } => Message {
+                heading: format!("there is a session `{name}` already, and it is {status}"),
+                place: None,
+                help: format!(
+                    "go on with it: `hookwright resume {name}`; or give this one another name"
+                ),
+            },
+            Failure::SessionRuns { name, pid } => Message {
+                heading: format!("process {pid} runs the session `{name}`"),
+                place: None,
+                help: format!("wait for it, or end it: `hookwright stop {name}`"),
+            },
+            Failure::NoSuchSession { name } => Message {
+                heading: format!("there is no session `{name}` in this project"),
+                place: None,
+                help: "see which there are: `hookwright sessions list`".into(),
+            },
+            Failure::Session(SessionError::Journal(error)) => of_store(error),
+            Failure::Session(SessionError::Folder(error)) => Message {
+                heading: error.to_string(),
+                place: None,
+                help: "mend it, then go on with `hookwright resume`".into(),
+            },
         }
     }
+}
+
+/// What a person can do about the store.
+fn of_store(error: &StoreError) -> Message {
+    let help = match error {
+        StoreError::Newer { .. } => "use the newer hookwright, or another XDG_STATE_HOME",
+        StoreError::Damaged { .. } => {
+            "nothing was changed; move the file away to begin a new store, or bring it back from a \
+             backup"
+        }
+        StoreError::NotWritable { .. } => "see who owns the folder, and whether it is read-only",
+        StoreError::Full { .. } => "make room, then go on with `hookwright resume`",
+        StoreError::Busy { .. } => "another hookwright holds it; try again",
+        StoreError::Gone { .. } => "bring the file back; what was written since is lost",
+        StoreError::Fenced { .. } | StoreError::JournalConflict { .. } => {
+            "another process has taken the session over; see `hookwright sessions list`"
+        }
+        StoreError::RecordConflict { .. } => "another process changed it; try again",
+        StoreError::TooLarge { .. } => "let hooks and agents print less",
+        StoreError::Io { .. } => "see whether the disk is well, then `hookwright resume`",
+    };
+    Message { heading: error.to_string(), place: None, help: help.into() }
 }
 
 const FIRST_TEST_FILE: &str = "write `hookwright.test.yaml` beside your hooks:

@@ -40,6 +40,19 @@ impl Interrupts {
         screen: &Screen,
         work: impl Future<Output = T>,
     ) -> T {
+        let first = || {
+            screen.talk("interrupted: ending hooks (again to leave at once)\n");
+            engine.interrupt();
+        };
+        self.or_else(&first, work).await
+    }
+
+    /// Waits for `work`; the first interrupt asks it to end, the second ends us.
+    pub(crate) async fn or_else<T>(
+        &mut self,
+        first: &dyn Fn(),
+        work: impl Future<Output = T>,
+    ) -> T {
         let mut work = std::pin::pin!(work);
         loop {
             let hangup = async {
@@ -62,8 +75,7 @@ impl Interrupts {
                 exit_now(self.code);
             }
             self.came = true;
-            screen.talk("interrupted: ending hooks (again to leave at once)\n");
-            engine.interrupt();
+            first();
         }
     }
 }

@@ -7,6 +7,7 @@
 //! | [`configuration`] | those files, read and checked |
 //! | [`templates`] | hooks to begin with |
 //! | [`interrupts`] | Ctrl-C and its kin, while hooks run |
+//! | [`state`] | where sessions are kept |
 //! | [`screen`] | the one place where text leaves the program |
 //! | [`render`] | what people read: faults with their lines, tables, nothing raw |
 //! | [`error`] | heading, place, help and exit code of everything that can be wrong |
@@ -20,6 +21,7 @@ mod exit_code;
 mod interrupts;
 mod render;
 mod screen;
+mod state;
 mod templates;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

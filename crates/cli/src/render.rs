@@ -6,6 +6,7 @@
 pub(crate) mod faults;
 pub(crate) mod human;
 mod paint;
+pub(crate) mod session;
 mod table;
 mod visible;
 

@@ -5,7 +5,7 @@
 //! however many there are.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use hookwright_events::table::EVENTS;
@@ -107,6 +107,31 @@ impl HookSet {
     /// Whether a project's file drops global hooks where nothing can be blocked.
     pub fn global_is_disabled(&self) -> bool {
         self.global_disabled
+    }
+
+    /// The same hooks, each with an id that no other has: a journal knows them by it. Of two files
+    /// that use one id, the hooks of the second are called `id~2`.
+    #[must_use]
+    pub fn with_unique_ids(self) -> Self {
+        let mut taken: HashSet<String> = HashSet::with_capacity(self.hooks.len());
+        if self.hooks.iter().all(|hook| taken.insert(hook.id.clone())) {
+            return self;
+        }
+        taken.clear();
+        let mut unique =
+            Self { broken: self.broken, global_disabled: self.global_disabled, ..Self::default() };
+        for hook in self.hooks {
+            let mut hook = Arc::unwrap_or_clone(hook);
+            let id = hook.id.clone();
+            let mut number = 2;
+            while !taken.insert(hook.id.clone()) {
+                hook.id = format!("{id}~{number}");
+                number += 1;
+            }
+            // There are no more of them than before.
+            let _ = unique.add(hook);
+        }
+        unique
     }
 
     /// Every hook, in the order of the files.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{Answer, Outcome, RunEventKind};
+use hookwright_events::{Answer, EventName, Outcome, RunEventKind};
 use serde_json::{Map, Value};
 
 use crate::hook::Hook;
@@ -45,6 +45,16 @@ impl PastFiring {
     pub fn data(&self) -> Option<Map<String, Value>> {
         self.records().find_map(|kind| match kind {
             RunEventKind::Fired { data, .. } => data.clone(),
+            _ => None,
+        })
+    }
+
+    /// The event and its data as they were.
+    pub fn fired(&self) -> Option<(EventName, Map<String, Value>)> {
+        self.records().find_map(|kind| match kind {
+            RunEventKind::Fired { event, data, .. } => {
+                Some((event.clone(), data.clone().unwrap_or_default()))
+            }
             _ => None,
         })
     }

@@ -11,4 +11,13 @@
 pub mod agent;
 pub mod changed_files;
 pub mod folder;
+pub mod history;
+pub mod journal;
+pub mod lease;
 pub mod limits;
+pub mod pending_output;
+pub mod plan;
+mod prompt;
+pub mod record;
+pub mod session;
+pub mod sources;

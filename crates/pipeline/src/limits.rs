@@ -46,3 +46,17 @@ pub const GIT_LIST_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Repositories within one another that are looked into.
 pub const REPOSITORY_DEPTH_MAX: usize = 4;
+
+/// Iterations of a loop that says no number at all.
+pub const ITERATIONS_BY_DEFAULT: u32 = 25;
+
+/// How long one turn of an agent may take when `max_runtime` says nothing: a day. An agent that never
+/// ends must not hold a session for ever.
+pub const TURN_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Iterations in a row that may fail before a session ends, whatever its hooks do about it.
+pub const ERRORS_IN_A_ROW_MAX: u32 = 3;
+
+/// Bytes of hook output on its way to the agent. What comes when it is full is counted and left out;
+/// a prompt beyond this would push the task itself out of the agent's sight.
+pub const PENDING_OUTPUT_BYTES_MAX: usize = 1024 * 1024;

@@ -27,6 +27,7 @@
 
 mod commit;
 mod error;
+pub mod faults;
 mod journal;
 mod lease;
 pub mod limits;

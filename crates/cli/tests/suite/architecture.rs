@@ -15,8 +15,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hookwright-process", &[]),
     ("hookwright-engine", &["hookwright-events", "hookwright-process"]),
     ("hookwright-store", &[]),
-    ("hookwright-pipeline", &["hookwright-engine", "hookwright-events", "hookwright-process"]),
-    ("hookwright", &["hookwright-engine", "hookwright-events", "hookwright-process"]),
+    (
+        "hookwright-pipeline",
+        &["hookwright-engine", "hookwright-events", "hookwright-process", "hookwright-store"],
+    ),
+    (
+        "hookwright",
+        &[
+            "hookwright-engine",
+            "hookwright-events",
+            "hookwright-pipeline",
+            "hookwright-process",
+            "hookwright-store",
+        ],
+    ),
     ("xtask", &[]),
 ];
 

@@ -41,6 +41,11 @@ impl Environment {
         self.all.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
+    /// What children inherit: all but variables of ours.
+    pub fn for_children(&self) -> &Arc<[(OsString, OsString)]> {
+        &self.inherited
+    }
+
     /// What children inherit.
     pub(crate) fn inherited(&self) -> &Arc<[(OsString, OsString)]> {
         &self.inherited

@@ -1,0 +1,381 @@
+//! `hookwright run` and `hookwright resume`: an agent goes through a loop or a pipeline.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use hookwright_engine::config::{AgentKind, Fault, PromptBy};
+use hookwright_engine::ports::Ports;
+use hookwright_engine::secrets::Secrets;
+use hookwright_engine::variables::Environment;
+use hookwright_engine::{Observer, RunEvent};
+use hookwright_pipeline::folder::{SessionFolder, SessionName};
+use hookwright_pipeline::history::History;
+use hookwright_pipeline::journal::SessionJournal;
+use hookwright_pipeline::plan::{Plan, Surroundings};
+use hookwright_pipeline::record::{Metadata, SessionRecord};
+use hookwright_pipeline::session::{Ended, Parts, Session, SessionError};
+use hookwright_pipeline::sources::{Finder, Sources};
+use hookwright_pipeline::lease;
+use hookwright_store::{JournalKey, Store};
+use tokio_util::sync::CancellationToken;
+
+use super::fire::HookSwitches;
+use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
+use crate::error::Failure;
+use crate::exit_code;
+use crate::interrupts::Interrupts;
+use crate::render::session::SessionScreen;
+use crate::render::{count, visible};
+use crate::screen::Screen;
+use crate::state;
+
+/// Run an agent through a loop or a pipeline
+///
+/// FILE is a loop.yaml, a pipeline.yaml, a folder that holds one, or a name that is looked for in
+/// loops/, pipelines/, .hookwright/ and ~/.config/hookwright/. Everything is checked before anything
+/// starts. What happens is written down as it happens, so that a session that was cut off can be
+/// taken up again with `resume`. Ends with 0 when the session has completed, 3 when a hook aborted it,
+/// 5 when it failed, 130 when it was interrupted, 1 for a fault of ours or of the files.
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// The loop or pipeline
+    #[arg(value_name = "FILE")]
+    file: String,
+
+    /// The session's name; made up if not given
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+
+    /// The agent for loops that name none: a command that reads its prompt on standard input
+    #[arg(long, value_name = "COMMAND")]
+    agent: Option<String>,
+
+    /// Check everything, print the plan, start nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    shown: Shown,
+
+    #[command(flatten)]
+    switches: HookSwitches,
+
+    #[command(flatten)]
+    options: ConfigOptions,
+}
+
+/// Take up a session that was cut off, interrupted or has failed
+///
+/// What is recorded as complete is not done again; what was under way is, with a higher attempt
+/// number. The session goes on with the configuration that it began with.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArguments {
+    /// The session's name
+    #[arg(value_name = "SESSION")]
+    session: String,
+
+    /// Read the configuration's files anew
+    #[arg(long)]
+    reload: bool,
+
+    #[command(flatten)]
+    shown: Shown,
+
+    #[command(flatten)]
+    switches: HookSwitches,
+
+    #[command(flatten)]
+    options: ConfigOptions,
+}
+
+/// How the session is shown.
+#[derive(Debug, Args)]
+pub(crate) struct Shown {
+    /// Print every run event as one line of JSON on standard output
+    #[arg(long)]
+    json: bool,
+
+    /// Show what the agent prints
+    #[arg(long)]
+    agent_output: bool,
+}
+
+pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failure> {
+    let place = Place::find(&arguments.options)?;
+    let sources = place.gather(&arguments.file)?;
+    let sources = match sources {
+        Ok(sources) => sources,
+        Err(faults) => return Ok(show_faults(&faults, screen)),
+    };
+    let agent = arguments.agent.clone();
+    let (plan, secrets) = match place.plan(&sources, agent.clone()) {
+        Ok(planned) => planned,
+        Err(faults) => return Ok(show_faults(&faults, screen)),
+    };
+    if arguments.dry_run {
+        screen.result(&crate::render::session::plan(&plan))?;
+        return Ok(exit_code::GO_ON);
+    }
+    let name = match &arguments.session {
+        Some(name) => name.parse::<SessionName>().map_err(Failure::SessionName)?,
+        None => SessionName::generate(unix_ms(), RandomState::new().build_hasher().finish()),
+    };
+    let store = state::store()?;
+    if let Some(known) = state::session(&*store, &place.project(), name.as_str())? {
+        let (name, status) = (known.key.name, known.status);
+        return Err(match status.as_str() {
+            "completed" => Failure::SessionTaken { name },
+            _ => Failure::SessionUnfinished { name, status },
+        });
+    }
+    let record = place.new_record(&name, &plan, &arguments.file);
+    let history = History::default();
+    let chosen = Chosen { plan, sources, secrets, name, record, version: None, history };
+    place.go(chosen, store, &arguments.switches, &arguments.shown, screen)
+}
+
+pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8, Failure> {
+    let place = Place::find(&arguments.options)?;
+    let name = arguments.session.parse::<SessionName>().map_err(Failure::SessionName)?;
+    let store = state::store()?;
+    let project = place.project();
+    let Some(known) = state::session(&*store, &project, name.as_str())? else {
+        return Err(Failure::NoSuchSession { name: name.as_str().to_owned() });
+    };
+    if known.status == "completed" {
+        screen.talk(&format!("session {} is completed; there is nothing to resume\n", name.as_str()));
+        return Ok(exit_code::GO_ON);
+    }
+    let journal = JournalKey { project, session: name.as_str().to_owned() };
+    let history = History::read(&*store, &journal).map_err(Failure::History)?;
+    let mut record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
+    record.id = name.as_str().to_owned();
+    let kept = history.sources.clone();
+    let sources = match kept.filter(|_| !arguments.reload) {
+        Some(sources) => sources,
+        None => match place.gather(record.args.first().map_or("", String::as_str))? {
+            Ok(sources) => sources,
+            Err(faults) => return Ok(show_faults(&faults, screen)),
+        },
+    };
+    let (plan, secrets) = match place.plan(&sources, record.args.get(1).cloned()) {
+        Ok(planned) => planned,
+        Err(faults) => return Ok(show_faults(&faults, screen)),
+    };
+    let version = Some(known.version);
+    let chosen = Chosen { plan, sources, secrets, name, record, version, history };
+    place.go(chosen, store, &arguments.switches, &arguments.shown, screen)
+}
+
+/// A session that was chosen to run.
+struct Chosen {
+    plan: Plan,
+    sources: Sources,
+    secrets: Secrets,
+    name: SessionName,
+    record: SessionRecord,
+    version: Option<u64>,
+    history: History,
+}
+
+/// The project that a command acts in.
+struct Place {
+    found: ConfigFiles,
+    environment: Environment,
+}
+
+impl Place {
+    fn find(options: &ConfigOptions) -> Result<Self, Failure> {
+        Ok(Self { found: ConfigFiles::find(options)?, environment: process_environment() })
+    }
+
+    fn project(&self) -> String {
+        self.found.project_root.to_string_lossy().into_owned()
+    }
+
+    fn gather(&self, asked_for: &str) -> Result<Result<Sources, Vec<Fault>>, Failure> {
+        let user_folder = self.found.user_folder()?;
+        let shown = |path: &Path| -> PathBuf { self.found.shown(path) };
+        let finder = Finder {
+            root: &self.found.project_root,
+            user_folder: user_folder.as_deref(),
+            hook_files: &self.found.files,
+            shown: &shown,
+            environment: &self.environment,
+        };
+        Ok(finder.gather(asked_for, &self.found.working_dir))
+    }
+
+    fn plan(
+        &self,
+        sources: &Sources,
+        agent: Option<String>,
+    ) -> Result<(Plan, Secrets), Vec<Fault>> {
+        let secrets = self.found.secrets()?;
+        let agent =
+            agent.map(|command| AgentKind::Command { command, prompt: PromptBy::Stdin });
+        let root = &self.found.project_root;
+        let around = Surroundings { root, environment: &self.environment, agent };
+        Plan::new(sources, &around).map(|plan| (plan, secrets))
+    }
+
+    fn new_record(&self, name: &SessionName, plan: &Plan, file: &str) -> SessionRecord {
+        SessionRecord {
+            id: name.as_str().to_owned(),
+            start_time: Ports::default().clock.now(),
+            workspace: self.project(),
+            command: "run".to_owned(),
+            args: vec![file.to_owned()],
+            provider: plan.stages.first().map_or("", |stage| stage.agent.kind()).to_owned(),
+            status: "active".to_owned(),
+            metadata: git_metadata(&self.found.project_root),
+            ..SessionRecord::default()
+        }
+    }
+
+    /// Runs a session to its end.
+    fn go(
+        &self,
+        chosen: Chosen,
+        store: Arc<dyn Store>,
+        switches: &HookSwitches,
+        shown: &Shown,
+        screen: &Screen,
+    ) -> Result<u8, Failure> {
+        let Chosen { plan, sources, secrets, name, record, version, history } = chosen;
+        let lease = lease::name_of(&self.project(), name.as_str());
+        let fence = lease::take(&*store, &lease).map_err(|error| match error {
+            lease::LeaseError::Runs { holder } => {
+                Failure::SessionRuns { name: name.as_str().to_owned(), pid: holder.pid }
+            }
+            lease::LeaseError::Store(error) => Failure::Store(error),
+        })?;
+        // What happened between our first look and the lease counts too.
+        let history = match version {
+            None => history,
+            Some(_) => {
+                let session = name.as_str().to_owned();
+                let journal = JournalKey { project: self.project(), session };
+                History::read(&*store, &journal).map_err(Failure::History)?
+            }
+        };
+        let token = fence.token;
+        let journal = Arc::new(SessionJournal::new(
+            Arc::clone(&store),
+            fence,
+            secrets.clone(),
+            history.last,
+            version,
+            record,
+        ));
+        let folder = SessionFolder::new(&self.found.project_root, name);
+        let session_screen =
+            Arc::new(Mutex::new(SessionScreen::new(shown.json, shown.agent_output)));
+        let interrupt = CancellationToken::new();
+        let plan = if switches.all_off().is_some() { plan.without_hooks() } else { plan };
+        let session = Session::new(Parts {
+            plan,
+            sources,
+            folder: folder.clone(),
+            journal: Arc::clone(&journal),
+            history,
+            root: self.found.project_root.clone(),
+            environment: self.environment.clone(),
+            secrets,
+            skip: switches.skip.clone(),
+            observers: vec![observer(&session_screen)],
+            clock: Ports::default().clock,
+            interrupt: interrupt.clone(),
+        });
+        if let Some(why) = switches.all_off() {
+            screen.talk(&format!("hooks are switched off ({why})\n"));
+        }
+        let ended = drive(session, &interrupt, screen)?;
+        // Nobody else may have it before it has ended; after a crash its holder is found dead.
+        let _ = store.release(&lease, token);
+        let ended = ended.map_err(Failure::Session)?;
+        let shown_folder = self.found.shown(folder.path());
+        let summary = session_screen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .summary(&ended, &journal.record(), &shown_folder);
+        if shown.json { screen.talk(&summary) } else { screen.result(&summary)? }
+        Ok(exit_code_of(&ended))
+    }
+}
+
+/// Lets a session run, with the first interrupt for the session and the second for us.
+fn drive(
+    session: Session,
+    interrupt: &CancellationToken,
+    screen: &Screen,
+) -> Result<Result<Ended, SessionError>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| Failure::NoRuntime { cause })?;
+    // Where the system has no subreapers, children of killed hooks go to init as ever.
+    let _ = hookwright_process::become_subreaper();
+    runtime.block_on(async {
+        let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
+        let asked = || {
+            screen.talk("interrupted: ending the session (again to leave at once)\n");
+            interrupt.cancel();
+        };
+        Ok(interrupts.or_else(&asked, session.run()).await)
+    })
+}
+
+/// Prints what happens, as it happens.
+fn observer(session_screen: &Arc<Mutex<SessionScreen>>) -> Observer {
+    let session_screen = Arc::clone(session_screen);
+    Arc::new(move |event: &RunEvent| {
+        let mut shown = session_screen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(text) = shown.line(event) {
+            // A reader that went away does not end a session.
+            let _ = Screen.result(&text);
+        }
+    })
+}
+
+fn exit_code_of(ended: &Ended) -> u8 {
+    match ended.status {
+        "completed" => exit_code::GO_ON,
+        "aborted" => exit_code::ABORT,
+        "interrupted" => exit_code::INTERRUPTED,
+        _ => exit_code::FAILED,
+    }
+}
+
+fn show_faults(faults: &[Fault], screen: &Screen) -> u8 {
+    screen.faults(faults);
+    screen.talk(&format!("{}; nothing was started\n", count(faults.len(), "fault")));
+    exit_code::OUR_FAULT
+}
+
+fn unix_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Branch and commit, where there is a repository.
+fn git_metadata(root: &Path) -> Metadata {
+    let ask = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(arguments).current_dir(root);
+        for name in hookwright_engine::GIT_LOCATION_VARIABLES {
+            command.env_remove(name);
+        }
+        let output = command.output().ok().filter(|output| output.status.success())?;
+        let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+        (!text.is_empty()).then_some(visible(&text).to_string())
+    };
+    Metadata {
+        git_branch: ask(&["symbolic-ref", "--quiet", "--short", "HEAD"]),
+        git_commit: ask(&["rev-parse", "--quiet", "--verify", "HEAD"]),
+        total_duration: None,
+    }
+}

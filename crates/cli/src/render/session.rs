@@ -1,0 +1,176 @@
+//! A session while it runs: one line for each thing that happens, and a summary at the end.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hookwright_engine::events::run_event::TurnResult;
+use hookwright_events::{EventName, RunEvent, RunEventKind, Status, TurnName};
+use hookwright_pipeline::plan::{Plan, Until};
+use hookwright_pipeline::record::SessionRecord;
+use hookwright_pipeline::session::Ended;
+
+use super::{count, escaped, human, one_line, visible};
+
+/// Characters of an agent's words that a line shows.
+const WORDS_MAX: usize = 120;
+
+/// Firings whose names are kept: hooks in the background are reported long after the decision.
+const EVENTS_MAX: usize = 10_000;
+
+/// Turns run events into lines.
+pub(crate) struct SessionScreen {
+    json: bool,
+    agent_output: bool,
+    stages: Vec<String>,
+    /// Names of the latest events, by the numbers of their firings.
+    events: BTreeMap<u64, EventName>,
+}
+
+impl SessionScreen {
+    pub(crate) fn new(json: bool, agent_output: bool) -> Self {
+        Self { json, agent_output, stages: Vec::new(), events: BTreeMap::new() }
+    }
+
+    /// What is printed for an event, if anything is.
+    pub(crate) fn line(&mut self, event: &RunEvent) -> Option<String> {
+        if self.json {
+            let value = serde_json::to_value(event).ok()?;
+            return Some(format!("{}\n", escaped(&value.to_string())));
+        }
+        let text = match &event.kind {
+            RunEventKind::SessionStarted { plan, stages, .. } => {
+                self.stages.clone_from(stages);
+                let name = event.session.as_deref().unwrap_or_default();
+                format!("session {name}: {} ({})", visible(plan), visible(&stages.join(", ")))
+            }
+            RunEventKind::SessionResumed { time } => {
+                let name = event.session.as_deref().unwrap_or_default();
+                format!("session {name}: taken up again, for the {}", ordinal(*time))
+            }
+            RunEventKind::StageStarted { stage, index, iterations_max } => {
+                let most = count(*iterations_max as usize, "iteration");
+                format!("stage {index} {}: at most {most}", visible(stage))
+            }
+            RunEventKind::TurnStarting { turn, attempt, .. } => {
+                let again = match attempt {
+                    1 => String::new(),
+                    more => format!(" (attempt {more})"),
+                };
+                format!("  {}: the agent works{again}", of_turn(turn))
+            }
+            RunEventKind::TurnEnded { turn, result, duration_ms, .. } => {
+                format!("  {}: {}", of_turn(turn), of_result(result, *duration_ms))
+            }
+            RunEventKind::StageEnded { stage, index, reason, iterations } => {
+                let iterations = count(*iterations as usize, "iteration");
+                format!("stage {index} {}: {reason} after {iterations}", visible(stage))
+            }
+            RunEventKind::Noted { note } => format!("note: {}", visible(note)),
+            RunEventKind::AgentOutput { text, .. } if self.agent_output => {
+                return Some(text.lines().map(|line| format!("    | {}\n", visible(line))).collect());
+            }
+            RunEventKind::Fired { event: name, .. } => {
+                self.events.insert(event.firing, name.clone());
+                if self.events.len() > EVENTS_MAX {
+                    self.events.pop_first();
+                }
+                return None;
+            }
+            RunEventKind::HookReported { report } if report.status != Status::Skipped => {
+                let name = self.events.get(&event.firing)?;
+                return Some(format!("    {}", human::report(name, report)));
+            }
+            RunEventKind::Decided { decision } => {
+                let messages = decision["system_messages"].as_array()?;
+                let said = messages.iter().filter_map(serde_json::Value::as_str);
+                let lines: String =
+                    said.map(|text| format!("    message: {}\n", visible(text))).collect();
+                return (!lines.is_empty()).then_some(lines);
+            }
+            _ => return None,
+        };
+        Some(format!("{text}\n"))
+    }
+
+    /// What a person wants to know at the end.
+    pub(crate) fn summary(
+        &self,
+        ended: &Ended,
+        record: &SessionRecord,
+        folder: &Path,
+    ) -> String {
+        let mut text = format!("session {}: {}", record.id, ended.status);
+        if ended.reason != ended.status {
+            text.push_str(&format!(" ({})", one_line(&ended.reason, 2 * WORDS_MAX)));
+        }
+        let iterations = count(record.iterations as usize, "iteration");
+        let took = record.metadata.total_duration.unwrap_or(0);
+        let hooks: Vec<String> = record
+            .hooks
+            .iter()
+            .map(|(word, number)| format!("{number} {}", word.replace('_', " ")))
+            .collect();
+        let hooks = if hooks.is_empty() { "no hooks".into() } else { format!("hooks: {}", hooks.join(", ")) };
+        text.push_str(&format!("\n  {iterations}, {hooks}, {:.1} s\n", took as f64 / 1000.0));
+        text.push_str(&format!("  files: {}\n", folder.display()));
+        if matches!(ended.status, "interrupted" | "failed" | "aborted") {
+            text.push_str(&format!("  go on with: hookwright resume {}\n", record.id));
+        }
+        text
+    }
+}
+
+/// What `run --dry-run` prints.
+pub(crate) fn plan(plan: &Plan) -> String {
+    let mut text = format!("{}: {}\n", visible(&plan.name), count(plan.stages.len(), "stage"));
+    for (index, stage) in plan.stages.iter().enumerate() {
+        let until = match stage.until {
+            Until::Fixed => count(stage.iterations_max as usize, "iteration"),
+            Until::Judgment { consensus, min_iterations } => format!(
+                "until the agent says stop {} in a row, from {} to {}",
+                count(consensus as usize, "time"),
+                min_iterations,
+                count(stage.iterations_max as usize, "iteration"),
+            ),
+        };
+        let hooks = count(stage.hooks.hooks().len(), "hook");
+        let (number, name) = (index + 1, visible(&stage.name));
+        let agent = stage.agent.kind();
+        text.push_str(&format!("  {number} {name}: {until}, agent: {agent}, {hooks}\n"));
+        if let Some(inputs) = &stage.inputs {
+            text.push_str(&format!("      reads the outputs of {}\n", visible(&inputs.from)));
+        }
+    }
+    text
+}
+
+fn of_turn(turn: &TurnName) -> String {
+    match turn.iteration {
+        0 => "last words of the hooks".to_owned(),
+        number => format!("iteration {number}"),
+    }
+}
+
+fn of_result(result: &TurnResult, duration_ms: f64) -> String {
+    let words = match &result.error {
+        Some(error) => error,
+        None if result.summary.is_empty() => &result.reason,
+        None => &result.summary,
+    };
+    let changed = match result.changed_files.len() {
+        0 => String::new(),
+        number => format!(", {} changed", count(number, "file")),
+    };
+    let words = one_line(words, WORDS_MAX);
+    let words = if words.is_empty() { words } else { format!(": {words}") };
+    format!("{} after {:.1} s{changed}{words}", result.decision, duration_ms / 1000.0)
+}
+
+fn ordinal(number: u32) -> String {
+    match number {
+        1 => "1st time".to_owned(),
+        2 => "2nd time".to_owned(),
+        3 => "3rd time".to_owned(),
+        more => format!("{more}th time"),
+    }
+}

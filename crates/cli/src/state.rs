@@ -1,0 +1,34 @@
+//! Where sessions are kept: one store per user.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hookwright_store::{Kind, Record, RecordKey, SqliteStore, Store};
+
+use crate::error::Failure;
+
+/// The user's store, opened.
+pub(crate) fn store() -> Result<Arc<dyn Store>, Failure> {
+    let folder = folder()?;
+    Ok(Arc::new(SqliteStore::open(&folder).map_err(Failure::Store)?))
+}
+
+/// `$XDG_STATE_HOME/hookwright`, as a rule `~/.local/state/hookwright`.
+fn folder() -> Result<PathBuf, Failure> {
+    let configured = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    if let Some(folder) = configured.filter(|folder| folder.is_absolute()) {
+        return Ok(folder.join("hookwright"));
+    }
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
+    home.map(|home| home.join(".local/state/hookwright")).ok_or(Failure::NoStateFolder)
+}
+
+/// The session of this name in this project.
+pub(crate) fn session(
+    store: &dyn Store,
+    project: &str,
+    name: &str,
+) -> Result<Option<Record>, Failure> {
+    let key = RecordKey { project: project.to_owned(), name: name.to_owned() };
+    store.get(Kind::Session, &key).map_err(Failure::Store)
+}

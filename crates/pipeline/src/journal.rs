@@ -1,0 +1,164 @@
+//! [`SessionJournal`]: writes a session's run events down, under the lease of the process that runs
+//! it, together with the session's record.
+//!
+//! Everything is safe from the end of this program when a call returns; what a person relies on (the
+//! beginning and the end of a session, the ends of iterations and stages) is also on the disk.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hookwright_engine::ports::{Journal, Promise};
+use hookwright_engine::secrets::Secrets;
+use hookwright_events::{RunEvent, RunEventKind};
+use hookwright_store::{
+    Append, Commit, Expected, Fence, JournalKey, Kind, Put, RecordKey, Store, StoreError,
+};
+use serde_json::Value;
+
+use crate::record::SessionRecord;
+
+/// Where a session's run events go.
+pub struct SessionJournal {
+    store: Arc<dyn Store>,
+    key: JournalKey,
+    fence: Fence,
+    secrets: Secrets,
+    state: Mutex<State>,
+}
+
+struct State {
+    last: u64,
+    version: Option<u64>,
+    record: SessionRecord,
+    /// Set by the first failure: from then on nothing is written, so that nothing has a gap.
+    broken: Option<StoreError>,
+}
+
+impl SessionJournal {
+    /// A journal that goes on behind its entry `last`. `version` is that of the session's record, if
+    /// there is one.
+    pub fn new(
+        store: Arc<dyn Store>,
+        fence: Fence,
+        secrets: Secrets,
+        last: u64,
+        version: Option<u64>,
+        record: SessionRecord,
+    ) -> Self {
+        let key =
+            JournalKey { project: record.workspace.clone(), session: record.id.clone() };
+        let state = Mutex::new(State { last, version, record, broken: None });
+        Self { store, key, fence, secrets, state }
+    }
+
+    /// The session's record as it is now.
+    pub fn record(&self) -> SessionRecord {
+        self.state().record.clone()
+    }
+
+    /// Why nothing can be written any more.
+    pub fn failure(&self) -> Option<StoreError> {
+        self.state().broken.clone()
+    }
+
+    /// Writes these down in one commit.
+    pub fn write(&self, events: &[RunEvent]) -> Result<(), StoreError> {
+        let events: Vec<&RunEvent> =
+            events.iter().filter(|event| event.kind.is_journalled()).collect();
+        if events.is_empty() {
+            return Ok(());
+        }
+        let entries: Vec<String> = events.iter().map(|event| self.entry(event)).collect();
+        let mut state = self.state();
+        if let Some(broken) = &state.broken {
+            return Err(broken.clone());
+        }
+        let mut record = state.record.clone();
+        let mut changed = state.version.is_none();
+        for event in &events {
+            changed |= record.see(event);
+        }
+        let mut commit = if events.iter().any(|event| is_relied_on(&event.kind)) {
+            Commit::synced()
+        } else {
+            Commit::unsynced()
+        };
+        commit.fence = Some(&self.fence);
+        commit.append =
+            Some(Append { journal: &self.key, expected: state.last, entries: &entries });
+        if changed {
+            commit.puts.push(self.put(&record, state.version));
+        }
+        hookwright_store::faults::point("journal");
+        match self.store.commit(&commit) {
+            Ok(committed) => {
+                hookwright_store::faults::point("journalled");
+                state.last = committed.last;
+                if changed {
+                    state.version = committed.versions.first().copied();
+                }
+                state.record = record;
+                Ok(())
+            }
+            Err(error) => {
+                state.broken = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    fn put(&self, record: &SessionRecord, version: Option<u64>) -> Put {
+        Put {
+            kind: Kind::Session,
+            key: RecordKey { project: record.workspace.clone(), name: record.id.clone() },
+            expected: version.map_or(Expected::Absent, Expected::Version),
+            value: serde_json::to_string(record).unwrap_or_default(),
+            created_at_ms: record.created_at_ms(),
+            status: record.status.clone(),
+        }
+    }
+
+    /// The entry's text: no secret, and no output three times over.
+    fn entry(&self, event: &RunEvent) -> String {
+        let mut value = serde_json::to_value(event).unwrap_or_default();
+        if let RunEventKind::Decided { .. } = event.kind {
+            value["decision"]["hooks"] = Value::Null;
+        }
+        if let RunEventKind::HookReported { .. } = event.kind {
+            value["report"]["stdout"] = "".into();
+            value["report"]["stderr"] = "".into();
+        }
+        self.secrets.hide_in(&mut value);
+        value.to_string()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a person relies on it: then it has to survive the machine too.
+fn is_relied_on(kind: &RunEventKind) -> bool {
+    matches!(
+        kind,
+        RunEventKind::SessionStarted { .. }
+            | RunEventKind::SessionEnded { .. }
+            | RunEventKind::TurnEnded { .. }
+            | RunEventKind::StageEnded { .. }
+    )
+}
+
+impl Journal for SessionJournal {
+    fn record<'a>(&'a self, event: &'a RunEvent) -> Promise<'a, io::Result<()>> {
+        self.record_all(std::slice::from_ref(event))
+    }
+
+    fn record_all<'a>(&'a self, events: &'a [RunEvent]) -> Promise<'a, io::Result<()>> {
+        let written = self.write(events).map_err(io::Error::other);
+        Box::pin(std::future::ready(written))
+    }
+
+    fn keeps_memory(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,110 @@
+//! [`PendingOutput`]: hook output on its way to the agent.
+//!
+//! A piping hook may finish when no prompt is being built. Its output waits here, oldest first, until
+//! [`PendingOutput::drain`] hands everything to the next prompt. What is left when all iterations are
+//! over goes out in one last prompt.
+
+use hookwright_events::Decision;
+
+use crate::limits::PENDING_OUTPUT_BYTES_MAX;
+
+/// What hooks had to say to the agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PendingOutput {
+    texts: Vec<String>,
+    bytes: usize,
+    /// Bytes that found no room.
+    left_out: usize,
+}
+
+/// What stands above it in the prompt. Agents take raw output for a new task.
+const FRAME: &str = "Output of this session's hooks since your last turn. It is no new task: use it \
+                     where it matters for the task below, and mend what it says is broken.";
+
+impl PendingOutput {
+    /// Adds what one event's hooks had to say; nothing is nothing.
+    pub fn push(&mut self, text: &str) {
+        if text.trim().is_empty() {
+            return;
+        }
+        if self.bytes + text.len() > PENDING_OUTPUT_BYTES_MAX {
+            self.left_out += text.len();
+            return;
+        }
+        self.bytes += text.len();
+        self.texts.push(text.to_owned());
+    }
+
+    /// Adds all that an event's hooks had to say to the agent.
+    pub fn take_in(&mut self, decision: &Decision) {
+        self.push(&decision.piped_output);
+        for context in &decision.additional_context {
+            self.push(context);
+        }
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty() && self.left_out == 0
+    }
+
+    /// Everything, in one framed block, and nothing is left.
+    pub fn drain(&mut self) -> Option<String> {
+        let block = self.block();
+        *self = Self::default();
+        block
+    }
+
+    /// Everything, in one framed block.
+    pub fn block(&self) -> Option<String> {
+        if self.is_empty() {
+            return None;
+        }
+        let texts: Vec<&str> = self.texts.iter().map(|text| text.trim_end()).collect();
+        let mut block = format!("{FRAME}\n\n{}", texts.join("\n\n"));
+        if self.left_out > 0 {
+            let bytes = self.left_out;
+            block.push_str(&format!("\n\n[{bytes} bytes of later output were left out]"));
+        }
+        Some(block)
+    }
+
+    pub(crate) fn put_before(&mut self, mut earlier: Self) {
+        std::mem::swap(self, &mut earlier);
+        self.put_behind(earlier);
+    }
+
+    pub(crate) fn put_behind(&mut self, later: Self) {
+        for text in &later.texts {
+            self.push(text);
+        }
+        self.left_out += later.left_out;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_waits_in_order_is_framed_and_drained_once() {
+        let mut pending = PendingOutput::default();
+        assert_eq!(pending.drain(), None);
+        pending.push("first\n");
+        pending.push(" \n");
+        pending.push("second");
+        let block = pending.drain().expect("something waits");
+        assert!(block.starts_with("Output of this session's hooks"), "{block}");
+        assert!(block.ends_with("below, and mend what it says is broken.\n\nfirst\n\nsecond"), "{block}");
+        assert!(pending.is_empty());
+    }
+
+    #[test]
+    fn beyond_the_limit_it_is_counted() {
+        let mut pending = PendingOutput::default();
+        pending.push(&"x".repeat(PENDING_OUTPUT_BYTES_MAX));
+        pending.push("too much");
+        let block = pending.drain().expect("something waits");
+        assert!(block.ends_with("[8 bytes of later output were left out]"));
+    }
+}

@@ -1,0 +1,357 @@
+//! [`Plan`]: what a session will do, worked out from its [`Sources`] and checked whole before anything
+//! starts.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_engine::config::{
+    AgentKind, AgentSpec, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile, Place, PromptSpec,
+    Scope, StageBody, StageSpec, Termination, load_texts,
+};
+use hookwright_engine::hook_set::HookSet;
+use hookwright_engine::template::TextTemplate;
+use hookwright_engine::variables::Environment;
+
+use crate::agent::{Agent, CommandAgent, ScriptedAgent};
+use crate::limits::ITERATIONS_BY_DEFAULT;
+use crate::sources::{Role, Source, Sources, default_prompt, fault_at, folder_of};
+
+/// What a session will do.
+pub struct Plan {
+    /// The loop's or pipeline's name.
+    pub name: String,
+    /// The stages, in order. A loop by itself is one.
+    pub stages: Vec<Stage>,
+    /// The hooks of the session itself, outside of its stages.
+    pub hooks: HookSet,
+}
+
+/// One stage.
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// The loop it runs.
+    pub template: String,
+    /// Who does the work.
+    pub agent: Arc<dyn Agent>,
+    /// What the agent is told.
+    pub prompt: TextTemplate,
+    /// When it is enough.
+    pub until: Until,
+    /// It ends after so many iterations at the latest.
+    pub iterations_max: u32,
+    /// What the loop itself says is the most, whatever else would go on.
+    pub hard_max: Option<u32>,
+    /// It ends after so long at the latest.
+    pub max_runtime: Option<Duration>,
+    /// Between iterations.
+    pub delay: Duration,
+    /// What it gets from an earlier stage.
+    pub inputs: Option<Inputs>,
+    /// The hooks of this stage: its loop's, then those of the session.
+    pub hooks: HookSet,
+}
+
+/// When a stage is done before it has run out of iterations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// After its iterations.
+    Fixed,
+    /// When the agent says stop so often in a row, but not before so many iterations.
+    Judgment {
+        /// How often.
+        consensus: u32,
+        /// Not before.
+        min_iterations: u32,
+    },
+}
+
+/// How agents and programs are looked for while a plan is made.
+pub struct Surroundings<'a> {
+    /// The project root.
+    pub root: &'a Path,
+    /// The host's environment.
+    pub environment: &'a Environment,
+    /// The agent that the command line names, for loops that name none.
+    pub agent: Option<AgentKind>,
+}
+
+impl Plan {
+    /// Works the plan out, or says everything that is wrong.
+    pub fn new(sources: &Sources, around: &Surroundings<'_>) -> Result<Self, Vec<Fault>> {
+        let main = &sources.all[0];
+        let mut planning = Planning { sources, around, faults: Vec::new() };
+        let whole = planning.load(None, None);
+        let plan = match main.role {
+            Role::Pipeline => planning.pipeline(&whole),
+            _ => planning.single_loop(&whole),
+        };
+        if planning.faults.is_empty()
+            && let Some(stages) = plan
+        {
+            let name = whole
+                .pipelines
+                .first()
+                .and_then(|(_, pipeline)| pipeline.name.clone())
+                .or_else(|| whole.loops.first().and_then(|(_, read)| read.name.clone()))
+                .unwrap_or_else(|| name_of(&main.path));
+            return Ok(Self { name, stages, hooks: whole.hooks });
+        }
+        Err(planning.faults)
+    }
+}
+
+impl Plan {
+    /// The same without any hooks.
+    #[must_use]
+    pub fn without_hooks(mut self) -> Self {
+        self.hooks = HookSet::default();
+        for stage in &mut self.stages {
+            stage.hooks = HookSet::default();
+        }
+        self
+    }
+}
+
+/// A loop or pipeline without a name is called like its file, or like its file's folder.
+fn name_of(path: &Path) -> String {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    match stem.as_deref() {
+        Some("loop" | "pipeline") | None => folder_of(path)
+            .file_name()
+            .map_or_else(|| "session".to_owned(), |name| name.to_string_lossy().into_owned()),
+        Some(stem) => stem.to_owned(),
+    }
+}
+
+struct Planning<'a> {
+    sources: &'a Sources,
+    around: &'a Surroundings<'a>,
+    faults: Vec<Fault>,
+}
+
+impl<'a> Planning<'a> {
+    /// The hooks and keys of one stage's loop, or of none, above those of the whole session.
+    fn load(&mut self, stage: Option<&str>, loop_file: Option<&Path>) -> Loaded {
+        let is_read = |source: &&Source| match source.role {
+            Role::Loop => match loop_file {
+                Some(path) => source.path == path,
+                // A loop by itself is the session.
+                None => std::ptr::eq(*source, &raw const self.sources.all[0]),
+            },
+            Role::Pipeline | Role::Project | Role::Global => true,
+            Role::Prompt | Role::Script => false,
+        };
+        let files: Vec<(ConfigFile, &str)> = self
+            .sources
+            .all
+            .iter()
+            .filter(is_read)
+            .filter_map(|source| Some((source.config_file()?, source.text.as_str())))
+            .collect();
+        let texts = files.iter().map(|(file, text)| (file, *text));
+        let mut loaded = load_texts(texts, self.around.environment, Scope::Stage(stage));
+        for fault in &loaded.faults {
+            if !self.faults.contains(fault) {
+                self.faults.push(Fault::clone(fault));
+            }
+        }
+        loaded.hooks = std::mem::take(&mut loaded.hooks).with_unique_ids();
+        loaded
+    }
+
+    fn single_loop(&mut self, whole: &Loaded) -> Option<Vec<Stage>> {
+        let main = &self.sources.all[0];
+        let (_, read) = whole.loops.first()?;
+        let name = read.name.clone().unwrap_or_else(|| name_of(&main.path));
+        let spec = StageSpec {
+            name: plain(&name),
+            body: StageBody::Inline(Box::new(read.clone())),
+            runs: None,
+            inputs: None,
+            place: whole_file(),
+        };
+        let stage = self.stage(&spec, read, main, whole.hooks.clone(), whole, true)?;
+        Some(vec![stage])
+    }
+
+    fn pipeline(&mut self, whole: &Loaded) -> Option<Vec<Stage>> {
+        let main = &self.sources.all[0];
+        let (_, pipeline) = whole.pipelines.first()?;
+        let stages: Vec<Option<Stage>> = pipeline
+            .stages
+            .iter()
+            .map(|spec| match &spec.body {
+                StageBody::Inline(read) => {
+                    let loaded = self.load(Some(&spec.name), None);
+                    self.stage(spec, read, main, loaded.hooks, whole, false)
+                }
+                StageBody::Named { name, .. } => {
+                    let (_, path) =
+                        self.sources.loops.iter().find(|(known, _)| known == name)?.clone();
+                    let loaded = self.load(None, Some(&path));
+                    let source = self.sources.all.iter().find(|source| source.path == path)?;
+                    let (_, read) = loaded.loops.first()?;
+                    self.stage(spec, read, source, loaded.hooks.clone(), whole, false)
+                }
+            })
+            .collect();
+        stages.into_iter().collect()
+    }
+
+    fn stage(
+        &mut self,
+        spec: &StageSpec,
+        read: &LoopFile,
+        source: &'a Source,
+        hooks: HookSet,
+        whole: &Loaded,
+        alone: bool,
+    ) -> Option<Stage> {
+        let (until, iterations_max) = self.bounds(spec, read, source, alone);
+        let prompt = self.prompt(spec, read, source);
+        let agent = self.agent(spec, read, source, whole);
+        let template = match &spec.body {
+            StageBody::Named { name, .. } => name.clone(),
+            StageBody::Inline(_) => read.name.clone().unwrap_or_else(|| spec.name.clone()),
+        };
+        Some(Stage {
+            name: spec.name.clone(),
+            template,
+            agent: agent?,
+            prompt: prompt?,
+            until,
+            iterations_max,
+            hard_max: read.max_iterations,
+            max_runtime: read.max_runtime,
+            delay: read.delay.unwrap_or_default(),
+            inputs: spec.inputs.clone(),
+            hooks,
+        })
+    }
+
+    fn bounds(
+        &mut self,
+        spec: &StageSpec,
+        read: &LoopFile,
+        source: &Source,
+        alone: bool,
+    ) -> (Until, u32) {
+        let bound = read.max_iterations.unwrap_or(u32::MAX);
+        let by_default = if alone { ITERATIONS_BY_DEFAULT } else { 1 };
+        match &read.termination {
+            None => (Until::Fixed, spec.runs.or(read.max_iterations).unwrap_or(by_default)),
+            Some(Termination::Fixed { iterations }) => {
+                let asked = spec.runs.or(*iterations).or(read.max_iterations);
+                (Until::Fixed, asked.unwrap_or(by_default).min(bound))
+            }
+            Some(Termination::Judgment { consensus, min_iterations }) => {
+                let (consensus, min_iterations) = (*consensus, *min_iterations);
+                let until = Until::Judgment { consensus, min_iterations };
+                let most = read.max_iterations.unwrap_or(ITERATIONS_BY_DEFAULT);
+                (until, most.min(spec.runs.unwrap_or(u32::MAX)))
+            }
+            Some(Termination::Queue) => {
+                let kind = FaultKind::NotYet { what: "termination: {type: queue}".to_owned() };
+                self.faults.push(fault_at(source, &spec.place, kind));
+                (Until::Fixed, 1)
+            }
+        }
+    }
+
+    fn prompt(&mut self, spec: &StageSpec, read: &LoopFile, source: &Source) -> Option<TextTemplate> {
+        let path = match &read.prompt {
+            Some(PromptSpec::Text(text)) => return Some(TextTemplate::new(text)),
+            Some(PromptSpec::File(path, _)) => folder_of(&source.path).join(path),
+            None => default_prompt(&source.path),
+        };
+        let found = self.sources.all.iter().find(|known| known.path == path);
+        match found.map(|found| found.text.as_str()).filter(|text| !text.trim().is_empty()) {
+            Some(text) => Some(TextTemplate::new(text)),
+            None => {
+                self.faults.push(fault_at(source, &spec.place, FaultKind::NoPrompt));
+                None
+            }
+        }
+    }
+
+    fn agent(
+        &mut self,
+        spec: &StageSpec,
+        read: &LoopFile,
+        source: &Source,
+        whole: &Loaded,
+    ) -> Option<Arc<dyn Agent>> {
+        let given = self.around.agent.clone().map(|kind| AgentSpec { kind, place: whole_file() });
+        let default = whole.agents.iter().find(|(_, agents)| !agents.is_empty());
+        let (agents, source) = match (&read.agents[..], given, default) {
+            ([], Some(given), _) => (vec![given], source),
+            ([], None, Some((path, agents))) => {
+                let file = self.sources.all.iter().find(|known| known.path == *path)?;
+                (agents.clone(), file)
+            }
+            ([], None, None) => {
+                self.faults.push(fault_at(source, &spec.place, FaultKind::NoAgent));
+                return None;
+            }
+            (agents, _, _) => (agents.to_vec(), source),
+        };
+        if let [_, second, ..] = &agents[..] {
+            let what = "a list of agents".to_owned();
+            self.faults.push(fault_at(source, &second.place, FaultKind::NotYet { what }));
+            return None;
+        }
+        let agent = agents.first()?;
+        self.driver(agent, source)
+    }
+
+    fn driver(&mut self, spec: &AgentSpec, source: &Source) -> Option<Arc<dyn Agent>> {
+        let at = |kind| fault_at(source, &spec.place, kind);
+        match &spec.kind {
+            AgentKind::Named(name) => {
+                let kind = FaultKind::UnknownAgent { name: name.clone() };
+                self.faults.push(at(kind));
+                None
+            }
+            AgentKind::Command { command, prompt } => {
+                let agent = match CommandAgent::new(command, *prompt) {
+                    Ok(agent) => agent,
+                    Err(error) => {
+                        let message = error.to_string();
+                        self.faults.push(at(FaultKind::Syntax { message }));
+                        return None;
+                    }
+                };
+                let environment = self.around.environment.for_children();
+                if let Some(program) = agent.missing_program(environment, self.around.root) {
+                    let program = program.to_owned();
+                    self.faults.push(at(FaultKind::NoProgram { program }));
+                    return None;
+                }
+                Some(Arc::new(agent))
+            }
+            AgentKind::Scripted { script } => {
+                let path: PathBuf = folder_of(&source.path).join(script);
+                let file = self.sources.all.iter().find(|known| known.path == path)?;
+                match ScriptedAgent::load(&file.text, &file.shown_as) {
+                    Ok(agent) => Some(Arc::new(agent)),
+                    Err(faults) => {
+                        self.faults.extend(faults);
+                        None
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn whole_file() -> Place {
+    Place { line: 1, column: 1, range: 0..0 }
+}
+
+/// A name as folders and events have it.
+fn plain(name: &str) -> String {
+    let kept = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '-' };
+    name.chars().take(64).map(kept).collect()
+}

@@ -1,0 +1,100 @@
+//! What an agent is told: hook output, then the task, with our variables filled in.
+//!
+//! A prompt is prose, often with code in it, so only names of ours are replaced and everything else
+//! stays as it is; a value is never expanded again.
+
+use std::fmt::Write as _;
+
+use hookwright_engine::template::TextTemplate;
+use hookwright_engine::variables::{Variables, is_ours, text_of};
+
+/// Names that only prompts have.
+pub(crate) struct Extra<'a> {
+    pub(crate) output: &'a str,
+    pub(crate) inputs: &'a [(String, Vec<String>)],
+}
+
+/// The task's text with the values of our variables.
+pub(crate) fn filled(prompt: &TextTemplate, variables: &Variables<'_>, extra: &Extra<'_>) -> String {
+    let mut text = String::new();
+    let mut rest = prompt.source();
+    while let Some((before, behind)) = rest.split_once("${") {
+        let Some((reference, after)) = behind.split_once('}') else { break };
+        text.push_str(before);
+        match value_of(reference, variables, extra) {
+            Some(value) => text.push_str(&value),
+            None => {
+                let _ = write!(text, "${{{reference}}}");
+            }
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+    text
+}
+
+fn value_of(reference: &str, variables: &Variables<'_>, extra: &Extra<'_>) -> Option<String> {
+    let (name, path) = match reference.split_once('.') {
+        None => (reference, None),
+        Some((name, path)) => (name, Some(path)),
+    };
+    let paths = |stage: Option<&str>| {
+        let asked = extra.inputs.iter().filter(|(name, _)| stage.is_none_or(|stage| name == stage));
+        asked.flat_map(|(_, paths)| paths.clone()).collect::<Vec<_>>().join("\n")
+    };
+    match (name, path) {
+        ("OUTPUT", None) => Some(extra.output.to_owned()),
+        ("INPUTS", stage) => Some(paths(stage)),
+        (name, Some(path)) if is_ours(name) => {
+            let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+            Some(variables.at_path(name, &path))
+        }
+        (name, None) if is_ours(name) => {
+            use hookwright_engine::condition::Values;
+            Some(variables.value(name).map(|value| text_of(&value)).unwrap_or_default())
+        }
+        _ => None,
+    }
+}
+
+/// Tells an agent that was not told how to say how it went.
+pub(crate) fn about_status(status: &str) -> String {
+    format!(
+        "When you have done what you can in this turn, write how it went to the file `{status}`, as \
+         JSON: {{\"decision\": \"continue\", \"reason\": \"…\", \"summary\": \"…\"}}. The decision is \
+         `continue` if there is more to do, `stop` if all of it is done, `error` if you could not."
+    )
+}
+
+/// What stands above the task after an iteration that failed.
+pub(crate) fn about_error(error: &str) -> String {
+    format!(
+        "Your last turn failed: {error}\n\nRead what the hooks say above, mend it, and go on with the \
+         task."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use hookwright_engine::variables::{Carried, Environment};
+    use hookwright_events::{Event, EventName};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_of_ours_are_replaced_once_and_code_stays_code() {
+        let data = json!({ "status": "/s/status.json", "stage": "${ITERATION} $(x)", "iteration": 3 });
+        let serde_json::Value::Object(data) = data else { unreachable!() };
+        let event = Event::new(EventName::resolve("iteration:start").expect("known"), data);
+        let (carried, environment) = (Carried::default(), Environment::default());
+        let variables = Variables { event: &event, carried: &carried, environment: &environment };
+        let inputs = [("plan".to_owned(), vec!["a.md".to_owned(), "b.md".to_owned()])];
+        let extra = Extra { output: "/s/output.md", inputs: &inputs };
+        let text = "${STATUS} ${STAGE} ${ITERATION} ${OUTPUT} ${INPUTS.plan} ${INPUTS.x} ${HOME} `${a:-b}` ${";
+        assert_eq!(
+            filled(&TextTemplate::new(text), &variables, &extra),
+            "/s/status.json ${ITERATION} $(x) 3 /s/output.md a.md\nb.md  ${HOME} `${a:-b}` ${"
+        );
+    }
+}

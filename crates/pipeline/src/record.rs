@@ -1,0 +1,114 @@
+//! [`SessionRecord`]: what lists and `show` tell of a session, with the names that AutoAgent's users
+//! know.
+
+use hookwright_events::{RunEvent, RunEventKind};
+use serde::{Deserialize, Serialize};
+
+/// A session, as it stands in lists.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SessionRecord {
+    /// Its name.
+    pub id: String,
+    /// When it began, ISO 8601 in UTC.
+    pub start_time: String,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_time: Option<String>,
+    /// The project root.
+    pub workspace: String,
+    /// The command that started it.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Issues of this session.
+    pub issues_planned: Vec<u64>,
+    /// Issues that were completed.
+    pub issues_completed: Vec<u64>,
+    /// Issues that failed.
+    pub issues_failed: Vec<u64>,
+    /// The issue that is being worked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_issue: Option<u64>,
+    /// `active`, `completed`, `interrupted`, `failed`, `aborted` or `paused`.
+    pub status: String,
+    /// The kind of agent.
+    pub provider: String,
+    /// More about it.
+    pub metadata: Metadata,
+    /// The loop's or pipeline's name.
+    pub plan: String,
+    /// Its stages.
+    pub stages: Vec<String>,
+    /// The stage it is in, from 1.
+    pub stage: u32,
+    /// Iterations that ended, of all stages.
+    pub iterations: u32,
+    /// Why it ended.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// How many hooks ended how.
+    pub hooks: std::collections::BTreeMap<String, u32>,
+    /// How often it was taken up again.
+    pub resumes: u32,
+}
+
+/// More about a session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Metadata {
+    /// The branch when it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_branch: Option<String>,
+    /// The commit when it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_commit: Option<String>,
+    /// From its beginning to its end, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_duration: Option<i64>,
+}
+
+impl SessionRecord {
+    /// When it began, in milliseconds since 1970.
+    pub fn created_at_ms(&self) -> i64 {
+        milliseconds(&self.start_time).unwrap_or(0)
+    }
+
+    /// Takes in what happened. Whether the record in the store has to change.
+    pub(crate) fn see(&mut self, event: &RunEvent) -> bool {
+        match &event.kind {
+            RunEventKind::SessionStarted { plan, stages, .. } => {
+                self.plan.clone_from(plan);
+                self.stages.clone_from(stages);
+                self.status = "active".to_owned();
+            }
+            RunEventKind::SessionResumed { .. } => {
+                self.resumes += 1;
+                self.status = "active".to_owned();
+                self.end_time = None;
+                self.reason = String::new();
+            }
+            RunEventKind::StageStarted { index, .. } => self.stage = *index,
+            RunEventKind::TurnEnded { turn, .. } if turn.iteration > 0 => self.iterations += 1,
+            RunEventKind::HookReported { report } => {
+                let word = report.status.as_str().to_owned();
+                *self.hooks.entry(word).or_default() += 1;
+                // Written with the next change that matters; a count is not worth a write.
+                return false;
+            }
+            RunEventKind::SessionEnded { status, reason } => {
+                self.status.clone_from(status);
+                self.reason.clone_from(reason);
+                self.end_time = Some(event.at.clone());
+                let ended = milliseconds(&event.at);
+                self.metadata.total_duration = ended.map(|at| at - self.created_at_ms());
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+fn milliseconds(time: &str) -> Option<i64> {
+    time.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+}

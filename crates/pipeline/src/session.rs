@@ -1,0 +1,324 @@
+//! [`Session`]: one session from its beginning to its end, or from where it was cut off.
+//!
+//! ```text
+//! session:start → [stage:start → [iteration:start → agent → iteration:complete | iteration:error]…
+//!   → stage:complete]… → final delivery → session:stop → session:end
+//! ```
+//!
+//! There is one way through. Every step asks the [`History`] first: what is recorded as complete is
+//! taken from there, what was under way is done again with a higher attempt number, and the rest is
+//! done for the first time. What announces an effect is journalled before it; the end of a turn and
+//! the firing of its hooks are one commit, and so are the ends of stages.
+//!
+//! Stages are in `stage.rs`, turns of agents in `turn.rs`, the end in `closing.rs`.
+
+mod closing;
+mod firing;
+mod stage;
+mod turn;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use hookwright_engine::ports::memory::InMemoryMemory;
+use hookwright_engine::ports::{Clock, Ports};
+use hookwright_engine::secrets::Secrets;
+use hookwright_engine::variables::Environment;
+use hookwright_engine::{Engine, Interest, Observer, Setup};
+use hookwright_events::{EventName, RunEvent, RunEventKind};
+use hookwright_process::MARKER;
+use hookwright_store::StoreError;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::changed_files::WorkTree;
+use crate::folder::{FolderError, SessionFolder};
+use crate::history::History;
+use crate::journal::SessionJournal;
+use crate::pending_output::PendingOutput;
+use crate::plan::Plan;
+use crate::sources::Sources;
+
+/// What a session is made of.
+pub struct Parts {
+    /// What it will do.
+    pub plan: Plan,
+    /// The files behind the plan, to be kept.
+    pub sources: Sources,
+    /// Its folder.
+    pub folder: SessionFolder,
+    /// Where it is written down.
+    pub journal: Arc<SessionJournal>,
+    /// What is known of it from before.
+    pub history: History,
+    /// The project root.
+    pub root: PathBuf,
+    /// The host's environment.
+    pub environment: Environment,
+    /// What only hooks that name it get.
+    pub secrets: Secrets,
+    /// Ids of hooks to skip.
+    pub skip: Vec<String>,
+    /// Who is shown what happens.
+    pub observers: Vec<Observer>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Cancelled when the session shall end early.
+    pub interrupt: CancellationToken,
+}
+
+/// One session.
+pub struct Session {
+    plan: Plan,
+    sources: Sources,
+    folder: SessionFolder,
+    journal: Arc<SessionJournal>,
+    history: History,
+    root: PathBuf,
+    environment: Environment,
+    secrets: Secrets,
+    skip: Vec<String>,
+    observers: Vec<Observer>,
+    clock: Arc<dyn Clock>,
+    interrupt: CancellationToken,
+    ports: Ports,
+    firings: Arc<AtomicU64>,
+    /// By stage; the session's own under `None`.
+    engines: BTreeMap<Option<usize>, Engine>,
+    work_tree: WorkTree,
+    pending: PendingOutput,
+    last_decision: Option<String>,
+    /// Iterations of all stages.
+    iterations: u32,
+    /// The last iteration of the stage that ended last.
+    last_iteration: u32,
+    name: String,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// `completed`, `failed`, `aborted` or `interrupted`.
+    pub status: &'static str,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// Why a session cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// What happens cannot be written down, so nothing more may happen.
+    #[error("what happens cannot be written down: {0}")]
+    Journal(#[from] StoreError),
+    /// Its folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+}
+
+/// Why the way through is left early.
+#[derive(Debug)]
+enum Leave {
+    /// A hook ended the session.
+    Aborted(String),
+    /// It went wrong.
+    Failed(String),
+    /// Somebody wants it to end.
+    Interrupted,
+    /// Nothing may happen any more.
+    Broken(SessionError),
+}
+
+impl From<StoreError> for Leave {
+    fn from(error: StoreError) -> Self {
+        Leave::Broken(error.into())
+    }
+}
+
+impl From<FolderError> for Leave {
+    fn from(error: FolderError) -> Self {
+        Leave::Broken(error.into())
+    }
+}
+
+/// An event's name out of the table.
+fn known(name: &str) -> EventName {
+    EventName::resolve(name).expect("it stands in the table")
+}
+
+impl Session {
+    /// A session that is ready to run.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { plan, sources, folder, journal, mut history, root, environment, .. } = parts;
+        let name = folder.session().as_str().to_owned();
+        let memory = InMemoryMemory::with(&name, std::mem::take(&mut history.memory));
+        let ports = Ports {
+            journal: Arc::clone(&journal) as _,
+            memory: Arc::new(memory),
+            clock: Arc::clone(&parts.clock),
+            ..Ports::default()
+        };
+        let pending = std::mem::take(&mut history.pending);
+        let last_decision = history.last_decision().map(str::to_owned);
+        let firings = Arc::new(AtomicU64::new(history.firings));
+        let work_tree = WorkTree::new(&root, environment.for_children());
+        Self {
+            plan,
+            sources,
+            folder,
+            journal,
+            history,
+            root,
+            environment,
+            secrets: parts.secrets,
+            skip: parts.skip,
+            observers: parts.observers,
+            clock: parts.clock,
+            interrupt: parts.interrupt,
+            ports,
+            firings,
+            engines: BTreeMap::new(),
+            work_tree,
+            pending,
+            last_decision,
+            iterations: 0,
+            last_iteration: 0,
+            name,
+        }
+    }
+
+    /// Runs it to its end.
+    pub async fn run(mut self) -> Result<Ended, SessionError> {
+        self.end_survivors().await;
+        let left = self.work().await;
+        let ended = self.close(left).await;
+        match ended {
+            Ok(ended) => Ok(ended),
+            Err(Leave::Broken(error)) => Err(error),
+            Err(Leave::Aborted(reason)) => Ok(Ended { status: "aborted", reason }),
+            Err(Leave::Failed(reason)) => Ok(Ended { status: "failed", reason }),
+            Err(Leave::Interrupted) => {
+                Ok(Ended { status: "interrupted", reason: "interrupted".to_owned() })
+            }
+        }
+    }
+
+    /// All of the work; returns why it is enough.
+    async fn work(&mut self) -> Result<&'static str, Leave> {
+        self.folder.create()?;
+        let begins = self.history.last == 0;
+        let with = if begins {
+            vec![RunEventKind::SessionStarted {
+                plan: self.plan.name.clone(),
+                stages: self.plan.stages.iter().map(|stage| stage.name.clone()).collect(),
+                sources: serde_json::to_value(&self.sources).unwrap_or_default(),
+            }]
+        } else {
+            self.write(vec![RunEventKind::SessionResumed { time: self.history.resumes + 1 }])?;
+            self.take_up_background().await;
+            Vec::new()
+        };
+        let source = if begins { "startup" } else { "resume" };
+        let data = self.data_of_session(json!({ "source": source }));
+        self.fire(None, "session:start", "session:start".to_owned(), data, with).await?;
+        let mut reason = "completed";
+        for index in 0..self.plan.stages.len() {
+            if self.stage(index).await? != "completed" {
+                reason = "max_iterations";
+            }
+        }
+        self.deliver(1).await?;
+        self.ask_to_stop(reason).await?;
+        Ok(reason)
+    }
+
+    /// What a dead run left running is ended before anything is started again.
+    async fn end_survivors(&self) {
+        for run_id in self.history.unfinished_runs() {
+            let grace = hookwright_engine::limits::KILL_GRACE;
+            hookwright_process::end_run(&run_id, grace).await;
+        }
+    }
+
+    /// Writes down what happens outside of firings, then shows it.
+    fn write(&self, kinds: Vec<RunEventKind>) -> Result<(), StoreError> {
+        let events: Vec<RunEvent> = kinds.into_iter().map(|kind| self.event(kind)).collect();
+        self.journal.write(&events)?;
+        events.iter().for_each(|event| self.show(event));
+        Ok(())
+    }
+
+    fn show(&self, event: &RunEvent) {
+        self.observers.iter().for_each(|observer| observer(event));
+    }
+
+    fn event(&self, kind: RunEventKind) -> RunEvent {
+        RunEvent {
+            version: hookwright_events::run_event::VERSION,
+            firing: 0,
+            at: self.clock.now(),
+            session: Some(self.name.clone()),
+            kind,
+        }
+    }
+
+    /// The engine of a stage, or of the session itself.
+    fn engine(&mut self, stage: Option<usize>) -> Engine {
+        if let Some(engine) = self.engines.get(&stage) {
+            return engine.clone();
+        }
+        let engine = self.new_engine(stage);
+        self.engines.insert(stage, engine.clone());
+        engine
+    }
+
+    fn new_engine(&self, stage: Option<usize>) -> Engine {
+        let hooks = match stage.and_then(|index| self.plan.stages.get(index)) {
+            Some(stage) => stage.hooks.clone(),
+            None => self.plan.hooks.clone(),
+        };
+        let engine = Engine::new(Setup {
+            hooks,
+            root: self.root.clone(),
+            environment: self.environment.clone(),
+            secrets: self.secrets.clone(),
+            ports: self.ports.clone(),
+            skip: self.skip.clone(),
+            firings: Arc::clone(&self.firings),
+        });
+        for observer in &self.observers {
+            engine.observe(Interest::Everything, Arc::clone(observer));
+        }
+        engine
+    }
+
+    /// The data that every event of the session has, and these.
+    fn data_of_session(&self, more: Value) -> Map<String, Value> {
+        let path = |path: PathBuf| path.to_string_lossy().into_owned();
+        let mut data = Map::new();
+        data.insert("session".to_owned(), self.name.clone().into());
+        data.insert("session_id".to_owned(), self.name.clone().into());
+        data.insert("transcript_path".to_owned(), "/dev/null".into());
+        data.insert("progress".to_owned(), path(self.folder.progress()).into());
+        data.insert("iteration".to_owned(), self.iterations.into());
+        if let Some(decision) = &self.last_decision {
+            data.insert("last_decision".to_owned(), decision.clone().into());
+        }
+        if let Value::Object(more) = more {
+            data.extend(more);
+        }
+        data
+    }
+
+    /// A marker for a new turn, which everything that it starts carries.
+    fn new_run_id(&self) -> String {
+        use std::hash::{BuildHasher, Hasher};
+        let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+        format!("turn-{random:016x}")
+    }
+
+    fn outer_marker(&self) -> Option<&std::ffi::OsStr> {
+        self.environment.get(MARKER)
+    }
+}

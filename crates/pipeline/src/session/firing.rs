@@ -1,0 +1,97 @@
+//! How a session fires its events: known answers are taken from the history, and what the hooks ask
+//! for is done.
+
+use hookwright_engine::Firing;
+use hookwright_events::{Decision, Event, RunEventKind, Verdict};
+use serde_json::{Map, Value};
+
+use super::{Leave, Session, known};
+use crate::history::Step;
+
+impl Session {
+    /// Fires an event, with these records in the same commit. What hooks had to say to the agent
+    /// waits for the next prompt; an abort leaves the session.
+    pub(super) async fn fire(
+        &mut self,
+        stage: Option<usize>,
+        name: &str,
+        key: String,
+        data: Map<String, Value>,
+        with: Vec<RunEventKind>,
+    ) -> Result<Decision, Leave> {
+        let decision = self.decide(stage, name, key, data, with).await?;
+        match &decision.verdict {
+            Verdict::Abort { reason } | Verdict::Stop { reason } => {
+                Err(Leave::Aborted(reason.clone()))
+            }
+            Verdict::Proceed { .. }
+            | Verdict::Allow { .. }
+            | Verdict::Ask { .. }
+            | Verdict::Block { .. } => Ok(decision),
+        }
+    }
+
+    /// The same, but whoever asks decides what an abort means.
+    pub(super) async fn decide(
+        &mut self,
+        stage: Option<usize>,
+        name: &str,
+        key: String,
+        data: Map<String, Value>,
+        with: Vec<RunEventKind>,
+    ) -> Result<Decision, Leave> {
+        let past = match self.history.step(&key) {
+            // What it had to say to the agent is in the history as well.
+            Step::Decided(decision) => return Ok(*decision),
+            Step::Begin => None,
+            Step::TakeUp(past) => Some(past),
+        };
+        let data = past.as_ref().and_then(|past| past.data()).unwrap_or(data);
+        let event = Event::new(known(name), data);
+        let firing = Firing {
+            session: Some(self.name.clone()),
+            nobody_to_ask: true,
+            key: Some(key),
+            with,
+            past,
+            ..Firing::default()
+        };
+        let engine = self.engine(stage);
+        let fired = {
+            let mut firing = std::pin::pin!(engine.fire(event, firing));
+            tokio::select! {
+                fired = &mut firing => fired,
+                () = self.interrupt.cancelled() => {
+                    engine.interrupt();
+                    firing.await
+                }
+            }
+        };
+        if let Some(error) = self.journal.failure() {
+            return Err(error.into());
+        }
+        self.pending.take_in(&fired.decision);
+        if self.interrupt.is_cancelled() {
+            return Err(Leave::Interrupted);
+        }
+        Ok(fired.decision)
+    }
+
+    /// Goes on with hooks that ran in the background when the session was cut off.
+    pub(super) async fn take_up_background(&mut self) {
+        for (key, past) in self.history.left_in_background() {
+            let Some((event, data)) = past.fired() else { continue };
+            let event = Event::new(event, data);
+            // `iteration:complete/2/5` was fired in the stage with the number 2.
+            let stage = key.split('/').nth(1).and_then(|number| number.parse::<usize>().ok());
+            let stage = stage.filter(|index| *index < self.plan.stages.len());
+            let firing = Firing {
+                session: Some(self.name.clone()),
+                nobody_to_ask: true,
+                past: Some(Box::new(past)),
+                ..Firing::default()
+            };
+            self.engine(stage).fire(event, firing).await;
+        }
+    }
+}

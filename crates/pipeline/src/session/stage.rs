@@ -1,0 +1,262 @@
+//! One stage: iterations until it is enough.
+
+use std::time::{Duration, Instant};
+
+use hookwright_events::{RunEventKind, TurnName, TurnResult};
+use serde_json::{Map, Value, json};
+
+use super::{Leave, Session};
+use crate::folder::StageAt;
+use crate::limits::{EARLIER_OUTPUTS_MAX, ERRORS_IN_A_ROW_MAX};
+use crate::plan::Until;
+
+/// What a stage's iterations have led to so far.
+#[derive(Default)]
+pub(super) struct Course {
+    pub(super) iteration: u32,
+    stops_in_a_row: u32,
+    errors_in_a_row: u32,
+    /// Output files of its iterations, from the root.
+    pub(super) outputs: Vec<String>,
+    /// What the last iteration failed with, if it did.
+    pub(super) error: Option<String>,
+    /// What agents took in earlier processes.
+    spent: Duration,
+}
+
+impl Course {
+    /// A stage that has come so far.
+    pub(super) fn at(iteration: u32) -> Self {
+        Self { iteration, ..Self::default() }
+    }
+}
+
+impl Session {
+    /// Runs a stage to its end; returns why it ended.
+    pub(super) async fn stage(&mut self, index: usize) -> Result<String, Leave> {
+        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let stage = &self.plan.stages[index];
+        let name = stage.name.clone();
+        let with = if self.history.stages_started.contains(&number) {
+            Vec::new()
+        } else {
+            let iterations_max = stage.iterations_max;
+            vec![RunEventKind::StageStarted { stage: name.clone(), index: number, iterations_max }]
+        };
+        let mut course = Course::default();
+        let data = self.data_of_stage(index, &course, json!({}));
+        self.fire(Some(index), "stage:start", format!("stage:start/{index}"), data, with).await?;
+        let started = Instant::now();
+        let reason = loop {
+            if let Some(reason) = self.is_enough(index, &course, started) {
+                break reason;
+            }
+            self.iteration(index, &mut course, started).await?;
+            self.wait_between(index, &course, started).await?;
+        };
+        let with = if self.history.stages_ended.contains_key(&number) {
+            Vec::new()
+        } else {
+            vec![RunEventKind::StageEnded {
+                stage: name,
+                index: number,
+                reason: reason.to_owned(),
+                iterations: course.iteration,
+            }]
+        };
+        self.last_iteration = course.iteration;
+        let outputs = self.folder.stage_outputs(self.stage_at(index))?;
+        let outputs: Vec<String> = outputs.iter().map(|path| self.from_root(path)).collect();
+        let data = self.data_of_stage(index, &course, json!({ "stage_outputs": outputs }));
+        self.fire(Some(index), "stage:complete", format!("stage:complete/{index}"), data, with)
+            .await?;
+        Ok(reason.to_owned())
+    }
+
+    fn is_enough(
+        &self,
+        index: usize,
+        course: &Course,
+        started: Instant,
+    ) -> Option<&'static str> {
+        let stage = &self.plan.stages[index];
+        let is_bounded = course.iteration >= stage.iterations_max;
+        match stage.until {
+            Until::Fixed if is_bounded => return Some("completed"),
+            Until::Judgment { consensus, min_iterations }
+                if course.stops_in_a_row >= consensus && course.iteration >= min_iterations =>
+            {
+                return Some("completed");
+            }
+            Until::Judgment { .. } if is_bounded => return Some("max_iterations"),
+            Until::Fixed | Until::Judgment { .. } => {}
+        }
+        let is_late = self.time_left(index, course, started).is_some_and(|left| left.is_zero());
+        is_late.then_some("max_runtime")
+    }
+
+    /// What is left of `max_runtime`; `None` without one.
+    pub(super) fn time_left(
+        &self,
+        index: usize,
+        course: &Course,
+        started: Instant,
+    ) -> Option<Duration> {
+        let most = self.plan.stages[index].max_runtime?;
+        Some(most.saturating_sub(course.spent + started.elapsed()))
+    }
+
+    /// One iteration: its hooks, the agent, its hooks.
+    pub(super) async fn iteration(
+        &mut self,
+        index: usize,
+        course: &mut Course,
+        started: Instant,
+    ) -> Result<(), Leave> {
+        course.iteration += 1;
+        self.iterations += 1;
+        let turn = turn_name(index, course.iteration);
+        let known = self.history.turns.get(&turn).and_then(|past| past.result.clone());
+        if let (Some(_), Some(past)) = (&known, self.history.turns.get(&turn)) {
+            course.spent += Duration::from_secs_f64(past.duration_ms.max(0.0) / 1000.0);
+        }
+        let key = format!("iteration:start/{index}/{}", course.iteration);
+        let data = self.data_of_iteration(index, course, json!({}));
+        self.fire(Some(index), "iteration:start", key, data, Vec::new()).await?;
+        let was_known = known.is_some();
+        let (result, with) = match known {
+            Some(result) => (result, Vec::new()),
+            None => self.turn(index, course, started).await?,
+        };
+        self.note_result(index, course, &result);
+        self.after_turn(index, course, &result, with, was_known).await
+    }
+
+    fn note_result(&mut self, index: usize, course: &mut Course, result: &TurnResult) {
+        self.last_decision = Some(result.decision.clone());
+        course.stops_in_a_row = match result.decision.as_str() {
+            "stop" => course.stops_in_a_row + 1,
+            _ => 0,
+        };
+        let at = self.iteration_at(index, course.iteration);
+        let output = self.from_root(&self.folder.output(at));
+        course.outputs.push(output);
+        // Those before are named at the end of the stage.
+        if course.outputs.len() > EARLIER_OUTPUTS_MAX as usize {
+            course.outputs.remove(0);
+        }
+    }
+
+    /// Fires what follows a turn, in the commit of its end, and goes on or not.
+    async fn after_turn(
+        &mut self,
+        index: usize,
+        course: &mut Course,
+        result: &TurnResult,
+        with: Vec<RunEventKind>,
+        was_known: bool,
+    ) -> Result<(), Leave> {
+        let mut more = Map::new();
+        more.insert("changed_files".to_owned(), result.changed_files.clone().into());
+        more.insert("stage_outputs".to_owned(), course.outputs.clone().into());
+        let number = course.iteration;
+        let Some(error) = &result.error else {
+            course.errors_in_a_row = 0;
+            course.error = None;
+            let key = format!("iteration:complete/{index}/{number}");
+            let data = self.data_of_iteration(index, course, Value::Object(more));
+            self.fire(Some(index), "iteration:complete", key, data, with).await?;
+            return Ok(());
+        };
+        course.errors_in_a_row += 1;
+        more.insert("error".to_owned(), error.clone().into());
+        let key = format!("iteration:error/{index}/{number}");
+        let data = self.data_of_iteration(index, course, Value::Object(more));
+        let decision = self.fire(Some(index), "iteration:error", key.clone(), data, with).await?;
+        course.error = Some(error.clone());
+        let is_forgiven = was_known && self.history.is_forgiven(&turn_name(index, number));
+        if is_forgiven {
+            course.errors_in_a_row = 0;
+            return Ok(());
+        }
+        if course.errors_in_a_row >= ERRORS_IN_A_ROW_MAX {
+            let times = course.errors_in_a_row;
+            return Err(Leave::Failed(format!("{times} iterations failed in a row: {error}")));
+        }
+        if decision.piped_output.is_empty() && !self.history.piped(&key) {
+            return Err(Leave::Failed(format!("iteration {number} failed: {error}")));
+        }
+        Ok(())
+    }
+
+    async fn wait_between(
+        &self,
+        index: usize,
+        course: &Course,
+        started: Instant,
+    ) -> Result<(), Leave> {
+        let delay = self.plan.stages[index].delay;
+        let next = turn_name(index, course.iteration + 1);
+        if delay.is_zero()
+            || self.is_enough(index, course, started).is_some()
+            || self.history.turns.contains_key(&next)
+        {
+            return Ok(());
+        }
+        tokio::select! {
+            () = tokio::time::sleep(delay) => Ok(()),
+            () = self.interrupt.cancelled() => Err(Leave::Interrupted),
+        }
+    }
+
+    pub(super) fn stage_at(&self, index: usize) -> StageAt<'_> {
+        StageAt { index, name: &self.plan.stages[index].name }
+    }
+
+    pub(super) fn data_of_stage(
+        &self,
+        index: usize,
+        course: &Course,
+        more: Value,
+    ) -> Map<String, Value> {
+        let stage = &self.plan.stages[index];
+        let next = self.plan.stages.get(index + 1).map_or("", |next| &next.name);
+        let mut data = self.data_of_session(json!({
+            "stage": stage.name,
+            "next_stage": next,
+            "iteration": course.iteration,
+            "max_iterations": stage.iterations_max,
+        }));
+        if let Value::Object(more) = more {
+            data.extend(more);
+        }
+        data
+    }
+
+    pub(super) fn data_of_iteration(
+        &self,
+        index: usize,
+        course: &Course,
+        more: Value,
+    ) -> Map<String, Value> {
+        let at = self.iteration_at(index, course.iteration);
+        let path = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
+        let mut data = self.data_of_stage(
+            index,
+            course,
+            json!({ "status": path(self.folder.status(at)), "ctx": path(self.folder.context(at)) }),
+        );
+        if let Value::Object(more) = more {
+            data.extend(more);
+        }
+        data
+    }
+
+    pub(super) fn from_root(&self, path: &std::path::Path) -> String {
+        self.folder.from_root(path).to_string_lossy().into_owned()
+    }
+}
+
+pub(super) fn turn_name(index: usize, iteration: u32) -> TurnName {
+    TurnName { stage: u32::try_from(index + 1).unwrap_or(u32::MAX), iteration }
+}

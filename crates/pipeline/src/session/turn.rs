@@ -1,0 +1,338 @@
+//! One turn of an agent: its prompt and its files, the agent itself, what came of it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hookwright_engine::config::Select;
+use hookwright_engine::variables::{Carried, ChildEnvironment, Variables};
+use hookwright_events::{Event, Outcome, RunEventKind, TurnName, TurnResult};
+use hookwright_process::{Leader, MARKER, Stream};
+use serde_json::json;
+
+use super::stage::{Course, turn_name};
+use super::{Leave, Session, known};
+use crate::agent::{AgentWatch, Turn, TurnEnd};
+use crate::changed_files::Snapshot;
+use crate::folder::{
+    Context, ContextInputs, ContextLimits, ContextStage, Decision, IterationAt, Keep, StageAt,
+    StatusFile,
+};
+use crate::limits::TURN_TIMEOUT;
+use crate::plan::Until;
+use crate::prompt::{self, Extra};
+
+impl Session {
+    /// Runs the agent for an iteration. Returns what came of it, and the record of that, which has
+    /// still to be written together with what follows.
+    pub(super) async fn turn(
+        &mut self,
+        index: usize,
+        course: &Course,
+        started: Instant,
+    ) -> Result<(TurnResult, Vec<RunEventKind>), Leave> {
+        let name = turn_name(index, course.iteration);
+        let at = self.iteration_at(index, course.iteration);
+        self.folder.create_iteration(at)?;
+        self.folder.forget_status(at)?;
+        self.folder.forget_output(at)?;
+        let left = self.time_left(index, course, started);
+        let inputs = self.inputs(index)?;
+        self.folder.write_context(at, &self.context(index, course, left, &inputs)?)?;
+        let event = self.event_of_turn(index, course);
+        let prompt = self.prompt(index, course, &event, &inputs);
+        let before = Snapshot::take(&self.work_tree).await;
+        let ended = self.drive(index, &name, prompt, &event, left).await?;
+        let at = self.iteration_at(index, course.iteration);
+        self.keep_output(at, &ended)?;
+        let changed = before.changed_since().await;
+        if let Some(note) = changed.note {
+            self.write(vec![RunEventKind::Noted { note: format!("CHANGED_FILES: {note}") }])?;
+        }
+        let mut result = self.result_of(index, at, &ended);
+        result.changed_files = changed.paths;
+        let attempt = self.attempt_of(&name);
+        let duration_ms = (ended.took.as_secs_f64() * 1_000_000.0).round() / 1000.0;
+        let record =
+            RunEventKind::TurnEnded { turn: name, attempt, result: result.clone(), duration_ms };
+        Ok((result, vec![record]))
+    }
+
+    /// Delivers what hooks had to say when all iterations were over. It counts as no iteration.
+    pub(super) async fn deliver(&mut self, number: usize) -> Result<(), Leave> {
+        let index = self.plan.stages.len() - 1;
+        let name = turn_name(self.plan.stages.len() - 1 + number, 0);
+        let is_done = self.history.turns.get(&name).is_some_and(|past| past.result.is_some());
+        if is_done || self.pending.is_empty() {
+            return Ok(());
+        }
+        let course = Course::at(self.last_iteration);
+        let event = self.event_of_turn(index, &course);
+        let block = self.pending.block().unwrap_or_default();
+        let closing = "All iterations of this session are over. If something above has to be \
+                       mended, mend it now; begin nothing new.";
+        let prompt = vec![block, closing.to_owned()];
+        let ended = self.drive(index, &name, prompt, &event, None).await?;
+        let decision = if is_success(&ended.outcome) { "continue" } else { "error" };
+        let result = TurnResult {
+            decision: decision.to_owned(),
+            error: failure_of(&ended.outcome),
+            ..TurnResult::default()
+        };
+        let attempt = self.attempt_of(&name);
+        let duration_ms = ended.took.as_secs_f64() * 1000.0;
+        self.write(vec![RunEventKind::TurnEnded { turn: name, attempt, result, duration_ms }])?;
+        Ok(())
+    }
+
+    /// Records the beginning, then lets the agent work.
+    async fn drive(
+        &mut self,
+        index: usize,
+        name: &TurnName,
+        prompt: Vec<String>,
+        event: &Event,
+        left: Option<Duration>,
+    ) -> Result<TurnEnd, Leave> {
+        let past = self.history.turns.entry(name.clone()).or_default();
+        past.attempts += 1;
+        let attempt = past.attempts;
+        let run_id = self.new_run_id();
+        self.write(vec![RunEventKind::TurnStarting {
+            turn: name.clone(),
+            attempt,
+            run_id: run_id.clone(),
+        }])?;
+        self.pending.drain();
+        let at = self.iteration_at(index, name.iteration.max(1));
+        let (shared_env, env) = self.agent_environment(event, at, attempt);
+        let stage = &self.plan.stages[index];
+        let turn = Turn {
+            prompt,
+            shared_env,
+            env,
+            working_dir: self.root.clone(),
+            stage: stage.name.clone(),
+            iteration: name.iteration,
+            attempt,
+            status_file: self.folder.status(at),
+            timeout: left.unwrap_or(TURN_TIMEOUT).min(TURN_TIMEOUT),
+            run_id,
+        };
+        hookwright_store::faults::point("turn");
+        let agent = Arc::clone(&stage.agent);
+        let mut watching = Watching { session: self };
+        let ended = agent.run(&turn, &mut watching, &self.interrupt).await;
+        hookwright_store::faults::point("turned");
+        if matches!(ended.outcome, Outcome::Interrupted { .. }) || self.interrupt.is_cancelled() {
+            return Err(Leave::Interrupted);
+        }
+        match self.journal.failure() {
+            Some(error) => Err(error.into()),
+            None => Ok(ended),
+        }
+    }
+
+    fn attempt_of(&self, name: &TurnName) -> u32 {
+        self.history.turns.get(name).map_or(1, |past| past.attempts)
+    }
+
+    pub(super) fn iteration_at(&self, index: usize, iteration: u32) -> IterationAt<'_> {
+        IterationAt { stage: self.stage_at(index), iteration }
+    }
+
+    /// What the agent knows of its iteration, as variables.
+    fn event_of_turn(&self, index: usize, course: &Course) -> Event {
+        let more = json!({ "stage_outputs": course.outputs, "timestamp": self.clock.now() });
+        Event::new(known("iteration:start"), self.data_of_iteration(index, course, more))
+    }
+
+    fn prompt(
+        &self,
+        index: usize,
+        course: &Course,
+        event: &Event,
+        inputs: &[(String, Vec<String>)],
+    ) -> Vec<String> {
+        let at = self.iteration_at(index, course.iteration);
+        let template = &self.plan.stages[index].prompt;
+        let output = self.folder.output(at).to_string_lossy().into_owned();
+        let carried = Carried::default();
+        let variables = Variables { event, carried: &carried, environment: &self.environment };
+        let extra = Extra { output: &output, inputs };
+        let mut task = prompt::filled(template, &variables, &extra);
+        if !template.names().any(|name| matches!(name, "STATUS" | "HOOKWRIGHT_STATUS")) {
+            let status = self.folder.status(at).to_string_lossy().into_owned();
+            task = format!("{}\n\n{}", task.trim_end(), prompt::about_status(&status));
+        }
+        let error = course.error.as_deref().map(prompt::about_error);
+        self.pending.block().into_iter().chain(error).chain([task]).collect()
+    }
+
+    /// Outputs of the earlier stage that this one asks for.
+    fn inputs(&self, index: usize) -> Result<Vec<(String, Vec<String>)>, Leave> {
+        let Some(inputs) = &self.plan.stages[index].inputs else { return Ok(Vec::new()) };
+        let stages = self.plan.stages.iter();
+        let from = stages.enumerate().find(|(_, stage)| stage.name == inputs.from);
+        let Some((from, stage)) = from else { return Ok(Vec::new()) };
+        let outputs = self.folder.stage_outputs(StageAt { index: from, name: &stage.name })?;
+        let outputs = match inputs.select {
+            Select::All => &outputs[..],
+            Select::Latest => &outputs[outputs.len().saturating_sub(1)..],
+        };
+        let outputs = outputs.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        Ok(vec![(inputs.from.clone(), outputs)])
+    }
+
+    fn context(
+        &self,
+        index: usize,
+        course: &Course,
+        left: Option<Duration>,
+        inputs: &[(String, Vec<String>)],
+    ) -> Result<Context, Leave> {
+        let stage = &self.plan.stages[index];
+        let at = self.iteration_at(index, course.iteration);
+        let earlier = self.folder.earlier_outputs(at)?;
+        let from_stage: BTreeMap<String, Vec<String>> = inputs.iter().cloned().collect();
+        Ok(Context {
+            version: Context::VERSION,
+            session: self.name.clone(),
+            pipeline: self.plan.name.clone(),
+            stage: ContextStage { id: stage.name.clone(), index, template: stage.template.clone() },
+            iteration: course.iteration,
+            paths: self.folder.context_paths(at),
+            inputs: ContextInputs {
+                from_stage,
+                from_previous_iterations: earlier
+                    .iter()
+                    .map(|path| path.to_string_lossy().into_owned())
+                    .collect(),
+            },
+            limits: ContextLimits {
+                max_iterations: stage.iterations_max,
+                remaining_seconds: left.map(|left| left.as_secs()),
+            },
+        })
+    }
+
+    /// Our variables, and where the agent may write. No secrets: agents get none.
+    fn agent_environment(
+        &self,
+        event: &Event,
+        at: IterationAt<'_>,
+        attempt: u32,
+    ) -> (Arc<[(OsString, OsString)]>, Vec<(OsString, OsString)>) {
+        let carried = Carried::default();
+        let variables = Variables { event, carried: &carried, environment: &self.environment };
+        let mut environment = ChildEnvironment::new(&variables, &[], &[]);
+        environment.set("OUTPUT", self.folder.output(at));
+        environment.set("HOOKWRIGHT_OUTPUT", self.folder.output(at));
+        environment.set("HOOKWRIGHT_ATTEMPT", attempt.to_string());
+        if let Some(outer) = self.outer_marker() {
+            environment.set(MARKER, outer.to_owned());
+        }
+        (environment.inherited, environment.strings)
+    }
+
+    /// What the agent printed becomes its output, unless it wrote one itself.
+    fn keep_output(&self, at: IterationAt<'_>, ended: &TurnEnd) -> Result<(), Leave> {
+        if self.folder.has_output(at)? {
+            return Ok(());
+        }
+        let printed = ended.outcome.output().map_or("", |output| &output.stdout);
+        let shown = self.secrets.hide(printed);
+        Ok(self.folder.write_output(at, shown.as_bytes(), Keep::ThroughCrash)?)
+    }
+
+    fn result_of(&self, index: usize, at: IterationAt<'_>, ended: &TurnEnd) -> TurnResult {
+        let failed = |error: String| TurnResult {
+            decision: "error".to_owned(),
+            error: Some(error),
+            ..TurnResult::default()
+        };
+        if let Some(failure) = failure_of(&ended.outcome) {
+            return failed(failure);
+        }
+        let needs_status = matches!(self.plan.stages[index].until, Until::Judgment { .. });
+        match self.folder.read_status(at) {
+            StatusFile::Missing if needs_status => {
+                failed("the agent wrote no status.json, and this loop ends by its judgment".into())
+            }
+            StatusFile::Missing => {
+                TurnResult { decision: "continue".to_owned(), ..TurnResult::default() }
+            }
+            StatusFile::Broken(why) => failed(why.to_string()),
+            StatusFile::Read(status) => {
+                let hide = |text: &str| self.secrets.hide(text).into_owned();
+                let said = if status.reason.is_empty() { &status.summary } else { &status.reason };
+                let error = (status.decision == Decision::Error).then(|| match said.as_str() {
+                    "" => "the agent says that it failed".to_owned(),
+                    said => hide(said),
+                });
+                TurnResult {
+                    decision: status.decision.to_string(),
+                    reason: hide(&status.reason),
+                    summary: hide(&status.summary),
+                    error,
+                    changed_files: Vec::new(),
+                }
+            }
+        }
+    }
+}
+
+fn is_success(outcome: &Outcome) -> bool {
+    failure_of(outcome).is_none()
+}
+
+/// What an agent's end means, in words; `None` if it did what it should.
+fn failure_of(outcome: &Outcome) -> Option<String> {
+    let last_line = outcome.output().and_then(|output| {
+        output.stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    });
+    let said = last_line.map(|line| format!(": {line}")).unwrap_or_default();
+    match outcome {
+        Outcome::Exited { code: 0, .. } | Outcome::Done { .. } | Outcome::Answered { .. } => None,
+        Outcome::Exited { code, .. } => Some(format!("the agent exited with {code}{said}")),
+        Outcome::TimedOut { after_ms, .. } => {
+            Some(format!("the agent was ended after {} s, its time was over", after_ms / 1000))
+        }
+        Outcome::Killed { signal, .. } => {
+            Some(format!("the agent was ended by signal {signal}{said}"))
+        }
+        Outcome::Interrupted { .. } => Some("the agent was interrupted".to_owned()),
+        Outcome::WantedTerminal { .. } => {
+            Some("the agent stopped to read the terminal, which it does not have".to_owned())
+        }
+        Outcome::NotStarted { cause } => Some(format!("the agent could not be started: {cause}")),
+        Outcome::Failed { cause, .. } => Some(cause.clone()),
+    }
+}
+
+/// Tells what an agent does while it works.
+struct Watching<'a> {
+    session: &'a Session,
+}
+
+impl AgentWatch for Watching<'_> {
+    fn running(&mut self, leader: &Leader) {
+        let kind =
+            RunEventKind::AgentRunning { pid: leader.pid, start_time: leader.start_time() };
+        // If it cannot be written the next step finds that out; the marker is written already.
+        let _ = self.session.write(vec![kind]);
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        let stream = match stream {
+            Stream::Stdout => "stdout",
+            Stream::Stderr => "stderr",
+        };
+        let text = String::from_utf8_lossy(bytes);
+        let text = self.session.secrets.hide(&text).into_owned();
+        let kind = RunEventKind::AgentOutput { stream: stream.to_owned(), text };
+        let event = self.session.event(kind);
+        self.session.show(&event);
+    }
+}

@@ -1,0 +1,337 @@
+//! [`Sources`]: every file that a session is configured by, as text.
+//!
+//! They are read once, when a session begins, and kept with it: whatever becomes of the files, the
+//! session goes on as it began. What they mean is worked out from these texts alone (`plan.rs`).
+//!
+//! A loop or pipeline is named by a path, or by a name that is looked for beside the file that names
+//! it, in `loops/` and `pipelines/` there, in the project's `.hookwright/`, and in the user's folder.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hookwright_engine::config::{
+    AgentKind, ConfigFile, Fault, FaultKind, LoopFile, Place, PromptSpec, Scope, SourceFile,
+    StageBody, is_pipeline, load_texts, read_text,
+};
+use hookwright_engine::hook::Layer;
+use hookwright_engine::variables::Environment;
+use serde::{Deserialize, Serialize};
+
+/// What a file is to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A loop.
+    Loop,
+    /// The pipeline.
+    Pipeline,
+    /// The project's hooks.
+    Project,
+    /// The user's hooks for all projects.
+    Global,
+    /// What an agent is told.
+    Prompt,
+    /// A scripted agent's turns.
+    Script,
+}
+
+impl Role {
+    fn layer(self) -> Option<Layer> {
+        match self {
+            Role::Loop => Some(Layer::Loop),
+            Role::Pipeline => Some(Layer::Pipeline),
+            Role::Project => Some(Layer::Project),
+            Role::Global => Some(Layer::Global),
+            Role::Prompt | Role::Script => None,
+        }
+    }
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// What it is to the session.
+    pub role: Role,
+    /// Where it was.
+    pub path: PathBuf,
+    /// How messages name it.
+    pub shown_as: PathBuf,
+    /// All of it.
+    pub text: String,
+}
+
+impl Source {
+    /// The file as the configuration's reader takes it.
+    pub(crate) fn config_file(&self) -> Option<ConfigFile> {
+        let layer = self.role.layer()?;
+        Some(ConfigFile { path: self.path.clone(), shown_as: self.shown_as.clone(), layer })
+    }
+}
+
+/// Every file of a session, the loop or pipeline that was asked for first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sources {
+    /// The files.
+    pub all: Vec<Source>,
+    /// Each name by which a stage calls its loop, and the file it was found in.
+    pub loops: Vec<(String, PathBuf)>,
+}
+
+/// Where files are looked for.
+pub struct Finder<'a> {
+    /// The project root.
+    pub root: &'a Path,
+    /// The user's folder for all projects.
+    pub user_folder: Option<&'a Path>,
+    /// The project's and the user's hook files.
+    pub hook_files: &'a [ConfigFile],
+    /// How messages name a path.
+    pub shown: &'a dyn Fn(&Path) -> PathBuf,
+    /// The host's environment.
+    pub environment: &'a Environment,
+}
+
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+impl Finder<'_> {
+    /// Every file that a session of this loop or pipeline needs. `asked_for` is a path or a name, as
+    /// seen from `from`.
+    pub fn gather(&self, asked_for: &str, from: &Path) -> Result<Sources, Vec<Fault>> {
+        let path = self.locate(asked_for, from).map_err(|looked_in| {
+            let what = "loop or pipeline";
+            vec![self.not_found(what, asked_for, looked_in, None)]
+        })?;
+        let main = self.read(&path, None).map_err(|fault| vec![fault])?;
+        let mut sources = Sources { all: vec![main], loops: Vec::new() };
+        let mut faults = Vec::new();
+        self.add_what_is_named(&mut sources, &mut faults);
+        for file in self.hook_files {
+            let role = if file.layer == Layer::Global { Role::Global } else { Role::Project };
+            match read_text(file) {
+                Ok(text) => {
+                    let (path, shown_as) = (file.path.clone(), file.shown_as.clone());
+                    let source = Source { role, path, shown_as, text };
+                    self.add_agents_of_hook_file(&source, &mut sources, &mut faults);
+                    sources.all.push(source);
+                }
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if faults.is_empty() { Ok(sources) } else { Err(faults) }
+    }
+
+    /// The loops that the pipeline names, and the prompts and scripts of all loops.
+    fn add_what_is_named(&self, sources: &mut Sources, faults: &mut Vec<Fault>) {
+        let main = sources.all[0].clone();
+        let Some(file) = main.config_file() else { return };
+        let loaded = load_texts([(&file, main.text.as_str())], self.environment, Scope::All);
+        if !loaded.faults.is_empty() {
+            return faults.extend(loaded.faults.iter().map(|fault| Fault::clone(fault)));
+        }
+        for (_, read) in &loaded.loops {
+            self.add_files_of_loop(read, &main, sources, faults);
+        }
+        for stage in loaded.pipelines.iter().flat_map(|(_, pipeline)| &pipeline.stages) {
+            match &stage.body {
+                StageBody::Inline(read) => self.add_files_of_loop(read, &main, sources, faults),
+                StageBody::Named { name, place } => {
+                    self.add_named_loop(name, place, &main, sources, faults);
+                }
+            }
+        }
+    }
+
+    fn add_named_loop(
+        &self,
+        name: &str,
+        place: &Place,
+        main: &Source,
+        sources: &mut Sources,
+        faults: &mut Vec<Fault>,
+    ) {
+        if sources.loops.iter().any(|(known, _)| known == name) {
+            return;
+        }
+        let at = Some((main, place));
+        let path = match self.locate(name, folder_of(&main.path)) {
+            Ok(path) => path,
+            Err(looked_in) => {
+                return faults.push(self.not_found("loop", name, looked_in, at));
+            }
+        };
+        sources.loops.push((name.to_owned(), path.clone()));
+        if sources.all.iter().any(|known| known.path == path) {
+            return;
+        }
+        let source = match self.read(&path, at) {
+            Ok(source) => source,
+            Err(fault) => return faults.push(fault),
+        };
+        if source.role != Role::Loop {
+            let kind = FaultKind::NotALoop { name: name.to_owned() };
+            return faults.push(fault_at(main, place, kind));
+        }
+        let Some(file) = source.config_file() else { return };
+        let loaded = load_texts([(&file, source.text.as_str())], self.environment, Scope::All);
+        faults.extend(loaded.faults.iter().map(|fault| Fault::clone(fault)));
+        sources.all.push(source.clone());
+        for (_, read) in &loaded.loops {
+            self.add_files_of_loop(read, &source, sources, faults);
+        }
+    }
+
+    /// A loop's prompt and script, named from its folder.
+    fn add_files_of_loop(
+        &self,
+        read: &LoopFile,
+        source: &Source,
+        sources: &mut Sources,
+        faults: &mut Vec<Fault>,
+    ) {
+        let folder = folder_of(&source.path);
+        match &read.prompt {
+            Some(PromptSpec::Text(_)) => {}
+            Some(PromptSpec::File(path, place)) => {
+                self.add_file(Role::Prompt, &folder.join(path), (source, place), sources, faults);
+            }
+            None => {
+                let path = default_prompt(&source.path);
+                if path.is_file() {
+                    let place = Place { line: 1, column: 1, range: 0..0 };
+                    self.add_file(Role::Prompt, &path, (source, &place), sources, faults);
+                }
+            }
+        }
+        for agent in &read.agents {
+            if let AgentKind::Scripted { script } = &agent.kind {
+                let at = (source, &agent.place);
+                self.add_file(Role::Script, &folder.join(script), at, sources, faults);
+            }
+        }
+    }
+
+    fn add_agents_of_hook_file(
+        &self,
+        source: &Source,
+        sources: &mut Sources,
+        faults: &mut Vec<Fault>,
+    ) {
+        let Some(file) = source.config_file() else { return };
+        let loaded = load_texts([(&file, source.text.as_str())], self.environment, Scope::All);
+        for agent in loaded.agents.iter().flat_map(|(_, agents)| agents) {
+            if let AgentKind::Scripted { script } = &agent.kind {
+                let path = folder_of(&source.path).join(script);
+                self.add_file(Role::Script, &path, (source, &agent.place), sources, faults);
+            }
+        }
+    }
+
+    fn add_file(
+        &self,
+        role: Role,
+        path: &Path,
+        named_at: (&Source, &Place),
+        sources: &mut Sources,
+        faults: &mut Vec<Fault>,
+    ) {
+        if sources.all.iter().any(|known| known.path == path) {
+            return;
+        }
+        let shown_as = (self.shown)(path);
+        let file = ConfigFile { path: path.to_owned(), shown_as, layer: Layer::Project };
+        match read_text(&file) {
+            Ok(text) => {
+                let ConfigFile { path, shown_as, .. } = file;
+                sources.all.push(Source { role, path, shown_as, text });
+            }
+            Err(fault) if path.exists() => faults.push(fault),
+            Err(_) => {
+                let what = if role == Role::Prompt { "prompt file" } else { "script" };
+                let name = file.shown_as.display().to_string();
+                faults.push(self.not_found(what, &name, Vec::new(), Some(named_at)));
+            }
+        }
+    }
+
+    fn read(&self, path: &Path, _named_at: Option<(&Source, &Place)>) -> Result<Source, Fault> {
+        let shown_as = (self.shown)(path);
+        let file = ConfigFile { path: path.to_owned(), shown_as, layer: Layer::Loop };
+        let text = read_text(&file)?;
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        let role = match stem {
+            Some("loop") => Role::Loop,
+            Some("pipeline") => Role::Pipeline,
+            _ if is_pipeline(&text) => Role::Pipeline,
+            _ => Role::Loop,
+        };
+        Ok(Source { role, path: file.path, shown_as: file.shown_as, text })
+    }
+
+    /// The file behind a path or a name; else where it was looked for.
+    fn locate(&self, name: &str, from: &Path) -> Result<PathBuf, Vec<PathBuf>> {
+        let mut looked_in = Vec::new();
+        let is_path = name.contains('/')
+            || name.starts_with('.')
+            || Path::new(name).extension().is_some_and(|e| ENDINGS.iter().any(|known| e == *known));
+        let mut bases = vec![from.to_owned()];
+        if !is_path {
+            bases.extend(["loops", "pipelines"].map(|folder| from.join(folder)));
+            bases.push(self.root.join(".hookwright"));
+            bases.extend(self.user_folder.map(Path::to_owned));
+        }
+        for base in bases {
+            let path = base.join(name);
+            if path.is_file() {
+                return Ok(path);
+            }
+            let inside = ["loop", "pipeline"].into_iter().flat_map(|stem| {
+                let path = &path;
+                ENDINGS.iter().map(move |ending| path.join(format!("{stem}.{ending}")))
+            });
+            let beside = ENDINGS.iter().map(|ending| base.join(format!("{name}.{ending}")));
+            if let Some(found) = beside.chain(inside).find(|path| path.is_file()) {
+                return Ok(found);
+            }
+            let shown = if is_path { (self.shown)(&path) } else { (self.shown)(&base) };
+            if !looked_in.contains(&shown) {
+                looked_in.push(shown);
+            }
+        }
+        Err(looked_in)
+    }
+
+    fn not_found(
+        &self,
+        what: &'static str,
+        name: &str,
+        looked_in: Vec<PathBuf>,
+        named_at: Option<(&Source, &Place)>,
+    ) -> Fault {
+        let kind = FaultKind::NotFound { what, name: name.to_owned(), looked_in };
+        match named_at {
+            Some((source, place)) => fault_at(source, place, kind),
+            None => {
+                let path = PathBuf::from(name);
+                let source = Arc::new(SourceFile { path, text: "".into() });
+                Fault { source, place: None, kind }
+            }
+        }
+    }
+}
+
+/// `prompt.md` beside a loop.yaml; beside any other loop x.yaml it is x.md.
+pub(crate) fn default_prompt(loop_file: &Path) -> PathBuf {
+    let stem = loop_file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let name = if matches!(stem, "loop" | "pipeline") { "prompt" } else { stem };
+    folder_of(loop_file).join(format!("{name}.md"))
+}
+
+/// A fault at a place in one of the texts.
+pub(crate) fn fault_at(source: &Source, place: &Place, kind: FaultKind) -> Fault {
+    let file = SourceFile { path: source.shown_as.clone(), text: source.text.as_str().into() };
+    Fault { source: Arc::new(file), place: Some(place.clone()), kind }
+}
+
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
