@@ -304,7 +304,8 @@ fn put_record(connection: &Connection, put: &Put, version: u64) -> Result<(), Fa
 
 /// Takes so many from the counter and returns the last of them.
 fn next_revisions(connection: &Connection, count: u64) -> Result<u64, Failure> {
-    let mut statement = connection
-        .prepare_cached("UPDATE counter SET revision = revision + ?1 RETURNING revision")?;
-    Ok(statement.query_row([count], |row| row.get(0))?)
+    // Not with `RETURNING`, for which SQLite makes a temporary table each time.
+    connection.prepare_cached("UPDATE counter SET revision = revision + ?1")?.execute([count])?;
+    let mut statement = connection.prepare_cached("SELECT revision FROM counter")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
 }
