@@ -31,6 +31,14 @@ pub struct WorkTree {
     root: Arc<Path>,
     git: Option<Git>,
     timeout: Duration,
+    files_max: usize,
+}
+
+/// What bounds one look.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    deadline: Instant,
+    files_max: usize,
 }
 
 /// What the work tree looked like.
@@ -105,13 +113,28 @@ impl WorkTree {
         let path = path.map_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"), |(_, path)| path);
         let git = find_program(OsStr::new("git"), path, root);
         let git = git.map(|program| Git::new(program, environment));
-        Self { root: root.into(), git, timeout: CHANGED_FILES_TIMEOUT }
+        let (timeout, files_max) = (CHANGED_FILES_TIMEOUT, CHANGED_FILES_MAX);
+        Self { root: root.into(), git, timeout, files_max }
     }
 
     /// The same, but each look may take no longer than this.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
+    }
+
+    /// The same, but no more files than this are looked at.
+    pub fn with_files_max(mut self, files_max: usize) -> Self {
+        self.files_max = files_max;
+        self
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds { deadline: Instant::now() + self.timeout, files_max: self.files_max }
+    }
+
+    fn too_many(&self) -> Unseen {
+        Unseen::TooMany { files_max: self.files_max }
     }
 
     fn took_too_long(&self) -> Unseen {
@@ -124,22 +147,22 @@ impl WorkTree {
                 Unseen::GitFailed { said: "there is no repository any more".to_owned() }
             }
             GitProblem::Failed { said } => Unseen::GitFailed { said },
-            GitProblem::TooMany => Unseen::TooMany { files_max: CHANGED_FILES_MAX },
+            GitProblem::TooMany => self.too_many(),
             GitProblem::TookTooLong => self.took_too_long(),
         }
     }
 
     async fn see(&self) -> Seen {
-        let deadline = Instant::now() + self.timeout;
+        let bounds = self.bounds();
         if let Some(git) = &self.git {
-            match git.see(&self.root, deadline).await {
+            match git.see(&self.root, bounds).await {
                 Ok(seen) => return Seen::Git(seen),
                 Err(GitProblem::NotARepository) => {}
                 Err(problem) => return Seen::Nothing(self.unseen(problem)),
             }
         }
         let root = Arc::clone(&self.root);
-        match self.in_time(deadline, move || walk::walk(&root, deadline.into_std())).await {
+        match self.in_time(bounds, move || walk::walk(&root, bounds)).await {
             Ok(walked) => Seen::Files(Arc::new(walked)),
             Err(unseen) => Seen::Nothing(unseen),
         }
@@ -148,11 +171,11 @@ impl WorkTree {
     /// Reads files on a thread of its own. One that hangs in the system is left behind.
     async fn in_time<T: Send + 'static>(
         &self,
-        deadline: Instant,
+        bounds: Bounds,
         look: impl FnOnce() -> Result<T, Unseen> + Send + 'static,
     ) -> Result<T, Unseen> {
         let looking = tokio::task::spawn_blocking(look);
-        match tokio::time::timeout_at(deadline, looking).await {
+        match tokio::time::timeout_at(bounds.deadline, looking).await {
             Ok(Ok(Err(Unseen::TookTooLong { .. }))) | Err(_) => Err(self.took_too_long()),
             Ok(Ok(seen)) => seen,
             Ok(Err(_)) => Err(Unseen::GitFailed { said: "the look was cut off".to_owned() }),
@@ -170,24 +193,23 @@ impl Snapshot {
     /// Looks again, and compares.
     pub async fn changed_since(&self) -> Changes {
         let work_tree = &self.work_tree;
-        let deadline = Instant::now() + work_tree.timeout;
+        let bounds = work_tree.bounds();
         let found = match &self.seen {
             Seen::Git(before) => {
                 let git = work_tree.git.as_ref().expect("git has seen");
-                let changed = git.changed_since(&work_tree.root, before, deadline).await;
+                let changed = git.changed_since(&work_tree.root, before, bounds).await;
                 changed.map(|paths| (paths, None)).map_err(|problem| work_tree.unseen(problem))
             }
             Seen::Files(before) => {
                 let (root, before) = (Arc::clone(&work_tree.root), Arc::clone(before));
-                let look = move || walk::changed_since(&root, &before, deadline.into_std());
-                work_tree.in_time(deadline, look).await
+                let look = move || walk::changed_since(&root, &before, bounds);
+                work_tree.in_time(bounds, look).await
             }
             Seen::Nothing(unseen) => Err(unseen.clone()),
         };
         match found {
-            Ok((paths, _)) if paths.len() > CHANGED_FILES_MAX => {
-                let note = Some(Unseen::TooMany { files_max: CHANGED_FILES_MAX });
-                Changes { paths: Vec::new(), note }
+            Ok((paths, _)) if paths.len() > work_tree.files_max => {
+                Changes { paths: Vec::new(), note: Some(work_tree.too_many()) }
             }
             Ok((paths, note)) => Changes { paths: shown(paths), note },
             Err(unseen) => Changes { paths: Vec::new(), note: Some(unseen) },

@@ -27,8 +27,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::file_print::{Budget, FilePrint};
-use super::is_ours;
-use crate::limits::{CHANGED_FILES_MAX, GIT_LIST_BYTES_MAX, REPOSITORY_DEPTH_MAX};
+use super::{Bounds, is_ours};
+use crate::limits::{GIT_LIST_BYTES_MAX, REPOSITORY_DEPTH_MAX};
 use hookwright_engine::limits::{KILL_GRACE, LINGER};
 
 /// For every call: no program of the user's runs beside git.
@@ -151,12 +151,11 @@ impl Git {
     }
 
     /// Looks at the work tree that the root is in.
-    pub(super) async fn see(&self, root: &Path, deadline: Instant) -> Result<GitSeen, GitProblem> {
-        let (prefix, listed) =
-            tokio::join!(self.prefix(root, deadline), self.status(root, deadline));
+    pub(super) async fn see(&self, root: &Path, bounds: Bounds) -> Result<GitSeen, GitProblem> {
+        let (prefix, listed) = tokio::join!(self.prefix(root, bounds), self.status(root, bounds));
         let (prefix, listed) = (prefix?, listed?);
         let listed = listed.below(&prefix);
-        let prints = self.prints(root, listed.paths.into_keys(), 0, deadline).await?;
+        let prints = self.prints(root, listed.paths.into_keys(), 0, bounds).await?;
         Ok(GitSeen { prefix, repository: Repository { head: listed.head, prints } })
     }
 
@@ -165,14 +164,14 @@ impl Git {
         &self,
         root: &Path,
         before: &GitSeen,
-        deadline: Instant,
+        bounds: Bounds,
     ) -> Result<Vec<Vec<u8>>, GitProblem> {
         let was = &before.repository;
         let known = was.prints.keys().cloned();
         let (listed, prints) =
-            tokio::join!(self.status(root, deadline), self.prints(root, known, 0, deadline));
+            tokio::join!(self.status(root, bounds), self.prints(root, known, 0, bounds));
         let (listed, prints) = (listed?.below(&before.prefix), prints?);
-        let moved = self.moved(root, was.head.as_deref(), listed.head.as_deref(), deadline).await?;
+        let moved = self.moved(root, was.head.as_deref(), listed.head.as_deref(), bounds).await?;
         let moved: BTreeMap<Vec<u8>, Blob> =
             moved.into_iter().filter_map(|(path, old)| below(path, &before.prefix, old)).collect();
 
@@ -189,15 +188,15 @@ impl Git {
     }
 
     /// Where the root is in its work tree. A root that git ignores is none of git's business.
-    async fn prefix(&self, root: &Path, deadline: Instant) -> Result<Vec<u8>, GitProblem> {
-        let mut prefix = self.call(root, &["rev-parse", "--show-prefix"], deadline).await?;
+    async fn prefix(&self, root: &Path, bounds: Bounds) -> Result<Vec<u8>, GitProblem> {
+        let mut prefix = self.call(root, &["rev-parse", "--show-prefix"], bounds).await?;
         if prefix.last() == Some(&b'\n') {
             prefix.pop();
         }
         if prefix.is_empty() {
             return Ok(prefix);
         }
-        match self.call(root, &["check-ignore", "--quiet", "--", "."], deadline).await {
+        match self.call(root, &["check-ignore", "--quiet", "--", "."], bounds).await {
             Ok(_) => Err(GitProblem::NotARepository),
             // It also fails for "no".
             Err(GitProblem::Failed { .. }) => Ok(prefix),
@@ -205,11 +204,11 @@ impl Git {
         }
     }
 
-    async fn status(&self, folder: &Path, deadline: Instant) -> Result<Listed, GitProblem> {
+    async fn status(&self, folder: &Path, bounds: Bounds) -> Result<Listed, GitProblem> {
         let arguments: Vec<&str> = STATUS.iter().chain(HERE).copied().collect();
-        let printed = self.call(folder, &arguments, deadline).await?;
+        let printed = self.call(folder, &arguments, bounds).await?;
         let listed = Listed::parse(&printed).ok_or_else(|| misread("status"))?;
-        if listed.paths.len() > CHANGED_FILES_MAX {
+        if listed.paths.len() > bounds.files_max {
             return Err(GitProblem::TooMany);
         }
         Ok(listed)
@@ -221,7 +220,7 @@ impl Git {
         root: &Path,
         old: Option<&str>,
         new: Option<&str>,
-        deadline: Instant,
+        bounds: Bounds,
     ) -> Result<Vec<(Vec<u8>, Blob)>, GitProblem> {
         let Some(known) = old.or(new).filter(|_| old != new) else {
             return Ok(Vec::new());
@@ -231,7 +230,7 @@ impl Git {
         let (old, new) = (old.unwrap_or(empty), new.unwrap_or(empty));
         let what = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-relative", old, new];
         let arguments: Vec<&str> = what.into_iter().chain(HERE.iter().copied()).collect();
-        let printed = self.call(root, &arguments, deadline).await?;
+        let printed = self.call(root, &arguments, bounds).await?;
         parse_diff(&printed).ok_or_else(|| misread("diff-tree"))
     }
 
@@ -241,7 +240,7 @@ impl Git {
         folder: &'a Path,
         paths: impl Iterator<Item = Vec<u8>> + Send + 'a,
         depth: usize,
-        deadline: Instant,
+        bounds: Bounds,
     ) -> Promise<'a, BTreeMap<Vec<u8>, Print>> {
         let paths: Vec<Vec<u8>> = paths.collect();
         Box::pin(async move {
@@ -249,9 +248,8 @@ impl Git {
                 return Ok(BTreeMap::new());
             }
             let within = folder.to_owned();
-            let looking =
-                tokio::task::spawn_blocking(move || file_prints(&within, paths, deadline));
-            let looked = tokio::time::timeout_at(deadline, looking).await;
+            let looking = tokio::task::spawn_blocking(move || file_prints(&within, paths, bounds));
+            let looked = tokio::time::timeout_at(bounds.deadline, looking).await;
             let looked = looked.map_err(|_| GitProblem::TookTooLong)?;
             let files = looked.map_err(|_| GitProblem::TookTooLong)??;
             let mut prints = BTreeMap::new();
@@ -259,7 +257,7 @@ impl Git {
                 let place = folder.join(OsStr::from_bytes(&path));
                 let is_repository = print == FilePrint::Folder && place.join(".git").exists();
                 let print = if is_repository && depth < REPOSITORY_DEPTH_MAX {
-                    self.repository(&place, depth + 1, deadline).await?
+                    self.repository(&place, depth + 1, bounds).await?
                 } else {
                     Print::File(print)
                 };
@@ -274,11 +272,11 @@ impl Git {
         &self,
         place: &Path,
         depth: usize,
-        deadline: Instant,
+        bounds: Bounds,
     ) -> Result<Print, GitProblem> {
-        match self.status(place, deadline).await {
+        match self.status(place, bounds).await {
             Ok(Listed { head, paths }) => {
-                let prints = self.prints(place, paths.into_keys(), depth, deadline).await?;
+                let prints = self.prints(place, paths.into_keys(), depth, bounds).await?;
                 Ok(Print::Repository(Repository { head, prints }))
             }
             Err(GitProblem::NotARepository | GitProblem::Failed { .. }) => {
@@ -292,7 +290,7 @@ impl Git {
         &self,
         folder: &Path,
         arguments: &[&str],
-        deadline: Instant,
+        bounds: Bounds,
     ) -> Result<Vec<u8>, GitProblem> {
         static CALLS: AtomicU64 = AtomicU64::new(0);
         let call = CALLS.fetch_add(1, Ordering::Relaxed);
@@ -303,7 +301,7 @@ impl Git {
             env: VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             working_dir: folder.to_owned(),
             stdin: Vec::new(),
-            timeout: deadline.saturating_duration_since(Instant::now()),
+            timeout: bounds.deadline.saturating_duration_since(Instant::now()),
             kill_grace: KILL_GRACE,
             linger: LINGER,
             output_bytes_max: GIT_LIST_BYTES_MAX,
@@ -345,11 +343,11 @@ fn failure(stderr: &str, code: i32) -> GitProblem {
 fn file_prints(
     folder: &Path,
     paths: Vec<Vec<u8>>,
-    deadline: Instant,
+    bounds: Bounds,
 ) -> Result<Vec<(Vec<u8>, FilePrint)>, GitProblem> {
     let mut budget = Budget::new();
     let print = |path: Vec<u8>| {
-        if Instant::now() >= deadline {
+        if Instant::now() >= bounds.deadline {
             return Err(GitProblem::TookTooLong);
         }
         let place = folder.join(OsStr::from_bytes(&path));

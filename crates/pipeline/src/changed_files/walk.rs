@@ -8,11 +8,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
 
 use super::file_print::{Budget, FilePrint};
-use super::{Unseen, is_ours};
-use crate::limits::CHANGED_FILES_MAX;
+use super::{Bounds, Unseen, is_ours};
 
 /// All files, by their path from the root.
 #[derive(Debug, Default)]
@@ -23,13 +24,13 @@ pub(super) struct Walked {
 }
 
 /// Looks at all files. The content of fresh ones is read.
-pub(super) fn walk(root: &Path, deadline: Instant) -> Result<Walked, Unseen> {
+pub(super) fn walk(root: &Path, bounds: Bounds) -> Result<Walked, Unseen> {
     let now = SystemTime::now();
-    let mut walked = look(root, deadline)?;
+    let mut walked = look(root, bounds)?;
     let mut budget = Budget::new();
     for (path, print) in &mut walked.files {
         if print.is_fresh(now) {
-            in_time(deadline)?;
+            in_time(bounds)?;
             print.read_content(&root.join(OsStr::from_bytes(path)), &mut budget);
         }
     }
@@ -40,13 +41,13 @@ pub(super) fn walk(root: &Path, deadline: Instant) -> Result<Walked, Unseen> {
 pub(super) fn changed_since(
     root: &Path,
     before: &Walked,
-    deadline: Instant,
+    bounds: Bounds,
 ) -> Result<(Vec<Vec<u8>>, Option<Unseen>), Unseen> {
-    let mut after = look(root, deadline)?;
+    let mut after = look(root, bounds)?;
     let mut budget = Budget::new();
     let mut changed = Vec::new();
     for (path, was) in &before.files {
-        in_time(deadline)?;
+        in_time(bounds)?;
         let Some(mut is) = after.files.remove(path) else {
             changed.push(path.clone());
             continue;
@@ -78,7 +79,7 @@ fn note_of(unreadable: &[&(PathBuf, String)]) -> Option<Unseen> {
     Some(Unseen::Folders { count: folders.len(), first: first.clone(), cause: cause.clone() })
 }
 
-fn look(root: &Path, deadline: Instant) -> Result<Walked, Unseen> {
+fn look(root: &Path, bounds: Bounds) -> Result<Walked, Unseen> {
     let mut walked = Walked::default();
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
@@ -93,7 +94,7 @@ fn look(root: &Path, deadline: Instant) -> Result<Walked, Unseen> {
             }
         };
         for entry in entries {
-            in_time(deadline)?;
+            in_time(bounds)?;
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(cause) => {
@@ -113,8 +114,8 @@ fn look(root: &Path, deadline: Instant) -> Result<Walked, Unseen> {
             }
             let print = FilePrint::of_metadata(&root.join(&path), &metadata);
             walked.files.insert(path.into_os_string().as_bytes().to_vec(), print);
-            if walked.files.len() > CHANGED_FILES_MAX {
-                return Err(Unseen::TooMany { files_max: CHANGED_FILES_MAX });
+            if walked.files.len() > bounds.files_max {
+                return Err(Unseen::TooMany { files_max: bounds.files_max });
             }
         }
     }
@@ -122,7 +123,7 @@ fn look(root: &Path, deadline: Instant) -> Result<Walked, Unseen> {
 }
 
 /// The caller knows how long it was.
-fn in_time(deadline: Instant) -> Result<(), Unseen> {
+fn in_time(bounds: Bounds) -> Result<(), Unseen> {
     let after = Duration::ZERO;
-    if Instant::now() < deadline { Ok(()) } else { Err(Unseen::TookTooLong { after }) }
+    if Instant::now() < bounds.deadline { Ok(()) } else { Err(Unseen::TookTooLong { after }) }
 }

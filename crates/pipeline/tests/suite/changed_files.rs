@@ -737,30 +737,30 @@ async fn a_root_that_is_gone_is_noted() {
 
 #[tokio::test]
 async fn more_files_than_anybody_would_read_are_none_with_a_note() {
-    let many = |tree: &Tree| {
-        for folder in 0..10 {
-            fs::create_dir(tree.path(&format!("f{folder}"))).expect("made");
-            for file in 0..=CHANGED_FILES_MAX / 10 {
-                fs::write(tree.path(&format!("f{folder}/{file}")), "").expect("written");
-            }
-        }
+    let note = Unseen::TooMany { files_max: CHANGED_FILES_MAX };
+    assert_eq!(note.to_string(), "there are more than 50000 files to look at");
+    let write = |count: usize| {
+        move |tree: &Tree| (0..count).for_each(|file| tree.write(&format!("{count}/{file}"), "x"))
     };
-    let too_many = unseen(Unseen::TooMany { files_max: CHANGED_FILES_MAX });
-    let said = "there are more than 50000 files to look at";
-    assert_eq!(too_many.note.as_ref().map(ToString::to_string).as_deref(), Some(said));
-    let outside = Tree::without_git();
-    assert_eq!(outside.changes(many).await, too_many);
-    fs::rename(outside.root(), outside.dir.path().join("kept")).expect("moved");
-    let inside = Tree::committed();
-    assert_eq!(
-        inside
-            .changes(|tree| {
-                let kept = outside.dir.path().join("kept");
-                fs::rename(kept, tree.path("many")).expect("moved");
-            })
-            .await,
-        too_many
-    );
+    for tree in [Tree::without_git(), Tree::empty()] {
+        let work_tree = tree.work_tree().with_files_max(20);
+        let changes = tree.changes_in(&work_tree, write(20)).await;
+        assert_eq!((changes.paths.len(), changes.note), (20, None));
+        // Too many afterwards, and then from the beginning.
+        for _ in 0..2 {
+            let changes = tree.changes_in(&work_tree, write(1)).await;
+            assert_eq!(changes, unseen(Unseen::TooMany { files_max: 20 }));
+        }
+    }
+    // Few that are not committed, but many that were.
+    let tree = Tree::empty();
+    let work_tree = tree.work_tree().with_files_max(20);
+    let changes = tree.changes_in(&work_tree, |tree| {
+        write(21)(tree);
+        tree.git("add -A");
+        tree.git("commit --quiet -m many");
+    });
+    assert_eq!(changes.await, unseen(Unseen::TooMany { files_max: 20 }));
 }
 
 /// Whether a folder without rights can't be listed here: root can list any.
