@@ -94,7 +94,7 @@ pub enum Unseen {
         cause: String,
     },
     /// Folders that can't be listed; the rest was seen.
-    #[error("{count} folders can't be read, the first is `{}`: {cause}", first.display())]
+    #[error("folders that can't be read: {count}, the first is `{}`: {cause}", first.display())]
     Folders {
         /// How many.
         count: usize,
@@ -176,9 +176,8 @@ impl WorkTree {
     ) -> Result<T, Unseen> {
         let looking = tokio::task::spawn_blocking(look);
         match tokio::time::timeout_at(bounds.deadline, looking).await {
-            Ok(Ok(Err(Unseen::TookTooLong { .. }))) | Err(_) => Err(self.took_too_long()),
+            Ok(Ok(Err(Unseen::TookTooLong { .. })) | Err(_)) | Err(_) => Err(self.took_too_long()),
             Ok(Ok(seen)) => seen,
-            Ok(Err(_)) => Err(Unseen::GitFailed { said: "the look was cut off".to_owned() }),
         }
     }
 }

@@ -228,7 +228,7 @@ impl Git {
         let empty = EMPTY_TREES.iter().find(|empty| empty.len() == known.len());
         let empty = empty.ok_or_else(|| misread("status"))?;
         let (old, new) = (old.unwrap_or(empty), new.unwrap_or(empty));
-        let what = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-relative", old, new];
+        let what = ["diff-tree", "-r", "-z", "--raw", "--no-renames", old, new];
         let arguments: Vec<&str> = what.into_iter().chain(HERE.iter().copied()).collect();
         let printed = self.call(root, &arguments, bounds).await?;
         parse_diff(&printed).ok_or_else(|| misread("diff-tree"))

@@ -783,7 +783,7 @@ async fn without_git_folders_that_cannot_be_listed_are_noted_and_the_rest_is_see
     assert_eq!(changes.paths, ["a"]);
     assert_eq!(counts, changes.note.is_some(), "{changes:?}");
     if let Some(note) = changes.note {
-        let said = "1 folders can't be read, the first is `shut`: ";
+        let said = "folders that can't be read: 1, the first is `shut`: ";
         assert!(note.to_string().starts_with(said), "{note}");
     }
 }
