@@ -23,8 +23,8 @@ pub const WAIT_FOR_PAUSE: Duration = Duration::from_millis(10);
 pub const STATUS_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Outputs of earlier iterations that `context.json` names: the latest ones. With all of them the
-/// cost of an iteration would grow with the session.
-pub const EARLIER_OUTPUTS_MAX: u32 = 100;
+/// cost of an iteration would grow with the session; each is looked for.
+pub const EARLIER_OUTPUTS_MAX: u32 = 25;
 
 /// Times a file is written anew because somebody else cleaned up what was half written.
 pub const WRITE_ATTEMPTS_MAX: u32 = 16;
