@@ -45,8 +45,7 @@ impl SessionJournal {
         version: Option<u64>,
         record: SessionRecord,
     ) -> Self {
-        let key =
-            JournalKey { project: record.workspace.clone(), session: record.id.clone() };
+        let key = JournalKey { project: record.workspace.clone(), session: record.id.clone() };
         let state = Mutex::new(State { last, version, record, broken: None });
         Self { store, key, fence, secrets, state }
     }

@@ -95,7 +95,10 @@ mod tests {
         pending.push("second");
         let block = pending.drain().expect("something waits");
         assert!(block.starts_with("Output of this session's hooks"), "{block}");
-        assert!(block.ends_with("below, and mend what it says is broken.\n\nfirst\n\nsecond"), "{block}");
+        assert!(
+            block.ends_with("below, and mend what it says is broken.\n\nfirst\n\nsecond"),
+            "{block}"
+        );
         assert!(pending.is_empty());
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_engine::config::{
-    AgentKind, AgentSpec, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile, Place, PromptSpec,
-    Scope, StageBody, StageSpec, Termination, load_texts,
+    AgentKind, AgentSpec, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile, Place,
+    PromptSpec, Scope, StageBody, StageSpec, Termination, load_texts,
 };
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::template::TextTemplate;
@@ -260,7 +260,12 @@ impl<'a> Planning<'a> {
         }
     }
 
-    fn prompt(&mut self, spec: &StageSpec, read: &LoopFile, source: &Source) -> Option<TextTemplate> {
+    fn prompt(
+        &mut self,
+        spec: &StageSpec,
+        read: &LoopFile,
+        source: &Source,
+    ) -> Option<TextTemplate> {
         let path = match &read.prompt {
             Some(PromptSpec::Text(text)) => return Some(TextTemplate::new(text)),
             Some(PromptSpec::File(path, _)) => folder_of(&source.path).join(path),

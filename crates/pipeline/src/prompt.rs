@@ -15,7 +15,11 @@ pub(crate) struct Extra<'a> {
 }
 
 /// The task's text with the values of our variables.
-pub(crate) fn filled(prompt: &TextTemplate, variables: &Variables<'_>, extra: &Extra<'_>) -> String {
+pub(crate) fn filled(
+    prompt: &TextTemplate,
+    variables: &Variables<'_>,
+    extra: &Extra<'_>,
+) -> String {
     let mut text = String::new();
     let mut rest = prompt.source();
     while let Some((before, behind)) = rest.split_once("${") {
@@ -84,7 +88,8 @@ mod tests {
 
     #[test]
     fn names_of_ours_are_replaced_once_and_code_stays_code() {
-        let data = json!({ "status": "/s/status.json", "stage": "${ITERATION} $(x)", "iteration": 3 });
+        let data =
+            json!({ "status": "/s/status.json", "stage": "${ITERATION} $(x)", "iteration": 3 });
         let serde_json::Value::Object(data) = data else { unreachable!() };
         let event = Event::new(EventName::resolve("iteration:start").expect("known"), data);
         let (carried, environment) = (Carried::default(), Environment::default());

@@ -14,11 +14,11 @@ use hookwright_engine::{Observer, RunEvent};
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
 use hookwright_pipeline::journal::SessionJournal;
+use hookwright_pipeline::lease;
 use hookwright_pipeline::plan::{Plan, Surroundings};
 use hookwright_pipeline::record::{Metadata, SessionRecord};
 use hookwright_pipeline::session::{Ended, Parts, Session, SessionError};
 use hookwright_pipeline::sources::{Finder, Sources};
-use hookwright_pipeline::lease;
 use hookwright_store::{JournalKey, Store};
 use tokio_util::sync::CancellationToken;
 
@@ -146,7 +146,8 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
         return Err(Failure::NoSuchSession { name: name.as_str().to_owned() });
     };
     if known.status == "completed" {
-        screen.talk(&format!("session {} is completed; there is nothing to resume\n", name.as_str()));
+        screen
+            .talk(&format!("session {} is completed; there is nothing to resume\n", name.as_str()));
         return Ok(exit_code::GO_ON);
     }
     let journal = JournalKey { project, session: name.as_str().to_owned() };
@@ -215,8 +216,7 @@ impl Place {
         agent: Option<String>,
     ) -> Result<(Plan, Secrets), Vec<Fault>> {
         let secrets = self.found.secrets()?;
-        let agent =
-            agent.map(|command| AgentKind::Command { command, prompt: PromptBy::Stdin });
+        let agent = agent.map(|command| AgentKind::Command { command, prompt: PromptBy::Stdin });
         let root = &self.found.project_root;
         let around = Surroundings { root, environment: &self.environment, agent };
         Plan::new(sources, &around).map(|plan| (plan, secrets))
@@ -298,11 +298,16 @@ impl Place {
         let _ = store.release(&lease, token);
         let ended = ended.map_err(Failure::Session)?;
         let shown_folder = self.found.shown(folder.path());
-        let summary = session_screen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .summary(&ended, &journal.record(), &shown_folder);
-        if shown.json { screen.talk(&summary) } else { screen.result(&summary)? }
+        let summary = session_screen.lock().unwrap_or_else(PoisonError::into_inner).summary(
+            &ended,
+            &journal.record(),
+            &shown_folder,
+        );
+        if shown.json {
+            screen.talk(&summary)
+        } else {
+            screen.result(&summary)?
+        }
         Ok(exit_code_of(&ended))
     }
 }

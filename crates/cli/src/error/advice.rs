@@ -207,9 +207,10 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
         FaultKind::NoPrompt => {
             Advice::new(message, "write `prompt: …`, or a file `prompt.md` beside the loop")
         }
-        FaultKind::NoProgram { program } => {
-            Advice::new(message, format!("install it, or see whether it is in PATH: `which {program}`"))
-        }
+        FaultKind::NoProgram { program } => Advice::new(
+            message,
+            format!("install it, or see whether it is in PATH: `which {program}`"),
+        ),
         FaultKind::NotYet { what } => {
             Advice::new(message, format!("remove `{what}` and write the hook in the native format"))
                 .found(what)

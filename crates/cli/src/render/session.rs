@@ -67,7 +67,9 @@ impl SessionScreen {
             }
             RunEventKind::Noted { note } => format!("note: {}", visible(note)),
             RunEventKind::AgentOutput { text, .. } if self.agent_output => {
-                return Some(text.lines().map(|line| format!("    | {}\n", visible(line))).collect());
+                return Some(
+                    text.lines().map(|line| format!("    | {}\n", visible(line))).collect(),
+                );
             }
             RunEventKind::Fired { event: name, .. } => {
                 self.events.insert(event.firing, name.clone());
@@ -93,12 +95,7 @@ impl SessionScreen {
     }
 
     /// What a person wants to know at the end.
-    pub(crate) fn summary(
-        &self,
-        ended: &Ended,
-        record: &SessionRecord,
-        folder: &Path,
-    ) -> String {
+    pub(crate) fn summary(&self, ended: &Ended, record: &SessionRecord, folder: &Path) -> String {
         let mut text = format!("session {}: {}", record.id, ended.status);
         if ended.reason != ended.status {
             text.push_str(&format!(" ({})", one_line(&ended.reason, 2 * WORDS_MAX)));
@@ -110,7 +107,11 @@ impl SessionScreen {
             .iter()
             .map(|(word, number)| format!("{number} {}", word.replace('_', " ")))
             .collect();
-        let hooks = if hooks.is_empty() { "no hooks".into() } else { format!("hooks: {}", hooks.join(", ")) };
+        let hooks = if hooks.is_empty() {
+            "no hooks".into()
+        } else {
+            format!("hooks: {}", hooks.join(", "))
+        };
         text.push_str(&format!("\n  {iterations}, {hooks}, {:.1} s\n", took as f64 / 1000.0));
         text.push_str(&format!("  files: {}\n", folder.display()));
         if matches!(ended.status, "interrupted" | "failed" | "aborted") {

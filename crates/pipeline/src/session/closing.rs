@@ -21,7 +21,8 @@ impl Session {
             let decision = self.fire(None, "session:stop", key, data, Vec::new()).await?;
             let Verdict::Block { reason } = decision.verdict else { return Ok(()) };
             if self.plan.stages[index].hard_max.is_some_and(|most| course.iteration >= most) {
-                let note = format!("a hook blocked the stop, but max_iterations is reached: {reason}");
+                let note =
+                    format!("a hook blocked the stop, but max_iterations is reached: {reason}");
                 self.write(vec![RunEventKind::Noted { note }])?;
                 return Ok(());
             }
@@ -91,7 +92,8 @@ impl Session {
         for engine in self.engines.values() {
             let waiting_for = engine.in_background();
             if !waiting_for.is_empty() {
-                let note = format!("waiting for hooks in the background: {}", waiting_for.join(", "));
+                let note =
+                    format!("waiting for hooks in the background: {}", waiting_for.join(", "));
                 self.show(&self.event(RunEventKind::Noted { note }));
             }
             let mut settled = std::pin::pin!(engine.settle());

@@ -66,19 +66,14 @@ impl Session {
         };
         self.last_iteration = course.iteration;
         let outputs = self.folder.stage_outputs(self.stage_at(index))?;
-        let outputs: Vec<String> = outputs.iter().map(|path| self.from_root(path)).collect();
+        let outputs: Vec<String> = outputs.iter().map(|path| self.shown(path)).collect();
         let data = self.data_of_stage(index, &course, json!({ "stage_outputs": outputs }));
         self.fire(Some(index), "stage:complete", format!("stage:complete/{index}"), data, with)
             .await?;
         Ok(reason.to_owned())
     }
 
-    fn is_enough(
-        &self,
-        index: usize,
-        course: &Course,
-        started: Instant,
-    ) -> Option<&'static str> {
+    fn is_enough(&self, index: usize, course: &Course, started: Instant) -> Option<&'static str> {
         let stage = &self.plan.stages[index];
         let is_bounded = course.iteration >= stage.iterations_max;
         match stage.until {
@@ -139,7 +134,7 @@ impl Session {
             _ => 0,
         };
         let at = self.iteration_at(index, course.iteration);
-        let output = self.from_root(&self.folder.output(at));
+        let output = self.shown(&self.folder.output(at));
         course.outputs.push(output);
         // Those before are named at the end of the stage.
         if course.outputs.len() > EARLIER_OUTPUTS_MAX as usize {
@@ -252,7 +247,7 @@ impl Session {
         data
     }
 
-    pub(super) fn from_root(&self, path: &std::path::Path) -> String {
+    pub(super) fn shown(&self, path: &std::path::Path) -> String {
         self.folder.from_root(path).to_string_lossy().into_owned()
     }
 }

@@ -1,7 +1,6 @@
 //! One turn of an agent: its prompt and its files, the agent itself, what came of it.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -106,12 +105,12 @@ impl Session {
         }])?;
         self.pending.drain();
         let at = self.iteration_at(index, name.iteration.max(1));
-        let (shared_env, env) = self.agent_environment(event, at, attempt);
+        let environment = self.agent_environment(event, at, attempt);
         let stage = &self.plan.stages[index];
         let turn = Turn {
             prompt,
-            shared_env,
-            env,
+            shared_env: environment.inherited,
+            env: environment.strings,
             working_dir: self.root.clone(),
             stage: stage.name.clone(),
             iteration: name.iteration,
@@ -223,7 +222,7 @@ impl Session {
         event: &Event,
         at: IterationAt<'_>,
         attempt: u32,
-    ) -> (Arc<[(OsString, OsString)]>, Vec<(OsString, OsString)>) {
+    ) -> ChildEnvironment {
         let carried = Carried::default();
         let variables = Variables { event, carried: &carried, environment: &self.environment };
         let mut environment = ChildEnvironment::new(&variables, &[], &[]);
@@ -233,7 +232,7 @@ impl Session {
         if let Some(outer) = self.outer_marker() {
             environment.set(MARKER, outer.to_owned());
         }
-        (environment.inherited, environment.strings)
+        environment
     }
 
     /// What the agent printed becomes its output, unless it wrote one itself.
@@ -318,8 +317,7 @@ struct Watching<'a> {
 
 impl AgentWatch for Watching<'_> {
     fn running(&mut self, leader: &Leader) {
-        let kind =
-            RunEventKind::AgentRunning { pid: leader.pid, start_time: leader.start_time() };
+        let kind = RunEventKind::AgentRunning { pid: leader.pid, start_time: leader.start_time() };
         // If it cannot be written the next step finds that out; the marker is written already.
         let _ = self.session.write(vec![kind]);
     }
