@@ -7,9 +7,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hookwright_engine::config::{self, ConfigFile, Fault, Loaded};
+use hookwright_engine::config::{self, ConfigFile, Fault, Loaded, Warning};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::secrets::{self, Secrets};
+use hookwright_engine::template::WarningKind;
 use hookwright_engine::variables::Environment;
 
 use crate::error::Failure;
@@ -97,6 +98,19 @@ impl ConfigFiles {
             Secrets::default()
         });
         (loaded, secrets)
+    }
+
+    /// The same, and what is probably not meant.
+    pub(crate) fn check(&self, environment: &Environment) -> (Loaded, Vec<Warning>) {
+        let (mut loaded, mut warnings) = config::check(&self.files, environment);
+        match self.secrets() {
+            // A hook that names a secret gets it.
+            Ok(secrets) => warnings.retain(|warning| {
+                warning.kind != WarningKind::Unknown || secrets.get(&warning.name).is_none()
+            }),
+            Err(faults) => loaded.secrets_are_broken(faults),
+        }
+        (loaded, warnings)
     }
 
     /// The user's secrets, or what is wrong with them.

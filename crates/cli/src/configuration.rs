@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hookwright_engine::config::{Fault, Loaded};
+use hookwright_engine::config::{Fault, Loaded, Warning};
 use serde_json::Value;
 
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
@@ -23,6 +23,13 @@ impl Configuration {
         let found = ConfigFiles::find(options)?;
         let (loaded, _) = found.load(&process_environment());
         Ok(Self { found, loaded })
+    }
+
+    /// The same, and what is probably not meant.
+    pub(crate) fn check(options: &ConfigOptions) -> Result<(Self, Vec<Warning>), Failure> {
+        let found = ConfigFiles::find(options)?;
+        let (loaded, warnings) = found.check(&process_environment());
+        Ok((Self { found, loaded }, warnings))
     }
 
     /// 1 for a faulty configuration, whatever else went well.

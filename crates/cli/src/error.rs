@@ -14,7 +14,7 @@ use hookwright_pipeline::history::HistoryError;
 use hookwright_pipeline::session::SessionError;
 use hookwright_store::StoreError;
 
-pub(crate) use self::advice::{advice, fault_json};
+pub(crate) use self::advice::{Advice, advice, fault_json, warning_advice, warning_json};
 use crate::commands::TreeError;
 use crate::exit_code;
 

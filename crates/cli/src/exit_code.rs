@@ -3,7 +3,8 @@
 /// Go on: nothing stands against it. For `check`: no faults. For `test`: every case passed.
 pub(crate) const GO_ON: u8 = 0;
 
-/// Our own fault, bad usage, or a faulty configuration. For `check`: there are faults.
+/// Our own fault, bad usage, or a faulty configuration. For `check`: there are faults, or
+/// warnings with `--strict`.
 pub(crate) const OUR_FAULT: u8 = 1;
 
 /// `fire`: block what the event announced: a hook says so, has failed as a guard, or cannot be read.

@@ -5,7 +5,7 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use hookwright_engine::config::Fault;
+use hookwright_engine::config::{Fault, Warning};
 
 use crate::error::Failure;
 use crate::render::{Paint, escaped, faults};
@@ -53,6 +53,14 @@ impl Screen {
         let paint = paint();
         for fault in all {
             self.talk(&format!("{}\n", faults::fault(fault, paint)));
+        }
+    }
+
+    /// Prints every warning in the same way.
+    pub(crate) fn warnings<'a>(&self, all: impl IntoIterator<Item = &'a Warning>) {
+        let paint = paint();
+        for warning in all {
+            self.talk(&format!("{}\n", faults::warning(warning, paint)));
         }
     }
 }

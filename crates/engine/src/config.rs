@@ -8,6 +8,8 @@
 //! | `top_level` | the keys of a whole file |
 //! | `entry` | one hook |
 //! | `action` | what is particular to one type of hook |
+//! | `written` | where the parts of a text value stand |
+//! | `warning` | what `check` says about commands beyond faults |
 //! | `duration` | `5`, `0.5`, `500ms`, `5m` |
 //! | [`fault`] | what can be wrong |
 //! | `loop_file`, `pipeline_file` | the keys of loops and pipelines beside their hooks |
@@ -29,6 +31,8 @@ mod pipeline_file;
 mod schema;
 pub mod test_file;
 mod top_level;
+mod warning;
+mod written;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,6 +43,7 @@ pub use schema::schema;
 pub use fault::{Conflict, Fault, FaultKind, Place, SourceFile};
 pub use loop_file::{AgentKind, AgentSpec, LoopFile, PromptBy, PromptSpec, Termination};
 pub use pipeline_file::{Inputs, PipelineFile, Select, StageBody, StageSpec};
+pub use warning::Warning;
 
 use crate::hook::Layer;
 use crate::hook_set::{Broken, HookSet};
@@ -68,6 +73,8 @@ pub struct Loaded {
     pub loops: Vec<(PathBuf, LoopFile)>,
     /// The pipelines among the files, with their paths.
     pub pipelines: Vec<(PathBuf, PipelineFile)>,
+    /// Where somebody asks for them.
+    warnings: Option<Vec<Warning>>,
 }
 
 /// Which hooks of a pipeline's file are read: a loop that stands there itself has hooks of its own.
@@ -91,10 +98,23 @@ impl Scope<'_> {
 /// Reads and checks all files.
 pub fn load(files: &[ConfigFile], environment: &Environment) -> Loaded {
     let mut loaded = Loaded::default();
+    read_all(files, environment, &mut loaded);
+    loaded
+}
+
+/// Reads and checks all files, and looks for what is probably not meant in their commands. That costs
+/// more than reading does, so nobody but `check` asks for it.
+pub fn check(files: &[ConfigFile], environment: &Environment) -> (Loaded, Vec<Warning>) {
+    let mut loaded = Loaded { warnings: Some(Vec::new()), ..Loaded::default() };
+    read_all(files, environment, &mut loaded);
+    let warnings = loaded.warnings.take().unwrap_or_default();
+    (loaded, warnings)
+}
+
+fn read_all(files: &[ConfigFile], environment: &Environment, loaded: &mut Loaded) {
     for file in files {
         loaded.add_file(file, environment);
     }
-    loaded
 }
 
 /// Reads and checks texts as if they stood in these files.

@@ -69,6 +69,9 @@ pub const FIRING_DEPTH_MAX: usize = 4;
 /// Children at once, of each kind: awaited, and fire-and-forget. More only queue for the cores.
 pub const CHILDREN_MAX: usize = 64;
 
+/// Warnings that `check` gives about one command: who has read so many rewrites it.
+pub const WARNINGS_OF_A_COMMAND_MAX: usize = 100;
+
 /// Stops that hooks may block in a row with no work between them, before the session ends anyway.
 pub const STOP_BLOCKS_MAX: u32 = 8;
 

@@ -55,6 +55,9 @@ const ALWAYS_SET: &[&str] = &[
     "SPAWN_OUTPUT",
 ];
 
+/// Those of them whose value may be any text.
+const MADE_OF_FREE_TEXT: &[&str] = &["SUBJECT", "HOOK_RESPONSE", "SPAWN_OUTPUT"];
+
 struct Variable {
     name: String,
     prefixed: OsString,
@@ -88,6 +91,19 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Whether the name, with or without the prefix, is one of ours.
 pub fn is_ours(name: &str) -> bool {
     find(name).is_some()
+}
+
+/// Whether the value of this variable of ours may be any text.
+pub fn is_free_text(name: &str) -> bool {
+    find(name).is_some_and(|variable| match variable.field {
+        Some(field) => field.is_free_text,
+        None => MADE_OF_FREE_TEXT.contains(&variable.name.as_str()),
+    })
+}
+
+/// Whether the value is a list, one element a line.
+pub fn is_list(name: &str) -> bool {
+    find(name).is_some_and(Variable::is_list)
 }
 
 /// The name of ours most like this one.

@@ -36,6 +36,9 @@ pub struct FieldSpec {
     pub aliases: &'static [&'static str],
     /// What its value looks like.
     pub kind: Kind,
+    /// Whether its value may be any text: somebody's words, a command, a file's name. Where it is not,
+    /// it is a number, one of a few words, or a name that a configuration or a program made.
+    pub is_free_text: bool,
     /// One line of meaning.
     pub meaning: &'static str,
 }
@@ -53,7 +56,17 @@ const fn field(
     kind: Kind,
     meaning: &'static str,
 ) -> FieldSpec {
-    FieldSpec { name, aliases, kind, meaning }
+    FieldSpec { name, aliases, kind, is_free_text: false, meaning }
+}
+
+/// A field whose value may be any text.
+const fn free(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    kind: Kind,
+    meaning: &'static str,
+) -> FieldSpec {
+    FieldSpec { is_free_text: true, ..field(name, aliases, kind, meaning) }
 }
 
 /// Fields that every event may carry.
@@ -83,8 +96,8 @@ pub const FIELDS: &[FieldSpec] = &[
     field("session", &["session_name"], Kind::Text, "name of the session"),
     field("session_id", &[], Kind::Text, "unique id of the session"),
     field("session_dir", &[], Kind::Path, "the session's own folder"),
-    field("transcript_path", &[], Kind::Path, "the agent's transcript, as JSON lines"),
-    field("cwd", &["workspace", "working_dir"], Kind::Path, "where the agent works"),
+    free("transcript_path", &[], Kind::Path, "the agent's transcript, as JSON lines"),
+    free("cwd", &["workspace", "working_dir"], Kind::Path, "where the agent works"),
     field("permission_mode", &[], Kind::Text, "the agent's permission mode"),
     field("timestamp", &[], Kind::Text, "when it happened, ISO 8601 in UTC"),
     field("prompt_id", &[], Kind::Text, "id of the prompt being worked on"),
@@ -98,54 +111,54 @@ pub const FIELDS: &[FieldSpec] = &[
     field("status", &[], Kind::Path, "the iteration's status.json"),
     field("ctx", &[], Kind::Path, "the iteration's context.json"),
     field("last_decision", &[], Kind::Text, "decision of the last finished iteration"),
-    field("changed_files", &[], Kind::Paths, "files changed in this iteration"),
-    field("stage_outputs", &[], Kind::Paths, "outputs of the current stage"),
-    field("error", &[], Kind::Text, "what went wrong"),
+    free("changed_files", &[], Kind::Paths, "files changed in this iteration"),
+    free("stage_outputs", &[], Kind::Paths, "outputs of the current stage"),
+    free("error", &[], Kind::Text, "what went wrong"),
     field("source", &[], Kind::Text, "what started the session: startup, resume, clear, compact"),
     field("trigger", &[], Kind::Text, "what caused it: init, maintenance, manual, auto"),
-    field("custom_instructions", &[], Kind::Text, "what the user asked the compaction to keep"),
+    free("custom_instructions", &[], Kind::Text, "what the user asked the compaction to keep"),
     field("role", &["message_role"], Kind::Text, "who speaks: user, assistant, system"),
-    field("content", &["message_content"], Kind::Text, "the message's text"),
+    free("content", &["message_content"], Kind::Text, "the message's text"),
     field("message_count", &[], Kind::Number, "messages in the session so far"),
-    field("message", &[], Kind::Text, "text of the notification"),
-    field("title", &[], Kind::Text, "title of the notification"),
+    free("message", &[], Kind::Text, "text of the notification"),
+    free("title", &[], Kind::Text, "title of the notification"),
     field("notification_type", &[], Kind::Text, "kind of the notification"),
-    field("reason", &[], Kind::Text, "why the session or agent ends"),
+    free("reason", &[], Kind::Text, "why the session or agent ends"),
     field("stop_hook_active", &[], Kind::Bool, "a stop was blocked before, this asks again"),
-    field("last_assistant_message", &[], Kind::Text, "what the agent said last"),
-    field("agent_transcript_path", &[], Kind::Path, "the subagent's transcript"),
+    free("last_assistant_message", &[], Kind::Text, "what the agent said last"),
+    free("agent_transcript_path", &[], Kind::Path, "the subagent's transcript"),
     field("tool_name", &["tool"], Kind::Text, "the tool"),
-    field("tool_input", &["tool_args"], Kind::Json, "the tool's input"),
-    field("tool_response", &["tool_result", "tool_output"], Kind::Json, "what the tool returned"),
+    free("tool_input", &["tool_args"], Kind::Json, "the tool's input"),
+    free("tool_response", &["tool_result", "tool_output"], Kind::Json, "what the tool returned"),
     field("tool_use_id", &[], Kind::Text, "id of this tool call"),
     field("is_interrupt", &[], Kind::Bool, "the user interrupted the tool"),
     field("duration_ms", &[], Kind::Number, "how long the tool ran, in milliseconds"),
     field("model", &["llm_model"], Kind::Text, "the model"),
     field("tokens", &["llm_tokens"], Kind::Number, "tokens of the response"),
     field("permission_level", &["perm_level"], Kind::Text, "allow, ask or deny, before hooks"),
-    field("permission_rule", &["perm_rule"], Kind::Text, "the rule that matched, if any"),
-    field("permission_suggestions", &[], Kind::Json, "rules the user could add"),
-    field("prompt", &["user_input", "user_prompt"], Kind::Text, "what the user typed"),
+    free("permission_rule", &["perm_rule"], Kind::Text, "the rule that matched, if any"),
+    free("permission_suggestions", &[], Kind::Json, "rules the user could add"),
+    free("prompt", &["user_input", "user_prompt"], Kind::Text, "what the user typed"),
     field("issue_number", &[], Kind::Number, "number of the issue"),
-    field("issue_title", &[], Kind::Text, "title of the issue"),
-    field("issue_file", &[], Kind::Path, "file of the issue"),
-    field("plan_file", &[], Kind::Path, "file of the issue's plan"),
+    free("issue_title", &[], Kind::Text, "title of the issue"),
+    free("issue_file", &[], Kind::Path, "file of the issue"),
+    free("plan_file", &[], Kind::Path, "file of the issue's plan"),
     field("success", &[], Kind::Bool, "whether the execution succeeded"),
     field("duration", &[], Kind::Number, "how long it took, in milliseconds"),
     field("provider", &[], Kind::Text, "the agent that did the work"),
-    field("files_modified", &[], Kind::Paths, "files the execution changed"),
-    field("output", &[], Kind::Text, "what the agent printed"),
+    free("files_modified", &[], Kind::Paths, "files the execution changed"),
+    free("output", &[], Kind::Text, "what the agent printed"),
     field("issues_completed", &[], Kind::Number, "issues completed so far"),
     field("issues_total", &["total_issues"], Kind::Number, "issues in this session"),
     field("task_id", &[], Kind::Text, "id of the task"),
-    field("task_content", &[], Kind::Text, "text of the task"),
-    field("task_subject", &[], Kind::Text, "subject of the task"),
-    field("task_description", &[], Kind::Text, "description of the task"),
-    field("teammate_name", &[], Kind::Text, "the agent in a team"),
-    field("team_name", &[], Kind::Text, "the team"),
-    field("commit_message", &[], Kind::Text, "message of the commit"),
+    free("task_content", &[], Kind::Text, "text of the task"),
+    free("task_subject", &[], Kind::Text, "subject of the task"),
+    free("task_description", &[], Kind::Text, "description of the task"),
+    free("teammate_name", &[], Kind::Text, "the agent in a team"),
+    free("team_name", &[], Kind::Text, "the team"),
+    free("commit_message", &[], Kind::Text, "message of the commit"),
     field("commit_id", &[], Kind::Text, "id of the commit"),
-    field("branch", &[], Kind::Text, "branch of the commit"),
+    free("branch", &[], Kind::Text, "branch of the commit"),
 ];
 
 /// The field with exactly this canonical name.
@@ -261,6 +274,26 @@ mod tests {
     fn every_field_that_is_everywhere_is_in_the_table() {
         for name in EVERYWHERE {
             assert!(named(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_texts_and_what_holds_them_are_free_text() {
+        for field in FIELDS {
+            match field.kind {
+                Kind::Number | Kind::Bool => assert!(!field.is_free_text, "{}", field.name),
+                Kind::Json | Kind::Paths => assert!(field.is_free_text, "{}", field.name),
+                Kind::Text | Kind::Path => {}
+            }
+        }
+        for (name, is_free_text) in [
+            ("error", true),
+            ("issue_title", true),
+            ("prompt", true),
+            ("stage", false),
+            ("tool_name", false),
+        ] {
+            assert_eq!(named(name).map(|field| field.is_free_text), Some(is_free_text), "{name}");
         }
     }
 }

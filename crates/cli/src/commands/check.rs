@@ -1,13 +1,15 @@
-//! `hookwright check`: reads the whole configuration and shows every fault.
+//! `hookwright check`: reads the whole configuration and shows every fault and every warning.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use hookwright_engine::config::Warning;
 use serde_json::json;
 
 use crate::config_files::ConfigOptions;
 use crate::configuration::Configuration;
-use crate::error::Failure;
+use crate::error::{Failure, warning_json};
+use crate::exit_code;
 use crate::render::count;
 use crate::screen::Screen;
 
@@ -16,11 +18,19 @@ use crate::screen::Screen;
 /// Every file is read to its end and every fault is shown with its place, what was found, what was
 /// expected and what to do. Nothing is run. Ends with 0 when there is no fault and with 1 when
 /// there is one.
+///
+/// Warnings are about commands that can be run but probably don't do what is meant: a variable in
+/// single quotes, somebody's text outside quotes or where the shell evaluates it again, a variable
+/// that nobody sets. They don't change how the check ends, unless --strict is given.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
     /// Files to check instead of those that would be found, like --config
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+
+    /// End with 1 for warnings too
+    #[arg(long)]
+    strict: bool,
 
     /// Print one JSON value on standard output instead of text for people
     #[arg(long)]
@@ -32,28 +42,46 @@ pub(crate) struct CheckArguments {
 
 pub(crate) fn check(mut arguments: CheckArguments, screen: &Screen) -> Result<u8, Failure> {
     arguments.options.config.append(&mut arguments.files);
-    let configuration = Configuration::read(&arguments.options)?;
+    let (configuration, warnings) = Configuration::check(&arguments.options)?;
+    let has_faults = !configuration.loaded.faults.is_empty();
     if arguments.json {
-        screen.json(&as_json(&configuration))?;
+        screen.json(&as_json(&configuration, &warnings))?;
     } else if configuration.found.files.is_empty() {
         configuration.say_nothing_was_found(screen);
-    } else if configuration.loaded.faults.is_empty() {
-        screen.result(&all_is_well(&configuration))?;
     } else {
-        configuration.show_faults(screen);
+        screen.warnings(&warnings);
+        if has_faults {
+            configuration.show_faults(screen);
+            screen.talk(&said_of(&warnings));
+        } else {
+            screen.result(&all_is_well(&configuration, &warnings))?;
+        }
+    }
+    if arguments.strict && !warnings.is_empty() {
+        return Ok(exit_code::OUR_FAULT);
     }
     Ok(configuration.exit_code())
 }
 
-fn all_is_well(configuration: &Configuration) -> String {
+fn all_is_well(configuration: &Configuration, warnings: &[Warning]) -> String {
+    let said = said_of(warnings);
+    let warnings = if said.is_empty() { "\n".into() } else { format!(", {said}") };
     format!(
-        "{} checked, {}, no faults\n",
+        "{} checked, {}, no faults{warnings}",
         count(configuration.found.files.len(), "file"),
         count(configuration.loaded.hooks.hooks().len(), "hook")
     )
 }
 
-fn as_json(configuration: &Configuration) -> serde_json::Value {
+fn said_of(warnings: &[Warning]) -> String {
+    if warnings.is_empty() {
+        String::new()
+    } else {
+        format!("{}\n", count(warnings.len(), "warning"))
+    }
+}
+
+fn as_json(configuration: &Configuration, warnings: &[Warning]) -> serde_json::Value {
     let files = configuration.found.files.iter();
     let files: Vec<String> = files.map(|file| file.shown_as.display().to_string()).collect();
     json!({
@@ -61,5 +89,6 @@ fn as_json(configuration: &Configuration) -> serde_json::Value {
         "files": files,
         "hooks": configuration.loaded.hooks.hooks().len(),
         "faults": configuration.faults_json(),
+        "warnings": warnings.iter().map(warning_json).collect::<Vec<_>>(),
     })
 }

@@ -156,6 +156,7 @@ fn field_json(field: &FieldSpec) -> Value {
         "name": field.name,
         "variable": field.variable(),
         "kind": field.kind,
+        "free_text": field.is_free_text,
         "meaning": field.meaning,
         "aliases": field.aliases,
     })

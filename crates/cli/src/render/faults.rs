@@ -1,4 +1,4 @@
-//! A fault on the screen: what is wrong, its line with carets under the place, what to do.
+//! A fault or a warning on the screen: what is wrong, its line with carets under the place, what to do.
 //!
 //! ```text
 //! error: unknown variable `ITERATON`
@@ -14,10 +14,10 @@
 
 use std::fmt::Write as _;
 
-use hookwright_engine::config::{Fault, Place};
+use hookwright_engine::config::{Fault, Place, Warning};
 
 use super::{Paint, visible, width};
-use crate::error::{Failure, advice};
+use crate::error::{Advice, Failure, advice, warning_advice};
 
 /// Characters of a line that are shown; a file without line breaks must not flood the screen.
 const LINE_CHARS_MAX: usize = 120;
@@ -30,29 +30,56 @@ const HEADING_CHARS_MAX: usize = 300;
 
 /// A fault of a configuration.
 pub(crate) fn fault(fault: &Fault, paint: Paint) -> String {
-    let advice = advice(fault);
-    let mut text = heading(&advice.heading, paint);
-    let number = fault.place.as_ref().map_or_else(String::new, |place| place.line.to_string());
-    let margin = " ".repeat(number.len().max(1));
-    let arrow = paint.frame("-->");
-    let _ = writeln!(text, "{margin}{arrow} {}", visible(&fault.location()));
-    if let Some(snippet) =
-        fault.place.as_ref().and_then(|place| Snippet::of(&fault.source.text, place))
-    {
-        let edge = paint.frame("|");
-        let _ = writeln!(text, "{margin} {edge}");
-        let _ = writeln!(text, "{} {edge} {}", paint.frame(&number), snippet.line);
-        let carets = paint.wrong(&"^".repeat(snippet.carets));
-        let _ = writeln!(text, "{margin} {edge} {}{carets}", " ".repeat(snippet.indent));
+    let drawing = Drawing {
+        advice: advice(fault),
+        location: fault.location(),
+        file: &fault.source.text,
+        place: fault.place.as_ref(),
+    };
+    drawing.drawn(paint, &paint.wrong("error:"), Paint::wrong)
+}
+
+/// A place of a configuration that is probably not meant.
+pub(crate) fn warning(warning: &Warning, paint: Paint) -> String {
+    let drawing = Drawing {
+        advice: warning_advice(warning),
+        location: warning.location(),
+        file: &warning.source.text,
+        place: Some(&warning.place),
+    };
+    drawing.drawn(paint, &paint.odd("warning:"), Paint::odd)
+}
+
+struct Drawing<'a> {
+    advice: Advice,
+    location: String,
+    file: &'a str,
+    place: Option<&'a Place>,
+}
+
+impl Drawing<'_> {
+    fn drawn(&self, paint: Paint, word: &str, caret: fn(Paint, &str) -> String) -> String {
+        let mut text = heading(word, &self.advice.heading, paint);
+        let number = self.place.map_or_else(String::new, |place| place.line.to_string());
+        let margin = " ".repeat(number.len().max(1));
+        let arrow = paint.frame("-->");
+        let _ = writeln!(text, "{margin}{arrow} {}", visible(&self.location));
+        if let Some(snippet) = self.place.and_then(|place| Snippet::of(self.file, place)) {
+            let edge = paint.frame("|");
+            let _ = writeln!(text, "{margin} {edge}");
+            let _ = writeln!(text, "{} {edge} {}", paint.frame(&number), snippet.line);
+            let carets = caret(paint, &"^".repeat(snippet.carets));
+            let _ = writeln!(text, "{margin} {edge} {}{carets}", " ".repeat(snippet.indent));
+        }
+        help(&mut text, &self.advice.help, paint);
+        text
     }
-    help(&mut text, &advice.help, paint);
-    text
 }
 
 /// Something wrong on our side.
 pub(crate) fn failure(failure: &Failure, paint: Paint) -> String {
     let message = failure.message();
-    let mut text = heading(&message.heading, paint);
+    let mut text = heading(&paint.wrong("error:"), &message.heading, paint);
     if let Some(place) = &message.place {
         let _ = writeln!(text, " {} {}", paint.frame("-->"), visible(place));
     }
@@ -60,9 +87,9 @@ pub(crate) fn failure(failure: &Failure, paint: Paint) -> String {
     text
 }
 
-fn heading(heading: &str, paint: Paint) -> String {
+fn heading(word: &str, heading: &str, paint: Paint) -> String {
     let shown = super::one_line(heading, HEADING_CHARS_MAX);
-    format!("{} {}\n", paint.wrong("error:"), paint.strong(&shown))
+    format!("{word} {}\n", paint.strong(&shown))
 }
 
 fn help(text: &mut String, help: &str, paint: Paint) {

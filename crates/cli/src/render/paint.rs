@@ -12,6 +12,11 @@ impl Paint {
         self.with("1;31", text)
     }
 
+    /// What is probably not meant.
+    pub(crate) fn odd(self, text: &str) -> String {
+        self.with("1;33", text)
+    }
+
     /// What to do about it.
     pub(crate) fn advice(self, text: &str) -> String {
         self.with("1;36", text)

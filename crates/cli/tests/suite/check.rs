@@ -270,7 +270,7 @@ fn nothing_found_is_said_and_is_no_fault() {
     );
     assert_eq!(
         sandbox.json(&["check", "--json"]),
-        (0, json!({ "version": 1, "files": [], "hooks": 0, "faults": [] }))
+        (0, json!({ "version": 1, "files": [], "hooks": 0, "faults": [], "warnings": [] }))
     );
 }
 
@@ -325,6 +325,7 @@ fn programs_read_every_fault_with_its_facts() {
                                  `hooks: {session:start: [{command: echo hello}]}`",
                     },
                 ],
+                "warnings": [],
             })
         )
     );

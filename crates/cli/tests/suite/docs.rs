@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use hookwright_engine::limits;
-use hookwright_engine::variables::MADE_BY_THE_ENGINE;
+use hookwright_engine::variables::{MADE_BY_THE_ENGINE, is_free_text};
 use hookwright_events::field::{self, FIELDS};
 use hookwright_events::table::EVENTS;
 use hookwright_events::{EventSpec, Power};
@@ -87,7 +87,7 @@ fn every_configuration_in_the_documentation_is_valid() {
         blocks(&page, "yaml").into_iter().filter(|block| block.contains("hooks:")).collect();
     assert!(!whole.is_empty());
     for block in whole {
-        let ran = Sandbox::with_hooks(block).run(&["check"]);
+        let ran = Sandbox::with_hooks(block).run(&["check", "--strict"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
     }
     let conditions = blocks(&page, "yaml").into_iter().filter(|block| block.starts_with("when:"));
@@ -189,27 +189,30 @@ fn events_page() -> String {
 }
 
 fn variables_page() -> String {
+    let yes = |is: bool| if is { "yes" } else { "" };
     let mut page = String::from(
         "# Variables\n\nMade from `crates/events/src/field.rs`. Every variable exists also with the prefix \
          `HOOKWRIGHT_`. A field is a variable where the event has it; other fields travel in the JSON \
          only. Case and underscores of a field's name never matter: \
-         `toolName` is `tool_name`.\n\n| variable | field | also \
-         accepted as | meaning |\n|---|---|---|---|\n",
+         `toolName` is `tool_name`. The value of a variable that is free text may be \
+         anything: put it in double quotes, and never where a shell evaluates it again; `hookwright check` warns of \
+         both.\n\n| variable | field | also accepted as | meaning | free text |\n|---|---|---|---|---|\n",
     );
     for field in FIELDS {
         let aliases: Vec<String> = field.aliases.iter().map(|alias| format!("`{alias}`")).collect();
         writeln!(
             page,
-            "| `{}` | `{}` | {} | {} |",
+            "| `{}` | `{}` | {} | {} | {} |",
             field.variable(),
             field.name,
             aliases.join(", "),
-            field.meaning
+            field.meaning,
+            yes(field.is_free_text)
         )
         .unwrap();
     }
     for (name, meaning) in MADE_BY_THE_ENGINE {
-        writeln!(page, "| `{name}` | | | {meaning} |").unwrap();
+        writeln!(page, "| `{name}` | | | {meaning} | {} |", yes(is_free_text(name))).unwrap();
     }
     writeln!(
         page,

@@ -4,6 +4,7 @@
 mod architecture;
 mod check;
 mod check_faults;
+mod check_warnings;
 mod docs;
 mod events;
 mod explain;

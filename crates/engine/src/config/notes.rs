@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::node::{Field, Mark, Node, Raw, shortened};
-use super::{Fault, FaultKind, Place, SourceFile, duration};
+use super::written::Written;
+use super::{Fault, FaultKind, SourceFile, duration};
 use crate::limits::WAIT_MAX;
 use crate::nearest::nearest;
 
@@ -30,7 +31,7 @@ impl<'a> Notes<'a> {
     pub(super) fn note_within(&mut self, node: &Node, part: Range<usize>, kind: FaultKind) {
         let whole = node.at.place(self.source);
         let exact = match &node.raw {
-            Raw::Text(text) => within(&whole, &self.source.text, text, &part),
+            Raw::Text(text) => Written::new(&whole, &self.source.text, text).place(&part),
             _ => None,
         };
         let place = exact.unwrap_or(whole);
@@ -174,24 +175,4 @@ impl<'a> Notes<'a> {
         }
         texts
     }
-}
-
-/// The place of a part of a text value, where the file's text shows the value's line as it is: plain
-/// and quoted texts without escapes, and the lines of a block.
-fn within(whole: &Place, file: &str, value: &str, part: &Range<usize>) -> Option<Place> {
-    let before = value.get(..part.start)?;
-    let number = before.matches('\n').count();
-    let line = value.lines().nth(number)?;
-    let in_line = part.start - before.rfind('\n').map_or(0, |end| end + 1);
-    let written = file.get(whole.range.clone())?;
-    let row = written.split('\n').nth(number)?;
-    let row_start = whole.range.start
-        + written.split('\n').take(number).map(|row| row.len() + 1).sum::<usize>();
-    let offset = row.find(line)? + in_line;
-    let start = row_start + offset;
-    let length = part.len().min(row.len().checked_sub(offset)?);
-    let skipped = u32::try_from(row.get(..offset)?.chars().count()).ok()?;
-    let column = if number == 0 { whole.column + skipped } else { skipped + 1 };
-    let line = whole.line + u32::try_from(number).ok()?;
-    Some(Place { line, column, range: start..start + length })
 }

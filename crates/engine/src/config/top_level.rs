@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::node::{Field, Mark, Node, Raw, parse};
 use super::notes::Notes;
 use super::{ConfigFile, Fault, FaultKind, Loaded, Scope, SourceFile, entry};
-use super::{loop_file, pipeline_file};
-use crate::hook::Layer;
+use super::{loop_file, pipeline_file, warning};
+use crate::hook::{Action, Layer};
 use crate::limits::HOOKS_MAX;
 use crate::nearest::nearest;
 use crate::pattern::Pattern;
@@ -344,6 +344,11 @@ impl Reading<'_> {
             environment: self.environment,
         };
         let hook = entry::read(node, place, &mut notes);
+        if let (Some(warnings), Some(Action::Shell(shell))) =
+            (&mut self.loaded.warnings, hook.as_ref().map(|hook| &hook.action))
+        {
+            warnings.extend(warning::of_shell_hook(node, shell, self.source, self.environment));
+        }
         if let (Some(hook), true) = (hook, notes.faults.is_empty()) {
             if let Some(first_line) = self.ids.insert(hook.id.clone(), node.at.line) {
                 let id = hook.id.clone();

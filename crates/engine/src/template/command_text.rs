@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Evaluation, Place, Quoting, places};
+use super::{Evaluation, GENERATED, Place, Quoting, places};
 use crate::variables;
 
 /// A command as it will be given to the shell.
@@ -83,7 +83,7 @@ impl CommandText {
             let known =
                 references.iter().find(|known| known.variable == name && known.path == path);
             let generated = known.map_or_else(
-                || format!("HOOKWRIGHT_REF_{}", references.len() + 1),
+                || format!("{GENERATED}{}", references.len() + 1),
                 |known| known.generated.clone(),
             );
             text.push_str(&source[copied..found.whole.start]);

@@ -10,6 +10,7 @@
 //! `parameters.rs` what begins with `$` or a backtick, `here_documents.rs` their bodies; `meaning.rs` knows the commands that evaluate their arguments, and `programs.rs` those
 //! that take a program as an argument.
 
+use std::fmt;
 use std::ops::Range;
 
 mod commands;
@@ -112,6 +113,23 @@ pub enum Evaluation {
     Program,
 }
 
+impl fmt::Display for Evaluation {
+    /// Where that is: "in arithmetic".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Evaluation::Arithmetic => "in arithmetic",
+            Evaluation::NumericTest => "beside a comparison of numbers in `[[ ]]`",
+            Evaluation::Subscript => "in a subscript",
+            Evaluation::Let => "in `let`",
+            Evaluation::VariableName => "as the name of a variable",
+            Evaluation::Declaration => "in this declaration",
+            Evaluation::Eval => "as code",
+            Evaluation::Trap => "in `trap`",
+            Evaluation::Program => "as a program's text",
+        })
+    }
+}
+
 /// Text that can't be read as a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{trouble}")]
@@ -172,6 +190,9 @@ pub(super) struct Mark {
     pub(super) at: Range<usize>,
     pub(super) subject: Subject,
     pub(super) place: Place,
+    /// An argument of a program that has variables of its own: what `$X` is in single quotes there
+    /// is that program's business.
+    pub(super) is_foreign: bool,
 }
 
 /// What stands at a [`Mark`].
@@ -331,7 +352,7 @@ impl<'t> Lexer<'t> {
             splits: self.splits,
             names_command: false,
         };
-        self.marks.push(Mark { at, subject, place });
+        self.marks.push(Mark { at, subject, place, is_foreign: false });
     }
 
     /// Passes text in which nothing has a meaning, up to `to`.

@@ -11,6 +11,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::GENERATED;
 use super::lexer::{self, Place, Quoting};
 
 mod problem;
@@ -52,7 +53,7 @@ pub struct Rewritten {
 /// A generated variable and the name it stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedReference {
-    /// The variable: `HOOKWRIGHT_REF_1`. The elements of a list are `HOOKWRIGHT_REF_1_1` and so on.
+    /// The variable: `HOOKWRIGHT_REF_T1`. The elements of a list are `HOOKWRIGHT_REF_T1_1` and so on.
     pub generated: String,
     /// The name between the braces.
     pub name: String,
@@ -186,7 +187,7 @@ impl Rewritten {
         let found = self.references.iter().position(|known| known.name == name);
         let index = found.unwrap_or_else(|| {
             self.references.push(GeneratedReference {
-                generated: format!("HOOKWRIGHT_REF_{}", self.references.len() + 1),
+                generated: format!("{GENERATED}T{}", self.references.len() + 1),
                 name: name.to_owned(),
                 whole: false,
                 spread: false,

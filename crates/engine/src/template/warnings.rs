@@ -12,6 +12,8 @@ pub struct Names<'n> {
     pub is_ours: &'n dyn Fn(&str) -> bool,
     /// One whose value may be any text: somebody's message, a command, a path.
     pub is_free_text: &'n dyn Fn(&str) -> bool,
+    /// One whose value is a list, a line for each element: split into words on purpose.
+    pub is_list: &'n dyn Fn(&str) -> bool,
     /// A variable that the command has from elsewhere.
     pub is_in_environment: &'n dyn Fn(&str) -> bool,
 }
@@ -23,8 +25,12 @@ pub struct Warning {
     pub kind: WarningKind,
     /// The variable's name.
     pub name: String,
-    /// Where in the text.
+    /// The variable as it would stand in quotes: `$NAME`, or `${NAME.path}`.
+    pub reference: String,
+    /// Where in the text: `$NAME`, or `${NAME` of a longer expansion.
     pub at: Range<usize>,
+    /// Where in that the name stands.
+    pub name_at: Range<usize>,
 }
 
 /// What is odd about a place.
@@ -49,8 +55,8 @@ pub fn warnings(text: &str, names: &Names<'_>) -> Vec<Warning> {
     let set: HashSet<&str> = lexed.set.iter().map(|name| &text[name.clone()]).collect();
     let mut found = Vec::new();
     for mark in &lexed.marks {
-        let Subject::Variable { name, form } = &mark.subject else { continue };
-        let name = &text[name.clone()];
+        let Subject::Variable { name: name_at, form } = &mark.subject else { continue };
+        let name = &text[name_at.clone()];
         // What the command sets itself is its own, whatever we call by that name.
         let is_own = set.contains(name);
         let is_ours = !is_own && (names.is_ours)(name);
@@ -64,11 +70,16 @@ pub fn warnings(text: &str, names: &Names<'_>) -> Vec<Warning> {
         let kind = match place.quoting {
             // Another program reads it there, perhaps a shell that expands it.
             Quoting::Single if place.evaluation.is_some() => None,
-            Quoting::Single => is_ours.then_some(WarningKind::Literal),
+            Quoting::Single => (is_ours && !mark.is_foreign).then_some(WarningKind::Literal),
             _ if is_free_text && evaluation.is_some() => {
                 evaluation.map(WarningKind::EvaluatedAgain)
             }
-            Quoting::Bare if is_free_text && place.splits && *form != Form::Measured => {
+            Quoting::Bare
+                if is_free_text
+                    && place.splits
+                    && *form != Form::Measured
+                    && !(names.is_list)(name) =>
+            {
                 Some(WarningKind::Unquoted)
             }
             _ => {
@@ -83,10 +94,20 @@ pub fn warnings(text: &str, names: &Names<'_>) -> Vec<Warning> {
             }
         };
         if let Some(kind) = kind {
-            found.push(Warning { kind, name: name.to_owned(), at: mark.at.clone() });
+            let (name, at, name_at) = (name.to_owned(), mark.at.clone(), name_at.clone());
+            let reference = reference(text, &name_at);
+            found.push(Warning { kind, name, reference, at, name_at });
         }
     }
     found
+}
+
+fn reference(text: &str, name: &Range<usize>) -> String {
+    let braced = text[..name.start].ends_with("${") && text[name.end..].starts_with('.');
+    match text[name.end..].find('}') {
+        Some(close) if braced => text[name.start - 2..=name.end + close].to_owned(),
+        _ => format!("${}", &text[name.clone()]),
+    }
 }
 
 /// A variable that shells set themselves.
@@ -136,11 +157,17 @@ mod tests {
 
     fn found(text: &str) -> Vec<(WarningKind, &str)> {
         let names = Names {
-            is_ours: &|name| matches!(name, "ERROR" | "ITERATION"),
-            is_free_text: &|name| name == "ERROR",
+            is_ours: &|name| matches!(name, "ERROR" | "ITERATION" | "CHANGED_FILES"),
+            is_free_text: &|name| matches!(name, "ERROR" | "CHANGED_FILES"),
+            is_list: &|name| name == "CHANGED_FILES",
             is_in_environment: &|name| name == "HOME",
         };
         let warnings = warnings(text, &names);
+        for warning in &warnings {
+            assert_eq!(&text[warning.name_at.clone()], warning.name);
+            let is_path = text[warning.name_at.end..].starts_with('.');
+            assert_eq!(warning.reference.starts_with("${"), is_path, "{}", warning.reference);
+        }
         warnings.into_iter().map(|warning| (warning.kind, &text[warning.at])).collect()
     }
 
@@ -162,6 +189,13 @@ mod tests {
             ("echo \"${!ERROR}\"", vec![(EvaluatedAgain(VariableName), "${!ERROR")]),
             ("echo \"$EROR\" $NOBODY", vec![(Unknown, "$EROR"), (Unknown, "$NOBODY")]),
             ("cat <<E\n$NOBODY\nE", vec![(Unknown, "$NOBODY")]),
+            (
+                "echo '${ERROR.code}' ${ERROR.a-b.0}",
+                vec![(Literal, "${ERROR"), (Unquoted, "${ERROR")],
+            ),
+            ("sh -c \"echo ${ERROR.x}\"", vec![(EvaluatedAgain(Program), "${ERROR")]),
+            ("eval \"ls $CHANGED_FILES\"", vec![(EvaluatedAgain(Eval), "$CHANGED_FILES")]),
+            ("echo x | jq '.a' | grep '$ERROR'", vec![(Literal, "$ERROR")]),
         ] {
             assert_eq!(found(text), expected, "{text}");
         }
@@ -180,6 +214,9 @@ mod tests {
             ". ./settings; echo \"$SETTING\"",
             "cat <<'E'\n$ERROR\nE\n# $ERROR\necho \\$ERROR",
             "echo 'never closed $ERROR",
+            "echo \"${ERROR.code}\" \"$(cat \"${ERROR.file}\")\"",
+            "for file in $CHANGED_FILES; do rustfmt -- \"$file\"; done; git add $CHANGED_FILES",
+            "jq -n --arg ERROR \"$ERROR\" '{text: $ERROR}' | envsubst '$ERROR' | yq '.a = $ERROR'",
         ] {
             assert_eq!(found(text), [], "{text}");
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{VARIABLES, Variables, is_ours};
 use crate::limits::{ENV_TOTAL_BYTES_MAX, ENV_VALUE_BYTES_MAX};
-use crate::template::PathReference;
+use crate::template::{GENERATED, PathReference};
 
 /// The host's environment. Libraries don't read it themselves; the host hands it over.
 #[derive(Debug, Clone, Default)]
@@ -58,9 +58,7 @@ impl Environment {
 }
 
 fn speaks_of_another_event(name: &str) -> bool {
-    is_ours(name)
-        || name.strip_suffix("_FILE").is_some_and(is_ours)
-        || name.starts_with("HOOKWRIGHT_REF_")
+    is_ours(name) || name.strip_suffix("_FILE").is_some_and(is_ours) || name.starts_with(GENERATED)
 }
 
 /// A value that did not fit into the environment.

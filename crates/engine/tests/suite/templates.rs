@@ -174,7 +174,7 @@ fn hostile() -> impl Strategy<Value = String> {
         Just("a[$(touch pwned)]".to_owned()),
         Just("$((a[$(touch pwned)]))".to_owned()),
         Just("{{error}}{{x}}".to_owned()),
-        Just("${HOOKWRIGHT_REF_1}".to_owned()),
+        Just("${HOOKWRIGHT_REF_T1}$HOOKWRIGHT_REF_1".to_owned()),
         Just("-n -e --".to_owned()),
         Just("\nE\n".to_owned()),
         Just("* ? [a-z]* ~ d*y".to_owned()),

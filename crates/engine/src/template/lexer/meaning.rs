@@ -117,6 +117,9 @@ impl Lexer<'_> {
             "wait" => self.option_name(marks, arguments, "-p"),
             "printf" => self.option_name(marks, arguments, "-v"),
             "getopts" => self.names(marks, arguments, "", ""),
+            "jq" | "gojq" | "jaq" | "yq" | "envsubst" => {
+                self.marks[marks..].iter_mut().for_each(|mark| mark.is_foreign = true);
+            }
             "test" | "[" => {
                 for at in arguments {
                     let is_test =

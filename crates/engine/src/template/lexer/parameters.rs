@@ -37,6 +37,9 @@ impl Lexer<'_> {
             let subject = Subject::Variable { name: name.clone(), form };
             self.mark(start..name.end, subject, quoting);
         }
+        if self.wants_variables && !name.is_empty() {
+            self.path();
+        }
         if self.peek(0) == b'[' {
             self.pos += 1;
             self.nested(Some(Evaluation::Subscript), |lexer| lexer.subscript())?;
@@ -96,6 +99,16 @@ impl Lexer<'_> {
             _ if self.pos == self.next.start => self.rest(start, Quoting::ParameterName),
             _ if self.pos >= self.end => self.fail(Trouble::Unterminated("${"), start),
             _ => self.fail(Trouble::Unexpected, start),
+        }
+    }
+
+    /// `.b` of `${A.b}`, which the shell never sees: another name stands there by then.
+    fn path(&mut self) {
+        let is_path = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+        let rest = &self.bytes[self.pos..self.end];
+        let length = rest.iter().take_while(|byte| is_path(byte)).count();
+        if rest.first() == Some(&b'.') && rest.get(length) == Some(&b'}') {
+            self.pos += length;
         }
     }
 

@@ -30,7 +30,7 @@ pub enum Problem {
         quoting: Quoting,
     },
     /// The shell would evaluate the value.
-    #[error("the shell evaluates `{reference}` again {}, so a value could run commands", within(*evaluation))]
+    #[error("the shell evaluates `{reference}` again {evaluation}, so a value could run commands")]
     EvaluatedAgain {
         /// The reference as it is written.
         reference: String,
@@ -142,19 +142,5 @@ fn standing(quoting: Quoting) -> &'static str {
         | Quoting::Double
         | Quoting::DoublePattern
         | Quoting::HereDocument => "here",
-    }
-}
-
-fn within(evaluation: Evaluation) -> &'static str {
-    match evaluation {
-        Evaluation::Arithmetic => "in arithmetic",
-        Evaluation::NumericTest => "beside a comparison of numbers in `[[ ]]`",
-        Evaluation::Subscript => "in a subscript",
-        Evaluation::Let => "in `let`",
-        Evaluation::VariableName => "as the name of a variable",
-        Evaluation::Declaration => "in this declaration",
-        Evaluation::Eval => "as code",
-        Evaluation::Trap => "in `trap`",
-        Evaluation::Program => "as a program's text",
     }
 }

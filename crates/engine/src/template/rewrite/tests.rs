@@ -11,16 +11,16 @@ fn known(name: &str) -> Reference {
 #[test]
 fn a_reference_is_written_by_where_it_stands() {
     for (text, expected) in [
-        ("echo {{x}}", "echo \"${HOOKWRIGHT_REF_1}\""),
-        ("echo \"a {{x}}\"", "echo \"a ${HOOKWRIGHT_REF_1}\""),
-        ("echo 'a {{x}}'", "echo 'a '\"${HOOKWRIGHT_REF_1}\"''"),
-        ("cat <<E\n{{x}}\nE", "cat <<E\n${HOOKWRIGHT_REF_1}\nE"),
+        ("echo {{x}}", "echo \"${HOOKWRIGHT_REF_T1}\""),
+        ("echo \"a {{x}}\"", "echo \"a ${HOOKWRIGHT_REF_T1}\""),
+        ("echo 'a {{x}}'", "echo 'a '\"${HOOKWRIGHT_REF_T1}\"''"),
+        ("cat <<E\n{{x}}\nE", "cat <<E\n${HOOKWRIGHT_REF_T1}\nE"),
         (
             "echo {{x}} {{y}} \"{{x}}\"",
-            "echo \"${HOOKWRIGHT_REF_1}\" \"${HOOKWRIGHT_REF_2}\" \"${HOOKWRIGHT_REF_1}\"",
+            "echo \"${HOOKWRIGHT_REF_T1}\" \"${HOOKWRIGHT_REF_T2}\" \"${HOOKWRIGHT_REF_T1}\"",
         ),
-        ("echo \"{{files}}\"", "echo \"${HOOKWRIGHT_REF_1}\""),
-        ("echo {{a.b}}", "echo \"${HOOKWRIGHT_REF_1}\""),
+        ("echo \"{{files}}\"", "echo \"${HOOKWRIGHT_REF_T1}\""),
+        ("echo {{a.b}}", "echo \"${HOOKWRIGHT_REF_T1}\""),
         ("echo {{nobody}} {{ x }} {{}} '{{", "echo {{nobody}} {{ x }} {{}} '{{"),
     ] {
         let rewritten = rewrite(text, &known).expect(text);
@@ -33,13 +33,16 @@ fn a_list_is_written_for_as_many_elements_as_there_are() {
     let rewritten = rewrite("rm -- {{files}} a{{files}} '{{files}}'", &known).expect("it fits");
     assert_eq!(rewritten.text(), None);
     let none = rewritten.fill(&|_| Value::List(vec![]));
-    assert_eq!(none.text, "rm --  a\"\" ''\"${HOOKWRIGHT_REF_1}\"''");
-    assert_eq!(none.environment, [("HOOKWRIGHT_REF_1".to_owned(), String::new())]);
+    assert_eq!(none.text, "rm --  a\"\" ''\"${HOOKWRIGHT_REF_T1}\"''");
+    assert_eq!(none.environment, [("HOOKWRIGHT_REF_T1".to_owned(), String::new())]);
     let two = rewritten.fill(&|_| Value::List(vec!["a b".into(), "c".into()]));
-    let words = "\"${HOOKWRIGHT_REF_1_1}\" \"${HOOKWRIGHT_REF_1_2}\"";
-    assert_eq!(two.text, format!("rm -- {words} a{words} ''\"${{HOOKWRIGHT_REF_1}}\"''"));
-    let expected =
-        [("HOOKWRIGHT_REF_1", "a b c"), ("HOOKWRIGHT_REF_1_1", "a b"), ("HOOKWRIGHT_REF_1_2", "c")];
+    let words = "\"${HOOKWRIGHT_REF_T1_1}\" \"${HOOKWRIGHT_REF_T1_2}\"";
+    assert_eq!(two.text, format!("rm -- {words} a{words} ''\"${{HOOKWRIGHT_REF_T1}}\"''"));
+    let expected = [
+        ("HOOKWRIGHT_REF_T1", "a b c"),
+        ("HOOKWRIGHT_REF_T1_1", "a b"),
+        ("HOOKWRIGHT_REF_T1_2", "c"),
+    ];
     assert_eq!(two.environment, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
 }
 
@@ -76,4 +79,24 @@ fn a_command_that_cannot_be_read_is_refused_where_it_goes_wrong() {
     let error = rewrite("echo {{x}} 'it", &known).expect_err("no closing quote");
     assert_eq!(error.at, 11..12);
     assert_eq!(error.to_string(), "this command can't be read: `'` is never closed");
+}
+
+#[test]
+fn generated_names_never_meet_those_of_paths_in_the_same_text() {
+    // Paths first: until they are replaced, no shell and no lexer could read the text.
+    let text = "echo {{x}} \"${TOOL_INPUT.command}\" {{files}} '{{y}}'";
+    let command = crate::template::CommandText::new(text).expect("it fits");
+    let rewritten = rewrite(command.for_shell(), &known).expect("it fits");
+    let paths = command.references().iter().map(|path| &path.generated);
+    let templates = rewritten.references().iter().map(|template| &template.generated);
+    let all: Vec<&String> = paths.chain(templates).collect();
+    assert_eq!(
+        all,
+        ["HOOKWRIGHT_REF_1", "HOOKWRIGHT_REF_T1", "HOOKWRIGHT_REF_T2", "HOOKWRIGHT_REF_T3"]
+    );
+    assert_eq!(
+        rewritten.fill(&|_| Value::List(vec!["a".into()])).text,
+        "echo \"${HOOKWRIGHT_REF_T1}\" \"${HOOKWRIGHT_REF_1}\" \"${HOOKWRIGHT_REF_T2_1}\" \
+         ''\"${HOOKWRIGHT_REF_T3}\"''"
+    );
 }

@@ -1,0 +1,247 @@
+//! What `hookwright check` warns of: commands that can be run but probably don't do what is meant.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::support::{Ran, Sandbox, repository};
+
+/// The places and names of all warnings of a project with these hooks.
+fn warned(hooks: &str) -> Vec<String> {
+    let (code, found) = Sandbox::with_hooks(hooks).json(&["check", "--json"]);
+    assert_eq!((code, found["faults"].to_string().as_str()), (0, "[]"));
+    let warnings = found["warnings"].as_array().expect("a list");
+    let one_line = |warning: &serde_json::Value| {
+        format!(
+            "{}:{} {} {}",
+            warning["line"],
+            warning["column"],
+            warning["kind"].as_str().expect("a word"),
+            warning["found"].as_str().expect("a name")
+        )
+    };
+    warnings.iter().map(one_line).collect()
+}
+
+fn of_command(command: &str) -> Vec<String> {
+    warned(&format!("hooks:\n  Stop:\n    - command: {command}\n"))
+}
+
+#[test]
+fn a_warning_shows_the_name_in_its_line_what_it_means_and_what_to_write() {
+    let sandbox = Sandbox::with_hooks(
+        "hooks:
+  tool:post_execute:
+    - command: |
+        echo 'failed: $ERROR'
+        mail -s ${TOOL_INPUT.command} me
+        (( ERROR > 3 )) && echo \"$ITERATON of $TOTALL\"
+",
+    );
+    assert_eq!(
+        sandbox.run(&["check"]),
+        Ran::new(
+            0,
+            "1 file checked, 1 hook, no faults, 5 warnings\n",
+            "warning: `$ERROR` stays as it is in single quotes, no value takes its place
+ --> hookwright.yaml:4:24
+  |
+4 |         echo 'failed: $ERROR'
+  |                        ^^^^^
+help: use double quotes: `\"$ERROR\"`
+
+warning: the value of `${TOOL_INPUT.command}` may be any text, and outside quotes it is split into words
+ --> hookwright.yaml:5:19
+  |
+5 |         mail -s ${TOOL_INPUT.command} me
+  |                   ^^^^^^^^^^
+help: put it in double quotes: `\"${TOOL_INPUT.command}\"`
+
+warning: the value of `$ERROR` may be any text, and the shell evaluates it again in arithmetic, so it could run commands
+ --> hookwright.yaml:6:12
+  |
+6 |         (( ERROR > 3 )) && echo \"$ITERATON of $TOTALL\"
+  |            ^^^^^
+help: compare with `[ \"$ERROR\" -gt 3 ]`, which takes numbers only, calculate with `expr`, or move the test into `when:`
+
+warning: nobody sets the variable `ITERATON`
+ --> hookwright.yaml:6:35
+  |
+6 |         (( ERROR > 3 )) && echo \"$ITERATON of $TOTALL\"
+  |                                   ^^^^^^^^
+help: did you mean `ITERATION`?
+
+warning: nobody sets the variable `TOTALL`
+ --> hookwright.yaml:6:48
+  |
+6 |         (( ERROR > 3 )) && echo \"$ITERATON of $TOTALL\"
+  |                                                ^^^^^^
+help: set it in the command or in `env:`, or write `${TOTALL:-}` where it may be missing
+
+"
+        )
+    );
+}
+
+#[test]
+fn warnings_stand_beside_faults_and_count_only_when_asked() {
+    let sandbox = Sandbox::with_hooks(
+        "hooks:\n  Stop:\n    - command: echo $PROMPT\n      wen: true\n    - command: echo $PROMPT\n",
+    );
+    let ran = sandbox.run(&["check"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.starts_with("warning: the value of `$PROMPT`"), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("did you mean `when`?\n\n1 fault in 1 file\n2 warnings\n"));
+
+    let warned = Sandbox::with_hooks("hooks: {Stop: [{command: echo $PROMPT}]}\n");
+    assert_eq!(warned.run(&["check"]).code, 0);
+    let strict = warned.run(&["check", "--strict"]);
+    assert_eq!(
+        (strict.code, strict.stdout.as_str()),
+        (1, "1 file checked, 1 hook, no faults, 1 warning\n")
+    );
+    assert_eq!(warned.json(&["check", "--strict", "--json"]).0, 1);
+    let fine = Sandbox::with_hooks("hooks: {Stop: [{command: echo \"$PROMPT\"}]}\n");
+    assert_eq!(fine.run(&["check", "--strict"]).code, 0);
+}
+
+#[test]
+fn programs_read_warnings_as_json() {
+    let sandbox = Sandbox::with_hooks("hooks: {Stop: [{command: 'sh -c \"echo $PROMPT\"'}]}\n");
+    let (code, found) = sandbox.json(&["check", "--json"]);
+    assert_eq!(code, 0);
+    assert_eq!(
+        found["warnings"],
+        json!([{
+            "file": "hookwright.yaml",
+            "line": 1,
+            "column": 40,
+            "kind": "evaluated_again",
+            "message": "the value of `$PROMPT` may be any text, and the shell evaluates it again as a \
+                        program's text, so it could run commands",
+            "found": "PROMPT",
+            "nearest": null,
+            "help": "pass it as an argument: `sh -c '… \"$1\" …' sh \"$PROMPT\"`",
+        }])
+    );
+}
+
+#[test]
+fn the_place_is_right_however_the_command_is_written() {
+    for command in [
+        "echo $PROMPT",
+        "echo é日本 $PROMPT",
+        "'it''s; echo '' $PROMPT'",
+        "\"a\\t\\\"b\\\" '\\u0041\\x41' $PROMPT\"",
+        "\"a \\\n        b $PROMPT\"",
+        "\"a\n\n        b $PROMPT\"",
+        "echo a\n        folded $PROMPT",
+        "|\n        if true; then\n          echo $PROMPT\n        fi",
+        "|2-\n          echo $PROMPT",
+        "> # $PROMPT\n        echo a\n        b\n\n          c $PROMPT",
+        "&a echo $PROMPT",
+        "!!str \"\\u0065cho $PROMPT\"",
+    ] {
+        let written = format!("hooks:\n  Stop:\n    - command: {command}\n");
+        let before = &written[..written.rfind("PROMPT").expect("it is there")];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |row| row.chars().count()) + 1;
+        let expected = format!("{line}:{column} unquoted PROMPT");
+        assert_eq!(of_command(command), [expected], "{command}");
+    }
+    let json = Sandbox::new().file(
+        "hookwright.json",
+        r#"{"hooks": {"Stop": [{"command": "echo \"\u00e9\" \ud83d\ude00 $PROMPT"}]}}"#,
+    );
+    // A pair of escapes for one character isn't followed: then it is the value's place.
+    let place = &json.json(&["check", "--json"]).1["warnings"][0]["column"];
+    assert_eq!(*place, json!(33));
+}
+
+#[test]
+fn a_fault_within_a_folded_command_has_its_own_place() {
+    let sandbox = Sandbox::with_hooks(
+        "hooks:\n  Stop:\n    - command: >\n        echo a\n        b ${NOBODY.x}\n      when: \"\\\n        ${NOBODY} == 1\"\n",
+    );
+    let (_, found) = sandbox.json(&["check", "--json"]);
+    let places: Vec<_> = found["faults"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|fault| (fault["line"].clone(), fault["column"].clone()))
+        .collect();
+    assert_eq!(places, [(json!(5), json!(13)), (json!(7), json!(11))]);
+}
+
+#[test]
+fn names_are_known_from_the_command_its_env_a_session_and_a_run() {
+    for command in [
+        "echo \"$HOME $HOOKWRIGHT_HOOK $HOOKWRIGHT_RUN $HOOKWRIGHT_PROMPT ${PROMPT_FILE:-}\"",
+        "read -r line; echo \"$line $PROMPT_FILE\"",
+        "'for i in 1 2; do echo $i; done'",
+    ] {
+        assert_eq!(of_command(command), [] as [String; 0], "{command}");
+    }
+    let with_env =
+        "hooks: {Stop: [{command: echo $COLOUR $PROMPT, env: {COLOUR: red, PROMPT: '$'}}]}";
+    assert_eq!(warned(with_env), [] as [String; 0]);
+    let elsewhere = Sandbox::with_hooks("hooks: {Stop: [{command: echo $ELSEWHERE}]}");
+    assert!(elsewhere.run(&["check"]).stdout.ends_with("1 warning\n"));
+    let set = elsewhere.set("ELSEWHERE", "x");
+    assert!(set.run(&["check"]).stdout.ends_with("no faults\n"));
+}
+
+#[test]
+fn the_command_of_another_kind_of_shell_is_left_in_peace() {
+    for shell in ["zsh", "/usr/bin/fish", "python3"] {
+        let hooks = format!("hooks: {{Stop: [{{command: echo $PROMPT, shell: {shell}}}]}}");
+        assert_eq!(warned(&hooks), [] as [String; 0], "{shell}");
+    }
+    let hooks = "hooks: {Stop: [{command: echo $PROMPT, shell: /bin/dash}]}";
+    assert_eq!(warned(hooks), ["1:32 unquoted PROMPT"]);
+}
+
+#[test]
+fn a_command_with_very_many_odd_places_is_not_told_all_of_them() {
+    let hooks = format!("hooks: {{Stop: [{{command: \"{}\"}}]}}", "echo $PROMPT;".repeat(50_000));
+    assert_eq!(warned(&hooks).len(), 100);
+}
+
+#[test]
+fn nobody_but_check_speaks_of_warnings() {
+    let sandbox = Sandbox::with_hooks("hooks: {Stop: [{command: 'echo $PROMPT >&2'}]}");
+    for arguments in [&["list"][..], &["explain", "Stop"], &["fire", "Stop"]] {
+        let ran = sandbox.run(arguments);
+        assert!(!ran.stderr.contains("warning"), "{arguments:?}: {}", ran.stderr);
+        assert!(!ran.stdout.contains("warning"), "{arguments:?}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn our_own_examples_and_templates_give_no_cause_for_warnings() {
+    let mut checked = 0;
+    for entry in fs::read_dir(repository().join("examples")).expect("it is there") {
+        let folder = entry.expect("an entry").path();
+        for name in ["hookwright.yaml", "hookwright.yml", "hookwright.json"] {
+            let Ok(hooks) = fs::read_to_string(folder.join(name)) else { continue };
+            let sandbox = Sandbox::new().file(name, &hooks);
+            let ran = sandbox.run(&["check", "--strict"]);
+            assert_eq!(ran.code, 0, "{}: {}", folder.display(), ran.stderr);
+            checked += 1;
+        }
+    }
+    assert!(checked >= 6, "{checked}");
+    let (_, listed) = Sandbox::new().json(&["template", "list", "--json"]);
+    let templates: Vec<&str> = listed["templates"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|t| t["name"].as_str())
+        .collect();
+    assert!(templates.len() >= 4, "{templates:?}");
+    for name in templates {
+        let shown = Sandbox::new().run(&["template", "show", name]).stdout;
+        let ran = Sandbox::with_hooks(&format!("hooks:\n{shown}")).run(&["check", "--strict"]);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
+    }
+}

@@ -1,0 +1,121 @@
+//! What [`check`](super::check) says about a hook's command beyond faults: places that probably don't
+//! do what their author thinks. What is odd about a place is `template/warnings.rs`'s to know; here
+//! it gets its place in the file.
+
+use std::sync::Arc;
+
+use super::node::{Node, Raw};
+use super::written::Written;
+use super::{Place, SourceFile};
+use crate::hook::Shell;
+use crate::limits::WARNINGS_OF_A_COMMAND_MAX;
+use crate::nearest::nearest;
+use crate::template::{Names, WarningKind, warnings};
+use crate::variables::{self, Environment, PREFIX};
+
+/// A place in a configuration that probably doesn't do what its author thinks. The hook runs all
+/// the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Warning {
+    /// The file.
+    pub source: Arc<SourceFile>,
+    /// The place of the variable's name in it.
+    pub place: Place,
+    /// What is odd about it.
+    pub kind: WarningKind,
+    /// The variable's name.
+    pub name: String,
+    /// The variable as it would stand in quotes: `$NAME`, or `${NAME.path}`.
+    pub reference: String,
+    /// For a name that nobody sets: a known one that is close.
+    pub nearest: Option<String>,
+}
+
+impl Warning {
+    /// File, line and column, as an editor opens them.
+    pub fn location(&self) -> String {
+        let Place { line, column, .. } = self.place;
+        format!("{}:{line}:{column}", self.source.path.display())
+    }
+}
+
+/// Shells whose commands read as the lexer reads them. In zsh nothing is split, in fish all differs.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "ksh", "mksh"];
+
+/// Names that a session has, wherever the check itself may run.
+const OF_A_SESSION: &[&str] = &["HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TZ"];
+
+/// Names that a command gets from us beside the variables.
+const OF_A_RUN: &[&str] =
+    &["HOOKWRIGHT_HOOK", "HOOKWRIGHT_ATTEMPT", "HOOKWRIGHT_CHAIN", "HOOKWRIGHT_RUN"];
+
+/// The warnings of a shell hook, in the order of its command. `entry` is what it was read from.
+pub(super) fn of_shell_hook(
+    entry: &Node,
+    shell: &Shell,
+    source: &Arc<SourceFile>,
+    environment: &Environment,
+) -> Vec<Warning> {
+    let program = shell.shell.as_deref().unwrap_or("bash");
+    let program = program.rsplit('/').next().unwrap_or(program);
+    let Some((node, text)) = command_of(entry).filter(|_| SHELLS.contains(&program)) else {
+        return Vec::new();
+    };
+    let is_set = |name: &str| {
+        let by_author = shell.env.iter().any(|(set, _)| set == name);
+        let of_a_run = OF_A_RUN.contains(&name)
+            || name.strip_suffix("_FILE").is_some_and(variables::is_ours)
+            || name.starts_with(crate::template::GENERATED);
+        by_author || of_a_run || OF_A_SESSION.contains(&name) || environment.get(name).is_some()
+    };
+    // What the author sets in `env` stands above what we set, so its value is known.
+    let is_ours =
+        |name: &str| variables::is_ours(name) && !shell.env.iter().any(|(set, _)| set == name);
+    let names = Names {
+        is_ours: &is_ours,
+        is_free_text: &variables::is_free_text,
+        is_list: &variables::is_list,
+        is_in_environment: &is_set,
+    };
+    let whole = node.at.place(source);
+    let mut written = Some(Written::new(&whole, &source.text, text));
+    let found = warnings(text, &names).into_iter().take(WARNINGS_OF_A_COMMAND_MAX);
+    found
+        .map(|warning| {
+            let exact = written.as_mut().and_then(|written| written.place(&warning.name_at));
+            if exact.is_none() {
+                // After one place that isn't certain no other is.
+                written = None;
+            }
+            Warning {
+                source: Arc::clone(source),
+                place: exact.unwrap_or_else(|| whole.clone()),
+                nearest: match warning.kind {
+                    WarningKind::Unknown => nearest_name(&warning.name, environment),
+                    WarningKind::Literal
+                    | WarningKind::Unquoted
+                    | WarningKind::EvaluatedAgain(_) => None,
+                },
+                kind: warning.kind,
+                name: warning.name,
+                reference: warning.reference,
+            }
+        })
+        .collect()
+}
+
+fn command_of(entry: &Node) -> Option<(&Node, &str)> {
+    let Raw::Map(fields) = &entry.raw else { return None };
+    let node = fields.iter().find(|field| &*field.key == "command").map(|field| &field.value)?;
+    match &node.raw {
+        Raw::Text(text) => Some((node, text)),
+        _ => None,
+    }
+}
+
+fn nearest_name(name: &str, environment: &Environment) -> Option<String> {
+    let plain = name.strip_prefix(PREFIX).unwrap_or(name);
+    // The prefix of what is set elsewhere belongs to its name.
+    let of_environment = || nearest(name, environment.names()).map(str::to_owned);
+    nearest(plain, variables::names()).map(str::to_owned).or_else(of_environment)
+}

@@ -1,0 +1,179 @@
+//! How a text value is written in its file, and so where its parts stand.
+//!
+//! YAML has many ways to write one text: plain, in quotes with escapes, in blocks that are indented
+//! and folded. All of them keep the characters that are no blanks, and keep them in order. So the
+//! value and the file are walked side by side, blanks are passed on either side, escapes are read,
+//! and every other character has to be the same; where one isn't, no place is certain and none is
+//! given.
+
+use std::ops::Range;
+
+use super::Place;
+
+/// A value and its written form, walked from the beginning. Parts are asked for in order.
+pub(super) struct Written<'a> {
+    value: &'a str,
+    file: &'a str,
+    style: Style,
+    /// How far the value has been walked.
+    passed: usize,
+    /// Where that is in the file.
+    at: usize,
+    line: u32,
+    column: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Plain,
+    Single,
+    Double,
+}
+
+/// A character of the value as the file shows it.
+struct Shown {
+    character: char,
+    /// Bytes it takes there.
+    length: usize,
+}
+
+impl<'a> Written<'a> {
+    /// The text that begins at `whole`.
+    pub(super) fn new(whole: &Place, file: &'a str, value: &'a str) -> Self {
+        let mut written = Self {
+            value,
+            file,
+            style: Style::Plain,
+            passed: 0,
+            at: if file.is_char_boundary(whole.range.start) {
+                whole.range.start
+            } else {
+                file.len()
+            },
+            line: whole.line,
+            column: whole.column,
+        };
+        match file.as_bytes().get(written.at) {
+            Some(b'\'') => written.open(Style::Single),
+            Some(b'"') => written.open(Style::Double),
+            Some(b'|' | b'>') => written.pass_header(),
+            _ => {}
+        }
+        written
+    }
+
+    /// The place of a part of the value. `None` where it isn't certain.
+    pub(super) fn place(&mut self, part: &Range<usize>) -> Option<Place> {
+        while self.passed < part.start {
+            self.step()?;
+        }
+        // Blanks in the file before a character of the value belong to no part.
+        if self.value[part.start..].starts_with(|next: char| !next.is_whitespace()) {
+            while self.shown()?.character.is_whitespace() {
+                self.pass_shown()?;
+            }
+        }
+        let (line, column, start) = (self.line, self.column, self.at);
+        while self.passed < part.end {
+            self.step()?;
+        }
+        Some(Place { line, column, range: start..self.at })
+    }
+
+    fn open(&mut self, style: Style) {
+        self.style = style;
+        self.at += 1;
+        self.column += 1;
+    }
+
+    /// `|-`, `>+2 # comment`: the text begins in the next line.
+    fn pass_header(&mut self) {
+        let rest = &self.file[self.at..];
+        if let Some(end) = rest.find('\n') {
+            self.at += end + 1;
+            self.line += 1;
+            self.column = 1;
+        }
+    }
+
+    /// Passes one character of the value, and what shows it.
+    fn step(&mut self) -> Option<()> {
+        let wanted = self.value[self.passed..].chars().next()?;
+        loop {
+            let shown = self.shown();
+            match shown {
+                Some(Shown { character, .. }) if character == wanted => {
+                    self.pass_shown()?;
+                    break;
+                }
+                // A line end of the value may be none in the file, and the other way round.
+                _ if wanted.is_whitespace() => break,
+                Some(Shown { character, .. }) if character.is_whitespace() => self.pass_shown()?,
+                _ => return None,
+            }
+        }
+        self.passed += wanted.len_utf8();
+        Some(())
+    }
+
+    /// The next character that the file shows; an escaped line end counts as a blank.
+    fn shown(&self) -> Option<Shown> {
+        let rest = &self.file[self.at..];
+        let character = rest.chars().next()?;
+        match (self.style, character) {
+            (Style::Single, '\'') => {
+                rest.starts_with("''").then_some(Shown { character, length: 2 })
+            }
+            (Style::Double, '"') => None,
+            (Style::Double, '\\') => escape(&rest[1..]),
+            _ => Some(Shown { character, length: character.len_utf8() }),
+        }
+    }
+
+    fn pass_shown(&mut self) -> Option<()> {
+        let end = self.at + self.shown()?.length;
+        for character in self.file[self.at..end].chars() {
+            match character {
+                '\n' => {
+                    self.line += 1;
+                    self.column = 1;
+                }
+                _ => self.column += 1,
+            }
+        }
+        // Whether a lone carriage return ends a line depends on who counts.
+        let is_clear = self.file[self.at..end] != *"\r" || self.file[end..].starts_with('\n');
+        self.at = end;
+        is_clear.then_some(())
+    }
+}
+
+/// What stands after a backslash in double quotes.
+fn escape(rest: &str) -> Option<Shown> {
+    let letter = rest.chars().next()?;
+    let short = |character| Some(Shown { character, length: 1 + letter.len_utf8() });
+    let coded = |digits: usize| {
+        let number = u32::from_str_radix(rest.get(1..=digits)?, 16).ok()?;
+        Some(Shown { character: char::from_u32(number)?, length: 2 + digits })
+    };
+    match letter {
+        '0' => short('\0'),
+        'a' => short('\u{7}'),
+        'b' => short('\u{8}'),
+        't' => short('\t'),
+        'n' => short('\n'),
+        'v' => short('\u{b}'),
+        'f' => short('\u{c}'),
+        'r' => short('\r'),
+        'e' => short('\u{1b}'),
+        'N' => short('\u{85}'),
+        '_' => short('\u{a0}'),
+        'L' => short('\u{2028}'),
+        'P' => short('\u{2029}'),
+        ' ' | '\t' | '"' | '/' | '\\' | '\n' => short(letter),
+        'x' => coded(2),
+        'u' => coded(4),
+        'U' => coded(8),
+        _ => None,
+    }
+}
