@@ -5,11 +5,21 @@
 //! more. What it can't place is a [`LexError`], never a guess; where bash and dash differ, or where
 //! what runs depends on values, it takes the side on which nothing can run.
 //!
-//! One pass over the bytes, no text is copied. `commands.rs` reads lists of commands, `compound.rs`
-//! and `conditional.rs` what reserved words begin, `words.rs` words and quotes, `expansions.rs` and
-//! `parameters.rs` what begins with `$` or a backtick, `here_documents.rs` their bodies; `meaning.rs` knows the commands that evaluate their arguments, and `programs.rs` those
-//! that take a program as an argument.
+//! The promise is about the place: what stands there is never evaluated by where it stands. A value is
+//! followed a little further, where that can be seen in the text: through assignments
+//! (`x=…; eval "$x"`), and through pipes, here-documents and redirections to an interpreter that reads
+//! its program, also in and behind compound commands. Where functions, aliases or `>(…)` stand
+//! between, everything that may meet is taken to meet. Not followed is what a command makes of a value
+//! it was given: `read`, a function's arguments, a file, the output of `$( … )`, a program of
+//! the author's own.
+//!
+//! One pass over the bytes, no text is copied; a second one only where a range stands in an assigned
+//! value. `commands.rs` reads lists of commands, `compound.rs` and `conditional.rs` what reserved words
+//! begin, `words.rs` words and quotes, `expansions.rs` and `parameters.rs` what begins with `$` or a
+//! backtick, `here_documents.rs` their bodies; `meaning.rs` knows the commands that evaluate their
+//! arguments, and `programs.rs` those that take a program as an argument or read one.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -165,7 +175,11 @@ pub enum Trouble {
 /// Where each of `ranges` stands. They are in order, don't overlap, and hold neither quotes,
 /// backslashes nor white space: each is taken as one thing, whatever characters it has.
 pub fn places(text: &str, ranges: &[Range<usize>]) -> Result<Vec<Place>, LexError> {
-    let lexed = Lexer::new(text, ranges, false).run()?;
+    let mut lexed = Lexer::new(text, ranges, false).run()?;
+    if lexed.keeps_marks {
+        // Where a variable is used is of interest only if what is asked about is kept in one.
+        lexed = Lexer::new(text, ranges, true).run()?;
+    }
     Ok(lexed.marks.iter().filter(|mark| mark.subject == Subject::Asked).map(|m| m.place).collect())
 }
 
@@ -182,6 +196,8 @@ pub(super) struct Lexed {
     pub(super) set: Vec<Range<usize>>,
     /// Whether it may set others too, whose names we can't see: `eval`, `source`.
     pub(super) sets_others: bool,
+    /// Whether a mark stands in a value that is assigned.
+    keeps_marks: bool,
 }
 
 /// Something whose place is of interest.
@@ -193,6 +209,23 @@ pub(super) struct Mark {
     /// An argument of a program that has variables of its own: what `$X` is in single quotes there
     /// is that program's business.
     pub(super) is_foreign: bool,
+    /// How many lists of commands stand around it.
+    level: usize,
+}
+
+impl Mark {
+    /// The variable whose value is evaluated again here, if one is.
+    fn evaluated_variable<'t>(&self, text: &'t str) -> Option<(&'t str, Evaluation)> {
+        let Subject::Variable { name, form } = &self.subject else { return None };
+        let why = match form {
+            // In single quotes it is only a name, and whoever evaluates it gets the value.
+            _ if self.place.quoting == Quoting::Single => None,
+            Form::Measured => None,
+            Form::Value | Form::Defaulted => self.place.evaluation,
+            Form::Evaluated => self.place.evaluation.or(Some(Evaluation::VariableName)),
+        };
+        Some((&text[name.clone()], why?))
+    }
 }
 
 /// What stands at a [`Mark`].
@@ -217,6 +250,15 @@ pub(super) enum Form {
     Evaluated,
 }
 
+/// `name=value`, `for name in value`, `${name:=value}`.
+#[derive(Debug, Clone)]
+struct Assignment {
+    name: Range<usize>,
+    value: Range<usize>,
+    /// How many lists of commands stand around it.
+    level: usize,
+}
+
 /// A word of a simple command.
 #[derive(Debug, Clone)]
 struct Word {
@@ -227,6 +269,16 @@ struct Word {
     quoted: bool,
     /// For `name=…`: where the name ends.
     name_end: Option<usize>,
+}
+
+/// Where interpreters get their programs, where they don't have them as arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reading {
+    Nothing,
+    /// From their own pipe or redirection.
+    OwnInput,
+    /// From whatever the commands around them are given.
+    WhateverComes,
 }
 
 /// A here-document whose body hasn't been reached.
@@ -259,10 +311,20 @@ struct Lexer<'t> {
     pending_outer: usize,
     set: Vec<Range<usize>>,
     sets_others: bool,
+    /// Where marks stand that some command reads: before a pipe, in here-documents, in redirections.
+    fed: Vec<Range<usize>>,
+    /// How interpreters get their programs, where they don't have them as arguments.
+    interpreters_read: Reading,
+    defines_functions: bool,
+    defines_aliases: bool,
+    /// `>(…)`: what a command prints is read there.
+    writes_to_commands: bool,
     /// Names that have been declared integers, arrays or references: assigning evaluates.
     attributed: Vec<Range<usize>>,
-    /// Every assignment: its name, its value.
-    assigned: Vec<(Range<usize>, Range<usize>)>,
+    /// Every assignment.
+    assigned: Vec<Assignment>,
+    /// How many lists of commands stand around here.
+    level: usize,
 }
 
 impl<'t> Lexer<'t> {
@@ -286,8 +348,14 @@ impl<'t> Lexer<'t> {
             pending_outer: 0,
             set: Vec::new(),
             sets_others: false,
+            fed: Vec::new(),
+            interpreters_read: Reading::Nothing,
+            defines_functions: false,
+            defines_aliases: false,
+            writes_to_commands: false,
             attributed: Vec::new(),
             assigned: Vec::new(),
+            level: 0,
         }
     }
 
@@ -298,7 +366,10 @@ impl<'t> Lexer<'t> {
             return Err(LexError { trouble: Trouble::Unexpected, at: self.next });
         }
         self.mark_attributed();
-        Ok(Lexed { marks: self.marks, set: self.set, sets_others: self.sets_others })
+        self.mark_read_elsewhere();
+        let keeps_marks = !self.marks.is_empty() && self.follow_assignments();
+        let Self { marks, set, sets_others, .. } = self;
+        Ok(Lexed { marks, set, sets_others, keeps_marks })
     }
 
     /// An assignment to a variable with attributes evaluates, wherever the declaration stands.
@@ -309,11 +380,77 @@ impl<'t> Lexer<'t> {
         let text = self.text;
         let attributed: std::collections::HashSet<&str> =
             self.attributed.iter().map(|name| &text[name.clone()]).collect();
-        for (name, value) in std::mem::take(&mut self.assigned) {
-            if attributed.contains(&text[name]) {
-                self.evaluate(0, &value, Evaluation::Declaration);
+        let assigned = std::mem::take(&mut self.assigned);
+        for Assignment { name, value, .. } in &assigned {
+            if attributed.contains(&text[name.clone()]) {
+                self.evaluate(0, value, Evaluation::Declaration);
             }
         }
+        self.assigned = assigned;
+    }
+
+    /// What is kept in a variable is evaluated where the variable is: `x=$title; eval "$x"`. What a
+    /// command prints, reads or is called with isn't followed. Whether there is a mark in an
+    /// assigned value at all.
+    fn follow_assignments(&mut self) -> bool {
+        let text = self.text;
+        let mut values: HashMap<&str, Vec<Assignment>> = HashMap::new();
+        for assignment in std::mem::take(&mut self.assigned) {
+            if !self.marks_in(0, &assignment.value).is_empty() {
+                values.entry(&text[assignment.name.clone()]).or_default().push(assignment);
+            }
+        }
+        let keeps_marks = !values.is_empty();
+        if !keeps_marks || !self.wants_variables {
+            return keeps_marks;
+        }
+        let mut evaluated: Vec<(&str, Evaluation)> =
+            self.marks.iter().filter_map(|mark| mark.evaluated_variable(text)).collect();
+        while let Some((name, why)) = evaluated.pop() {
+            // Each name once, so that this ends.
+            for Assignment { value, level, .. } in values.remove(name).unwrap_or_default() {
+                for mark in self.marks_in(0, &value).iter_mut().filter(|mark| mark.level == level) {
+                    mark.place.evaluation.get_or_insert(why);
+                    evaluated.extend(mark.evaluated_variable(text));
+                }
+            }
+        }
+        keeps_marks
+    }
+
+    /// Some command reads what stands at the marks since `first`.
+    fn feed(&mut self, first: usize) {
+        if first < self.marks.len() {
+            self.fed.push(first..self.marks.len());
+        }
+    }
+
+    /// An interpreter may read its program from what the commands around it are given, and a function
+    /// or an alias may be anything. Which of them meet is known only when they run.
+    fn mark_read_elsewhere(&mut self) {
+        let reads = self.interpreters_read;
+        let all = self.defines_functions && reads != Reading::Nothing
+            || self.writes_to_commands && reads == Reading::WhateverComes;
+        let marks = self.marks.len();
+        if self.defines_aliases {
+            self.evaluate_marks(0..marks, Evaluation::Eval);
+        } else if all {
+            self.evaluate_marks(0..marks, Evaluation::Program);
+        } else if reads == Reading::WhateverComes {
+            for marks in std::mem::take(&mut self.fed) {
+                self.evaluate_marks(marks, Evaluation::Program);
+            }
+        }
+    }
+
+    fn evaluate_marks(&mut self, marks: Range<usize>, why: Evaluation) {
+        for mark in &mut self.marks[marks] {
+            mark.place.evaluation.get_or_insert(why);
+        }
+    }
+
+    fn assign(&mut self, name: Range<usize>, value: Range<usize>) {
+        self.assigned.push(Assignment { name, value, level: self.level });
     }
 
     fn fail<T>(&self, trouble: Trouble, from: usize) -> Result<T, LexError> {
@@ -352,7 +489,7 @@ impl<'t> Lexer<'t> {
             splits: self.splits,
             names_command: false,
         };
-        self.marks.push(Mark { at, subject, place, is_foreign: false });
+        self.marks.push(Mark { at, subject, place, is_foreign: false, level: self.level });
     }
 
     /// Passes text in which nothing has a meaning, up to `to`.

@@ -194,6 +194,7 @@ mod tests {
                 vec![(Literal, "${ERROR"), (Unquoted, "${ERROR")],
             ),
             ("sh -c \"echo ${ERROR.x}\"", vec![(EvaluatedAgain(Program), "${ERROR")]),
+            ("x=$ERROR; y=$x; eval \"$y\"", vec![(EvaluatedAgain(Eval), "$ERROR")]),
             ("eval \"ls $CHANGED_FILES\"", vec![(EvaluatedAgain(Eval), "$CHANGED_FILES")]),
             ("echo x | jq '.a' | grep '$ERROR'", vec![(Literal, "$ERROR")]),
         ] {
@@ -216,6 +217,7 @@ mod tests {
             "echo 'never closed $ERROR",
             "echo \"${ERROR.code}\" \"$(cat \"${ERROR.file}\")\"",
             "for file in $CHANGED_FILES; do rustfmt -- \"$file\"; done; git add $CHANGED_FILES",
+            "n=$(grep -c a <<< \"$ERROR\"); (( n > 3 )) && n=$ITERATION && (( n < 4 ))",
             "jq -n --arg ERROR \"$ERROR\" '{text: $ERROR}' | envsubst '$ERROR' | yq '.a = $ERROR'",
         ] {
             assert_eq!(found(text), [], "{text}");

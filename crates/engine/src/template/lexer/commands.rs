@@ -29,15 +29,36 @@ pub(super) struct Command {
     /// Its first word in `words`, its first mark in `marks`.
     pub(super) words: usize,
     pub(super) marks: usize,
-    /// Its first here-document in `pending`.
+    /// The first here-document of its pipeline in `pending`.
     pub(super) pending: usize,
     /// The first mark of the commands whose output it reads, or its own.
     pub(super) input: usize,
+    /// It reads a pipe, or a file or text that a redirection of its own names.
+    pub(super) has_input: bool,
     pub(super) shape: Shape,
     /// A redirection or an assignment came first, so no reserved word can follow.
     begun: bool,
     /// `export` and its kin: their arguments are assignments too.
     declares: bool,
+}
+
+/// Where a pipeline began: its first mark, and its first here-document in `pending`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pipeline {
+    input: usize,
+    pending: usize,
+}
+
+impl Command {
+    pub(super) fn pipeline(&self) -> Pipeline {
+        Pipeline { input: self.input, pending: self.pending }
+    }
+
+    /// The command is a part of what began before.
+    pub(super) fn continue_pipeline(&mut self, pipeline: Pipeline) {
+        self.input = pipeline.input;
+        self.pending = pipeline.pending;
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +84,9 @@ impl Lexer<'_> {
             self.pending_outer = self.pending.len();
         }
         self.splits = true;
+        self.level += 1;
         let ended = self.commands(until)?;
+        self.level -= 1;
         self.pending_outer = outer;
         Ok(ended)
     }
@@ -71,6 +94,8 @@ impl Lexer<'_> {
     fn commands(&mut self, until: Until) -> Result<Ended, LexError> {
         let open = self.pos;
         let mut command = self.command();
+        // Where the pipelines began that compound commands stand in, outermost first.
+        let mut compounds: Vec<Pipeline> = Vec::new();
         loop {
             if self.pos >= self.end {
                 self.finish(&mut command)?;
@@ -85,7 +110,7 @@ impl Lexer<'_> {
             }
             match self.bytes[self.pos] {
                 _ if self.pos == self.next.start => {
-                    if let Some(ended) = self.command_word(&mut command, until)? {
+                    if let Some(ended) = self.command_word(&mut command, &mut compounds, until)? {
                         return Ok(ended);
                     }
                 }
@@ -114,9 +139,11 @@ impl Lexer<'_> {
                     self.redirection(&mut command)?;
                 }
                 b'|' if self.peek(1) != b'|' => {
-                    let input = command.input;
+                    let pipeline = command.pipeline();
                     self.finish(&mut command)?;
-                    command.input = input;
+                    command.continue_pipeline(pipeline);
+                    command.has_input = true;
+                    self.feed(command.input);
                     self.pos += if self.peek(1) == b'&' { 2 } else { 1 };
                 }
                 b'&' | b'|' => {
@@ -140,7 +167,7 @@ impl Lexer<'_> {
                 }
                 b'<' | b'>' if self.peek(1) != b'(' => self.redirection(&mut command)?,
                 _ => {
-                    if let Some(ended) = self.command_word(&mut command, until)? {
+                    if let Some(ended) = self.command_word(&mut command, &mut compounds, until)? {
                         return Ok(ended);
                     }
                 }
@@ -154,6 +181,7 @@ impl Lexer<'_> {
             marks: self.marks.len(),
             pending: self.pending.len(),
             input: self.marks.len(),
+            has_input: false,
             shape: Shape::Simple,
             begun: false,
             declares: false,
@@ -197,6 +225,7 @@ impl Lexer<'_> {
             if self.peek(0) == b')' {
                 self.pos += 1;
                 self.words.truncate(command.words);
+                self.defines_functions = true;
                 *command = self.command();
                 return Ok(());
             }
@@ -208,6 +237,7 @@ impl Lexer<'_> {
     fn command_word(
         &mut self,
         command: &mut Command,
+        compounds: &mut Vec<Pipeline>,
         until: Until,
     ) -> Result<Option<Ended>, LexError> {
         let count = self.words.len() - command.words;
@@ -231,13 +261,14 @@ impl Lexer<'_> {
         if matches!(self.peek(0), b'<' | b'>') && self.is_descriptor(&word) {
             return Ok(None);
         }
-        self.shape_word(command, until, word)
+        self.shape_word(command, compounds, until, word)
     }
 
     /// What a word is by where it stands in its command.
     fn shape_word(
         &mut self,
         command: &mut Command,
+        compounds: &mut Vec<Pipeline>,
         until: Until,
         word: Word,
     ) -> Result<Option<Ended>, LexError> {
@@ -252,7 +283,7 @@ impl Lexer<'_> {
                         return Ok(None);
                     }
                     if !command.begun && plain {
-                        match self.reserved(command, until, &word)? {
+                        match self.reserved(command, compounds, until, &word)? {
                             Reserved::No => {}
                             Reserved::Yes => return Ok(None),
                             Reserved::Esac => return Ok(Some(Ended::Esac)),
@@ -279,15 +310,22 @@ impl Lexer<'_> {
             },
             Shape::Words => {
                 let name = self.words.get(command.words).map(|name| name.at.clone());
-                self.assigned.extend(name.map(|name| (name, word.at)));
+                if let Some(name) = name {
+                    self.assign(name, word.at);
+                }
             }
             Shape::Case => command.shape = Shape::CaseSubject,
             Shape::CaseSubject if text == "in" => {
                 self.nested(None, |lexer| lexer.case_items(word.at.start))?;
+                let pipeline = command.pipeline();
                 *command = self.command();
+                command.continue_pipeline(pipeline);
             }
             Shape::CaseSubject => return self.fail(Trouble::Unexpected, word.at.start),
-            Shape::Function => *command = self.command(),
+            Shape::Function => {
+                self.defines_functions = true;
+                *command = self.command();
+            }
         }
         Ok(None)
     }
@@ -331,6 +369,7 @@ impl Lexer<'_> {
         let start = self.pos;
         if self.starts("<<") && !self.starts("<<<") {
             command.begun = true;
+            command.has_input = true;
             return self.here_document(start);
         }
         while matches!(self.peek(0), b'<' | b'>' | b'&' | b'|')
@@ -340,12 +379,16 @@ impl Lexer<'_> {
         {
             self.pos += 1;
         }
+        // What a descriptor leads to was said elsewhere: `<&3`.
+        command.has_input |= self.bytes[start] == b'<' && self.bytes[self.pos - 1] != b'&';
         while matches!(self.peek(0), b' ' | b'\t') || self.starts("\\\n") {
             self.pos += if self.peek(0) == b'\\' { 2 } else { 1 };
         }
+        let marks = self.marks.len();
         self.splits = false;
         let target = self.word(Kind::Argument)?;
         self.splits = true;
+        self.feed(marks);
         if target.at.is_empty() {
             return self.fail(Trouble::Unexpected, self.pos.min(self.end));
         }

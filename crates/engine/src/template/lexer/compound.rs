@@ -1,6 +1,6 @@
 //! Reserved words, and what stands between `case` and `esac`.
 
-use super::commands::{Command, Ended, Shape, Until};
+use super::commands::{Command, Ended, Pipeline, Shape, Until};
 use super::words::Kind;
 use super::{LexError, Lexer, Trouble, Word};
 
@@ -16,15 +16,24 @@ impl Lexer<'_> {
     pub(super) fn reserved(
         &mut self,
         command: &mut Command,
+        compounds: &mut Vec<Pipeline>,
         until: Until,
         word: &Word,
     ) -> Result<Reserved, LexError> {
         match &self.text[word.at.clone()] {
             "-p" | "--" if command.shape == Shape::Timed => {}
-            "!" | "{" | "}" | "if" | "then" | "elif" | "else" | "fi" | "while" | "until" | "do"
-            | "done" => {}
+            "!" | "then" | "elif" | "else" | "do" => {}
+            "{" | "if" | "while" | "until" => compounds.push(command.pipeline()),
+            "}" | "fi" | "done" => {
+                if let Some(pipeline) = compounds.pop() {
+                    command.continue_pipeline(pipeline);
+                }
+            }
             "time" => command.shape = Shape::Timed,
-            "for" | "select" => command.shape = Shape::For,
+            "for" | "select" => {
+                compounds.push(command.pipeline());
+                command.shape = Shape::For;
+            }
             "case" => command.shape = Shape::Case,
             "function" => command.shape = Shape::Function,
             "esac" if until == Until::CaseItem => return Ok(Reserved::Esac),

@@ -69,7 +69,9 @@ impl Lexer<'_> {
             self.pass(end, Quoting::QuotedHereDocument);
         } else {
             let outer = std::mem::replace(&mut self.end, end);
+            let marks = self.marks.len();
             self.nested(pending.evaluation, Self::expanded_body)?;
+            self.feed(marks);
             self.end = outer;
         }
         self.pos = after;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::commands::Command;
-use super::{Evaluation, Lexer, Word, is_name};
+use super::{Evaluation, Lexer, Reading, Word, is_name};
 
 /// The commands whose arguments are assignments.
 pub(super) const DECLARING: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
@@ -100,7 +100,11 @@ impl Lexer<'_> {
                 self.sets_others = true;
                 self.evaluate_all(marks, arguments, Evaluation::Eval);
             }
-            "alias" | "bind" | "complete" | "compgen" => {
+            "alias" => {
+                self.defines_aliases = true;
+                self.evaluate_all(marks, arguments, Evaluation::Eval);
+            }
+            "bind" | "complete" | "compgen" => {
                 self.evaluate_all(marks, arguments, Evaluation::Eval);
             }
             "trap" => self.evaluate_all(marks, arguments, Evaluation::Trap),
@@ -147,6 +151,8 @@ impl Lexer<'_> {
     /// What the command reads is a program: its here-documents and here-strings, and whatever is
     /// given to the commands whose output it reads.
     fn input_is_program(&mut self, command: &Command) {
+        let reading = if command.has_input { Reading::OwnInput } else { Reading::WhateverComes };
+        self.interpreters_read = self.interpreters_read.max(reading);
         // A line end within the command has already taken those before it.
         for pending in self.pending.iter_mut().skip(command.pending) {
             pending.evaluation = Some(Evaluation::Program);
@@ -234,7 +240,7 @@ impl Lexer<'_> {
                             self.attributed.push(name.clone());
                         }
                         let value = name.end..word.at.end;
-                        self.assigned.push((name, value));
+                        self.assign(name, value);
                     } else {
                         self.sets_others = true;
                     }

@@ -61,7 +61,7 @@ impl Lexer<'_> {
                 let word = self.pos;
                 self.rest(start, default_quoting(quoting))?;
                 if first == b'=' && !name.is_empty() {
-                    self.assigned.push((name, word..self.pos));
+                    self.assign(name, word..self.pos);
                 }
                 return Ok(());
             }

@@ -1,4 +1,5 @@
-//! Programs that are given as an argument: `sh -c …`, `python -c …`, `awk …`, `ssh host …`.
+//! Programs that are given as an argument (`sh -c …`, `python -c …`, `awk …`, `ssh host …`) or read
+//! (`… | sh`, `psql <<E`).
 //!
 //! Shells are looked for in every word of a command, because anything may stand before them; the
 //! others where the command has its name, and after those that run another.
@@ -17,18 +18,58 @@ const INTERPRETERS_MAX: usize = 8;
 enum Program {
     /// In the first operand, if an option with `c` stands before it.
     Shell,
-    /// In the word after an option with one of these letters, or attached to it.
+    /// In the word after an option with one of these letters, or attached to it. Without one it reads
+    /// its program, unless an operand names its file.
     Option(&'static str),
-    /// The same, and in the first operand where there is no such option.
+    /// The same, but its operands name no file: `su somebody`.
+    OptionOrInput(&'static str),
+    /// The same, but it never reads a program.
+    OptionOnly(&'static str),
+    /// In such an option, and in the first operand where there is none.
     Operand(&'static str),
     /// In every operand. For `ssh` in the first too: a host `-oProxyCommand=…` runs.
     All,
+    /// It reads commands, whatever its arguments are.
+    Input,
 }
 
 /// Commands that run what comes after them.
-const WRAPPERS: [&str; 16] = [
-    "sudo", "doas", "env", "exec", "nohup", "timeout", "nice", "ionice", "stdbuf", "setsid",
-    "xargs", "find", "time", "chroot", "docker", "kubectl",
+const WRAPPERS: &[&str] = &[
+    "sudo",
+    "doas",
+    "env",
+    "exec",
+    "nohup",
+    "timeout",
+    "nice",
+    "ionice",
+    "stdbuf",
+    "setsid",
+    "xargs",
+    "find",
+    "time",
+    "chroot",
+    "docker",
+    "podman",
+    "kubectl",
+    "flock",
+    "strace",
+    "unshare",
+    "nsenter",
+    "systemd-run",
+    "busybox",
+    "chrt",
+    "taskset",
+    "fakeroot",
+    "gosu",
+    "su-exec",
+    "pkexec",
+    "firejail",
+    "bwrap",
+    "runuser",
+    "su",
+    "script",
+    "unbuffer",
 ];
 
 fn base_name(path: &str) -> &str {
@@ -36,28 +77,55 @@ fn base_name(path: &str) -> &str {
 }
 
 fn interpreter(name: &str) -> Option<Program> {
-    Some(
-        match base_name(name).trim_end_matches(|last: char| last.is_ascii_digit() || last == '.') {
-            "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "fish" | "rbash" => {
-                Program::Shell
-            }
-            "python" | "pypy" | "su" | "runuser" | "flock" | "script" => Program::Option("c"),
-            "perl" | "ruby" => Program::Option("eE"),
-            "node" | "nodejs" | "bun" | "deno" => Program::Option("ep"),
-            "lua" | "luajit" | "osascript" => Program::Option("e"),
-            "php" => Program::Option("rBRE"),
-            "env" => Program::Option("S"),
-            "awk" | "gawk" | "mawk" | "nawk" => Program::Operand("ef"),
-            "sed" | "gsed" => Program::Operand("ef"),
-            "ssh" | "watch" | "parallel" => Program::All,
-            _ => return None,
-        },
-    )
+    let name = base_name(name);
+    if name == "m4" {
+        return Some(Program::Input);
+    }
+    Some(match name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.') {
+        "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "fish" | "rbash" => {
+            Program::Shell
+        }
+        "python" | "pypy" | "tclsh" | "expect" => Program::Option("c"),
+        "su" | "runuser" | "script" | "psql" | "pwsh" | "powershell" => {
+            Program::OptionOrInput("cC")
+        }
+        "mysql" | "mariadb" => Program::OptionOrInput("e"),
+        "flock" => Program::OptionOnly("c"),
+        "vi" | "vim" | "nvim" => Program::OptionOnly("cS"),
+        "emacs" | "emacsclient" | "nix-shell" => Program::OptionOnly("e"),
+        "env" => Program::OptionOnly("S"),
+        "perl" | "ruby" => Program::Option("eE"),
+        "node" | "nodejs" | "bun" | "deno" => Program::Option("ep"),
+        "lua" | "luajit" | "osascript" | "R" | "Rscript" | "julia" | "octave" | "gnuplot"
+        | "elixir" | "groovy" => Program::Option("e"),
+        "php" => Program::Option("rBRE"),
+        "awk" | "gawk" | "mawk" | "nawk" => Program::Operand("ef"),
+        "sed" | "gsed" => Program::Operand("ef"),
+        "ssh" | "watch" | "parallel" | "make" | "gmake" | "tmux" | "screen" | "sqlite" => {
+            Program::All
+        }
+        "at" | "batch" | "crontab" | "ed" | "ex" | "dc" | "gdb" | "irb" | "jshell" => {
+            Program::Input
+        }
+        _ => return None,
+    })
+}
+
+/// Whether an interpreter is named somewhere in a word: `${SHELL:-sh}`, `'bash -s'`.
+fn names_interpreter(word: &str) -> bool {
+    let is_apart = |letter: char| !letter.is_ascii_alphanumeric() && !"._".contains(letter);
+    word.split(is_apart).any(|part| {
+        matches!(part, "SHELL" | "BASH")
+            || matches!(
+                interpreter(part),
+                Some(Program::Shell | Program::Option(_) | Program::OptionOrInput(_))
+            )
+    })
 }
 
 impl Lexer<'_> {
     /// Every program among the words is evaluated again. `named` is the last that may be the
-    /// command's name. Whether an interpreter without a program is among them: it reads one.
+    /// command's name. Whether an interpreter is among them that reads its program.
     pub(super) fn programs(&mut self, marks: usize, words: Range<usize>, named: usize) -> bool {
         let mut reads = false;
         let mut interpreters = 0;
@@ -75,33 +143,77 @@ impl Lexer<'_> {
             if !is_run && program != Program::Shell {
                 continue;
             }
-            let rest = at + 1..words.end;
             interpreters += 1;
             if interpreters > INTERPRETERS_MAX {
-                self.evaluate_all(marks, rest, Evaluation::Program);
+                self.evaluate_all(marks, at + 1..words.end, Evaluation::Program);
                 return true;
             }
-            match program {
-                // What isn't known has its program elsewhere, more often than not.
-                Program::Shell => {
-                    reads |= self.shell(marks, rest) && is_run && self.words[at].is_static;
-                }
-                Program::Option(letters) => {
-                    let is_given = self.program_option(marks, rest.clone(), letters);
-                    reads |= !is_given && self.operands(rest) == 0;
-                }
-                Program::Operand(letters) => {
-                    if !self.program_option(marks, rest.clone(), letters) {
-                        self.first_operand(marks, rest);
-                    }
-                }
-                Program::All => {
-                    self.evaluate_all(marks, rest.clone(), Evaluation::Program);
-                    reads |= self.operands(rest) < 2;
-                }
-            }
+            reads |= self.program(program, marks, at, words.end) && is_run;
+            reads |=
+                is_wrapped && self.is_given_by_xargs(words.start..at, program, at + 1..words.end);
         }
         reads
+    }
+
+    /// What one interpreter, the word at `at`, evaluates. Whether it reads its program.
+    fn program(&mut self, program: Program, marks: usize, at: usize, end: usize) -> bool {
+        let rest = at + 1..end;
+        match program {
+            Program::Shell => {
+                let reads = self.shell(marks, rest);
+                let word = &self.words[at];
+                // What isn't known has its program elsewhere, more often than not.
+                reads && (word.is_static || names_interpreter(&self.text[word.at.clone()]))
+            }
+            Program::Option(letters) => {
+                let is_given = self.program_option(marks, rest.clone(), letters);
+                // `deno eval …`
+                let is_word = |word| self.literal(word).as_deref() == Some("eval");
+                if self.words[rest.clone()].iter().any(is_word) {
+                    self.evaluate_all(marks, rest.clone(), Evaluation::Program);
+                }
+                !is_given && self.operands(rest) == 0
+            }
+            Program::OptionOrInput(letters) => !self.program_option(marks, rest, letters),
+            Program::OptionOnly(letters) => {
+                self.program_option(marks, rest, letters);
+                false
+            }
+            Program::Operand(letters) => {
+                if !self.program_option(marks, rest.clone(), letters) {
+                    self.first_operand(marks, rest);
+                }
+                false
+            }
+            Program::All => {
+                self.evaluate_all(marks, rest.clone(), Evaluation::Program);
+                let mut words = self.words[rest.clone()].iter();
+                let names = words.any(|word| names_interpreter(&self.text[word.at.clone()]));
+                names || self.operands(rest) < 2
+            }
+            Program::Input => true,
+        }
+    }
+
+    /// `xargs` makes arguments of what it reads. They are a program where they take the place of `{}`
+    /// in one, where they come first after `sh -c`, and where every argument is one.
+    fn is_given_by_xargs(
+        &self,
+        before: Range<usize>,
+        program: Program,
+        after: Range<usize>,
+    ) -> bool {
+        let mut words = self.words[before].iter().filter_map(|word| self.literal(word));
+        if !words.any(|word| base_name(&word) == "xargs") {
+            return false;
+        }
+        let replaces = |word: &str| {
+            word.starts_with("-I") || word.starts_with("-i") || word.starts_with("--replace")
+        };
+        let is_last = self.words[after.clone()]
+            .iter()
+            .all(|word| self.text[word.at.clone()].starts_with('-'));
+        words.any(|word| replaces(&word)) || program == Program::All || is_last
     }
 
     /// How many words are no options.
@@ -162,9 +274,17 @@ impl Lexer<'_> {
             let Some(cluster) = raw.strip_prefix('-') else { continue };
             let is_long = matches!(
                 self.literal(&self.words[at]).as_deref(),
-                Some("--eval" | "--print" | "--expression" | "--command" | "--split-string")
+                Some(
+                    "--eval"
+                        | "--print"
+                        | "--expression"
+                        | "--command"
+                        | "--split-string"
+                        | "--run"
+                )
             );
-            let long_value = ["-eval=", "-print=", "-expression=", "-command=", "-split-string="];
+            let long_value =
+                ["-eval=", "-print=", "-expression=", "-command=", "-split-string=", "-run="];
             if is_long {
                 found = true;
             } else if long_value.iter().any(|option| cluster.starts_with(option)) {

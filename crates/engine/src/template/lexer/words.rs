@@ -35,6 +35,7 @@ impl Lexer<'_> {
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => break,
                 b'<' | b'>' if kind != Kind::Conditional && self.peek(1) == b'(' => {
                     word.is_static = false;
+                    self.writes_to_commands |= self.bytes[self.pos] == b'>';
                     self.pos += 2;
                     self.nested(None, |lexer| lexer.substituted_list())?;
                 }
@@ -101,7 +102,7 @@ impl Lexer<'_> {
         if let Some(name_end) = word.name_end.filter(|_| kind == Kind::Assignable) {
             let name = start..name_end;
             self.set.push(name.clone());
-            self.assigned.push((name, name_end..word.at.end));
+            self.assign(name, name_end..word.at.end);
         }
         Ok(word)
     }

@@ -66,6 +66,10 @@ fn a_place_that_cannot_be_right_is_refused_with_the_fix() {
         ("trap 'echo {{x}}' EXIT", Fix::AssignFirst),
         ("bash -c 'echo {{x}}'", Fix::Argument),
         ("{{files}} eval {{x}}", Fix::NamedCommand),
+        ("x={{x}}; eval \"$x\"", Fix::AssignFirst),
+        ("echo ${v:={{x}}}${v@P}", Fix::FixedNames),
+        ("sh <<E\necho {{x}}\nE", Fix::Argument),
+        ("while true; do echo {{x}}; done | sh", Fix::Argument),
     ] {
         let error = rewrite(text, &known).expect_err(text);
         let expected = if text.contains("${{{") { Some(Fix::FixedNames) } else { Some(fix) };
