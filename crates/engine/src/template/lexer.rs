@@ -321,6 +321,8 @@ struct Lexer<'t> {
     writes_to_commands: bool,
     /// Names that have been declared integers, arrays or references: assigning evaluates.
     attributed: Vec<Range<usize>>,
+    /// Code that is evaluated declares something, so any name may have been.
+    declares_unseen: bool,
     /// Every assignment.
     assigned: Vec<Assignment>,
     /// How many lists of commands stand around here.
@@ -354,6 +356,7 @@ impl<'t> Lexer<'t> {
             defines_aliases: false,
             writes_to_commands: false,
             attributed: Vec::new(),
+            declares_unseen: false,
             assigned: Vec::new(),
             level: 0,
         }
@@ -374,7 +377,7 @@ impl<'t> Lexer<'t> {
 
     /// An assignment to a variable with attributes evaluates, wherever the declaration stands.
     fn mark_attributed(&mut self) {
-        if self.attributed.is_empty() {
+        if self.attributed.is_empty() && !self.declares_unseen {
             return;
         }
         let text = self.text;
@@ -382,7 +385,7 @@ impl<'t> Lexer<'t> {
             self.attributed.iter().map(|name| &text[name.clone()]).collect();
         let assigned = std::mem::take(&mut self.assigned);
         for Assignment { name, value, .. } in &assigned {
-            if attributed.contains(&text[name.clone()]) {
+            if self.declares_unseen || attributed.contains(&text[name.clone()]) {
                 self.evaluate(0, value, Evaluation::Declaration);
             }
         }

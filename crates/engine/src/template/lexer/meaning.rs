@@ -98,6 +98,7 @@ impl Lexer<'_> {
             }
             "eval" => {
                 self.sets_others = true;
+                self.declared_by_code(arguments.clone());
                 self.evaluate_all(marks, arguments, Evaluation::Eval);
             }
             "alias" => {
@@ -107,7 +108,10 @@ impl Lexer<'_> {
             "bind" | "complete" | "compgen" => {
                 self.evaluate_all(marks, arguments, Evaluation::Eval);
             }
-            "trap" => self.evaluate_all(marks, arguments, Evaluation::Trap),
+            "trap" => {
+                self.declared_by_code(arguments.clone());
+                self.evaluate_all(marks, arguments, Evaluation::Trap);
+            }
             "." | "source" => {
                 self.sets_others = true;
                 self.sourced(command, arguments);
@@ -135,6 +139,14 @@ impl Lexer<'_> {
             }
             _ => {}
         }
+    }
+
+    /// `eval declare -i n`
+    fn declared_by_code(&mut self, arguments: Range<usize>) {
+        let text = self.text;
+        self.declares_unseen |= self.words[arguments]
+            .iter()
+            .any(|word| DECLARING.iter().any(|name| text[word.at.clone()].contains(name)));
     }
 
     /// `. <(…)` runs what is printed there, `. /dev/stdin` what is read.

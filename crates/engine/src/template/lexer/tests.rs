@@ -167,6 +167,8 @@ fn where_the_shell_evaluates_again_is_known() {
         ("declare -i n; n=@", Declaration),
         ("f() { n=@; }; declare -i n; f", Declaration),
         ("declare -i n; for n in 1 @; do :; done", Declaration),
+        ("eval declare -i n; n=@", Declaration),
+        ("trap 'declare -i n' USR1; n=@", Declaration),
         ("printf -v @ x", VariableName),
         ("printf -v $v @", VariableName),
         ("sh -c $v @", Program),
