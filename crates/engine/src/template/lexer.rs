@@ -17,160 +17,30 @@
 //! value. `commands.rs` reads lists of commands, `compound.rs` and `conditional.rs` what reserved words
 //! begin, `words.rs` words and quotes, `expansions.rs` and `parameters.rs` what begins with `$` or a
 //! backtick, `here_documents.rs` their bodies; `meaning.rs` knows the commands that evaluate their
-//! arguments, and `programs.rs` those that take a program as an argument or read one.
+//! arguments, and `programs.rs` those that take a program as an argument or read one;
+//! `following.rs` says where values go from there.
 
-use std::collections::HashMap;
-use std::fmt;
 use std::ops::Range;
 
 mod commands;
 mod compound;
 mod conditional;
 mod expansions;
+mod following;
 mod here_documents;
 mod meaning;
 mod parameters;
+mod place;
 mod programs;
 #[cfg(test)]
 mod tests;
 mod words;
 
+use following::{Assignment, Reading};
+pub use place::{Evaluation, LexError, Place, Quoting, Trouble};
+
 /// How deep substitutions, subshells and expansions may stand in each other.
 const DEPTH_MAX: usize = 48;
-
-/// How the shell reads a place in a command's text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// What the place is quoted by.
-    pub quoting: Quoting,
-    /// Why the shell evaluates what stands there again, if it does.
-    pub evaluation: Option<Evaluation>,
-    /// Whether an unquoted expansion is split into words and globbed there.
-    pub splits: bool,
-    /// Whether it stands in the word that names the command.
-    pub names_command: bool,
-}
-
-impl Place {
-    /// Whether the shell takes every character there as it is: single quotes.
-    pub fn in_single_quotes(&self) -> bool {
-        self.quoting == Quoting::Single
-    }
-
-    /// Whether a backslash takes the meaning of the first character.
-    pub fn is_escaped(&self) -> bool {
-        self.quoting == Quoting::Escaped
-    }
-
-    /// Why the shell evaluates what stands there again, if it does. What runs in `'…'` or in a
-    /// comment is never the place's own value.
-    pub fn evaluated_again(&self) -> Option<Evaluation> {
-        self.evaluation
-    }
-}
-
-/// What a place is quoted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quoting {
-    /// In a word, outside quotes.
-    Bare,
-    /// In `'…'`.
-    Single,
-    /// In `"…"`, also in `"${x:-…}"`.
-    Double,
-    /// In the pattern of `"${x#…}"`: within double quotes, yet quotes count there.
-    DoublePattern,
-    /// In `$'…'`.
-    AnsiC,
-    /// In a here-document that the shell expands.
-    HereDocument,
-    /// In a here-document whose delimiter is quoted.
-    QuotedHereDocument,
-    /// In a comment.
-    Comment,
-    /// In backticks that hold backslashes, such as backticks within backticks.
-    NestedBackticks,
-    /// After a backslash.
-    Escaped,
-    /// After a `$` that would take it for its own.
-    AfterDollar,
-    /// Where a parameter expansion has its name: `${…}`.
-    ParameterName,
-    /// In an expansion within quotes that shells read differently.
-    Disputed,
-}
-
-/// Why the shell evaluates a value again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Evaluation {
-    /// `$(( … ))`, `(( … ))`, `$[ … ]`, `${x:…}`.
-    Arithmetic,
-    /// Beside `-eq` and its kin within `[[ … ]]`.
-    NumericTest,
-    /// `a[…]`.
-    Subscript,
-    /// An argument of `let`.
-    Let,
-    /// A word that names a variable: `read`, `unset`, `printf -v`, `[[ -v`, `${!…}`.
-    VariableName,
-    /// `declare -i`, a declared name that is computed, or a variable that has been declared so.
-    Declaration,
-    /// An argument of `eval`, or code kept for later: `alias`, `PS4`.
-    Eval,
-    /// The action of `trap`.
-    Trap,
-    /// The program of `sh -c`, `python -c`, `awk`, `ssh`, …
-    Program,
-}
-
-impl fmt::Display for Evaluation {
-    /// Where that is: "in arithmetic".
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Evaluation::Arithmetic => "in arithmetic",
-            Evaluation::NumericTest => "beside a comparison of numbers in `[[ ]]`",
-            Evaluation::Subscript => "in a subscript",
-            Evaluation::Let => "in `let`",
-            Evaluation::VariableName => "as the name of a variable",
-            Evaluation::Declaration => "in this declaration",
-            Evaluation::Eval => "as code",
-            Evaluation::Trap => "in `trap`",
-            Evaluation::Program => "as a program's text",
-        })
-    }
-}
-
-/// Text that can't be read as a command.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{trouble}")]
-pub struct LexError {
-    /// What is wrong.
-    pub trouble: Trouble,
-    /// Where.
-    pub at: Range<usize>,
-}
-
-/// Why text can't be read as a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
-    /// Something that begins here never ends.
-    #[error("`{0}` is never closed")]
-    Unterminated(&'static str),
-    /// The shell would not accept this here, or we don't know what it would do with it.
-    #[error("the shell would not expect this here")]
-    Unexpected,
-    /// `((` that is no arithmetic: POSIX wants a space between the two.
-    #[error("`((` begins arithmetic, but `))` doesn't end it")]
-    TwoParentheses,
-    /// The body of a here-document isn't where every shell looks for it.
-    #[error(
-        "the body of this here-document has to begin on the next line, inside the same brackets"
-    )]
-    HereDocument,
-    /// More levels than anybody writes.
-    #[error("nested too deep")]
-    TooDeep,
-}
 
 /// Where each of `ranges` stands. They are in order, don't overlap, and hold neither quotes,
 /// backslashes nor white space: each is taken as one thing, whatever characters it has.
@@ -213,21 +83,6 @@ pub(super) struct Mark {
     level: usize,
 }
 
-impl Mark {
-    /// The variable whose value is evaluated again here, if one is.
-    fn evaluated_variable<'t>(&self, text: &'t str) -> Option<(&'t str, Evaluation)> {
-        let Subject::Variable { name, form } = &self.subject else { return None };
-        let why = match form {
-            // In single quotes it is only a name, and whoever evaluates it gets the value.
-            _ if self.place.quoting == Quoting::Single => None,
-            Form::Measured => None,
-            Form::Value | Form::Defaulted => self.place.evaluation,
-            Form::Evaluated => self.place.evaluation.or(Some(Evaluation::VariableName)),
-        };
-        Some((&text[name.clone()], why?))
-    }
-}
-
 /// What stands at a [`Mark`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Subject {
@@ -250,15 +105,6 @@ pub(super) enum Form {
     Evaluated,
 }
 
-/// `name=value`, `for name in value`, `${name:=value}`.
-#[derive(Debug, Clone)]
-struct Assignment {
-    name: Range<usize>,
-    value: Range<usize>,
-    /// How many lists of commands stand around it.
-    level: usize,
-}
-
 /// A word of a simple command.
 #[derive(Debug, Clone)]
 struct Word {
@@ -269,16 +115,6 @@ struct Word {
     quoted: bool,
     /// For `name=…`: where the name ends.
     name_end: Option<usize>,
-}
-
-/// Where interpreters get their programs, where they don't have them as arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Reading {
-    Nothing,
-    /// From their own pipe or redirection.
-    OwnInput,
-    /// From whatever the commands around them are given.
-    WhateverComes,
 }
 
 /// A here-document whose body hasn't been reached.
@@ -373,87 +209,6 @@ impl<'t> Lexer<'t> {
         let keeps_marks = !self.marks.is_empty() && self.follow_assignments();
         let Self { marks, set, sets_others, .. } = self;
         Ok(Lexed { marks, set, sets_others, keeps_marks })
-    }
-
-    /// An assignment to a variable with attributes evaluates, wherever the declaration stands.
-    fn mark_attributed(&mut self) {
-        if self.attributed.is_empty() && !self.declares_unseen {
-            return;
-        }
-        let text = self.text;
-        let attributed: std::collections::HashSet<&str> =
-            self.attributed.iter().map(|name| &text[name.clone()]).collect();
-        let assigned = std::mem::take(&mut self.assigned);
-        for Assignment { name, value, .. } in &assigned {
-            if self.declares_unseen || attributed.contains(&text[name.clone()]) {
-                self.evaluate(0, value, Evaluation::Declaration);
-            }
-        }
-        self.assigned = assigned;
-    }
-
-    /// What is kept in a variable is evaluated where the variable is: `x=$title; eval "$x"`. What a
-    /// command prints, reads or is called with isn't followed. Whether there is a mark in an
-    /// assigned value at all.
-    fn follow_assignments(&mut self) -> bool {
-        let text = self.text;
-        let mut values: HashMap<&str, Vec<Assignment>> = HashMap::new();
-        for assignment in std::mem::take(&mut self.assigned) {
-            if !self.marks_in(0, &assignment.value).is_empty() {
-                values.entry(&text[assignment.name.clone()]).or_default().push(assignment);
-            }
-        }
-        let keeps_marks = !values.is_empty();
-        if !keeps_marks || !self.wants_variables {
-            return keeps_marks;
-        }
-        let mut evaluated: Vec<(&str, Evaluation)> =
-            self.marks.iter().filter_map(|mark| mark.evaluated_variable(text)).collect();
-        while let Some((name, why)) = evaluated.pop() {
-            // Each name once, so that this ends.
-            for Assignment { value, level, .. } in values.remove(name).unwrap_or_default() {
-                for mark in self.marks_in(0, &value).iter_mut().filter(|mark| mark.level == level) {
-                    mark.place.evaluation.get_or_insert(why);
-                    evaluated.extend(mark.evaluated_variable(text));
-                }
-            }
-        }
-        keeps_marks
-    }
-
-    /// Some command reads what stands at the marks since `first`.
-    fn feed(&mut self, first: usize) {
-        if first < self.marks.len() {
-            self.fed.push(first..self.marks.len());
-        }
-    }
-
-    /// An interpreter may read its program from what the commands around it are given, and a function
-    /// or an alias may be anything. Which of them meet is known only when they run.
-    fn mark_read_elsewhere(&mut self) {
-        let reads = self.interpreters_read;
-        let all = self.defines_functions && reads != Reading::Nothing
-            || self.writes_to_commands && reads == Reading::WhateverComes;
-        let marks = self.marks.len();
-        if self.defines_aliases {
-            self.evaluate_marks(0..marks, Evaluation::Eval);
-        } else if all {
-            self.evaluate_marks(0..marks, Evaluation::Program);
-        } else if reads == Reading::WhateverComes {
-            for marks in std::mem::take(&mut self.fed) {
-                self.evaluate_marks(marks, Evaluation::Program);
-            }
-        }
-    }
-
-    fn evaluate_marks(&mut self, marks: Range<usize>, why: Evaluation) {
-        for mark in &mut self.marks[marks] {
-            mark.place.evaluation.get_or_insert(why);
-        }
-    }
-
-    fn assign(&mut self, name: Range<usize>, value: Range<usize>) {
-        self.assigned.push(Assignment { name, value, level: self.level });
     }
 
     fn fail<T>(&self, trouble: Trouble, from: usize) -> Result<T, LexError> {
