@@ -151,6 +151,19 @@ pub fn read_text(file: &ConfigFile) -> Result<String, Fault> {
     file::read(file).map(|source| source.text.to_string())
 }
 
+/// The same for a text, as [`check`] does for files.
+pub fn check_text(
+    text: &str,
+    file: &ConfigFile,
+    environment: &Environment,
+) -> (Loaded, Vec<Warning>) {
+    let mut loaded = Loaded { warnings: Some(Vec::new()), ..Loaded::default() };
+    let source = Arc::new(SourceFile { path: file.shown_as.clone(), text: text.into() });
+    top_level::read(&source, file, environment, &mut loaded);
+    let warnings = loaded.warnings.take().unwrap_or_default();
+    (loaded, warnings)
+}
+
 impl Loaded {
     /// Adds what is wrong with the user's secrets. A guard may need one of them, so nothing may pass.
     pub fn secrets_are_broken(&mut self, faults: Vec<Fault>) {

@@ -10,6 +10,7 @@ mod callbacks;
 mod ending_callbacks;
 mod environment;
 mod examples;
+mod fuzzing;
 mod git;
 mod many;
 mod past;

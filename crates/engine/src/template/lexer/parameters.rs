@@ -16,7 +16,7 @@ impl Lexer<'_> {
             self.pos += 1;
         }
         if self.take_asked(Quoting::ParameterName) {
-            return self.rest(start, Quoting::ParameterName);
+            return self.rest(start, Quoting::ParameterName).map(|_| ());
         }
         let name = self.pos..self.pos + self.name_len(self.pos);
         self.pos = name.end;
@@ -59,7 +59,12 @@ impl Lexer<'_> {
                 let form = if first == b'+' { Form::Measured } else { Form::Defaulted };
                 self.reform(marked, form);
                 let word = self.pos;
-                self.rest(start, default_quoting(quoting))?;
+                let inside = self.marks.len();
+                let has_blanks = self.rest(start, default_quoting(quoting))?;
+                if has_blanks && quoting == Quoting::Bare && self.splits {
+                    // `${v:-eval @}` may be a whole command, whose words we don't know.
+                    self.dispute(inside);
+                }
                 if first == b'=' && !name.is_empty() {
                     self.assign(name, word..self.pos);
                 }
@@ -77,7 +82,7 @@ impl Lexer<'_> {
                 if self.peek(0) == operator {
                     self.pos += 1;
                 }
-                self.rest(start, pattern_quoting(quoting))
+                self.rest(start, pattern_quoting(quoting)).map(|_| ())
             }
             b'/' => {
                 self.pos += 1;
@@ -96,7 +101,9 @@ impl Lexer<'_> {
                 self.pos += 3;
                 Ok(())
             }
-            _ if self.pos == self.next.start => self.rest(start, Quoting::ParameterName),
+            _ if self.pos == self.next.start => {
+                self.rest(start, Quoting::ParameterName).map(|_| ())
+            }
             _ if self.pos >= self.end => self.fail(Trouble::Unterminated("${"), start),
             _ => self.fail(Trouble::Unexpected, start),
         }
@@ -117,12 +124,17 @@ impl Lexer<'_> {
     fn substitution(&mut self, start: usize, quoting: Quoting) -> Result<(), LexError> {
         let first = self.marks.len();
         self.rest(start, if quoting == Quoting::Bare { quoting } else { Quoting::Disputed })?;
+        self.dispute(first);
+        Ok(())
+    }
+
+    /// How what is asked about since `first` is read can't be told.
+    fn dispute(&mut self, first: usize) {
         for mark in &mut self.marks[first..] {
             if mark.subject == Subject::Asked {
                 mark.place.quoting = Quoting::Disputed;
             }
         }
-        Ok(())
     }
 
     /// The variable that was just marked is looked up for this instead. `${!x:-…}` stays what it is.
@@ -140,8 +152,10 @@ impl Lexer<'_> {
         }
     }
 
-    /// The word of an expansion up to the brace that closes it.
-    fn rest(&mut self, start: usize, quoting: Quoting) -> Result<(), LexError> {
+    /// The word of an expansion up to the brace that closes it. Whether blanks stand in it outside
+    /// quotes.
+    fn rest(&mut self, start: usize, quoting: Quoting) -> Result<bool, LexError> {
+        let mut has_blanks = false;
         let in_double = quoting == Quoting::Double || quoting == Quoting::HereDocument;
         loop {
             if self.take_asked(quoting) {
@@ -152,6 +166,10 @@ impl Lexer<'_> {
             }
             match self.bytes[self.pos] {
                 b'}' => break,
+                b' ' | b'\t' | b'\n' => {
+                    has_blanks = true;
+                    self.pos += 1;
+                }
                 b'\\' => self.backslash(),
                 b'\'' if in_double => self.pos += 1,
                 b'\'' | b'"' if quoting == Quoting::Disputed => {
@@ -166,7 +184,7 @@ impl Lexer<'_> {
             }
         }
         self.pos += 1;
-        Ok(())
+        Ok(has_blanks)
     }
 }
 

@@ -1,0 +1,47 @@
+//! What holds for any bytes: one function for each reader of what others wrote.
+//!
+//! Here every file of `tests/corpus/` goes through its function, on any compiler and in no time.
+//! `cargo xtask fuzz` lets a fuzzer make up more; what it finds is mended and becomes a file there.
+
+use std::fs;
+use std::path::Path;
+
+mod answer;
+mod condition;
+mod configuration;
+mod shell_text;
+
+fn replay(target: &str, holds: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(target);
+    let mut replayed = 0;
+    for entry in fs::read_dir(&folder).expect("the target has a corpus") {
+        let path = entry.expect("an entry").path();
+        let data = fs::read(&path).expect("it can be read");
+        if let Err(cause) = std::panic::catch_unwind(|| holds(&data)) {
+            let text = String::from_utf8_lossy(&data);
+            panic!("{}: {text:?}: {cause:?}", path.display());
+        }
+        replayed += 1;
+    }
+    assert!(replayed >= 20, "{target} has a corpus of {replayed}");
+}
+
+#[test]
+fn what_holds_for_conditions_holds_for_the_corpus() {
+    replay("condition", condition::holds);
+}
+
+#[test]
+fn what_holds_for_shell_texts_holds_for_the_corpus() {
+    replay("shell_text", shell_text::holds);
+}
+
+#[test]
+fn what_holds_for_configurations_holds_for_the_corpus() {
+    replay("configuration", configuration::holds);
+}
+
+#[test]
+fn what_holds_for_answers_holds_for_the_corpus() {
+    replay("answer", answer::holds);
+}

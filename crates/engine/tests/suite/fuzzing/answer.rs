@@ -1,0 +1,82 @@
+//! What holds for any standard output of a hook.
+
+use std::time::Duration;
+
+use hookwright_engine::answer::{Reading, async_for, read};
+use hookwright_engine::limits::ASYNC_TIMEOUT_MAX;
+use hookwright_events::{Answer, AnswerDecision, EventName};
+use serde_json::{Map, Value};
+
+/// Only a whole output that is one object grants anything, and nothing around a deny undoes it.
+pub(super) fn holds(data: &[u8]) {
+    let stdout = String::from_utf8_lossy(data);
+    for name in ["tool:pre_execute", "permission:request", "session:stop"] {
+        let event = EventName::resolve(name).expect("a known event");
+        let reading = read(&stdout, true, &event);
+        assert_eq!(read(&stdout, true, &event), reading, "the second reading is another");
+        match &reading {
+            Reading::Whole(_) => assert!(is_one_object(&stdout), "{reading:?}"),
+            Reading::Among(answer) => grants_nothing(answer),
+            Reading::Broken { why } => assert!(!why.is_empty()),
+            Reading::Nothing => {}
+        }
+        grants_only_as_a_whole(&stdout, &event);
+        // What is broken alone may be somebody's log among other text.
+        if denies(&reading) && !matches!(reading, Reading::Broken { .. }) {
+            stays_denied(&stdout, &event);
+        }
+    }
+    let patience = async_for(stdout.lines().next().unwrap_or_default());
+    assert!(patience.is_none_or(|time| time > Duration::ZERO && time <= ASYNC_TIMEOUT_MAX));
+}
+
+/// The middle of the output was not kept, or it is a part of another: no part grants.
+fn grants_only_as_a_whole(stdout: &str, event: &EventName) {
+    let middle = (0..=stdout.len() / 2).rev().find(|at| stdout.is_char_boundary(*at)).unwrap_or(0);
+    let parts = [stdout.to_owned(), stdout[..middle].to_owned(), stdout[middle..].to_owned()];
+    for part in parts {
+        for (text, whole) in [(part.clone(), false), (format!("a log\n{part}\na log"), true)] {
+            match read(&text, whole, event) {
+                Reading::Whole(answer) => panic!("{text:?} is no whole answer: {answer:?}"),
+                Reading::Among(answer) => grants_nothing(&answer),
+                Reading::Broken { .. } | Reading::Nothing => {}
+            }
+        }
+    }
+}
+
+/// Whoever denies has denied, whatever is printed in lines of its own around it.
+fn stays_denied(stdout: &str, event: &EventName) {
+    for around in [
+        format!("a log\n{stdout}"),
+        format!("{stdout}\na log"),
+        format!("{{\"level\": \"info\"}}\n{stdout}\n{{\"decision\": \"allow\"}}"),
+    ] {
+        let reading = read(&around, true, event);
+        assert!(denies(&reading), "{around:?} is read as {reading:?}");
+    }
+}
+
+/// A broken answer fails its hook, and a guard that failed blocks.
+fn denies(reading: &Reading) -> bool {
+    match reading {
+        Reading::Whole(answer) | Reading::Among(answer) => {
+            answer.stop || answer.decision == Some(AnswerDecision::Deny)
+        }
+        Reading::Broken { .. } => true,
+        Reading::Nothing => false,
+    }
+}
+
+fn grants_nothing(answer: &Answer) {
+    assert_ne!(answer.decision, Some(AnswerDecision::Allow), "{answer:?}");
+    assert_eq!(answer.clone().restricting(), *answer);
+}
+
+/// Whether the output, or what stands after its line for the background, is one JSON object.
+fn is_one_object(stdout: &str) -> bool {
+    let text = stdout.trim();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
+    let after_line = text.split_once('\n').map_or("", |(_, rest)| rest);
+    [text, after_line].iter().any(|text| serde_json::from_str::<Map<String, Value>>(text).is_ok())
+}
