@@ -1,13 +1,7 @@
 //! What holds is said in `crates/engine/tests/suite/fuzzing/configuration.rs`.
 #![no_main]
 
-mod fuzzing {
-    #[path = "../../../crates/engine/tests/suite/fuzzing/configuration.rs"]
-    mod target;
+#[path = "../../crates/engine/tests/suite/fuzzing/configuration.rs"]
+mod configuration;
 
-    pub fn holds(data: &[u8]) {
-        target::holds(data);
-    }
-}
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzzing::holds(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| configuration::holds(data));

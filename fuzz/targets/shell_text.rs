@@ -1,13 +1,7 @@
 //! What holds is said in `crates/engine/tests/suite/fuzzing/shell_text.rs`.
 #![no_main]
 
-mod fuzzing {
-    #[path = "../../../crates/engine/tests/suite/fuzzing/shell_text.rs"]
-    mod target;
+#[path = "../../crates/engine/tests/suite/fuzzing/shell_text.rs"]
+mod shell_text;
 
-    pub fn holds(data: &[u8]) {
-        target::holds(data);
-    }
-}
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzzing::holds(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| shell_text::holds(data));

@@ -1,6 +1,8 @@
 //! The words that CI and people use: `cargo xtask test`.
 #![expect(clippy::print_stderr, reason = "this program talks to whoever builds the project")]
 
+mod fuzz;
+
 use std::env;
 use std::process::{Command, ExitCode};
 
@@ -9,6 +11,9 @@ const USAGE: &str = "usage: cargo xtask <command>
 commands:
   test [ARGS]   install the outside programs that tests need where they are missing, then run all
                 tests; ARGS go to `cargo test`
+  fuzz [TARGET] [--seconds N]
+                make up inputs for one or every fuzz target, N seconds each (300 unless told); installs
+                cargo-fuzz where it is missing
   coverage      line coverage of events, process and engine (installs cargo-tarpaulin if missing)
 ";
 
@@ -30,6 +35,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     let done = match args.first().map(String::as_str) {
         Some("test") => install_missing().and_then(|()| test(&args[1..])),
+        Some("fuzz") => fuzz::run(&args[1..]),
         Some("coverage") => coverage(),
         _ => Err(USAGE.to_owned()),
     };

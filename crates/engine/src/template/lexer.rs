@@ -246,6 +246,8 @@ impl<'t> Lexer<'t> {
             evaluation: self.evaluation,
             splits: self.splits,
             names_command: false,
+            in_default: false,
+            evaluated_as_words: None,
         };
         self.marks.push(Mark { at, subject, place, is_foreign: false, level: self.level });
     }

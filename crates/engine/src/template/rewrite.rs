@@ -209,6 +209,19 @@ fn check(source: &str, at: &Range<usize>, kind: Reference, place: Place) -> Resu
         Quoting::Bare if kind == Reference::List && place.splits && place.names_command => {
             Err(Problem::ListAsCommand { reference: reference() })
         }
+        Quoting::Bare if kind == Reference::List && place.splits => {
+            match place.evaluated_as_words {
+                Some(evaluation) => {
+                    Err(Problem::EvaluatedAgain { reference: reference(), evaluation })
+                }
+                // Its elements could be a whole command.
+                None if place.in_default => {
+                    let quoting = Quoting::Disputed;
+                    Err(Problem::Misplaced { reference: reference(), quoting })
+                }
+                None => Ok(()),
+            }
+        }
         Quoting::Bare
         | Quoting::Single
         | Quoting::Double

@@ -295,6 +295,9 @@ impl Lexer<'_> {
                 }
                 self.words.push(word);
             }
+            Shape::For if !super::is_name(text.as_bytes()) => {
+                return self.fail(Trouble::Unexpected, word.at.start);
+            }
             Shape::For => {
                 self.set.push(word.at.clone());
                 self.words.push(word);

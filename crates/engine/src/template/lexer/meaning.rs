@@ -59,6 +59,7 @@ impl Lexer<'_> {
                 }
                 None => {
                     !word.quoted
+                        && self.may_vanish(word)
                         && evaluating_names_in(&self.text[word.at.clone()]).next().is_none()
                 }
             };
@@ -80,8 +81,26 @@ impl Lexer<'_> {
                 }
             }
         }
+        self.spread_words(command.marks, command.words..end, first);
         if self.programs(command.marks, command.words..end, first) {
             self.input_is_program(command);
+        }
+    }
+
+    /// Whether a word may come to nothing: it is made of expansions alone, as far as is plain to see.
+    fn may_vanish(&self, word: &Word) -> bool {
+        let mut rest = &self.bytes[word.at.clone()];
+        while let [b'$', after @ ..] = rest
+            && after.first().is_some_and(|first| super::is_name_byte(*first))
+        {
+            let length = after.iter().take_while(|byte| super::is_name_byte(**byte)).count();
+            rest = &after[length..];
+        }
+        match (rest.first(), rest.last()) {
+            (None, _) => true,
+            (Some(b'$' | b'`' | b'{'), Some(b'}' | b')' | b'`' | b'@' | b'*')) => true,
+            (Some(b'$'), Some(last)) => super::is_name_byte(*last),
+            _ => false,
         }
     }
 

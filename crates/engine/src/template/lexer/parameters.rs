@@ -61,6 +61,9 @@ impl Lexer<'_> {
                 let word = self.pos;
                 let inside = self.marks.len();
                 let has_blanks = self.rest(start, default_quoting(quoting))?;
+                if quoting == Quoting::Bare {
+                    self.marks[inside..].iter_mut().for_each(|mark| mark.place.in_default = true);
+                }
                 if has_blanks && quoting == Quoting::Bare && self.splits {
                     // `${v:-eval @}` may be a whole command, whose words we don't know.
                     self.dispute(inside);

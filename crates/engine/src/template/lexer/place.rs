@@ -14,6 +14,10 @@ pub struct Place {
     pub splits: bool,
     /// Whether it stands in the word that names the command.
     pub names_command: bool,
+    /// Whether it stands in the default of an unquoted expansion: `${x:-…}`.
+    pub in_default: bool,
+    /// Why it would be evaluated if it were several words, the first of them options or a command.
+    pub evaluated_as_words: Option<Evaluation>,
 }
 
 impl Place {

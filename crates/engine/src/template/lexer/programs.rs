@@ -155,15 +155,58 @@ impl Lexer<'_> {
         reads
     }
 
+    /// Words that come in one after the other can be options or a command: `sh {{list}}` runs the
+    /// second where the first is `-c`.
+    pub(super) fn spread_words(&mut self, marks: usize, words: Range<usize>, named: usize) {
+        let mut room = self.own_operands(named);
+        for at in named + 1..words.end {
+            let word = self.words[at].at.clone();
+            if room > 0 {
+                for mark in self.marks_in(marks, &word) {
+                    mark.place.evaluated_as_words = Some(Evaluation::Program);
+                }
+            }
+            let Some(text) = self.literal(&self.words[at]) else { continue };
+            let after_option = self.literal(&self.words[at - 1]).is_some_and(|before| {
+                before.starts_with('-') && !matches!(&*before, "-" | "--" | "-m")
+            });
+            let is_operand = !text.starts_with(['-', '+']) && !text.contains('=') && !after_option;
+            // What a wrapper runs may be a wrapper too. After `find` nothing is only an operand.
+            let own = self.own_operands(at);
+            let is_shell = interpreter(&text) == Some(Program::Shell);
+            room = match room {
+                usize::MAX => room,
+                _ if own > 0 && (room > 0 || is_shell) => own,
+                _ => room.saturating_sub(usize::from(is_operand)),
+            };
+        }
+    }
+
+    /// How many operands the command named there takes for itself, before those of what it runs.
+    fn own_operands(&self, at: usize) -> usize {
+        let word = &self.words[at];
+        let Some(name) = self.literal(word) else {
+            return usize::from(names_interpreter(&self.text[word.at.clone()]));
+        };
+        match base_name(&name) {
+            "find" => usize::MAX,
+            "docker" | "podman" | "kubectl" => 3,
+            "timeout" | "flock" | "chroot" | "chrt" | "taskset" | "gosu" | "su-exec" | "su"
+            | "runuser" | "script" => 2,
+            name if WRAPPERS.contains(&name) => 1,
+            name => usize::from(interpreter(name).is_some()),
+        }
+    }
+
     /// What one interpreter, the word at `at`, evaluates. Whether it reads its program.
     fn program(&mut self, program: Program, marks: usize, at: usize, end: usize) -> bool {
         let rest = at + 1..end;
         match program {
             Program::Shell => {
-                let reads = self.shell(marks, rest);
                 let word = &self.words[at];
-                // What isn't known has its program elsewhere, more often than not.
-                reads && (word.is_static || names_interpreter(&self.text[word.at.clone()]))
+                // What isn't known is some other program, more often than not.
+                let is_known = word.is_static || names_interpreter(&self.text[word.at.clone()]);
+                self.shell(marks, rest, is_known) && is_known
             }
             Program::Option(letters) => {
                 let is_given = self.program_option(marks, rest.clone(), letters);
@@ -224,7 +267,7 @@ impl Lexer<'_> {
 
     /// The program of a shell: its first operand, after an option with `c`. Whether it has neither
     /// that nor a file.
-    fn shell(&mut self, marks: usize, words: Range<usize>) -> bool {
+    fn shell(&mut self, marks: usize, words: Range<usize>, is_known: bool) -> bool {
         let mut is_program = false;
         let mut reads = false;
         let mut at = words.start;
@@ -253,7 +296,7 @@ impl Lexer<'_> {
         reads |= operand == "-" || operand.contains("/dev/");
         if is_program || operand.starts_with("<(") {
             self.evaluate_first(marks, at..words.end, Evaluation::Program);
-        } else if self.asks(marks, at) {
+        } else if is_known && self.asks(marks, at) {
             // The value may be `-c`, and then the next word is a program.
             self.evaluate_all(marks, at + 1..words.end, Evaluation::Program);
         }

@@ -297,6 +297,7 @@ fn what_cannot_be_placed_is_an_error_with_its_range() {
         ("case a in b) c", Trouble::Unterminated("case"), 11..12),
         ("[[ a", Trouble::Unterminated("[["), 0..1),
         ("coproc x", Trouble::Unexpected, 0..1),
+        ("for $x in a; do :; done", Trouble::Unexpected, 4..5),
         ("echo ${ a; }", Trouble::Unexpected, 5..6),
     ] {
         assert_eq!(places(text, &[]), Err(LexError { trouble, at }), "{text}");

@@ -23,6 +23,8 @@ impl Lexer<'_> {
         let mut word = Word { at: start..start, is_static: true, quoted: false, name_end: None };
         // Where the name of a possible assignment ends, subscript included.
         let mut target_end = None;
+        // Where the last character ended that stood for itself.
+        let mut plain_end = start;
         loop {
             if self.take_asked(Quoting::Bare) {
                 word.is_static = false;
@@ -46,7 +48,7 @@ impl Lexer<'_> {
                     if word.name_end.is_some() && before == b'=' {
                         word.is_static = false;
                         self.array()?;
-                    } else if b"?*+@!".contains(&before) && !word.quoted {
+                    } else if b"?*+@!".contains(&before) && plain_end == self.pos {
                         self.pattern_group()?;
                     } else {
                         break;
@@ -94,7 +96,10 @@ impl Lexer<'_> {
                     }
                     self.pos += 1;
                 }
-                _ => self.pos += 1,
+                _ => {
+                    self.pos += 1;
+                    plain_end = self.pos;
+                }
             }
         }
         self.splits = splits;

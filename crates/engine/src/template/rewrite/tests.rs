@@ -47,6 +47,39 @@ fn a_list_is_written_for_as_many_elements_as_there_are() {
 }
 
 #[test]
+fn a_list_is_refused_where_its_first_elements_could_be_options_that_run_the_others() {
+    for text in [
+        "sh {{files}}",
+        "sudo bash -e {{files}}",
+        "python3 -W ignore {{files}}",
+        "env A=b {{files}}",
+        "sudo -u me {{files}}",
+        "timeout 5 {{files}}",
+        "find . -name x {{files}}",
+        "somehow sh {{files}}",
+        "docker run image {{files}}",
+        "\"${SHELL:-sh}\" {{files}}",
+    ] {
+        let error = rewrite(text, &known).expect_err(text);
+        assert_eq!(error.problem.fix(), Some(Fix::Argument), "{text}");
+    }
+    for text in [
+        "sh lint.sh {{files}}",
+        "sudo -u me rm -- {{files}}",
+        "python3 -m black {{files}}",
+        "timeout 5 rustfmt {{files}}",
+        "docker run image lint {{files}}",
+        "git add {{files}}",
+        "$HOME/bin/lint {{files}}",
+        "$HOME/bin/notify {{x}} {{y}}",
+        "sh \"{{files}}\"",
+        "env {{x}}",
+    ] {
+        assert!(rewrite(text, &known).is_ok(), "{text}");
+    }
+}
+
+#[test]
 fn a_place_that_cannot_be_right_is_refused_with_the_fix() {
     for (text, fix) in [
         ("cat <<'E'\n{{x}}\nE", Fix::UnquotedDelimiter),
@@ -66,6 +99,7 @@ fn a_place_that_cannot_be_right_is_refused_with_the_fix() {
         ("trap 'echo {{x}}' EXIT", Fix::AssignFirst),
         ("bash -c 'echo {{x}}'", Fix::Argument),
         ("{{files}} eval {{x}}", Fix::NamedCommand),
+        ("echo ${v:-{{files}}}", Fix::AssignFirst),
         ("x={{x}}; eval \"$x\"", Fix::AssignFirst),
         ("echo ${v:={{x}}}${v@P}", Fix::FixedNames),
         ("sh <<E\necho {{x}}\nE", Fix::Argument),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 /// Only a whole output that is one object grants anything, and nothing around a deny undoes it.
 pub(super) fn holds(data: &[u8]) {
     let stdout = String::from_utf8_lossy(data);
-    for name in ["tool:pre_execute", "permission:request", "session:stop"] {
+    for name in ["tool:pre_execute", "PermissionRequest", "session:stop"] {
         let event = EventName::resolve(name).expect("a known event");
         let reading = read(&stdout, true, &event);
         assert_eq!(read(&stdout, true, &event), reading, "the second reading is another");
