@@ -66,7 +66,7 @@ pub(super) struct Lexed {
     pub(super) set: Vec<Range<usize>>,
     /// Whether it may set others too, whose names we can't see: `eval`, `source`.
     pub(super) sets_others: bool,
-    /// Whether a mark stands in a value that is assigned.
+    /// Whether a mark stands in a value that is assigned, and something is evaluated again.
     keeps_marks: bool,
 }
 
@@ -163,6 +163,8 @@ struct Lexer<'t> {
     assigned: Vec<Assignment>,
     /// How many lists of commands stand around here.
     level: usize,
+    /// Something in the text is evaluated again, whatever it is.
+    evaluates: bool,
 }
 
 impl<'t> Lexer<'t> {
@@ -195,6 +197,7 @@ impl<'t> Lexer<'t> {
             declares_unseen: false,
             assigned: Vec::new(),
             level: 0,
+            evaluates: false,
         }
     }
 
@@ -206,7 +209,10 @@ impl<'t> Lexer<'t> {
         }
         self.mark_attributed();
         self.mark_read_elsewhere();
-        let keeps_marks = !self.marks.is_empty() && self.follow_assignments();
+        let keeps_marks = self.evaluates && self.keeps_marks();
+        if keeps_marks && self.wants_variables {
+            self.follow_assignments();
+        }
         let Self { marks, set, sets_others, .. } = self;
         Ok(Lexed { marks, set, sets_others, keeps_marks })
     }
@@ -270,6 +276,7 @@ impl<'t> Lexer<'t> {
 
     /// Every mark since `first` that stands in `at` is evaluated again.
     fn evaluate(&mut self, first: usize, at: &Range<usize>, why: Evaluation) {
+        self.evaluates = true;
         for mark in self.marks_in(first, at) {
             mark.place.evaluation.get_or_insert(why);
         }
@@ -287,6 +294,7 @@ impl<'t> Lexer<'t> {
         let outer = self.evaluation;
         let splits = self.splits;
         self.depth += 1;
+        self.evaluates |= evaluation.is_some();
         self.evaluation = outer.or(evaluation);
         let result = read(self);
         self.depth -= 1;

@@ -2,7 +2,7 @@
 //! evaluated, and to interpreters that read their programs. Asked when all of the text has been read,
 //! because what counts may stand anywhere in it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{Evaluation, Form, Lexer, Mark, Quoting, Subject};
@@ -14,6 +14,7 @@ pub(super) struct Assignment {
     value: Range<usize>,
     /// How many lists of commands stand around it.
     level: usize,
+    is_followed: bool,
 }
 
 /// Where interpreters get their programs, where they don't have them as arguments.
@@ -59,33 +60,40 @@ impl Lexer<'_> {
         self.assigned = assigned;
     }
 
+    /// Whether a mark stands in an assigned value itself, not in what a command there is given.
+    pub(super) fn keeps_marks(&self) -> bool {
+        !self.marks.is_empty()
+            && self.assigned.iter().any(|Assignment { value, level, .. }| {
+                let from = self.marks.partition_point(|mark| mark.at.start < value.start);
+                let within = self.marks[from..].iter().take_while(|mark| mark.at.start < value.end);
+                within.into_iter().any(|mark| mark.level == *level)
+            })
+    }
+
     /// What is kept in a variable is evaluated where the variable is: `x=$title; eval "$x"`. What a
-    /// command prints, reads or is called with isn't followed. Whether there is a mark in an
-    /// assigned value at all.
-    pub(super) fn follow_assignments(&mut self) -> bool {
+    /// command prints, reads or is called with isn't followed.
+    pub(super) fn follow_assignments(&mut self) {
         let text = self.text;
-        let mut values: HashMap<&str, Vec<Assignment>> = HashMap::new();
-        for assignment in std::mem::take(&mut self.assigned) {
-            if !self.marks_in(0, &assignment.value).is_empty() {
-                values.entry(&text[assignment.name.clone()]).or_default().push(assignment);
-            }
-        }
-        let keeps_marks = !values.is_empty();
-        if !keeps_marks || !self.wants_variables {
-            return keeps_marks;
-        }
+        let mut assigned = std::mem::take(&mut self.assigned);
+        assigned.sort_by_key(|assignment| &text[assignment.name.clone()]);
         let mut evaluated: Vec<(&str, Evaluation)> =
             self.marks.iter().filter_map(|mark| mark.evaluated_variable(text)).collect();
         while let Some((name, why)) = evaluated.pop() {
-            // Each name once, so that this ends.
-            for Assignment { value, level, .. } in values.remove(name).unwrap_or_default() {
-                for mark in self.marks_in(0, &value).iter_mut().filter(|mark| mark.level == level) {
-                    mark.place.evaluation.get_or_insert(why);
-                    evaluated.extend(mark.evaluated_variable(text));
+            let from = assigned.partition_point(|before| &text[before.name.clone()] < name);
+            let of_name = assigned[from..].iter_mut();
+            for assignment in of_name.take_while(|found| &text[found.name.clone()] == name) {
+                // Each name once, so that this ends.
+                if std::mem::replace(&mut assignment.is_followed, true) {
+                    break;
+                }
+                for mark in self.marks_in(0, &assignment.value) {
+                    if mark.level == assignment.level {
+                        mark.place.evaluation.get_or_insert(why);
+                        evaluated.extend(mark.evaluated_variable(text));
+                    }
                 }
             }
         }
-        keeps_marks
     }
 
     /// Some command reads what stands at the marks since `first`.
@@ -114,12 +122,13 @@ impl Lexer<'_> {
     }
 
     fn evaluate_marks(&mut self, marks: Range<usize>, why: Evaluation) {
+        self.evaluates = true;
         for mark in &mut self.marks[marks] {
             mark.place.evaluation.get_or_insert(why);
         }
     }
 
     pub(super) fn assign(&mut self, name: Range<usize>, value: Range<usize>) {
-        self.assigned.push(Assignment { name, value, level: self.level });
+        self.assigned.push(Assignment { name, value, level: self.level, is_followed: false });
     }
 }

@@ -184,6 +184,7 @@ impl Lexer<'_> {
     fn input_is_program(&mut self, command: &Command) {
         let reading = if command.has_input { Reading::OwnInput } else { Reading::WhateverComes };
         self.interpreters_read = self.interpreters_read.max(reading);
+        self.evaluates = true;
         // A line end within the command has already taken those before it.
         for pending in self.pending.iter_mut().skip(command.pending) {
             pending.evaluation = Some(Evaluation::Program);

@@ -13,6 +13,7 @@ impl Lexer<'_> {
             self.pos += 1;
         } else if self.peek(0) == b'!' && (self.name_len(self.pos + 1) > 0) {
             form = Form::Evaluated;
+            self.evaluates = true;
             self.pos += 1;
         }
         if self.take_asked(Quoting::ParameterName) {
@@ -99,6 +100,7 @@ impl Lexer<'_> {
             }
             b'@' if self.peek(1).is_ascii_alphabetic() && self.peek(2) == b'}' => {
                 if self.peek(1) == b'P' {
+                    self.evaluates = true;
                     self.reform(marked, Form::Evaluated);
                 }
                 self.pos += 3;

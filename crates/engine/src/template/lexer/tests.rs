@@ -226,6 +226,8 @@ fn where_the_shell_evaluates_again_is_known() {
         ("function f { sh; }; echo @ | f", Program),
         ("alias e=eval\ne @", Eval),
         ("x=@; eval \"$x\"", Eval),
+        ("x=@; echo \"$x\" | sh", Program),
+        ("x=@; { sh; } <<< \"$x\"", Program),
         ("x='@'; y=\"a $x\"; z=$y; sh -c \"$z\"", Program),
         ("export n=@; (( n > 3 ))", Arithmetic),
         ("for n in 1 @; do [[ $n -gt 3 ]]; done", NumericTest),
@@ -308,8 +310,18 @@ fn what_cannot_be_placed_is_an_error_with_its_range() {
 
 #[test]
 fn a_long_text_is_read_to_its_end_whatever_it_repeats() {
-    let repeated =
-        ["((", "$(a ", "x=$y ", "unset $a ", "sh $a ", "<<E ", "a[1]=$b;", "\"`'", "env -S $x "];
+    let repeated = [
+        "((",
+        "$(a ",
+        "x=$y ",
+        "unset $a ",
+        "sh $a ",
+        "<<E ",
+        "a[1]=$b;",
+        "\"`'",
+        "env -S $x ",
+        "x=$x;((x));",
+    ];
     for piece in repeated {
         let text = piece.repeat(200_000 / piece.len());
         // A reader that took time in proportion to the square would not come back from these.
