@@ -13,12 +13,11 @@
 //! it was given: `read`, a function's arguments, a file, the output of `$( … )`, a program of
 //! the author's own.
 //!
-//! One pass over the bytes, no text is copied; a second one only where a range stands in an assigned
-//! value. `commands.rs` reads lists of commands, `compound.rs` and `conditional.rs` what reserved words
-//! begin, `words.rs` words and quotes, `expansions.rs` and `parameters.rs` what begins with `$` or a
-//! backtick, `here_documents.rs` their bodies; `meaning.rs` knows the commands that evaluate their
-//! arguments, and `programs.rs` those that take a program as an argument or read one;
-//! `following.rs` says where values go from there.
+//! One pass over the bytes, no text is copied. `commands.rs` reads lists of commands, `compound.rs` and
+//! `conditional.rs` what reserved words begin, `words.rs` words and quotes, `expansions.rs` and
+//! `parameters.rs` what begins with `$` or a backtick, `here_documents.rs` their bodies; `meaning.rs`
+//! knows the commands that evaluate their arguments, and `programs.rs` those that take a program as
+//! an argument or read one; `following.rs` says where values go from there.
 
 use std::ops::Range;
 
@@ -45,11 +44,7 @@ const DEPTH_MAX: usize = 48;
 /// Where each of `ranges` stands. They are in order, don't overlap, and hold neither quotes,
 /// backslashes nor white space: each is taken as one thing, whatever characters it has.
 pub fn places(text: &str, ranges: &[Range<usize>]) -> Result<Vec<Place>, LexError> {
-    let mut lexed = Lexer::new(text, ranges, false).run()?;
-    if lexed.keeps_marks {
-        // Where a variable is used is of interest only if what is asked about is kept in one.
-        lexed = Lexer::new(text, ranges, true).run()?;
-    }
+    let lexed = Lexer::new(text, ranges, false).run()?;
     Ok(lexed.marks.iter().filter(|mark| mark.subject == Subject::Asked).map(|m| m.place).collect())
 }
 
@@ -66,8 +61,6 @@ pub(super) struct Lexed {
     pub(super) set: Vec<Range<usize>>,
     /// Whether it may set others too, whose names we can't see: `eval`, `source`.
     pub(super) sets_others: bool,
-    /// Whether a mark stands in a value that is assigned, and something is evaluated again.
-    keeps_marks: bool,
 }
 
 /// Something whose place is of interest.
@@ -136,7 +129,9 @@ struct Lexer<'t> {
     asked: std::slice::Iter<'t, Range<usize>>,
     /// The next range we are asked about; at the end, one beyond the text.
     next: Range<usize>,
-    wants_variables: bool,
+    /// The text is as its author wrote it: `${A.b}` may stand there, and what looks like a variable in
+    /// single quotes is of interest too.
+    is_unwritten: bool,
     depth: usize,
     evaluation: Option<Evaluation>,
     splits: bool,
@@ -168,7 +163,7 @@ struct Lexer<'t> {
 }
 
 impl<'t> Lexer<'t> {
-    fn new(text: &'t str, ranges: &'t [Range<usize>], wants_variables: bool) -> Self {
+    fn new(text: &'t str, ranges: &'t [Range<usize>], is_unwritten: bool) -> Self {
         let mut asked = ranges.iter();
         let next = asked.next().cloned().unwrap_or(usize::MAX..usize::MAX);
         Self {
@@ -178,7 +173,7 @@ impl<'t> Lexer<'t> {
             end: text.len(),
             asked,
             next,
-            wants_variables,
+            is_unwritten,
             depth: 0,
             evaluation: None,
             splits: true,
@@ -209,12 +204,11 @@ impl<'t> Lexer<'t> {
         }
         self.mark_attributed();
         self.mark_read_elsewhere();
-        let keeps_marks = self.evaluates && self.keeps_marks();
-        if keeps_marks && self.wants_variables {
+        if self.evaluates && self.keeps_marks() {
             self.follow_assignments();
         }
         let Self { marks, set, sets_others, .. } = self;
-        Ok(Lexed { marks, set, sets_others, keeps_marks })
+        Ok(Lexed { marks, set, sets_others })
     }
 
     fn fail<T>(&self, trouble: Trouble, from: usize) -> Result<T, LexError> {

@@ -36,7 +36,7 @@ impl Lexer<'_> {
             _ => {
                 let length = self.name_len(self.pos);
                 let name = self.pos..self.pos + length;
-                if length > 0 && self.wants_variables {
+                if length > 0 {
                     let subject = Subject::Variable { name, form: Form::Value };
                     self.mark(start..self.pos + length, subject, quoting);
                 }
@@ -136,9 +136,6 @@ impl Lexer<'_> {
         }
         let name = self.pos..self.pos + length;
         self.pos += length;
-        if !self.wants_variables {
-            return;
-        }
         let after: &[u8] = self.bytes[self.pos..self.end].trim_ascii_start();
         let operator = after.iter().take_while(|byte| b"+-*/%&|^<>=".contains(byte)).count();
         let assigns = match &after[..operator] {

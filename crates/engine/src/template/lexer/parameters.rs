@@ -34,11 +34,11 @@ impl Lexer<'_> {
         }
         // Marks are in the order of the text, so this comes before what stands in its word.
         let marked = self.marks.len();
-        if !name.is_empty() && self.wants_variables {
+        if !name.is_empty() {
             let subject = Subject::Variable { name: name.clone(), form };
             self.mark(start..name.end, subject, quoting);
         }
-        if self.wants_variables && !name.is_empty() {
+        if self.is_unwritten && !name.is_empty() {
             self.path();
         }
         if self.peek(0) == b'[' {

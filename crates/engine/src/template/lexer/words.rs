@@ -191,7 +191,7 @@ impl Lexer<'_> {
             return self.fail(Trouble::Unterminated("'"), open);
         };
         let close = inside + length;
-        if self.wants_variables && look_for_variables {
+        if self.is_unwritten && look_for_variables {
             self.literal_variables(inside, close);
         }
         let before = self.next.start;
