@@ -38,28 +38,38 @@ struct Shown {
 }
 
 impl<'a> Written<'a> {
-    /// The text that begins at `whole`.
+    /// The text that begins at `whole`; a block begins with its first line, not with its `|`.
     pub(super) fn new(whole: &Place, file: &'a str, value: &'a str) -> Self {
-        let mut written = Self {
+        let start = whole.range.start;
+        let written = Self {
             value,
             file,
             style: Style::Plain,
             passed: 0,
-            at: if file.is_char_boundary(whole.range.start) {
-                whole.range.start
-            } else {
-                file.len()
-            },
+            at: if file.is_char_boundary(start) { start } else { file.len() },
             line: whole.line,
             column: whole.column,
         };
         match file.as_bytes().get(written.at) {
-            Some(b'\'') => written.open(Style::Single),
-            Some(b'"') => written.open(Style::Double),
-            Some(b'|' | b'>') => written.pass_header(),
-            _ => {}
+            // A block may begin with a quote as well, which is then a part of its text.
+            Some(b'\'') if !written.is_all_plain() => written.opened(Style::Single),
+            Some(b'"') if !written.is_all_plain() => written.opened(Style::Double),
+            _ => written,
         }
-        written
+    }
+
+    fn is_all_plain(&self) -> bool {
+        let mut walked = Self { ..*self };
+        while walked.passed < walked.value.len() {
+            if walked.step().is_none() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn opened(self, style: Style) -> Self {
+        Self { style, at: self.at + 1, column: self.column + 1, ..self }
     }
 
     /// The place of a part of the value. `None` where it isn't certain.
@@ -78,22 +88,6 @@ impl<'a> Written<'a> {
             self.step()?;
         }
         Some(Place { line, column, range: start..self.at })
-    }
-
-    fn open(&mut self, style: Style) {
-        self.style = style;
-        self.at += 1;
-        self.column += 1;
-    }
-
-    /// `|-`, `>+2 # comment`: the text begins in the next line.
-    fn pass_header(&mut self) {
-        let rest = &self.file[self.at..];
-        if let Some(end) = rest.find('\n') {
-            self.at += end + 1;
-            self.line += 1;
-            self.column = 1;
-        }
     }
 
     /// Passes one character of the value, and what shows it.
