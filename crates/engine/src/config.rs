@@ -159,7 +159,7 @@ pub fn check_text(
 ) -> (Loaded, Vec<Warning>) {
     let mut loaded = Loaded { warnings: Some(Vec::new()), ..Loaded::default() };
     let source = Arc::new(SourceFile { path: file.shown_as.clone(), text: text.into() });
-    top_level::read(&source, file, environment, &mut loaded);
+    top_level::read(&source, file, environment, Scope::All, &mut loaded);
     let warnings = loaded.warnings.take().unwrap_or_default();
     (loaded, warnings)
 }
