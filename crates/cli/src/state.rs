@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_store::{Kind, Record, RecordKey, SqliteStore, Store};
+use hookwright_store::{Filter, Kind, Record, RecordKey, SqliteStore, Store};
 
 use crate::error::Failure;
 
@@ -21,6 +21,22 @@ fn folder() -> Result<PathBuf, Failure> {
     }
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     home.map(|home| home.join(".local/state/hookwright")).ok_or(Failure::NoStateFolder)
+}
+
+/// The session of this name in this project; else the only one of this name anywhere.
+pub(crate) fn session_anywhere(
+    store: &dyn Store,
+    project: &str,
+    name: &str,
+) -> Result<Option<Record>, Failure> {
+    if let Some(known) = session(store, project, name)? {
+        return Ok(Some(known));
+    }
+    let filter = Filter { name_prefix: Some(name.to_owned()), ..Filter::newest(100) };
+    let found = store.list(Kind::Session, &filter).map_err(Failure::Store)?;
+    let mut same = found.into_iter().filter(|record| record.key.name == name);
+    let first = same.next();
+    Ok(first.filter(|_| same.next().is_none()))
 }
 
 /// The session of this name in this project.

@@ -23,7 +23,7 @@ use hookwright_store::{JournalKey, Store};
 use tokio_util::sync::CancellationToken;
 
 use super::fire::HookSwitches;
-use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
+use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
 use crate::error::Failure;
 use crate::exit_code;
 use crate::interrupts::Interrupts;
@@ -104,9 +104,9 @@ pub(crate) struct Shown {
 }
 
 pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failure> {
-    let place = Place::find(&arguments.options)?;
-    let sources = place.gather(&arguments.file)?;
-    let sources = match sources {
+    let mut place = Place::find(&arguments.options)?;
+    let file = place.enter_project_of(&arguments.file, &arguments.options)?;
+    let sources = match place.gather(&file)? {
         Ok(sources) => sources,
         Err(faults) => return Ok(show_faults(&faults, screen)),
     };
@@ -131,20 +131,27 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
             _ => Failure::SessionUnfinished { name, status },
         });
     }
-    let record = place.new_record(&name, &plan, &arguments.file);
+    let record = place.new_record(&name, &plan, &file);
     let history = History::default();
     let chosen = Chosen { plan, sources, secrets, name, record, version: None, history };
     place.go(chosen, store, &arguments.switches, &arguments.shown, screen)
 }
 
 pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8, Failure> {
-    let place = Place::find(&arguments.options)?;
+    let mut place = Place::find(&arguments.options)?;
     let name = arguments.session.parse::<SessionName>().map_err(Failure::SessionName)?;
     let store = state::store()?;
-    let project = place.project();
-    let Some(known) = state::session(&*store, &project, name.as_str())? else {
+    let Some(known) = state::session_anywhere(&*store, &place.project(), name.as_str())? else {
         return Err(Failure::NoSuchSession { name: name.as_str().to_owned() });
     };
+    if known.key.project != place.project() {
+        place = Place::find(&ConfigOptions {
+            cwd: Some(PathBuf::from(&known.key.project)),
+            config: arguments.options.config.clone(),
+            no_global_hooks: arguments.options.no_global_hooks,
+        })?;
+    }
+    let project = place.project();
     if known.status == "completed" {
         screen
             .talk(&format!("session {} is completed; there is nothing to resume\n", name.as_str()));
@@ -184,13 +191,43 @@ struct Chosen {
 
 /// The project that a command acts in.
 struct Place {
+    /// Where the command was started.
+    started_in: PathBuf,
     found: ConfigFiles,
     environment: Environment,
 }
 
 impl Place {
     fn find(options: &ConfigOptions) -> Result<Self, Failure> {
-        Ok(Self { found: ConfigFiles::find(options)?, environment: process_environment() })
+        let found = ConfigFiles::find(options)?;
+        let started_in = found.working_dir.clone();
+        Ok(Self { started_in, found, environment: process_environment() })
+    }
+
+    /// A path may lead into a project of its own below the working directory: its agent works there.
+    /// Returns the path as seen from anywhere; a name stays a name.
+    fn enter_project_of(&mut self, file: &str, options: &ConfigOptions) -> Result<String, Failure> {
+        let working_dir = self.found.working_dir.clone();
+        let path = working_dir.join(file);
+        if !path.exists() {
+            return Ok(file.to_owned());
+        }
+        let path = std::fs::canonicalize(&path).unwrap_or(path);
+        let below = path
+            .ancestors()
+            .take_while(|folder| folder.starts_with(&working_dir) && *folder != working_dir);
+        let is_project =
+            |folder: &&Path| PROJECT_NAMES.iter().any(|name| folder.join(name).is_file());
+        if let Some(folder) = below.into_iter().find(is_project)
+            && options.config.is_empty()
+        {
+            self.found = ConfigFiles::find(&ConfigOptions {
+                cwd: Some(folder.to_owned()),
+                config: Vec::new(),
+                no_global_hooks: options.no_global_hooks,
+            })?;
+        }
+        Ok(path.to_string_lossy().into_owned())
     }
 
     fn project(&self) -> String {
@@ -297,7 +334,10 @@ impl Place {
         // Nobody else may have it before it has ended; after a crash its holder is found dead.
         let _ = store.release(&lease, token);
         let ended = ended.map_err(Failure::Session)?;
-        let shown_folder = self.found.shown(folder.path());
+        let shown_folder = match folder.path().strip_prefix(&self.started_in) {
+            Ok(below) => below.to_owned(),
+            Err(_) => self.found.shown(folder.path()),
+        };
         let summary = session_screen.lock().unwrap_or_else(PoisonError::into_inner).summary(
             &ended,
             &journal.record(),

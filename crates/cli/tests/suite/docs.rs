@@ -46,10 +46,18 @@ fn the_readme_shows_what_happens() {
         fs::read_to_string(repository().join("examples/block-sudo/hookwright.yaml")).unwrap();
     let shown = blocks(&readme, "yaml")[0].replace("# hookwright.yaml\n", "");
     assert!(config.trim_end().ends_with(&shown), "the README shows another file than the example");
-    // The command that a newcomer types is the one that was replayed.
+    // The command that a newcomer types works, and shows what the tour's transcript shows.
     let typed = blocks(&readme, "sh")[0].lines().next().unwrap().to_owned();
-    let typed = typed.replace("cargo run --release -- ", "$ hookwright ");
-    assert!(blocks(&readme, "console")[0].starts_with(&typed), "{typed}");
+    let typed = typed.replace("cargo run --release -- ", "hookwright ");
+    let replayed = replay(&sandbox, &format!("{typed} --session tour"));
+    let transcript = repository().join("examples/tour/transcript.console");
+    let transcript = fs::read_to_string(transcript).unwrap();
+    let lines = |text: &str| -> Vec<String> {
+        let kept = |line: &&str| !line.starts_with("$ ") && !line.contains("files: ");
+        text.lines().filter(kept).map(str::to_owned).collect()
+    };
+    let tour = transcript.split("\n\n").nth(1).unwrap();
+    assert_eq!(lines(&replayed), lines(tour));
 }
 
 #[test]
@@ -310,6 +318,7 @@ fn replay(sandbox: &Sandbox, command: &str) -> String {
 pub(crate) fn timeless(text: &str) -> String {
     let mut timeless = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
+        let line = &without_seconds(line);
         let Some((start, end)) = duration_in(line) else {
             timeless.push_str(line);
             continue;
@@ -321,6 +330,18 @@ pub(crate) fn timeless(text: &str) -> String {
         timeless.push_str(&line[end..]);
     }
     timeless
+}
+
+/// A session's durations, `after 0.1 s` and `, 0.1 s`, as `N s`.
+fn without_seconds(line: &str) -> String {
+    let mut words: Vec<&str> = line.split(' ').collect();
+    for at in 1..words.len() {
+        let is_number = words[at - 1].parse::<f64>().is_ok() && words[at - 1].contains('.');
+        if is_number && words[at].trim_end_matches([',', ':', '\n']) == "s" {
+            words[at - 1] = "N";
+        }
+    }
+    words.join(" ")
 }
 
 /// Where a hook's duration stands: two blanks, then `12ms` or `4.31s`.
@@ -341,7 +362,7 @@ fn duration_in(line: &str) -> Option<(usize, usize)> {
     None
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -16,4 +16,5 @@ mod list;
 mod memory;
 mod secrets;
 mod support;
+mod tour;
 mod usage;

@@ -13,11 +13,13 @@
 //!           then: [{run: ./mend}, {status: {decision: stop, reason: mended}}]
 //!           else: [{say: "Nothing to mend in iteration ${ITERATION}."}]
 //! then: repeat                               # after the last turn; or stop, or fail
+//! at_end: [{say: Understood.}]               # told what hooks said after the last iteration
 //! ```
 //!
 //! Iteration 1 of a stage gets the first turn, iteration 2 the second. A stage that turns name with
 //! `stage` has only those, every other stage has the turns that name none. After the last turn:
-//! `repeat` plays it again, `stop` writes a status that says stop, `fail` fails.
+//! `repeat` plays it again, `stop` writes a status that says stop, `fail` fails. `at_end` is the turn in
+//! which what hooks said after the last iteration is delivered; without it nothing is done then.
 //!
 //! | deed | does |
 //! |---|---|

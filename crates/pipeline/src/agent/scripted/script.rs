@@ -15,6 +15,8 @@ use super::work_tree::is_inside;
 pub(super) struct Script {
     turns: Vec<ScriptTurn>,
     then: Then,
+    /// What it does when it is told what hooks had to say after the last iteration.
+    at_end: Vec<Deed>,
 }
 
 /// What happens in one iteration.
@@ -64,7 +66,7 @@ pub(super) enum Deed {
     IfPrompt { contains: String, then: Vec<Deed>, otherwise: Vec<Deed> },
 }
 
-const KEYS: &[&str] = &["turns", "then"];
+const KEYS: &[&str] = &["turns", "then", "at_end"];
 const TURN_KEYS: &[&str] = &["stage", "do"];
 const DEEDS: &[&str] = &[
     "say",
@@ -99,8 +101,11 @@ impl Script {
         }
     }
 
-    /// What is to be done in this iteration (from 1) of this stage.
+    /// What is to be done in this iteration (from 1) of this stage; 0 is the turn after the last.
     pub(super) fn part(&self, stage: &str, iteration: u32) -> Part<'_> {
+        if iteration == 0 {
+            return Part::Deeds(&self.at_end);
+        }
         let is_its_own = |turn: &&ScriptTurn| turn.stage.as_deref() == Some(stage);
         let mut turns: Vec<&ScriptTurn> = self.turns.iter().filter(is_its_own).collect();
         if turns.is_empty() {
@@ -127,7 +132,7 @@ pub(super) fn no_more_turns() -> Deed {
 }
 
 fn script(node: &Node, notes: &mut Notes) -> Script {
-    let mut script = Script { turns: Vec::new(), then: Then::Repeat };
+    let mut script = Script { turns: Vec::new(), then: Then::Repeat, at_end: Vec::new() };
     let fields = notes.map(node, "a map with `turns`");
     for field in fields {
         match field.key.as_str() {
@@ -140,6 +145,7 @@ fn script(node: &Node, notes: &mut Notes) -> Script {
                 let meanings = [Then::Repeat, Then::Stop, Then::Fail];
                 script.then = notes.word(&field.value, words, &meanings).unwrap_or(script.then);
             }
+            "at_end" => script.at_end = deeds(&field.value, notes),
             _ => notes.unknown_key(field, KEYS),
         }
     }
