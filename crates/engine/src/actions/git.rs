@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_events::{Answer, Decision, Event, EventName, Outcome, Output};
-use hookwright_process::{Filter, How, Launch, Leader, Stream, Watch, find_program};
+use hookwright_process::{Filter, How, Launch, Leader, MARKER, Stream, Watch, find_program};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -244,6 +244,16 @@ impl<'a> Git<'a> {
     fn variables(&self) -> Vec<(OsString, OsString)> {
         let mut all: Vec<(OsString, OsString)> =
             VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        // Each call is a run of its own inside that of the hook, by which a crashed host finds it.
+        let outer = self.attempt.surroundings.environment.get(MARKER);
+        let mut marker =
+            outer.filter(|outer| !outer.is_empty()).map_or_else(OsString::new, |outer| {
+                let mut marker = outer.to_owned();
+                marker.push(":");
+                marker
+            });
+        marker.push(&self.attempt.run_id);
+        all.push((MARKER.into(), marker));
         all.push((CHAIN_VARIABLE.into(), self.chain.to_text().into()));
         all.push(("HOOKWRIGHT_HOOK".into(), self.attempt.hook.id.clone().into()));
         all.push(("HOOKWRIGHT_ATTEMPT".into(), self.attempt.number.to_string().into()));

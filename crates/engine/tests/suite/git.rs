@@ -773,3 +773,21 @@ async fn nobody_is_asked_for_a_password_and_no_terminal_is_read() {
     assert_eq!(repository.ends().await.0, Status::Success);
     assert_eq!(repository.host.read(".git/asked"), "0\nfalse\nfalse\nC\n");
 }
+
+#[tokio::test]
+async fn what_git_runs_carries_the_marker_of_the_hook_inside_that_of_its_host() {
+    let variables = [("HOOKWRIGHT_RUN", "outer")];
+    let repository = Repository::without_a_repository(&hook("type: git-commit"), &variables);
+    repository.git(&["init"]);
+    repository.git_hook(&repository.git_dir(), "pre-commit", "echo \"$HOOKWRIGHT_RUN\" > marker");
+    repository.write("a", "a");
+    repository.fire(json!({})).await;
+    let seen = repository.host.seen();
+    let run_id = seen.iter().find_map(|event| match &event.kind {
+        RunEventKind::HookRunning { run_id, .. } => run_id.rsplit_once('-'),
+        _ => None,
+    });
+    let (hook, _) = run_id.expect("git ran");
+    let marker = repository.host.read("marker");
+    assert!(marker.starts_with(&format!("outer:{hook}:{hook}-")), "{marker}");
+}
