@@ -12,6 +12,9 @@ mod late;
 mod list;
 mod run;
 mod schema;
+mod sessions;
+mod status;
+mod stop;
 mod template;
 mod test;
 
@@ -38,6 +41,9 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Run(run::RunArguments),
     Resume(run::ResumeArguments),
+    Status(status::StatusArguments),
+    Stop(stop::StopArguments),
+    Sessions(sessions::SessionsArguments),
     Fire(fire::FireArguments),
     Explain(explain::ExplainArguments),
     Test(test::TestArguments),
@@ -58,6 +64,9 @@ impl Command {
             Command::Explain(_)
             | Command::Run(_)
             | Command::Resume(_)
+            | Command::Status(_)
+            | Command::Stop(_)
+            | Command::Sessions(_)
             | Command::Test(_)
             | Command::Check(_)
             | Command::List(_)
@@ -75,6 +84,9 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments, screen),
         Command::Resume(arguments) => run::resume(&arguments, screen),
+        Command::Status(arguments) => status::status(&arguments, screen),
+        Command::Stop(arguments) => stop::stop(&arguments, screen),
+        Command::Sessions(arguments) => sessions::sessions(&arguments, screen),
         Command::Fire(arguments) => fire::fire(&arguments, screen),
         Command::Explain(arguments) => explain::explain(&arguments, screen),
         Command::Test(arguments) => test::test(&arguments, screen),

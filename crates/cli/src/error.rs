@@ -8,8 +8,9 @@ mod advice;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use hookwright_pipeline::folder::SessionNameError;
+use hookwright_pipeline::folder::{FolderError, SessionNameError};
 use hookwright_pipeline::history::HistoryError;
 use hookwright_pipeline::session::SessionError;
 use hookwright_store::StoreError;
@@ -85,6 +86,18 @@ pub(crate) enum Failure {
     NoSuchSession { name: String },
     /// A session could not go on.
     Session(SessionError),
+    /// This project has no session.
+    NoSessions { project: PathBuf },
+    /// Nobody runs the session that shall be ended.
+    SessionNotRunning { name: String, status: String },
+    /// Another machine runs the session.
+    SessionElsewhere { name: String, pid: u32, host: String },
+    /// A process that we may not send signals to runs the session.
+    SessionOfOthers { name: String, pid: u32 },
+    /// A session that shall end has not ended in time.
+    StillRuns { name: String, pid: u32, waited: Duration },
+    /// A session's folder cannot be removed.
+    FolderStays { name: String, cause: FolderError },
 }
 
 /// What a person is told about a [`Failure`].
@@ -129,7 +142,13 @@ impl Failure {
             | Failure::SessionUnfinished { .. }
             | Failure::SessionRuns { .. }
             | Failure::NoSuchSession { .. }
-            | Failure::Session(_) => exit_code::OUR_FAULT,
+            | Failure::Session(_)
+            | Failure::NoSessions { .. }
+            | Failure::SessionNotRunning { .. }
+            | Failure::SessionElsewhere { .. }
+            | Failure::SessionOfOthers { .. }
+            | Failure::StillRuns { .. }
+            | Failure::FolderStays { .. } => exit_code::OUR_FAULT,
         }
     }
 
@@ -326,6 +345,42 @@ impl Failure {
                 heading: error.to_string(),
                 place: None,
                 help: "mend it, then go on with `hookwright resume`".into(),
+            },
+            Failure::NoSessions { project } => Message {
+                heading: "this project has no session yet".into(),
+                place: Some(project.display().to_string()),
+                help: "`hookwright run FILE` starts one; `--cwd DIR` names another project".into(),
+            },
+            Failure::SessionNotRunning { name, status } => Message {
+                heading: format!("nobody runs the session `{name}`; it is {status}"),
+                place: None,
+                help: "`hookwright status` says what runs".into(),
+            },
+            Failure::SessionElsewhere { name, pid, host } => Message {
+                heading: format!("process {pid} of the machine `{host}` runs the session `{name}`"),
+                place: None,
+                help: format!("there: `hookwright stop {name}`"),
+            },
+            Failure::SessionOfOthers { name, pid } => Message {
+                heading: format!("process {pid} runs the session `{name}`, and we may not end it"),
+                place: None,
+                help: "do it as the user who started it".into(),
+            },
+            Failure::StillRuns { name, pid, waited } => Message {
+                heading: format!(
+                    "process {pid} still runs the session `{name}` after {} s",
+                    waited.as_secs_f64()
+                ),
+                place: None,
+                help: format!(
+                    "wait longer with `--timeout`, or let it leave at once: \
+                     `hookwright stop {name} --now`"
+                ),
+            },
+            Failure::FolderStays { name, cause } => Message {
+                heading: format!("the folder of the session `{name}` cannot be removed: {cause}"),
+                place: None,
+                help: "the session is still in the store; mend the folder, then try again".into(),
             },
         }
     }

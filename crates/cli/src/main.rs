@@ -8,6 +8,8 @@
 //! | [`templates`] | hooks to begin with |
 //! | [`interrupts`] | Ctrl-C and its kin, while hooks run |
 //! | [`state`] | where sessions are kept |
+//! | [`known_session`] | what is known of them, and who runs them |
+//! | [`span`] | spans of time as people type them |
 //! | [`screen`] | the one place where text leaves the program |
 //! | [`render`] | what people read: faults with their lines, tables, nothing raw |
 //! | [`error`] | heading, place, help and exit code of everything that can be wrong |
@@ -19,8 +21,10 @@ mod configuration;
 mod error;
 mod exit_code;
 mod interrupts;
+mod known_session;
 mod render;
 mod screen;
+mod span;
 mod state;
 mod templates;
 

@@ -5,9 +5,12 @@
 
 pub(crate) mod faults;
 pub(crate) mod human;
+pub(crate) mod journal_line;
 mod paint;
 pub(crate) mod session;
+pub(crate) mod session_table;
 mod table;
+pub(crate) mod timeline;
 mod visible;
 
 pub(crate) use paint::Paint;

@@ -17,13 +17,17 @@ impl Screen {
     /// Prints a result on standard output. The text has to be [`visible`](crate::render::visible)
     /// already.
     pub(crate) fn result(&self, text: &str) -> Result<(), Failure> {
+        self.result_while_read(text).map(drop)
+    }
+
+    /// The same for one of many results: whether anybody still reads them.
+    pub(crate) fn result_while_read(&self, text: &str) -> Result<bool, Failure> {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         match written {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                Err(Failure::CannotWrite { cause: error })
-            }
-            _ => Ok(()),
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            Err(cause) => Err(Failure::CannotWrite { cause }),
         }
     }
 

@@ -13,6 +13,17 @@ pub(crate) fn store() -> Result<Arc<dyn Store>, Failure> {
     Ok(Arc::new(SqliteStore::open(&folder).map_err(Failure::Store)?))
 }
 
+/// The user's store, if there is one.
+pub(crate) fn existing_store() -> Result<Option<SqliteStore>, Failure> {
+    SqliteStore::find(&folder()?).map_err(Failure::Store)
+}
+
+/// Now, in milliseconds since 1970.
+pub(crate) fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
 /// `$XDG_STATE_HOME/hookwright`, as a rule `~/.local/state/hookwright`.
 fn folder() -> Result<PathBuf, Failure> {
     let configured = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);

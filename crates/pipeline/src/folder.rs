@@ -149,6 +149,23 @@ impl SessionFolder {
         folder.add(PROGRESS, heading.as_bytes())
     }
 
+    /// Removes the folder with everything in it. One that is not there is no error; links in it are
+    /// removed, what they lead to is not.
+    pub fn remove(&self) -> Result<(), FolderError> {
+        let mut sessions = match OpenFolder::root(&self.root) {
+            Ok(root) => root,
+            Err(FolderError::RootMissing { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        for name in SESSIONS {
+            match sessions.enter(name)? {
+                Some(next) => sessions = next,
+                None => return Ok(()),
+            }
+        }
+        sessions.remove_all(OsStr::new(self.session.as_str()))
+    }
+
     /// Whether the session has a folder.
     pub fn exists(&self) -> Result<bool, FolderError> {
         Ok(self.open(&[])?.is_some())

@@ -54,7 +54,7 @@ impl Holder {
         }
         // A process that has become another one has another start time.
         self.boot_id == this.boot_id
-            && Leader { pid: self.pid }.start_time().is_some_and(|now| Some(now) == self.start_time)
+            && self.start_time.is_some_and(|then| Leader { pid: self.pid }.runs_since(then))
     }
 }
 

@@ -6,6 +6,7 @@
 //! | [`agent`] | who does the work: any program, or a script of turns |
 //! | [`folder`] | a session's folder and the files in it |
 //! | [`changed_files`] | what changed in the work tree |
+//! | [`timeline`] | a session's journal, told as stages, iterations and hooks |
 #![warn(missing_docs)]
 
 pub mod agent;
@@ -21,3 +22,4 @@ mod prompt;
 pub mod record;
 pub mod session;
 pub mod sources;
+pub mod timeline;

@@ -60,3 +60,7 @@ pub const ERRORS_IN_A_ROW_MAX: u32 = 3;
 /// Bytes of hook output on its way to the agent. What comes when it is full is counted and left out;
 /// a prompt beyond this would push the task itself out of the agent's sight.
 pub const PENDING_OUTPUT_BYTES_MAX: usize = 1024 * 1024;
+
+/// Firings whose events a timeline remembers: hooks in the background are reported long after the
+/// decision.
+pub const FIRINGS_REMEMBERED_MAX: usize = 10_000;

@@ -74,6 +74,11 @@ impl SessionRecord {
         milliseconds(&self.start_time).unwrap_or(0)
     }
 
+    /// When it ended, in milliseconds since 1970.
+    pub fn ended_at_ms(&self) -> Option<i64> {
+        self.end_time.as_deref().and_then(milliseconds)
+    }
+
     /// Takes in what happened. Whether the record in the store has to change.
     pub(crate) fn see(&mut self, event: &RunEvent) -> bool {
         match &event.kind {
@@ -109,6 +114,7 @@ impl SessionRecord {
     }
 }
 
-fn milliseconds(time: &str) -> Option<i64> {
+/// A time of a record or a run event, in milliseconds since 1970.
+pub fn milliseconds(time: &str) -> Option<i64> {
     time.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
 }

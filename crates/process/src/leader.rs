@@ -3,6 +3,17 @@
 //! Only the pid is known for free. The rest is read when asked for, so that a run nobody journals
 //! pays nothing.
 
+/// What became of a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// The process has it.
+    Delivered,
+    /// There is no such process any more.
+    Gone,
+    /// It belongs to someone else.
+    Refused,
+}
+
 /// The process a run started, first of its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leader {
@@ -18,6 +29,25 @@ impl Leader {
         return crate::process_table::process(self.pid).map(|process| process.start_time);
         #[cfg(not(target_os = "linux"))]
         return None;
+    }
+
+    /// Whether the process that started then still runs. One that has ended and was not collected
+    /// does not: nobody may ever collect it.
+    pub fn runs_since(&self, start_time: u64) -> bool {
+        #[cfg(target_os = "linux")]
+        return crate::process_table::process(self.pid)
+            .is_some_and(|process| process.start_time == start_time && !process.has_ended());
+        #[cfg(not(target_os = "linux"))]
+        return self.start_time() == Some(start_time);
+    }
+
+    /// Sends SIGTERM to the process that started then, or to nobody.
+    pub fn terminate(&self, start_time: u64) -> Sent {
+        #[cfg(target_os = "linux")]
+        return crate::process_table::send(self.pid, start_time, rustix::process::Signal::TERM);
+        // Without start times nobody can say whose pid it is now.
+        #[cfg(not(target_os = "linux"))]
+        return if self.runs_since(start_time) { Sent::Refused } else { Sent::Gone };
     }
 
     /// The name of the boot the pid and the start time belong to.

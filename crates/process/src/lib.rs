@@ -38,7 +38,7 @@ pub use captured::Captured;
 pub use ended::{Ended, How};
 pub use find_program::find_program;
 pub use launch::{Launch, MARKER};
-pub use leader::Leader;
+pub use leader::{Leader, Sent};
 pub use orphans::{become_subreaper, reap_orphans};
 pub use reach::end_run;
 pub use run::run;

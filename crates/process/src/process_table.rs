@@ -11,7 +11,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal, test_kill_process,
 };
 
-use crate::MARKER;
+use crate::{MARKER, Sent};
 
 /// One process, as it was when we looked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,15 +39,6 @@ impl Process {
     pub(crate) fn is_stopped(&self) -> bool {
         self.state == b'T'
     }
-}
-
-/// What became of a signal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sent {
-    Delivered,
-    Gone,
-    /// It belongs to someone else.
-    Refused,
 }
 
 /// Every process there is. Empty where `/proc` cannot be read.

@@ -13,7 +13,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, waitid};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::process_table::{Process, Sent, carries_marker, process, processes, send};
+use crate::Sent;
+use crate::process_table::{Process, carries_marker, process, processes, send};
 use crate::run::far;
 
 /// How long SIGKILL is repeated for those who keep appearing. After that we return without them.

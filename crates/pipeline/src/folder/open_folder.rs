@@ -4,7 +4,7 @@
 //! exchanges folders for links while we work can't lead us elsewhere, on any Unix system.
 //! (`openat2` could do the same in one step, but only on Linux, and old containers forbid it.)
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::os::fd::OwnedFd;
@@ -169,6 +169,32 @@ impl OpenFolder {
                 }
                 Ok(_) | Err(_) => Err(error("remove", self.path.join(name), problem)),
             },
+        }
+    }
+
+    /// Removes a file, or a folder with everything in it, if it is there.
+    pub(super) fn remove_all(&self, name: &OsStr) -> Result<(), FolderError> {
+        let problem = |problem| error("remove", self.path.join(name), problem);
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => return Ok(()),
+            // Systems differ in what they say of a folder.
+            Err(Errno::ISDIR | Errno::PERM) => {}
+            Err(cause) => return Err(problem(cause)),
+        }
+        let fd = match rustix::fs::openat(&self.fd, name, FOLDER, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(cause) => return Err(problem(cause)),
+        };
+        let folder = Self { fd, path: self.path.join(name) };
+        for inner in folder.names()? {
+            if inner != "." && inner != ".." {
+                folder.remove_all(&inner)?;
+            }
+        }
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(cause) => Err(problem(cause)),
         }
     }
 

@@ -1,0 +1,44 @@
+//! `hookwright sessions current`: what runs here, else what ran last.
+
+use clap::Args;
+
+use super::list::{as_json, hint_at_cut_off};
+use crate::error::Failure;
+use crate::exit_code;
+use crate::known_session::{ProjectOption, Query, Sessions};
+use crate::render::session_table;
+use crate::screen::Screen;
+
+/// Show the sessions of this project that run now, else the latest one
+///
+/// Ends with 1 if this project has no session.
+#[derive(Debug, Args)]
+pub(crate) struct CurrentArguments {
+    /// Print one JSON value on standard output instead of a table
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    project: ProjectOption,
+}
+
+pub(crate) fn current(arguments: &CurrentArguments, screen: &Screen) -> Result<u8, Failure> {
+    let sessions = Sessions::find(&arguments.project)?;
+    let mut list = sessions.list(&Query { statuses: vec!["active"], ..Query::default() })?;
+    if list.is_empty() {
+        list = sessions.list(&Query { limit: Some(1), ..Query::default() })?;
+    }
+    if list.is_empty() {
+        let project = sessions.found.shown(&sessions.found.project_root);
+        return Err(Failure::NoSessions { project });
+    }
+    if arguments.json {
+        screen.json(&as_json(&list))?;
+        return Ok(exit_code::GO_ON);
+    }
+    screen.result(&session_table::of(&list, None))?;
+    if let Some(hint) = hint_at_cut_off(&list, &sessions.project) {
+        screen.talk(&hint);
+    }
+    Ok(exit_code::GO_ON)
+}

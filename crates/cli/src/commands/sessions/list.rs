@@ -1,0 +1,92 @@
+//! `hookwright sessions list`: the sessions of a project, newest first.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::error::Failure;
+use crate::exit_code;
+use crate::known_session::{CUT_OFF, KnownSession, ProjectOption, Query, Sessions, StatusWord};
+use crate::render::{count, session_table, visible};
+use crate::screen::Screen;
+
+/// List sessions, newest first
+///
+/// The columns are the session's name, its status, the loop or pipeline, the stage it came to and the
+/// iterations that ended, when it began, how long it took, and the git branch it began on. A session
+/// whose process is gone although it has not ended is `cut off`; `hookwright resume` goes on with it.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Only sessions whose names begin so
+    #[arg(value_name = "PREFIX")]
+    prefix: Option<String>,
+
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+
+    /// Only sessions with this status; may be given more than once
+    #[arg(long, value_name = "STATUS")]
+    status: Vec<StatusWord>,
+
+    /// The sessions of every project
+    #[arg(long)]
+    all_projects: bool,
+
+    /// Print one JSON value on standard output instead of a table
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    project: ProjectOption,
+}
+
+pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Failure> {
+    let sessions = Sessions::find(&arguments.project)?;
+    let shown_max = arguments.limit as usize;
+    let mut list = sessions.list(&Query {
+        all_projects: arguments.all_projects,
+        name_prefix: arguments.prefix.as_deref(),
+        // One more tells whether there are more.
+        limit: Some(shown_max.saturating_add(1)),
+        ..Query::with_words(&arguments.status)
+    })?;
+    let are_more = list.len() > shown_max;
+    list.truncate(shown_max);
+    if arguments.json {
+        screen.json(&as_json(&list))?;
+        return Ok(exit_code::GO_ON);
+    }
+    if list.is_empty() {
+        let is_narrowed = arguments.prefix.is_some() || !arguments.status.is_empty();
+        screen.talk(if is_narrowed { "no such sessions\n" } else { "no sessions yet\n" });
+        return Ok(exit_code::GO_ON);
+    }
+    let projects = arguments.all_projects.then_some(&sessions.found);
+    screen.result(&session_table::of(&list, projects))?;
+    if are_more {
+        screen.talk(&format!("the newest {shown_max}; `--limit N` shows more\n"));
+    }
+    if let Some(hint) = hint_at_cut_off(&list, &sessions.project) {
+        screen.talk(&hint);
+    }
+    Ok(exit_code::GO_ON)
+}
+
+pub(super) fn as_json(list: &[KnownSession]) -> Value {
+    let list: Vec<Value> = list.iter().map(KnownSession::json).collect();
+    json!({ "version": 1, "sessions": list })
+}
+
+/// What to do about sessions that were cut off.
+pub(super) fn hint_at_cut_off(list: &[KnownSession], project: &str) -> Option<String> {
+    let cut_off: Vec<&KnownSession> = list.iter().filter(|known| known.status == CUT_OFF).collect();
+    let newest = cut_off.first()?;
+    let number = count(cut_off.len(), "session");
+    let was = if cut_off.len() == 1 { "was" } else { "were" };
+    let elsewhere = match newest.record.workspace.as_str() {
+        here if here == project => String::new(),
+        there => format!(" --cwd {}", visible(there)),
+    };
+    let name = visible(newest.name());
+    Some(format!("{number} {was} cut off; go on with: hookwright resume {name}{elsewhere}\n"))
+}

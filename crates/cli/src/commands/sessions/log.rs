@@ -1,0 +1,82 @@
+//! `hookwright sessions log`: every entry of a session's journal, and what comes yet.
+
+use std::time::Duration;
+
+use clap::Args;
+use hookwright_events::RunEvent;
+use hookwright_store::{Entry, Store, entries};
+
+use crate::error::Failure;
+use crate::exit_code;
+use crate::known_session::{ProjectOption, Sessions};
+use crate::render::{escaped, journal_line};
+use crate::screen::Screen;
+
+/// Between two looks for new entries.
+const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
+
+/// Print everything that was written down of a session, one line each
+#[derive(Debug, Args)]
+pub(crate) struct LogArguments {
+    /// The session's name
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// Go on with what happens, until the session ends
+    #[arg(long, short)]
+    follow: bool,
+
+    /// Print the run events as they were written, one line of JSON each
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    project: ProjectOption,
+}
+
+pub(crate) fn log(arguments: &LogArguments, screen: &Screen) -> Result<u8, Failure> {
+    let sessions = Sessions::find(&arguments.project)?;
+    let mut last = 0;
+    loop {
+        // Asked before the entries are read: what a session wrote before it ended is not missed.
+        let (store, session) = sessions.named(&arguments.name)?;
+        let Some(read) = print_from(store, &session.journal(), last, arguments.json, screen)?
+        else {
+            return Ok(exit_code::GO_ON);
+        };
+        last = read;
+        if !arguments.follow || !session.runs() {
+            return Ok(exit_code::GO_ON);
+        }
+        std::thread::sleep(FOLLOW_PAUSE);
+    }
+}
+
+/// Prints what came after the entry `last`; returns the last one now, or `None` when nobody reads
+/// any more.
+fn print_from(
+    store: &dyn Store,
+    journal: &hookwright_store::JournalKey,
+    mut last: u64,
+    json: bool,
+    screen: &Screen,
+) -> Result<Option<u64>, Failure> {
+    for entry in entries(store, journal, last) {
+        let entry = entry.map_err(Failure::Store)?;
+        last = entry.sequence;
+        if !screen.result_while_read(&line(&entry, json))? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(last))
+}
+
+fn line(entry: &Entry, json: bool) -> String {
+    if json {
+        return format!("{}\n", escaped(&entry.value));
+    }
+    match serde_json::from_str::<RunEvent>(&entry.value) {
+        Ok(event) => journal_line::of(entry.sequence, &event),
+        Err(_) => journal_line::not_understood(entry.sequence),
+    }
+}

@@ -1,0 +1,93 @@
+//! `hookwright sessions show`: one session from its beginning to its end, as a tree.
+
+use clap::Args;
+use hookwright_events::RunEvent;
+use hookwright_pipeline::history::HistoryError;
+use hookwright_pipeline::timeline::{Part, Timeline};
+use hookwright_store::{Entry, Store, entries};
+
+use crate::error::Failure;
+use crate::exit_code;
+use crate::known_session::{KnownSession, ProjectOption, Sessions};
+use crate::render::timeline::TimelineScreen;
+use crate::render::{escaped, session_table};
+use crate::screen::Screen;
+
+/// Show one session: its stages, iterations and hooks as a tree
+///
+/// Each hook with its event, how it ended, how long it took and why; each iteration with what came of
+/// it. Of a long stage the first and the last iterations are shown, and those with trouble; hooks that
+/// were skipped are counted.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArguments {
+    /// The session's name
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// Leave nothing out
+    #[arg(long)]
+    all: bool,
+
+    /// Print one JSON value on standard output: the session and its whole timeline
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    project: ProjectOption,
+}
+
+pub(crate) fn show(arguments: &ShowArguments, screen: &Screen) -> Result<u8, Failure> {
+    let sessions = Sessions::find(&arguments.project)?;
+    let (store, session) = sessions.named(&arguments.name)?;
+    if arguments.json {
+        show_json(store, &session, screen)?;
+        return Ok(exit_code::GO_ON);
+    }
+    screen.result(&session_table::heading(&session))?;
+    let mut drawn = TimelineScreen::new(arguments.all);
+    for_each_part(store, &session, |part| screen.result_while_read(&drawn.part(part)))?;
+    screen.result(&drawn.finish(&session))?;
+    Ok(exit_code::GO_ON)
+}
+
+/// The session, and its timeline one part a line: a long one is never held in memory.
+fn show_json(store: &dyn Store, session: &KnownSession, screen: &Screen) -> Result<(), Failure> {
+    let record = escaped(&session.json().to_string());
+    screen.result(&format!("{{\"version\":1,\n\"session\":{record},\n\"timeline\":["))?;
+    let mut between = "\n";
+    for_each_part(store, session, |part| {
+        let text = serde_json::to_string(&part).unwrap_or_default();
+        let text = format!("{between}{}", escaped(&text));
+        between = ",\n";
+        screen.result_while_read(&text)
+    })?;
+    screen.result("\n]}\n")
+}
+
+/// Gives every part of the timeline to `take`, until that says that nobody listens any more.
+fn for_each_part(
+    store: &dyn Store,
+    session: &KnownSession,
+    mut take: impl FnMut(Part) -> Result<bool, Failure>,
+) -> Result<(), Failure> {
+    let journal = session.journal();
+    let mut timeline = Timeline::default();
+    for entry in entries(store, &journal, 0) {
+        for part in timeline.see(read(&entry.map_err(Failure::Store)?)?) {
+            if !take(part)? {
+                return Ok(());
+            }
+        }
+    }
+    for part in timeline.finish(session.runs()) {
+        take(part)?;
+    }
+    Ok(())
+}
+
+fn read(entry: &Entry) -> Result<RunEvent, Failure> {
+    serde_json::from_str(&entry.value).map_err(|error| {
+        let (sequence, cause) = (entry.sequence, error.to_string());
+        Failure::History(HistoryError::NotUnderstood { sequence, cause })
+    })
+}

@@ -1,0 +1,124 @@
+//! `hookwright stop`: ends a session that runs, so that it can be resumed.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use hookwright_pipeline::lease::{self, Holder};
+use hookwright_process::{Leader, Sent};
+use hookwright_store::SqliteStore;
+use serde_json::json;
+
+use crate::error::Failure;
+use crate::known_session::{ProjectOption, Sessions};
+use crate::render::{one_line, visible};
+use crate::screen::Screen;
+use crate::{exit_code, span};
+
+/// Between two looks whether it has ended.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Characters of a reason that are shown.
+const REASON_CHARS_MAX: usize = 200;
+
+/// End a session that runs, and wait for its end
+///
+/// Its agent is asked to end, the hooks of `user:interrupt`, `session:stop` and `session:end` run, and
+/// the session can be resumed. Says what became of it. Ends with 1 if it still runs when the time is
+/// over.
+#[derive(Debug, Args)]
+pub(crate) struct StopArguments {
+    /// The session's name
+    #[arg(value_name = "SESSION")]
+    session: String,
+
+    /// How long to wait, like 30s or 5m
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span::parse)]
+    timeout: Duration,
+
+    /// Do not wait for its last hooks: it leaves at once, and can still be resumed
+    #[arg(long)]
+    now: bool,
+
+    /// Print one JSON value on standard output
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    project: ProjectOption,
+}
+
+pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Failure> {
+    let sessions = Sessions::find(&arguments.project)?;
+    let (store, session) = sessions.named(&arguments.session)?;
+    let name = session.name().to_owned();
+    let lease = lease::name_of(&sessions.project, &name);
+    let Some(holder) = lease::holder(store, &lease).map_err(Failure::Store)? else {
+        return Err(Failure::SessionNotRunning { name, status: session.status_in_words() });
+    };
+    let host = Holder::this().host;
+    if holder.host != host {
+        return Err(Failure::SessionElsewhere { name, pid: holder.pid, host: holder.host });
+    }
+    ask(&holder, &name)?;
+    let (pid, at_most) = (holder.pid, arguments.timeout.as_secs_f64());
+    screen
+        .talk(&format!("waiting for process {pid} to end session {name} (at most {at_most} s)\n"));
+    if !wait(arguments, store, &lease, &holder)? {
+        return Err(Failure::StillRuns { name, pid, waited: arguments.timeout });
+    }
+    tell(arguments, &sessions, screen)?;
+    Ok(exit_code::GO_ON)
+}
+
+/// Asks the process to end: this very one, or nobody.
+fn ask(holder: &Holder, name: &str) -> Result<(), Failure> {
+    let leader = Leader { pid: holder.pid };
+    match holder.start_time.map(|start_time| leader.terminate(start_time)) {
+        Some(Sent::Delivered | Sent::Gone) => Ok(()),
+        Some(Sent::Refused) | None => {
+            Err(Failure::SessionOfOthers { name: name.to_owned(), pid: holder.pid })
+        }
+    }
+}
+
+/// Waits until this process does not run the session any more; whether it came to that in time.
+fn wait(
+    arguments: &StopArguments,
+    store: &SqliteStore,
+    lease: &str,
+    holder: &Holder,
+) -> Result<bool, Failure> {
+    let began = Instant::now();
+    loop {
+        if lease::holder(store, lease).map_err(Failure::Store)?.as_ref() != Some(holder) {
+            return Ok(true);
+        }
+        let left = arguments.timeout.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        std::thread::sleep(PAUSE.min(left));
+        if arguments.now {
+            // Two signals in quick succession are one to the process, so it is asked until it leaves.
+            ask(holder, &arguments.session)?;
+        }
+    }
+}
+
+/// What became of it.
+fn tell(arguments: &StopArguments, sessions: &Sessions, screen: &Screen) -> Result<(), Failure> {
+    let (_, session) = sessions.named(&arguments.session)?;
+    if arguments.json {
+        return screen.json(&json!({ "version": 1, "session": session.json() }));
+    }
+    let name = visible(session.name());
+    let reason = match session.record.reason.as_str() {
+        reason if reason.is_empty() || reason == session.status => String::new(),
+        reason => format!(" ({})", one_line(reason, REASON_CHARS_MAX)),
+    };
+    screen.result(&format!("session {name}: {}{reason}\n", session.status_in_words()))?;
+    if session.can_be_resumed() {
+        screen.talk(&format!("go on with: hookwright resume {name}\n"));
+    }
+    Ok(())
+}

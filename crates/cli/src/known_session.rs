@@ -1,0 +1,243 @@
+//! Sessions as commands about them see them: what the store has, and whether somebody runs them.
+//!
+//! Nothing is made by looking: without a store there are no sessions.
+
+use std::path::PathBuf;
+
+use hookwright_pipeline::folder::SessionName;
+use hookwright_pipeline::lease::{self, Holder};
+use hookwright_pipeline::record::SessionRecord;
+use hookwright_store::{Filter, JournalKey, Kind, Record, SqliteStore, records};
+use serde_json::{Value, json};
+
+use crate::config_files::{ConfigFiles, ConfigOptions};
+use crate::error::Failure;
+use crate::state;
+
+/// The status of a session that nobody runs, although it has not ended.
+pub(crate) const CUT_OFF: &str = "cut_off";
+
+/// The statuses of sessions that can be taken up again.
+pub(crate) const RESUMABLE: [&str; 4] = [CUT_OFF, "interrupted", "failed", "aborted"];
+
+/// Which project a command is about.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ProjectOption {
+    /// Act as if started in this folder
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+}
+
+/// What a list can be narrowed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum StatusWord {
+    /// A process runs it
+    Active,
+    /// Its process is gone, and it has not ended
+    #[value(aliases = ["cut off", "cut_off"])]
+    CutOff,
+    /// It has done all its work
+    Completed,
+    /// Somebody ended it
+    Interrupted,
+    /// It went wrong
+    Failed,
+    /// A hook ended it
+    Aborted,
+    /// It waits for a person
+    Paused,
+}
+
+impl StatusWord {
+    fn as_str(self) -> &'static str {
+        match self {
+            StatusWord::Active => "active",
+            StatusWord::CutOff => CUT_OFF,
+            StatusWord::Completed => "completed",
+            StatusWord::Interrupted => "interrupted",
+            StatusWord::Failed => "failed",
+            StatusWord::Aborted => "aborted",
+            StatusWord::Paused => "paused",
+        }
+    }
+}
+
+/// Which sessions are asked for. Those of the store's newest come first.
+#[derive(Debug, Default)]
+pub(crate) struct Query<'a> {
+    /// Only those with one of these; with none given, all.
+    pub(crate) statuses: Vec<&'static str>,
+    pub(crate) all_projects: bool,
+    pub(crate) name_prefix: Option<&'a str>,
+    /// At most so many; `None` for all.
+    pub(crate) limit: Option<usize>,
+}
+
+impl Query<'_> {
+    /// Only sessions with one of these words.
+    pub(crate) fn with_words(words: &[StatusWord]) -> Self {
+        let statuses = words.iter().map(|word| word.as_str()).collect();
+        Self { statuses, ..Self::default() }
+    }
+}
+
+/// A session of the store.
+#[derive(Debug)]
+pub(crate) struct KnownSession {
+    pub(crate) record: SessionRecord,
+    /// Of the record in the store.
+    pub(crate) version: u64,
+    /// The record's, or [`CUT_OFF`].
+    pub(crate) status: String,
+    /// Who runs it.
+    pub(crate) holder: Option<Holder>,
+}
+
+impl KnownSession {
+    pub(crate) fn name(&self) -> &str {
+        &self.record.id
+    }
+
+    /// The status as people read it.
+    pub(crate) fn status_in_words(&self) -> String {
+        self.status.replace('_', " ")
+    }
+
+    pub(crate) fn runs(&self) -> bool {
+        self.holder.is_some()
+    }
+
+    pub(crate) fn can_be_resumed(&self) -> bool {
+        RESUMABLE.contains(&self.status.as_str())
+    }
+
+    /// From its beginning to its end or until now; nobody knows when one that was cut off ended.
+    pub(crate) fn duration_ms(&self, now_ms: i64) -> Option<i64> {
+        if self.runs() {
+            return Some((now_ms - self.record.created_at_ms()).max(0));
+        }
+        self.record.metadata.total_duration.filter(|_| self.status != CUT_OFF)
+    }
+
+    pub(crate) fn journal(&self) -> JournalKey {
+        let (project, session) = (self.record.workspace.clone(), self.record.id.clone());
+        JournalKey { project, session }
+    }
+
+    /// Every field, also those without a value.
+    pub(crate) fn json(&self) -> Value {
+        let record = &self.record;
+        let metadata = &record.metadata;
+        let process = self.holder.as_ref();
+        json!({
+            "id": record.id,
+            "startTime": record.start_time,
+            "endTime": record.end_time,
+            "workspace": record.workspace,
+            "command": record.command,
+            "args": record.args,
+            "issuesPlanned": record.issues_planned,
+            "issuesCompleted": record.issues_completed,
+            "issuesFailed": record.issues_failed,
+            "currentIssue": record.current_issue,
+            "status": self.status,
+            "provider": record.provider,
+            "metadata": {
+                "gitBranch": metadata.git_branch,
+                "gitCommit": metadata.git_commit,
+                "totalDuration": metadata.total_duration,
+            },
+            "plan": record.plan,
+            "stages": record.stages,
+            "stage": record.stage,
+            "iterations": record.iterations,
+            "reason": record.reason,
+            "hooks": record.hooks,
+            "resumes": record.resumes,
+            "process": process.map(|holder| json!({ "pid": holder.pid, "host": holder.host })),
+        })
+    }
+}
+
+/// The sessions that there are, seen from one project.
+pub(crate) struct Sessions {
+    /// `None` as long as nobody has run a session.
+    pub(crate) store: Option<SqliteStore>,
+    pub(crate) found: ConfigFiles,
+    pub(crate) project: String,
+}
+
+impl Sessions {
+    pub(crate) fn find(option: &ProjectOption) -> Result<Self, Failure> {
+        let cwd = option.cwd.clone();
+        let options = ConfigOptions { config: Vec::new(), cwd, no_global_hooks: true };
+        let found = ConfigFiles::find(&options)?;
+        let project = found.project_root.to_string_lossy().into_owned();
+        Ok(Self { store: state::existing_store()?, found, project })
+    }
+
+    /// The session of this name in this project, and the store that has it.
+    pub(crate) fn named(&self, name: &str) -> Result<(&SqliteStore, KnownSession), Failure> {
+        let name: SessionName = name.parse().map_err(Failure::SessionName)?;
+        let missing = || Failure::NoSuchSession { name: name.as_str().to_owned() };
+        let store = self.store.as_ref().ok_or_else(missing)?;
+        let record = state::session(store, &self.project, name.as_str())?.ok_or_else(missing)?;
+        Ok((store, known(store, record)?))
+    }
+
+    /// The sessions that are asked for, newest first.
+    pub(crate) fn list(&self, query: &Query<'_>) -> Result<Vec<KnownSession>, Failure> {
+        let Some(store) = &self.store else {
+            return Ok(Vec::new());
+        };
+        let limit = query.limit.unwrap_or(usize::MAX);
+        let filter = Filter {
+            project: (!query.all_projects).then(|| self.project.clone()),
+            statuses: in_the_store(&query.statuses),
+            name_prefix: query.name_prefix.map(str::to_owned),
+            before: None,
+            limit,
+        };
+        let mut list = Vec::new();
+        for record in records(store, Kind::Session, filter) {
+            let session = known(store, record.map_err(Failure::Store)?)?;
+            let is_asked_for = query.statuses.is_empty()
+                || query.statuses.iter().any(|status| *status == session.status);
+            if is_asked_for {
+                list.push(session);
+            }
+            if list.len() >= limit {
+                break;
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// The words that the store has for these.
+fn in_the_store(statuses: &[&'static str]) -> Vec<String> {
+    let mut words: Vec<String> = statuses
+        .iter()
+        .map(|status| if *status == CUT_OFF { "active" } else { status })
+        .map(str::to_owned)
+        .collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+fn known(store: &SqliteStore, stored: Record) -> Result<KnownSession, Failure> {
+    let Record { key, version, mut status, value, .. } = stored;
+    let mut record: SessionRecord = serde_json::from_str(&value).unwrap_or_default();
+    let mut holder = None;
+    if status == "active" {
+        let lease = lease::name_of(&key.project, &key.name);
+        holder = lease::holder(store, &lease).map_err(Failure::Store)?;
+        if holder.is_none() {
+            CUT_OFF.clone_into(&mut status);
+        }
+    }
+    // What finds it again is what the store calls it.
+    (record.workspace, record.id) = (key.project, key.name);
+    Ok(KnownSession { record, version, status, holder })
+}

@@ -1,0 +1,135 @@
+//! One entry of a session's journal as one line.
+
+use hookwright_events::{Decision, Outcome, RunEvent, RunEventKind, Verdict};
+
+use super::{count, human, one_line, visible};
+
+/// Characters of words and reasons.
+const WORDS_MAX: usize = 200;
+
+/// The entry's number, its time, and what happened.
+pub(crate) fn of(sequence: u64, event: &RunEvent) -> String {
+    let firing = match event.firing {
+        0 => String::new(),
+        number => format!("#{number}"),
+    };
+    let at = visible(&event.at);
+    format!("{sequence:>6}  {at}  {firing:<5}  {}\n", what(&event.kind).trim_end())
+}
+
+/// An entry that this version does not know.
+pub(crate) fn not_understood(sequence: u64) -> String {
+    format!("{sequence:>6}  an entry of another version; `--json` shows it\n")
+}
+
+fn what(kind: &RunEventKind) -> String {
+    let said = |text: &str| one_line(text, WORDS_MAX);
+    match kind {
+        RunEventKind::Fired { event, subject, key, .. } => {
+            let subject = subject.as_deref().map(|subject| format!(" ({})", said(subject)));
+            let key = key.as_deref().map(|key| format!(", {}", said(key)));
+            let (subject, key) = (subject.unwrap_or_default(), key.unwrap_or_default());
+            format!("fired {event}{subject}{key}")
+        }
+        RunEventKind::HookSkipped { hook, reason } => {
+            format!("hook {} skipped: {}", said(hook), said(reason))
+        }
+        RunEventKind::HookStarting { hook, attempt, awaited, .. } => {
+            let awaited = if *awaited { "" } else { ", in the background" };
+            format!("hook {} starts, attempt {attempt}{awaited}", said(hook))
+        }
+        RunEventKind::HookRunning { hook, pid, .. } => {
+            format!("hook {} runs, process {pid}", said(hook))
+        }
+        RunEventKind::HookOutput { hook, text, .. } => {
+            format!("hook {} prints: {}", said(hook), said(text))
+        }
+        RunEventKind::HookEnded { hook, attempt, outcome, duration_ms } => format!(
+            "hook {} ended, attempt {attempt}, {}: {}",
+            said(hook),
+            human::duration(*duration_ms),
+            of_outcome(outcome)
+        ),
+        RunEventKind::HookRetrying { hook, attempt, after_ms, reason } => {
+            let (hook, reason) = (said(hook), said(reason));
+            format!("hook {hook} is tried again, attempt {attempt} after {after_ms} ms: {reason}")
+        }
+        RunEventKind::HookWentAsync { hook } => {
+            format!("hook {} goes on in the background", said(hook))
+        }
+        RunEventKind::LateAnswer { hook, .. } => format!("hook {} answers late", said(hook)),
+        RunEventKind::HookReported { report } => {
+            let reason = report.reason.as_deref().map(|reason| format!(": {}", said(reason)));
+            format!(
+                "hook {} {} after {}{}",
+                said(&report.id),
+                report.status.as_str().replace('_', " "),
+                human::duration(report.duration_ms),
+                reason.unwrap_or_default()
+            )
+        }
+        RunEventKind::Decided { decision } => of_verdict(&Decision::from_record(decision).verdict),
+        RunEventKind::Remembered { what } => format!("remembered {}", said(&what.to_string())),
+        RunEventKind::SessionStarted { plan, stages, .. } => {
+            format!("session started: {} ({})", said(plan), said(&stages.join(", ")))
+        }
+        RunEventKind::SessionResumed { time } => format!("session taken up again, time {time}"),
+        RunEventKind::StageStarted { stage, index, iterations_max } => {
+            let most = count(*iterations_max as usize, "iteration");
+            format!("stage {index} {} started: at most {most}", said(stage))
+        }
+        RunEventKind::TurnStarting { turn, attempt, .. } => format!(
+            "turn starts: stage {}, iteration {}, attempt {attempt}",
+            turn.stage, turn.iteration
+        ),
+        RunEventKind::AgentRunning { pid, .. } => format!("agent runs, process {pid}"),
+        RunEventKind::AgentOutput { text, .. } => format!("agent prints: {}", said(text)),
+        RunEventKind::TurnEnded { turn, result, duration_ms, .. } => format!(
+            "turn ended: stage {}, iteration {}, {}, {}{}",
+            turn.stage,
+            turn.iteration,
+            human::duration(*duration_ms),
+            said(&result.decision),
+            result.error.as_deref().map(|error| format!(": {}", said(error))).unwrap_or_default()
+        ),
+        RunEventKind::StageEnded { stage, index, reason, iterations } => {
+            let iterations = count(*iterations as usize, "iteration");
+            format!("stage {index} {} ended: {} after {iterations}", said(stage), said(reason))
+        }
+        RunEventKind::SessionEnded { status, reason } => {
+            format!("session ended: {}, {}", said(status), said(reason))
+        }
+        RunEventKind::Noted { note } => format!("note: {}", said(note)),
+    }
+}
+
+fn of_outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Exited { code, .. } => format!("exit code {code}"),
+        Outcome::TimedOut { after_ms, .. } => format!("timed out after {after_ms} ms"),
+        Outcome::Killed { signal, .. } => format!("ended by signal {signal}"),
+        Outcome::Interrupted { .. } => "interrupted".to_owned(),
+        Outcome::WantedTerminal { .. } => "wanted a terminal".to_owned(),
+        Outcome::NotStarted { cause } => format!("not started: {}", one_line(cause, WORDS_MAX)),
+        Outcome::Done { what, .. } => one_line(what, WORDS_MAX),
+        Outcome::Failed { cause, .. } => one_line(cause, WORDS_MAX),
+        Outcome::Answered { .. } => "answered".to_owned(),
+    }
+}
+
+fn of_verdict(verdict: &Verdict) -> String {
+    let (word, reason) = match verdict {
+        Verdict::Proceed { .. } => ("go on", None),
+        Verdict::Allow { reason, .. } => ("allow", reason.as_deref()),
+        Verdict::Ask { reason, .. } => ("ask", reason.as_deref()),
+        Verdict::Block { reason } => ("block", Some(reason.as_str())),
+        Verdict::Stop { reason } => ("stop", Some(reason.as_str())),
+        Verdict::Abort { reason } => ("abort", Some(reason.as_str())),
+    };
+    match reason {
+        Some(reason) if !reason.is_empty() => {
+            format!("decided: {word}: {}", one_line(reason, WORDS_MAX))
+        }
+        _ => format!("decided: {word}"),
+    }
+}

@@ -1,0 +1,134 @@
+//! Sessions in tables, and the head of one.
+
+use std::path::Path;
+
+use super::{Table, count, human, one_line, visible};
+use crate::config_files::ConfigFiles;
+use crate::known_session::{CUT_OFF, KnownSession};
+use crate::state;
+
+/// Characters of a plan, a stage or a branch in a table.
+const CELL_CHARS_MAX: usize = 40;
+
+/// Characters of a reason.
+const REASON_CHARS_MAX: usize = 200;
+
+/// Characters of a commit.
+const COMMIT_CHARS: usize = 10;
+
+/// A list of sessions; with their projects, if there is somebody who can name them.
+pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> String {
+    let mut headings = vec![
+        "name",
+        "status",
+        "plan",
+        "stage",
+        "iterations",
+        "started (UTC)",
+        "duration",
+        "branch",
+    ];
+    headings.extend(projects.map(|_| "project"));
+    let mut table = Table::with_headings(&headings);
+    let now = state::now_ms();
+    for session in list {
+        let record = &session.record;
+        let mut row = vec![
+            session.name().to_owned(),
+            session.status_in_words(),
+            one_line(&record.plan, CELL_CHARS_MAX),
+            stage(session),
+            record.iterations.to_string(),
+            moment(&record.start_time),
+            duration(session, now),
+            one_line(record.metadata.git_branch.as_deref().unwrap_or("-"), CELL_CHARS_MAX),
+        ];
+        row.extend(projects.map(|found| {
+            let project = found.shown(Path::new(&record.workspace));
+            project.to_string_lossy().into_owned()
+        }));
+        table.row(row);
+    }
+    table.to_string()
+}
+
+/// Sessions that run: where they are, how long, and who runs them.
+pub(crate) fn running(list: &[KnownSession]) -> String {
+    let mut table = Table::default();
+    let now = state::now_ms();
+    for session in list {
+        let iterations = count(session.record.iterations as usize, "iteration");
+        table.row([
+            format!("  {}", session.name()),
+            one_line(&session.record.plan, CELL_CHARS_MAX),
+            format!("stage {}, {iterations} done", stage(session)),
+            format!("for {}", duration(session, now)),
+            session.holder.as_ref().map(|by| format!("process {}", by.pid)).unwrap_or_default(),
+        ]);
+    }
+    table.to_string()
+}
+
+/// Sessions that can be taken up again, and how.
+pub(crate) fn resumable(list: &[KnownSession]) -> String {
+    let mut table = Table::default();
+    for session in list {
+        let iterations = count(session.record.iterations as usize, "iteration");
+        table.row([
+            format!("  {}", session.name()),
+            session.status_in_words(),
+            one_line(&session.record.plan, CELL_CHARS_MAX),
+            format!("stage {}, {iterations} done", stage(session)),
+            format!("hookwright resume {}", session.name()),
+        ]);
+    }
+    table.to_string()
+}
+
+/// What stands above a session's timeline.
+pub(crate) fn heading(session: &KnownSession) -> String {
+    let record = &session.record;
+    let mut text = format!("{}: {}", visible(session.name()), session.status_in_words());
+    if !record.reason.is_empty() && record.reason != session.status {
+        text.push_str(&format!(" ({})", one_line(&record.reason, REASON_CHARS_MAX)));
+    }
+    if let Some(took) = session.duration_ms(state::now_ms()) {
+        text.push_str(&format!(", {}", human::duration(took as f64)));
+    }
+    text.push_str(&format!(
+        "\n  {} with agent {}, began {} UTC",
+        visible(&one_line(&record.plan, CELL_CHARS_MAX)),
+        visible(&record.provider),
+        moment(&record.start_time)
+    ));
+    if let Some(branch) = &record.metadata.git_branch {
+        text.push_str(&format!(", branch {}", one_line(branch, CELL_CHARS_MAX)));
+    }
+    if let Some(commit) = &record.metadata.git_commit {
+        let short: String = commit.chars().take(COMMIT_CHARS).collect();
+        text.push_str(&format!(" at {}", visible(&short)));
+    }
+    text.push('\n');
+    text
+}
+
+/// `1/2 plan`.
+fn stage(session: &KnownSession) -> String {
+    let record = &session.record;
+    let name = record.stages.get((record.stage as usize).wrapping_sub(1));
+    let name = name.map(|name| format!(" {}", one_line(name, CELL_CHARS_MAX))).unwrap_or_default();
+    format!("{}/{}{name}", record.stage, record.stages.len())
+}
+
+fn duration(session: &KnownSession, now_ms: i64) -> String {
+    match session.duration_ms(now_ms) {
+        Some(took) => human::duration(took as f64),
+        None if session.status == CUT_OFF => "?".to_owned(),
+        None => "-".to_owned(),
+    }
+}
+
+/// `2026-01-02T03:04:05.678Z` as people read it, without what is less than a second.
+fn moment(time: &str) -> String {
+    time.chars().take("2026-01-02T03:04:05".len()).collect::<String>().replace('T', " ")
+}
