@@ -112,4 +112,21 @@ mod tests {
         let taken = take(&store, "x").expect("its holder is dead");
         assert!(taken.token > fence.token);
     }
+
+    #[test]
+    fn a_holder_that_has_ended_holds_nothing_although_nobody_collected_it() {
+        let mut command = std::process::Command::new("cat");
+        let mut child = command.stdin(std::process::Stdio::piped()).spawn().expect("it starts");
+        let leader = Leader { pid: child.id() };
+        let holder = Holder { pid: child.id(), start_time: leader.start_time(), ..Holder::this() };
+        assert!(holder.may_run());
+        drop(child.stdin.take());
+        let began = std::time::Instant::now();
+        while holder.may_run() {
+            assert!(began.elapsed().as_secs() < 30, "it counts as running");
+            std::thread::yield_now();
+        }
+        assert_eq!(leader.start_time(), holder.start_time, "nobody has collected it");
+        child.wait().expect("it has ended");
+    }
 }

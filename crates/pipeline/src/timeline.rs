@@ -159,6 +159,8 @@ pub enum Deed {
 pub struct Timeline {
     stages: Vec<String>,
     stage: Option<OpenStage>,
+    /// Why stages ended that did: a hook that blocks the stop lets the last one go on.
+    complete: BTreeMap<u32, String>,
     iteration: Option<Iteration>,
     /// The latest events and the iterations they were fired in, by the numbers of their firings.
     firings: BTreeMap<u64, (EventName, Option<TurnName>)>,
@@ -229,8 +231,9 @@ impl Timeline {
                     iteration.duration_ms = Some(duration_ms);
                 }
             }
-            RunEventKind::StageEnded { reason, iterations, .. } => {
+            RunEventKind::StageEnded { index, reason, iterations, .. } => {
                 self.end_iteration();
+                self.complete.insert(index, reason.clone());
                 if let Some(stage) = &mut self.stage {
                     stage.ended = Some(StageEnd { reason, iterations, at_ms: milliseconds(&at) });
                 }
@@ -375,6 +378,12 @@ impl Timeline {
 
     fn end_iteration(&mut self) {
         if let Some(iteration) = self.iteration.take() {
+            if let Some(stage) = &mut self.stage
+                && let Some(reason) = self.complete.get(&stage.index)
+            {
+                let (reason, iterations) = (reason.clone(), iteration.iteration);
+                stage.ended = Some(StageEnd { reason, iterations, at_ms: None });
+            }
             self.reach(Milestone::Iteration(iteration));
         }
     }

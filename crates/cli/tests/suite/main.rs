@@ -15,6 +15,7 @@ mod interrupts;
 mod list;
 mod memory;
 mod secrets;
+mod sessions;
 mod support;
 mod tour;
 mod usage;
