@@ -20,6 +20,8 @@ use hookwright_engine::policy::Wire;
 use hookwright_engine::variables::{Carried, ChildEnvironment, Environment, Variables};
 use hookwright_engine::{Engine, Firing, Setup};
 use hookwright_events::{Event, EventName};
+use hookwright_pipeline::record::SessionRecord;
+use hookwright_store::{Commit, Expected, Kind, Put, RecordKey, SqliteStore, Store};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
@@ -35,6 +37,7 @@ fn main() {
     dispatch_of_none(rounds);
     dispatch_of_one(rounds);
     memory_of_ten_thousand(folder.path());
+    list_of_ten_thousand_sessions(folder.path(), rounds / 10);
 }
 
 fn awaited_shell_hook(folder: &Path, rounds: usize) {
@@ -172,6 +175,69 @@ fn memory_of_ten_thousand(folder: &Path) {
     let kib: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     println!("memory of a process with 10,000 hooks, read from their file");
     println!("  {:.1} MB (target: under 30 MB)", kib * 1024.0 / 1e6);
+}
+
+/// The floor is the same program with nothing to do.
+fn list_of_ten_thousand_sessions(folder: &Path, rounds: usize) {
+    let folder = std::fs::canonicalize(folder).unwrap();
+    make_ten_thousand_sessions(&folder);
+    let hookwright = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hookwright"));
+        command.args(arguments).current_dir(&folder).env("XDG_STATE_HOME", &folder);
+        assert!(command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
+    };
+    for (what, arguments) in [
+        ("the newest 10", &["sessions", "list"][..]),
+        (
+            "the newest 10 of all projects that failed",
+            &["sessions", "list", "--all-projects", "--status", "failed"],
+        ),
+        ("those whose names begin so, which are the oldest", &["sessions", "list", "session-0000"]),
+        ("all of them", &["sessions", "list", "--limit", "10000"]),
+        ("all of them, as JSON", &["sessions", "list", "--limit", "10000", "--json"]),
+        ("what runs and what could be resumed", &["status"]),
+    ] {
+        let compared =
+            compare(rounds.max(3), || hookwright(&["--version"]), || hookwright(arguments));
+        let what =
+            format!("a list of 10,000 sessions, {what}, as a whole process beside `--version`");
+        compared.print(&what, "under 100 ms");
+    }
+}
+
+fn make_ten_thousand_sessions(folder: &Path) {
+    let store = SqliteStore::open(&folder.join("hookwright")).unwrap();
+    let project = folder.to_str().unwrap().to_owned();
+    let puts = (0..10_000).map(|number: i64| {
+        let (name, is_failed) = (format!("session-{number:08}"), number % 10 == 0);
+        let status = if is_failed { "failed" } else { "completed" }.to_owned();
+        let record = SessionRecord {
+            id: name.clone(),
+            start_time: "2026-01-02T03:04:05.678Z".into(),
+            end_time: Some("2026-01-02T04:04:05.678Z".into()),
+            workspace: project.clone(),
+            command: "run".into(),
+            args: vec!["loops/work/loop.yaml".into()],
+            status: status.clone(),
+            provider: "scripted".into(),
+            plan: "work".into(),
+            stages: vec!["plan".into(), "work".into()],
+            stage: 2,
+            iterations: 25,
+            reason: status.clone(),
+            hooks: [("success".to_owned(), 75), ("failed".to_owned(), 3)].into(),
+            ..SessionRecord::default()
+        };
+        Put {
+            kind: Kind::Session,
+            key: RecordKey { project: project.clone(), name },
+            expected: Expected::Absent,
+            value: serde_json::to_string(&record).unwrap(),
+            created_at_ms: 1_767_323_045_678 + number,
+            status,
+        }
+    });
+    store.commit(&Commit { puts: puts.collect(), ..Commit::synced() }).unwrap();
 }
 
 /// The same shell, environment, pipes, group and input, from the standard library alone.

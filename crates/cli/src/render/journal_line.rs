@@ -61,7 +61,7 @@ fn what(kind: &RunEventKind) -> String {
         RunEventKind::HookReported { report } => {
             let reason = report.reason.as_deref().map(|reason| format!(": {}", said(reason)));
             format!(
-                "hook {} {} after {}{}",
+                "hook {}: {} after {}{}",
                 said(&report.id),
                 report.status.as_str().replace('_', " "),
                 human::duration(report.duration_ms),

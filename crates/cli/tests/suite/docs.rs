@@ -12,6 +12,7 @@ use hookwright_events::field::{self, FIELDS};
 use hookwright_events::table::EVENTS;
 use hookwright_events::{EventSpec, Power};
 
+use crate::sessions::without_times;
 use crate::support::{Sandbox, examples, repository};
 
 #[test]
@@ -86,6 +87,21 @@ fn the_page_on_testing_shows_what_happens() {
     let sandbox = Sandbox::with_hooks(hooks).file("hookwright.test.yaml", steps);
     let ran = sandbox.run(&["test"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn the_page_on_sessions_shows_what_happens() {
+    let page = fs::read_to_string(repository().join("docs/sessions.md")).unwrap();
+    let [agents_loop, turns] = blocks(&page, "yaml")[..] else { panic!("two files") };
+    let sandbox = Sandbox::new().file("loop.yaml", agents_loop).file("turns.yaml", turns);
+    let ran = sandbox.run(&["run", "loop.yaml", "--session", "first"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let shown = blocks(&page, "console");
+    assert_eq!(shown.len(), 3);
+    for block in shown {
+        let replayed = replay_all(&sandbox, block);
+        assert_eq!(without_times(&replayed), without_times(&timeless(block)));
+    }
 }
 
 #[test]
@@ -238,6 +254,15 @@ fn commands_page() -> String {
     let sandbox = Sandbox::new();
     let mut page = String::from("# Commands\n\nWhat `--help` says, and the exit codes.\n");
     for command in [
+        "run",
+        "resume",
+        "status",
+        "stop",
+        "sessions list",
+        "sessions show",
+        "sessions log",
+        "sessions current",
+        "sessions prune",
         "fire",
         "explain",
         "test",
@@ -249,7 +274,8 @@ fn commands_page() -> String {
         "schema",
         "completions",
     ] {
-        let help = sandbox.run(&[command, "--help"]).stdout;
+        let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        let help = sandbox.run(&words).stdout;
         let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
         write!(page, "\n## {command}\n\n```text\n{}\n```\n", lines.join("\n").trim_end()).unwrap();
     }

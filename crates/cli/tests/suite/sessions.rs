@@ -62,7 +62,7 @@ fn list(sandbox: &Sandbox, arguments: &[&str]) -> Value {
 }
 
 /// The text with every time as `T` and every duration as `D`.
-fn timeless(text: &str) -> String {
+pub(crate) fn without_times(text: &str) -> String {
     let is_duration = |word: &str| {
         let number = word.trim_end_matches("ms").trim_end_matches('s');
         number.len() < word.len() && number.parse::<f64>().is_ok()
@@ -134,7 +134,7 @@ fn the_list_is_newest_first_and_can_be_narrowed() {
     assert_eq!(shown.code, 0);
     assert_eq!(shown.stderr, "the newest 2; `--limit N` shows more\n");
     assert_eq!(
-        timeless(&shown.stdout),
+        without_times(&shown.stdout),
         "name status plan stage iterations started (UTC) duration branch\n\
          a-2 completed work 1/1 work 1 T T D -\n\
          b-1 completed work 1/1 work 1 T T D -\n"
@@ -238,7 +238,7 @@ fn show_draws_stages_iterations_hooks_and_decisions() {
     let shown = sandbox.run(&["sessions", "show", "one"]);
     assert_eq!((shown.code, shown.stderr.as_str()), (0, ""));
     assert_eq!(
-        timeless(&shown.stdout),
+        without_times(&shown.stdout),
         "one: completed, D\n\
          work with agent scripted, began T T UTC\n\
          │ session:start hello success D\n\
@@ -259,7 +259,7 @@ fn show_draws_stages_iterations_hooks_and_decisions() {
          └─ completed at T T\n\
          not shown: 2 skipped hooks (`--all`)\n"
     );
-    let all = timeless(&sandbox.run(&["sessions", "show", "one", "--all"]).stdout);
+    let all = without_times(&sandbox.run(&["sessions", "show", "one", "--all"]).stdout);
     assert!(all.contains("│ │ iteration:start odd skipped when: ${ITERATION} % 2 == 1\n"), "{all}");
     assert!(!all.contains("not shown"), "{all}");
 }
@@ -297,7 +297,7 @@ fn a_long_stage_is_shortened_but_trouble_stays() {
                  when: '${ITERATION} == 15', command: 'exit 1'}]";
     let sandbox = project(30, fails);
     run(&sandbox, "one");
-    let shown = timeless(&sandbox.run(&["sessions", "show", "one"]).stdout);
+    let shown = without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
     let iterations: Vec<&str> = shown
         .lines()
         .filter(|line| line.contains("├─ iteration") || line.contains('…'))
@@ -410,14 +410,14 @@ fn a_session_whose_process_is_gone_was_cut_off() {
     cut_off(&sandbox, "one");
     let listed = sandbox.run(&["sessions", "list"]);
     assert_eq!(
-        timeless(&listed.stdout),
+        without_times(&listed.stdout),
         "name status plan stage iterations started (UTC) duration branch\n\
          one cut off work 1/1 work 0 T T ? -\n"
     );
     assert_eq!(listed.stderr, "1 session was cut off; go on with: hookwright resume one\n");
     assert_eq!(list(&sandbox, &["--status", "cut off"])[0]["status"], "cut_off");
     assert_eq!(list(&sandbox, &["--status", "active"]), json!([]));
-    let shown = timeless(&sandbox.run(&["sessions", "show", "one"]).stdout);
+    let shown = without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
     assert!(shown.contains("│ ├─ iteration 1: cut off\n"), "{shown}");
     assert!(shown.ends_with("└─ cut off\ngo on with: hookwright resume one\n"), "{shown}");
     assert_eq!(
@@ -431,7 +431,7 @@ fn a_session_whose_process_is_gone_was_cut_off() {
     );
     std::fs::write(sandbox.path("go"), "").unwrap();
     assert_eq!(sandbox.run(&["resume", "one"]).code, 0);
-    let shown = timeless(&sandbox.run(&["sessions", "show", "one"]).stdout);
+    let shown = without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
     assert!(
         shown.ends_with(
             "│ ├─ iteration 1: cut off\n\
@@ -457,7 +457,7 @@ fn status_says_what_runs_and_what_could_be_resumed() {
     assert_eq!(names(&status["resumable"]), ["old"]);
     let pid = &status["running"][0]["process"]["pid"];
     assert_eq!(
-        timeless(&sandbox.run(&["status"]).stdout),
+        without_times(&sandbox.run(&["status"]).stdout),
         format!(
             "running:\n\
              now work stage 1/1 work, 0 iterations done for D process {pid}\n\
