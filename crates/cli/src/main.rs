@@ -40,6 +40,8 @@ use crate::screen::Screen;
 
 fn main() -> ExitCode {
     let screen = Screen;
+    #[cfg(feature = "faults")]
+    faults::begin();
     let ended = match Arguments::try_parse() {
         Ok(arguments) => run(arguments.command, &screen),
         Err(error) => answer_usage(&error, &screen),
@@ -48,7 +50,36 @@ fn main() -> ExitCode {
         screen.failure(&failure);
         failure.exit_code()
     });
+    #[cfg(feature = "faults")]
+    faults::end();
     ExitCode::from(code)
+}
+
+/// For `cargo xtask faults` only: at which point this program shall die, and where it says how many
+/// it has passed. A program that people use has none of this.
+#[cfg(feature = "faults")]
+mod faults {
+    use std::fmt::Write as _;
+
+    use hookwright_process::faults;
+
+    pub(super) fn begin() {
+        let number = std::env::var("HOOKWRIGHT_DIE_AT").ok();
+        if let Some(number) = number.and_then(|number| number.parse().ok()) {
+            faults::die_at(number);
+        }
+    }
+
+    pub(super) fn end() {
+        if let Some(file) = std::env::var_os("HOOKWRIGHT_POINTS_FILE") {
+            let mut text = String::new();
+            for (name, count) in faults::passed() {
+                let _ = writeln!(text, "{count} {name}");
+            }
+            // Whoever asked for it sees that it is missing.
+            let _ = std::fs::write(file, text);
+        }
+    }
 }
 
 /// Runs a command. A fault of ours must not open a guard: where one may stand, it blocks.

@@ -23,7 +23,7 @@ use crate::chain::Chain;
 use crate::dispatch::{Dispatch, Given};
 use crate::hook_set::HookSet;
 use crate::past::{PastFiring, PastHook};
-use crate::ports::{Fire, Ports, Promise, Remembered};
+use crate::ports::{Fire, Keepsake, Ports, Promise, Remembered};
 use crate::secrets::Secrets;
 use crate::slots::Slots;
 use crate::variables::Environment;
@@ -202,8 +202,12 @@ impl Engine {
         let mut past = Vec::new();
         if let Some(known) = &mut firing.past {
             known.forget_others(&hooks);
-            // What was handed out before stays handed out here.
-            remembered.late_answers.splice(0..0, known.late_answers());
+            // What was handed out here stays handed out here; the rest waits for a new firing.
+            let waiting = std::mem::replace(&mut remembered.late_answers, known.late_answers());
+            for answer in waiting {
+                let keepsake = Keepsake::LateAnswer { answer: Box::new(answer) };
+                shared.ports.memory.keep(&memory_of, keepsake).await;
+            }
             if known.is_decided() {
                 // Hooks that came later have no part in what was decided without them.
                 hooks.retain(|hook| known.of(hook) != PastHook::Unknown);

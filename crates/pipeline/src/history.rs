@@ -29,8 +29,8 @@ pub struct History {
     pub resumes: u32,
     /// Stages that began.
     pub stages_started: Vec<u32>,
-    /// Stages that ended, and why.
-    pub stages_ended: BTreeMap<u32, String>,
+    /// Stages that ended.
+    pub stages_ended: BTreeMap<u32, PastStage>,
     /// Turns of agents.
     pub turns: BTreeMap<TurnName, PastTurn>,
     /// What is remembered between events.
@@ -43,9 +43,22 @@ pub struct History {
     pub endings: u32,
     /// What failed before it ended, and does not end it again.
     forgiven: Vec<TurnName>,
+    /// Iterations of each stage when it ended.
+    iterations_at_end: BTreeMap<u32, u32>,
+    /// The session was being ended because of an interrupt, and its end is not recorded.
+    is_interrupted: bool,
     firings_by_key: HashMap<String, Known>,
     keys: HashMap<u64, String>,
     in_flight: PendingOutput,
+}
+
+/// A stage that ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastStage {
+    /// Why.
+    pub reason: String,
+    /// How many iterations it had.
+    pub iterations: u32,
 }
 
 /// A turn of an agent.
@@ -96,6 +109,7 @@ impl History {
             history.last = entry.sequence;
             history.add(event);
         }
+        history.end_interrupted();
         history.pending.put_before(std::mem::take(&mut history.in_flight));
         Ok(history)
     }
@@ -114,13 +128,18 @@ impl History {
         }
     }
 
-    /// Firings whose decision is known while some of their hooks have not ended: name of the event,
-    /// key, and what is known.
+    /// Firings that nobody comes to again although some of their hooks have not ended, with their
+    /// keys: their decision is known, or they are of an end of the session that was cut off.
     pub fn left_in_background(&mut self) -> Vec<(String, PastFiring)> {
+        let this_end = format!("/{}", self.endings);
+        let is_past = |key: &str| key.starts_with("closing/") && !key.ends_with(&this_end);
         let mut left: Vec<(String, PastFiring)> = self
             .firings_by_key
             .iter_mut()
-            .filter(|(_, known)| known.decision.is_some() && !known.open.is_empty())
+            .filter(|(key, known)| match known.decision {
+                Some(_) => !known.open.is_empty(),
+                None => is_past(key),
+            })
             .map(|(key, known)| {
                 let records = std::mem::take(&mut known.records);
                 (key.clone(), PastFiring::new(known.number, records))
@@ -133,6 +152,16 @@ impl History {
     /// Whether the hooks of this firing had something to say to the agent.
     pub fn piped(&self, key: &str) -> bool {
         self.firings_by_key.get(key).is_some_and(|known| known.piped)
+    }
+
+    /// Whether this turn is recorded as complete.
+    pub fn has_ended(&self, turn: &TurnName) -> bool {
+        self.turns.get(turn).is_some_and(|past| past.result.is_some())
+    }
+
+    /// How many iterations the stage of this turn had when the session last ended.
+    pub fn iterations_at_last_end(&self, turn: &TurnName) -> u32 {
+        self.iterations_at_end.get(&turn.stage).copied().unwrap_or(0)
     }
 
     /// Whether the session ended after this turn had failed, and was taken up again.
@@ -167,12 +196,13 @@ impl History {
                 self.sources = serde_json::from_value(sources).ok();
             }
             RunEventKind::SessionResumed { .. } => {
+                self.end_interrupted();
                 self.resumes += 1;
                 self.ended = None;
             }
             RunEventKind::StageStarted { index, .. } => self.stages_started.push(index),
-            RunEventKind::StageEnded { index, reason, .. } => {
-                self.stages_ended.insert(index, reason);
+            RunEventKind::StageEnded { index, reason, iterations, .. } => {
+                self.stages_ended.insert(index, PastStage { reason, iterations });
             }
             RunEventKind::TurnStarting { turn, attempt, run_id } => {
                 let past = self.turns.entry(turn).or_default();
@@ -190,10 +220,27 @@ impl History {
             }
             RunEventKind::SessionEnded { status, reason } => {
                 self.ended = Some((status, reason));
-                self.endings += 1;
-                self.forgive();
+                self.end();
             }
             kind => self.add_to_firing(event.firing, kind),
+        }
+    }
+
+    /// An interrupted session whose last hooks were cut off has ended all the same: when it is taken
+    /// up its work goes on, and it ends once more later.
+    fn end_interrupted(&mut self) {
+        if self.is_interrupted {
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        self.is_interrupted = false;
+        self.endings += 1;
+        self.forgive();
+        for (name, _) in self.turns.iter().filter(|(_, turn)| turn.result.is_some()) {
+            let most = self.iterations_at_end.entry(name.stage).or_default();
+            *most = name.iteration.max(*most);
         }
     }
 
@@ -212,6 +259,7 @@ impl History {
 
     fn add_to_firing(&mut self, number: u64, kind: RunEventKind) {
         if let RunEventKind::Fired { key: Some(key), late_answers, .. } = &kind {
+            self.is_interrupted |= key.starts_with("closing/user:interrupt/");
             self.keys.insert(number, key.clone());
             self.firings_by_key.insert(key.clone(), Known { number, ..Known::default() });
             // They were handed out, and are no longer waiting.

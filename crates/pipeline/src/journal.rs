@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hookwright_engine::ports::{Journal, Promise};
 use hookwright_engine::secrets::Secrets;
 use hookwright_events::{RunEvent, RunEventKind};
+use hookwright_process::faults;
 use hookwright_store::{
     Append, Commit, Expected, Fence, JournalKey, Kind, Put, RecordKey, Store, StoreError,
 };
@@ -88,10 +89,10 @@ impl SessionJournal {
         if changed {
             commit.puts.push(self.put(&record, state.version));
         }
-        hookwright_store::faults::point("journal");
+        faults::point("journal entry");
         match self.store.commit(&commit) {
             Ok(committed) => {
-                hookwright_store::faults::point("journalled");
+                faults::point("journal entry written");
                 state.last = committed.last;
                 if changed {
                     state.version = committed.versions.first().copied();

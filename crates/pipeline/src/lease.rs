@@ -2,7 +2,7 @@
 //! seen by its process id, start time and the machine's boot, so that a session whose process was
 //! killed can be taken up at once, and never while it runs.
 
-use hookwright_process::Leader;
+use hookwright_process::{Leader, faults};
 use hookwright_store::{Acquired, Fence, Held, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +75,10 @@ pub fn take(store: &dyn Store, lease: &str) -> Result<Fence, LeaseError> {
     let ours = serde_json::to_string(&Holder::this()).unwrap_or_default();
     let mut instead_of = None;
     loop {
-        match store.acquire(lease, &ours, instead_of)? {
+        faults::point("lease");
+        let acquired = store.acquire(lease, &ours, instead_of)?;
+        faults::point("lease answered");
+        match acquired {
             Acquired::Granted { token } => return Ok(Fence { lease: lease.to_owned(), token }),
             Acquired::Held(Held { holder, token }) => {
                 match serde_json::from_str::<Holder>(&holder) {

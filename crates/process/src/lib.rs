@@ -19,6 +19,7 @@ mod abandoned;
 mod captured;
 mod end_of_leader;
 mod ended;
+pub mod faults;
 mod find_program;
 mod launch;
 mod leader;

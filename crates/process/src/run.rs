@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::end_of_leader::OwnedLeader;
 use crate::pipes::Pipes;
 use crate::start::start;
-use crate::{Captured, Ended, How, Launch, Leader, StartFailure, Watch, orphans, terminal};
+use crate::{Captured, Ended, How, Launch, Leader, StartFailure, Watch, faults, orphans, terminal};
 
 /// How often a watch is asked at most whether what came is enough.
 const ENOUGH_EVERY: Duration = Duration::from_millis(20);
@@ -31,10 +31,12 @@ pub async fn run(launch: Launch, watch: &mut dyn Watch, cancel: &CancellationTok
         return Ended::without_child(How::Cancelled, called);
     }
     let limits = Limits::of(&launch);
+    faults::point("child starts");
     let (mut leader, mut pipes) = match start(launch).await {
         Ok(started) => started,
         Err(cause) => return Ended::not_started(cause, called),
     };
+    faults::point("child runs");
     pipes.set_filters(watch);
     watch.started(&Leader { pid: leader.pid() });
 
@@ -48,6 +50,7 @@ pub async fn run(launch: Launch, watch: &mut dyn Watch, cancel: &CancellationTok
             how
         }
     };
+    faults::point("child ended");
     let output_held = !pipes.output_ended();
     pipes.finish(watch);
     let (stdout, stderr) = pipes.into_captured();

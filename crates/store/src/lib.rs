@@ -27,7 +27,6 @@
 
 mod commit;
 mod error;
-pub mod faults;
 mod journal;
 mod lease;
 pub mod limits;

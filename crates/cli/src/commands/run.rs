@@ -332,6 +332,7 @@ impl Place {
         }
         let ended = drive(session, &interrupt, screen)?;
         // Nobody else may have it before it has ended; after a crash its holder is found dead.
+        hookwright_process::faults::point("lease is given back");
         let _ = store.release(&lease, token);
         let ended = ended.map_err(Failure::Session)?;
         let shown_folder = match folder.path().strip_prefix(&self.started_in) {

@@ -206,10 +206,15 @@ impl Driver {
             match step {
                 Step::Record(kind) => unwritten.kinds.extend(self.completed(*kind)),
                 Step::Remember(keepsake) => {
-                    let kind =
-                        self.shared.ports.journal.keeps_memory().then(|| as_record(&keepsake));
-                    unwritten.kinds.extend(kind.flatten().filter(|kind| !self.written.take(kind)));
-                    unwritten.keepsakes.push(keepsake);
+                    let keeps = self.shared.ports.journal.keeps_memory();
+                    let kind = keeps.then(|| as_record(&keepsake)).flatten();
+                    let is_written = kind.as_ref().is_some_and(|kind| self.written.take(kind));
+                    unwritten.kinds.extend(kind.filter(|_| !is_written));
+                    // What a decided firing wrote down was remembered, and may be outdated since.
+                    let is_decided = self.firing.past.as_ref().is_some_and(|past| past.is_decided());
+                    if !(is_written && is_decided) {
+                        unwritten.keepsakes.push(keepsake);
+                    }
                 }
                 Step::Start { hook, attempt } => {
                     let refused = self.write(&mut unwritten).await.err();
@@ -307,6 +312,10 @@ impl Driver {
             left_out: 0,
         };
         let is_awaited = attempt.terms.awaited;
+        if past.is_some_and(|past| past.went_async(id)) {
+            // It decides nothing any more, whether it says so again or not.
+            let _ = self.sender.send(Message::Happened(Happening::WentAsync { hook }));
+        }
         let action = async move {
             let (outcome, took) = actions::run(attempt, &mut news).await;
             ending.send(outcome, took);

@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hookwright_process::faults;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -71,6 +72,7 @@ impl OpenFolder {
         if let Some(folder) = self.enter(name)? {
             return Ok(folder);
         }
+        faults::point("folder");
         match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(problem) => return Err(error("make", self.path.join(name), problem)),
@@ -160,6 +162,7 @@ impl OpenFolder {
 
     /// Removes a file, if it is there.
     pub(super) fn remove(&self, name: &str) -> Result<(), FolderError> {
+        faults::point("file is removed");
         match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             // Systems differ in what they say of a folder.
@@ -217,8 +220,11 @@ impl OpenFolder {
         let mut attempt = 1;
         loop {
             let unfinished = unfinished_name(name);
+            faults::point("file");
             let done = self.write_beside(&unfinished, bytes, keep);
+            faults::point("file written beside");
             let done = done.and_then(|()| self.give_name(&unfinished, name, existing));
+            faults::point("file named");
             match done {
                 Ok(()) => return Ok(()),
                 // Another writer took ours for a leftover. It is as much in the right as we are.
@@ -256,6 +262,7 @@ impl OpenFolder {
             Err(problem) => return Err(Named::Problem(problem.into())),
         };
         let mut file = File::from(fd);
+        faults::point("file opened beside");
         file.write_all(bytes).map_err(Named::Problem)?;
         match keep {
             Keep::ThroughCrash => Ok(()),
@@ -269,6 +276,7 @@ impl OpenFolder {
             match linked {
                 // Somebody else was quicker; then theirs stays.
                 Ok(()) | Err(Errno::EXIST) => {
+                    faults::point("file linked");
                     let _ = self.remove(unfinished);
                     return Ok(());
                 }

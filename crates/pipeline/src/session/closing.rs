@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use hookwright_engine::limits::STOP_BLOCKS_MAX;
 use hookwright_events::{RunEventKind, Verdict};
+use hookwright_process::faults;
 use serde_json::{Value, json};
 
-use super::stage::Course;
+use super::stage::{Course, turn_name};
 use super::{Ended, Leave, Session};
 
 impl Session {
@@ -14,19 +15,29 @@ impl Session {
     /// reason in its prompt.
     pub(super) async fn ask_to_stop(&mut self, reason: &str) -> Result<(), Leave> {
         let index = self.plan.stages.len() - 1;
+        // Iterations that blocks led to before an earlier end of the session are over.
+        let before = self.history.iterations_at_last_end(&turn_name(index, 0));
+        self.iterations += before.saturating_sub(self.last_iteration);
+        self.last_iteration = self.last_iteration.max(before);
         let mut course = Course::at(self.last_iteration);
         for asked in 1..=STOP_BLOCKS_MAX as usize + 1 {
             let key = format!("session:stop/{}/{asked}", self.history.endings);
             let data = self.data_of_session(json!({ "reason": reason }));
             let decision = self.fire(None, "session:stop", key, data, Vec::new()).await?;
-            let Verdict::Block { reason } = decision.verdict else { return Ok(()) };
+            let Verdict::Block { reason } = decision.verdict else {
+                // What these hooks had to say is said before the session ends, too.
+                return self.deliver(asked + 1).await;
+            };
             if self.plan.stages[index].hard_max.is_some_and(|most| course.iteration >= most) {
                 let note =
                     format!("a hook blocked the stop, but max_iterations is reached: {reason}");
                 self.write(vec![RunEventKind::Noted { note }])?;
                 return Ok(());
             }
-            self.pending.push(&format!("The session shall not stop yet: {reason}"));
+            // Unless the agent has read it in a turn that is recorded as complete.
+            if !self.history.has_ended(&turn_name(index, course.iteration + 1)) {
+                self.pending.push(&format!("The session shall not stop yet: {reason}"));
+            }
             self.iteration(index, &mut course, Instant::now()).await?;
             self.deliver(asked + 1).await?;
         }
@@ -59,6 +70,7 @@ impl Session {
         let error = if status == "completed" { Value::Null } else { words.clone().into() };
         self.fire_closing("session:end", json!({ "reason": reason, "error": error })).await?;
         self.settle().await;
+        faults::point("settled");
         let ended = RunEventKind::SessionEnded { status: status.to_owned(), reason: words.clone() };
         self.write(vec![ended])?;
         Ok(Ended { status, reason: words })

@@ -82,9 +82,7 @@ impl Session {
         for (key, past) in self.history.left_in_background() {
             let Some((event, data)) = past.fired() else { continue };
             let event = Event::new(event, data);
-            // `iteration:complete/2/5` was fired in the stage with the number 2.
-            let stage = key.split('/').nth(1).and_then(|number| number.parse::<usize>().ok());
-            let stage = stage.filter(|index| *index < self.plan.stages.len());
+            let stage = stage_of(&key).filter(|index| *index < self.plan.stages.len());
             let firing = Firing {
                 session: Some(self.name.clone()),
                 nobody_to_ask: true,
@@ -93,5 +91,27 @@ impl Session {
             };
             self.engine(stage).fire(event, firing).await;
         }
+    }
+}
+
+/// The stage in which a firing with this key was fired: `iteration:complete/2/5` in the one with the
+/// index 2, `session:stop/0/1` in none.
+fn stage_of(key: &str) -> Option<usize> {
+    let (event, rest) = key.split_once('/')?;
+    let is_in_stage = event.starts_with("stage:") || event.starts_with("iteration:");
+    rest.split('/').next().filter(|_| is_in_stage)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_names_the_stage_it_was_fired_in_if_there_is_one() {
+        assert_eq!(stage_of("iteration:complete/2/5"), Some(2));
+        assert_eq!(stage_of("stage:start/0"), Some(0));
+        assert_eq!(stage_of("session:stop/0/1"), None);
+        assert_eq!(stage_of("closing/session:end/0"), None);
+        assert_eq!(stage_of("session:start"), None);
     }
 }

@@ -47,22 +47,29 @@ impl Session {
         let data = self.data_of_stage(index, &course, json!({}));
         self.fire(Some(index), "stage:start", format!("stage:start/{index}"), data, with).await?;
         let started = Instant::now();
+        let recorded = self.history.stages_ended.get(&number).cloned();
         let reason = loop {
-            if let Some(reason) = self.is_enough(index, &course, started) {
-                break reason;
+            match &recorded {
+                // Its end stands, whatever the clock says now.
+                Some(ended) if course.iteration >= ended.iterations => break ended.reason.clone(),
+                Some(_) => {}
+                None => {
+                    if let Some(reason) = self.is_enough(index, &course, started) {
+                        break reason.to_owned();
+                    }
+                }
             }
             self.iteration(index, &mut course, started).await?;
             self.wait_between(index, &course, started).await?;
         };
-        let with = if self.history.stages_ended.contains_key(&number) {
-            Vec::new()
-        } else {
-            vec![RunEventKind::StageEnded {
+        let with = match recorded {
+            Some(_) => Vec::new(),
+            None => vec![RunEventKind::StageEnded {
                 stage: name,
                 index: number,
-                reason: reason.to_owned(),
+                reason: reason.clone(),
                 iterations: course.iteration,
-            }]
+            }],
         };
         self.last_iteration = course.iteration;
         let outputs = self.folder.stage_outputs(self.stage_at(index))?;
@@ -70,7 +77,7 @@ impl Session {
         let data = self.data_of_stage(index, &course, json!({ "stage_outputs": outputs }));
         self.fire(Some(index), "stage:complete", format!("stage:complete/{index}"), data, with)
             .await?;
-        Ok(reason.to_owned())
+        Ok(reason)
     }
 
     fn is_enough(&self, index: usize, course: &Course, started: Instant) -> Option<&'static str> {

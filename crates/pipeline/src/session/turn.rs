@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hookwright_engine::config::Select;
+use hookwright_engine::limits::STOP_BLOCKS_MAX;
 use hookwright_engine::variables::{Carried, ChildEnvironment, Variables};
 use hookwright_events::{Event, Outcome, RunEventKind, TurnName, TurnResult};
-use hookwright_process::{Leader, MARKER, Stream};
+use hookwright_process::{Leader, MARKER, Stream, faults};
 use serde_json::json;
 
 use super::stage::{Course, turn_name};
@@ -61,9 +62,11 @@ impl Session {
     /// Delivers what hooks had to say when all iterations were over. It counts as no iteration.
     pub(super) async fn deliver(&mut self, number: usize) -> Result<(), Leave> {
         let index = self.plan.stages.len() - 1;
-        let name = turn_name(self.plan.stages.len() - 1 + number, 0);
-        let is_done = self.history.turns.get(&name).is_some_and(|past| past.result.is_some());
-        if is_done || self.pending.is_empty() {
+        // A session that ended and goes on may have something to deliver again.
+        let deliveries_max = STOP_BLOCKS_MAX as usize + 2;
+        let number = number + self.history.endings as usize * deliveries_max;
+        let name = turn_name(index + number, 0);
+        if self.history.has_ended(&name) || self.pending.is_empty() {
             return Ok(());
         }
         let course = Course::at(self.last_iteration);
@@ -119,11 +122,11 @@ impl Session {
             timeout: left.unwrap_or(TURN_TIMEOUT).min(TURN_TIMEOUT),
             run_id,
         };
-        hookwright_store::faults::point("turn");
+        faults::point("turn starts");
         let agent = Arc::clone(&stage.agent);
         let mut watching = Watching { session: self };
         let ended = agent.run(&turn, &mut watching, &self.interrupt).await;
-        hookwright_store::faults::point("turned");
+        faults::point("turn ended");
         if matches!(ended.outcome, Outcome::Interrupted { .. }) || self.interrupt.is_cancelled() {
             return Err(Leave::Interrupted);
         }

@@ -1,0 +1,59 @@
+//! Points at which a fault campaign ends the program, as `kill -9` would.
+//!
+//! Without the feature `faults` nothing is here: [`point`] is empty. With it, a program that was told
+//! to ([`die_at`]) kills itself at the point with that number, and [`passed`] counts them by name.
+//! Its children live on: what becomes of them is for whoever takes up the work.
+//!
+//! They are in this crate because everything that has effects stands above it.
+
+#[cfg(feature = "faults")]
+pub use counted::{die_at, passed, point};
+
+/// A moment before or behind an effect: a write, a child's start.
+#[cfg(not(feature = "faults"))]
+#[inline(always)]
+pub fn point(_name: &'static str) {}
+
+#[cfg(feature = "faults")]
+mod counted {
+    use std::collections::BTreeMap;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    static POINTS: Mutex<Points> =
+        Mutex::new(Points { passed: 0, by_name: BTreeMap::new(), die_at: None });
+
+    struct Points {
+        passed: u64,
+        by_name: BTreeMap<&'static str, u64>,
+        die_at: Option<u64>,
+    }
+
+    fn points() -> MutexGuard<'static, Points> {
+        POINTS.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A moment before or behind an effect: a write, a child's start.
+    pub fn point(name: &'static str) {
+        let mut points = points();
+        points.passed += 1;
+        *points.by_name.entry(name).or_default() += 1;
+        if points.die_at == Some(points.passed) {
+            let this = rustix::process::getpid();
+            let _ = rustix::process::kill_process(this, rustix::process::Signal::KILL);
+            // No other thread passes a point either, until the signal has done its work.
+            loop {
+                std::thread::park();
+            }
+        }
+    }
+
+    /// Ends the program at the point with this number, counted from 1.
+    pub fn die_at(number: u64) {
+        points().die_at = Some(number);
+    }
+
+    /// How many points were passed, by name.
+    pub fn passed() -> Vec<(&'static str, u64)> {
+        points().by_name.iter().map(|(name, count)| (*name, *count)).collect()
+    }
+}
