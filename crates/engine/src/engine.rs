@@ -200,14 +200,17 @@ impl Engine {
         let memory_of = session_of(&event, &firing);
         let mut remembered = shared.ports.memory.recall(&memory_of).await;
         let mut past = Vec::new();
-        if let Some(known) = &mut firing.past {
-            known.forget_others(&hooks);
-            // What was handed out here stays handed out here; the rest waits for a new firing.
-            let waiting = std::mem::replace(&mut remembered.late_answers, known.late_answers());
-            for answer in waiting {
+        // An action that fires hands nothing on to the agent, and a firing that is taken up has
+        // handed out what it had: for both the rest waits for the host's next firing.
+        if firing.past.is_some() || firing.chain.depth() > 0 {
+            for answer in std::mem::take(&mut remembered.late_answers) {
                 let keepsake = Keepsake::LateAnswer { answer: Box::new(answer) };
                 shared.ports.memory.keep(&memory_of, keepsake).await;
             }
+        }
+        if let Some(known) = &mut firing.past {
+            known.forget_others(&hooks);
+            remembered.late_answers = known.late_answers();
             if known.is_decided() {
                 // Hooks that came later have no part in what was decided without them.
                 hooks.retain(|hook| known.of(hook) != PastHook::Unknown);

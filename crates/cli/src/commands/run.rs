@@ -19,7 +19,7 @@ use hookwright_pipeline::plan::{Plan, Surroundings};
 use hookwright_pipeline::record::{Metadata, SessionRecord};
 use hookwright_pipeline::session::{Ended, Parts, Session, SessionError};
 use hookwright_pipeline::sources::{Finder, Sources};
-use hookwright_store::{JournalKey, Store};
+use hookwright_store::{Fence, JournalKey, Store};
 use tokio_util::sync::CancellationToken;
 
 use super::fire::HookSwitches;
@@ -124,7 +124,10 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
         None => SessionName::generate(unix_ms(), RandomState::new().build_hasher().finish()),
     };
     let store = state::store()?;
+    // First, so that nobody else begins or ends the session behind our look at it.
+    let fence = place.take(&*store, &name)?;
     if let Some(known) = state::session(&*store, &place.project(), name.as_str())? {
+        let _ = store.release(&fence.lease, fence.token);
         let (name, status) = (known.key.name, known.status);
         return Err(match status.as_str() {
             "completed" => Failure::SessionTaken { name },
@@ -133,7 +136,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
     }
     let record = place.new_record(&name, &plan, &file);
     let history = History::default();
-    let chosen = Chosen { plan, sources, secrets, name, record, version: None, history };
+    let chosen = Chosen { plan, sources, secrets, name, fence, record, version: None, history };
     place.go(chosen, store, &arguments.switches, &arguments.shown, screen)
 }
 
@@ -141,17 +144,20 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     let mut place = Place::find(&arguments.options)?;
     let name = arguments.session.parse::<SessionName>().map_err(Failure::SessionName)?;
     let store = state::store()?;
-    let Some(known) = state::session_anywhere(&*store, &place.project(), name.as_str())? else {
-        return Err(Failure::NoSuchSession { name: name.as_str().to_owned() });
-    };
-    if known.key.project != place.project() {
+    let found = state::session_anywhere(&*store, &place.project(), name.as_str())?;
+    let no_such = || Failure::NoSuchSession { name: name.as_str().to_owned() };
+    let found = found.ok_or_else(no_such)?;
+    if found.key.project != place.project() {
         place = Place::find(&ConfigOptions {
-            cwd: Some(PathBuf::from(&known.key.project)),
+            cwd: Some(PathBuf::from(&found.key.project)),
             config: arguments.options.config.clone(),
             no_global_hooks: arguments.options.no_global_hooks,
         })?;
     }
     let project = place.project();
+    // What is read from here on is what the process before us left, and nobody else changes it.
+    let fence = place.take(&*store, &name)?;
+    let known = state::session(&*store, &project, name.as_str())?.ok_or_else(no_such)?;
     if known.status == "completed" {
         screen
             .talk(&format!("session {} is completed; there is nothing to resume\n", name.as_str()));
@@ -174,7 +180,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
         Err(faults) => return Ok(show_faults(&faults, screen)),
     };
     let version = Some(known.version);
-    let chosen = Chosen { plan, sources, secrets, name, record, version, history };
+    let chosen = Chosen { plan, sources, secrets, name, fence, record, version, history };
     place.go(chosen, store, &arguments.switches, &arguments.shown, screen)
 }
 
@@ -184,6 +190,7 @@ struct Chosen {
     sources: Sources,
     secrets: Secrets,
     name: SessionName,
+    fence: Fence,
     record: SessionRecord,
     version: Option<u64>,
     history: History,
@@ -273,6 +280,17 @@ impl Place {
         }
     }
 
+    /// Takes the session's lease; it is free again when this process has ended, at the latest.
+    fn take(&self, store: &dyn Store, name: &SessionName) -> Result<Fence, Failure> {
+        let lease = lease::name_of(&self.project(), name.as_str());
+        lease::take(store, &lease).map_err(|error| match error {
+            lease::LeaseError::Runs { holder } => {
+                Failure::SessionRuns { name: name.as_str().to_owned(), pid: holder.pid }
+            }
+            lease::LeaseError::Store(error) => Failure::Store(error),
+        })
+    }
+
     /// Runs a session to its end.
     fn go(
         &self,
@@ -282,24 +300,8 @@ impl Place {
         shown: &Shown,
         screen: &Screen,
     ) -> Result<u8, Failure> {
-        let Chosen { plan, sources, secrets, name, record, version, history } = chosen;
-        let lease = lease::name_of(&self.project(), name.as_str());
-        let fence = lease::take(&*store, &lease).map_err(|error| match error {
-            lease::LeaseError::Runs { holder } => {
-                Failure::SessionRuns { name: name.as_str().to_owned(), pid: holder.pid }
-            }
-            lease::LeaseError::Store(error) => Failure::Store(error),
-        })?;
-        // What happened between our first look and the lease counts too.
-        let history = match version {
-            None => history,
-            Some(_) => {
-                let session = name.as_str().to_owned();
-                let journal = JournalKey { project: self.project(), session };
-                History::read(&*store, &journal).map_err(Failure::History)?
-            }
-        };
-        let token = fence.token;
+        let Chosen { plan, sources, secrets, name, fence, record, version, history } = chosen;
+        let (lease, token) = (fence.lease.clone(), fence.token);
         let journal = Arc::new(SessionJournal::new(
             Arc::clone(&store),
             fence,

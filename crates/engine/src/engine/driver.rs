@@ -211,7 +211,8 @@ impl Driver {
                     let is_written = kind.as_ref().is_some_and(|kind| self.written.take(kind));
                     unwritten.kinds.extend(kind.filter(|_| !is_written));
                     // What a decided firing wrote down was remembered, and may be outdated since.
-                    let is_decided = self.firing.past.as_ref().is_some_and(|past| past.is_decided());
+                    let is_decided =
+                        self.firing.past.as_ref().is_some_and(|past| past.is_decided());
                     if !(is_written && is_decided) {
                         unwritten.keepsakes.push(keepsake);
                     }

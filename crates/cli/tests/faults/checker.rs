@@ -1,0 +1,354 @@
+//! [`Checker`]: looks at a world each time its runner has died and once when it is done, and counts
+//! what must not be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use hookwright_events::{RunEvent, RunEventKind};
+
+use super::world::World;
+
+/// What must not be, in the words of the summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Defect {
+    CompletionLost,
+    SameAttemptTwice,
+    RunAfterCompletion,
+    RunWithoutRecord,
+    HalfWrittenFile,
+    Unaccounted,
+    SecondAgent,
+    PipedLost,
+    PipedTwice,
+    NotFinished,
+}
+
+impl Defect {
+    pub(crate) const ALL: &[(Defect, &str)] = &[
+        (Defect::CompletionLost, "a recorded completion lost"),
+        (Defect::SameAttemptTwice, "two runs with the same attempt number"),
+        (Defect::RunAfterCompletion, "a run after its recorded completion"),
+        (Defect::RunWithoutRecord, "a run that was not recorded before it began"),
+        (Defect::HalfWrittenFile, "a half-written file, or one left behind"),
+        (Defect::Unaccounted, "a hook unaccounted for"),
+        (Defect::SecondAgent, "a second agent, or a survivor of a dead process"),
+        (Defect::PipedLost, "piped output that reached no turn"),
+        (Defect::PipedTwice, "piped output that reached two turns"),
+        (Defect::NotFinished, "a session that did not come to its end"),
+    ];
+}
+
+/// What was found, each with what it was.
+pub(crate) type Found = Vec<(Defect, String)>;
+
+/// Looks at one world.
+#[derive(Default)]
+pub(crate) struct Checker {
+    pub(crate) found: Found,
+    /// The journal as it was last.
+    journal: Vec<RunEvent>,
+}
+
+impl Checker {
+    fn defect(&mut self, defect: Defect, what: impl Into<String>) {
+        self.found.push((defect, what.into()));
+    }
+
+    /// The runner has died or ended: nothing may be lost or half written.
+    pub(crate) fn look(&mut self, world: &World) {
+        let journal = world.journal();
+        if !journal.starts_with(&self.journal) {
+            self.defect(Defect::CompletionLost, "the journal has changed behind its end");
+        }
+        let new = journal.get(self.journal.len()..).unwrap_or_default();
+        self.look_at_shown(world, new);
+        self.look_at_files(&world.session_folder());
+        self.journal = journal;
+    }
+
+    /// Whatever a person was shown stands in the journal.
+    fn look_at_shown(&mut self, world: &World, new: &[RunEvent]) {
+        let printed = fs::read_to_string(world.printed()).unwrap_or_default();
+        let whole = printed.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let mut recorded: Vec<String> = new.iter().map(essence).collect();
+        for line in whole {
+            let Ok(event) = serde_json::from_str::<RunEvent>(line) else { continue };
+            let is_only_shown = match &event.kind {
+                RunEventKind::Noted { .. } => true,
+                kind => !kind.is_journalled(),
+            };
+            if is_only_shown {
+                continue;
+            }
+            match recorded.iter().position(|known| *known == essence(&event)) {
+                Some(at) => drop(recorded.swap_remove(at)),
+                None => self.defect(
+                    Defect::CompletionLost,
+                    format!("shown, not recorded: {}", essence(&event)),
+                ),
+            }
+        }
+    }
+
+    fn look_at_files(&mut self, folder: &Path) {
+        for path in files(folder) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let is_whole = match name.as_str() {
+                "context.json" | "status.json" => {
+                    serde_json::from_str::<serde_json::Value>(&text).is_ok()
+                }
+                "output.md" => text.trim_end().ends_with("WHOLE"),
+                _ => true,
+            };
+            if !is_whole {
+                self.defect(Defect::HalfWrittenFile, format!("{}: {text}", path.display()));
+            }
+        }
+    }
+
+    /// The session has come to its end: everything is accounted for.
+    pub(crate) fn look_at_end(&mut self, world: &World) {
+        for path in files(&world.session_folder()) {
+            let name = path.to_string_lossy().into_owned();
+            if name.ends_with(".unfinished") {
+                self.defect(Defect::HalfWrittenFile, format!("left behind: {name}"));
+            }
+        }
+        let journal = std::mem::take(&mut self.journal);
+        self.look_at_hooks(&journal);
+        self.look_at_turns(&journal);
+        self.look_at_log(world, &journal);
+        self.look_at_prompts(world, &journal);
+        let is_done = journal.last().is_some_and(|event| match &event.kind {
+            RunEventKind::SessionEnded { status, .. } => status == "completed",
+            _ => false,
+        });
+        if !is_done {
+            self.defect(Defect::NotFinished, world.complaints());
+        }
+    }
+
+    /// Every hook that started was reported once, with attempts that count up, and none started
+    /// after that. Every firing was decided once.
+    fn look_at_hooks(&mut self, journal: &[RunEvent]) {
+        let mut attempts: BTreeMap<(u64, String), u32> = BTreeMap::new();
+        let mut reported: BTreeSet<(u64, String)> = BTreeSet::new();
+        let mut open: BTreeSet<u64> = BTreeSet::new();
+        let mut keys: BTreeSet<String> = BTreeSet::new();
+        for event in journal {
+            match &event.kind {
+                RunEventKind::Fired { key, .. } => {
+                    open.insert(event.firing);
+                    // An action that fires (a commit) fires again when it runs again.
+                    if let Some(key) = key
+                        && !keys.insert(key.clone())
+                    {
+                        self.defect(Defect::RunAfterCompletion, format!("{key} fired twice"));
+                    }
+                }
+                RunEventKind::HookStarting { hook, attempt, .. } => {
+                    let run = (event.firing, hook.clone());
+                    if reported.contains(&run) {
+                        self.defect(Defect::RunAfterCompletion, format!("{run:?}"));
+                    }
+                    let last = attempts.insert(run.clone(), *attempt).unwrap_or(0);
+                    if *attempt != last + 1 {
+                        let what = format!("{run:?}: attempt {attempt} behind {last}");
+                        self.defect(Defect::SameAttemptTwice, what);
+                    }
+                }
+                RunEventKind::HookReported { report } => {
+                    if !reported.insert((event.firing, report.id.clone())) {
+                        let what = format!("{} of {} reported twice", report.id, event.firing);
+                        self.defect(Defect::RunAfterCompletion, what);
+                    }
+                }
+                RunEventKind::Decided { .. } if !open.remove(&event.firing) => {
+                    let what = format!("firing {} decided twice", event.firing);
+                    self.defect(Defect::RunAfterCompletion, what);
+                }
+                _ => {}
+            }
+        }
+        for run in attempts.keys().filter(|run| !reported.contains(run)) {
+            self.defect(Defect::Unaccounted, format!("{run:?} started and was never reported"));
+        }
+        for firing in open {
+            self.defect(Defect::Unaccounted, format!("firing {firing} was never decided"));
+        }
+    }
+
+    fn look_at_turns(&mut self, journal: &[RunEvent]) {
+        let mut attempts = BTreeMap::new();
+        let mut ended = BTreeSet::new();
+        for event in journal {
+            match &event.kind {
+                RunEventKind::TurnStarting { turn, attempt, .. } => {
+                    if ended.contains(turn) {
+                        self.defect(Defect::RunAfterCompletion, format!("{turn:?}"));
+                    }
+                    let last = attempts.insert(turn.clone(), *attempt).unwrap_or(0);
+                    if *attempt != last + 1 {
+                        let what = format!("{turn:?}: attempt {attempt} behind {last}");
+                        self.defect(Defect::SameAttemptTwice, what);
+                    }
+                }
+                RunEventKind::TurnEnded { turn, .. } => {
+                    ended.insert(turn.clone());
+                }
+                _ => {}
+            }
+        }
+        for turn in attempts.keys().filter(|turn| !ended.contains(*turn)) {
+            self.defect(Defect::CompletionLost, format!("{turn:?} has no end"));
+        }
+        if ended.iter().filter(|turn| turn.iteration > 0).count() != 7 {
+            self.defect(Defect::NotFinished, format!("other iterations than 7: {ended:?}"));
+        }
+    }
+
+    /// What really ran is what was recorded, and ran once for each record.
+    fn look_at_log(&mut self, world: &World, journal: &[RunEvent]) {
+        let mut recorded: BTreeMap<String, (String, u32)> = BTreeMap::new();
+        for event in journal {
+            match &event.kind {
+                RunEventKind::HookStarting { hook, attempt, run_id: Some(run_id), .. } => {
+                    recorded.insert(run_id.clone(), (hook.clone(), *attempt));
+                }
+                RunEventKind::TurnStarting { attempt, run_id, .. } => {
+                    recorded.insert(run_id.clone(), (String::new(), *attempt));
+                }
+                _ => {}
+            }
+        }
+        let mut runs = BTreeSet::new();
+        let mut names = BTreeSet::new();
+        let mut once = BTreeSet::new();
+        for line in world.log() {
+            match (line.kind.as_str(), line.what.as_str()) {
+                ("survivor", _) => self.defect(Defect::SecondAgent, format!("{line:?}")),
+                (kind, "start") => {
+                    if !runs.insert(line.run_id.clone()) {
+                        self.defect(Defect::SameAttemptTwice, format!("{line:?}"));
+                    }
+                    let name = (line.name.clone(), line.at.clone(), line.attempt);
+                    // A delivery has the variables of the last iteration.
+                    if kind == "hook" && !names.insert(name) {
+                        self.defect(Defect::SameAttemptTwice, format!("{line:?}"));
+                    }
+                    match recorded.get(&line.run_id) {
+                        Some((hook, attempt))
+                            if *attempt == line.attempt
+                                && (kind == "turn" || *hook == line.name) => {}
+                        found => self
+                            .defect(Defect::RunWithoutRecord, format!("{line:?}, found {found:?}")),
+                    }
+                    if line.name == "first-only" {
+                        once.insert(line.at.clone());
+                    }
+                    let number = line.at.rsplit('/').next().and_then(|it| it.parse::<u32>().ok());
+                    if line.name == "even" && number.is_none_or(|number| number % 2 != 0) {
+                        self.defect(Defect::RunWithoutRecord, format!("unmet: {line:?}"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if once.len() != 1 {
+            self.defect(Defect::RunAfterCompletion, format!("a hook with `once` ran at {once:?}"));
+        }
+        // The last attempt of each hook that nothing ended came to its end.
+        let ended: BTreeSet<String> = world
+            .log()
+            .into_iter()
+            .filter(|line| line.what == "end")
+            .map(|line| line.run_id)
+            .collect();
+        let mut last: BTreeMap<(u64, String), String> = BTreeMap::new();
+        for event in journal {
+            if let RunEventKind::HookStarting { hook, run_id: Some(run_id), .. } = &event.kind
+                && hook != "commit"
+            {
+                last.insert((event.firing, hook.clone()), run_id.clone());
+            }
+        }
+        for (run, run_id) in last {
+            if !ended.contains(&run_id) {
+                self.defect(Defect::Unaccounted, format!("{run:?} never came to its end"));
+            }
+        }
+    }
+
+    /// Each piped text reached exactly one turn that completed.
+    fn look_at_prompts(&mut self, world: &World, journal: &[RunEvent]) {
+        let mut run_ids = BTreeMap::new();
+        let mut prompts = String::new();
+        let mut expected = BTreeSet::from(["PIPED<greet>".to_owned(), "PIPED<stop>".to_owned()]);
+        let mut late = BTreeSet::new();
+        for event in journal {
+            match &event.kind {
+                RunEventKind::TurnStarting { turn, run_id, .. } => {
+                    run_ids.insert(turn.clone(), run_id.clone());
+                }
+                RunEventKind::TurnEnded { turn, .. } => {
+                    prompts.push_str(&world.prompt(&run_ids[turn]));
+                }
+                RunEventKind::Fired { key: Some(key), late_answers, data: Some(data), .. } => {
+                    let text = |name: &str| data.get(name).map(ToString::to_string);
+                    let at = format!(
+                        "{}/{}",
+                        text("stage").unwrap_or_default().trim_matches('"'),
+                        text("iteration").unwrap_or_default()
+                    );
+                    let hook = match key.split('/').next().unwrap_or_default() {
+                        "iteration:start" => "before",
+                        "iteration:complete" => "tests",
+                        "iteration:error" => "mend",
+                        _ => "",
+                    };
+                    if !hook.is_empty() {
+                        expected.insert(format!("PIPED<{hook}/{at}>"));
+                    }
+                    if !key.starts_with("closing/") {
+                        let contexts = late_answers.iter().flat_map(|it| &it.additional_context);
+                        late.extend(contexts.cloned());
+                    }
+                }
+                _ => {}
+            }
+        }
+        // What the scripted agent could not be asked about is in nobody's prompt that was kept.
+        late.remove("LATE<plan/2>");
+        expected.extend(late);
+        for marker in expected {
+            match prompts.matches(&marker).count() {
+                1 => {}
+                0 => self.defect(Defect::PipedLost, marker),
+                _ => self.defect(Defect::PipedTwice, marker),
+            }
+        }
+    }
+}
+
+/// What an event says, without what the journal leaves out.
+fn essence(event: &RunEvent) -> String {
+    let kind = match &event.kind {
+        RunEventKind::HookReported { report } => format!("reported {}", report.id),
+        RunEventKind::Decided { .. } => "decided".to_owned(),
+        RunEventKind::HookStarting { hook, attempt, .. } => format!("starting {hook} {attempt}"),
+        RunEventKind::HookEnded { hook, attempt, .. } => format!("ended {hook} {attempt}"),
+        RunEventKind::TurnStarting { turn, attempt, .. } => format!("turn {turn:?} {attempt}"),
+        RunEventKind::TurnEnded { turn, attempt, .. } => format!("turn ended {turn:?} {attempt}"),
+        other => serde_json::to_value(other).map(|it| it["kind"].to_string()).unwrap_or_default(),
+    };
+    format!("{} {kind}", event.firing)
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
