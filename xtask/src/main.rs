@@ -14,6 +14,10 @@ commands:
   fuzz [TARGET] [--seconds N]
                 make up inputs for one or every fuzz target, N seconds each (300 unless told); installs
                 cargo-fuzz where it is missing
+  faults [--kills N] [--seed S]
+                a session is killed at every point at which it writes or starts something, and at
+                random moments, and resumed until it is done; counts what must not be (2500 kills
+                unless told otherwise: about half an hour)
   coverage      line coverage of events, process and engine (installs cargo-tarpaulin if missing)
 ";
 
@@ -36,6 +40,7 @@ fn main() -> ExitCode {
     let done = match args.first().map(String::as_str) {
         Some("test") => install_missing().and_then(|()| test(&args[1..])),
         Some("fuzz") => fuzz::run(&args[1..]),
+        Some("faults") => faults(&args[1..]),
         Some("coverage") => coverage(),
         _ => Err(USAGE.to_owned()),
     };
@@ -50,6 +55,13 @@ fn main() -> ExitCode {
 
 fn test(args: &[String]) -> Result<(), String> {
     let mut all = vec!["test", "--workspace"];
+    all.extend(args.iter().map(String::as_str));
+    cargo(&all)
+}
+
+fn faults(args: &[String]) -> Result<(), String> {
+    let mut all = vec!["test", "--package", "hookwright", "--features", "faults"];
+    all.extend(["--test", "faults", "--"]);
     all.extend(args.iter().map(String::as_str));
     cargo(&all)
 }

@@ -341,11 +341,9 @@ impl Failure {
                 help: "see which there are: `hookwright sessions list`".into(),
             },
             Failure::Session(SessionError::Journal(error)) => of_store(error),
-            Failure::Session(SessionError::Folder(error)) => Message {
-                heading: error.to_string(),
-                place: None,
-                help: "mend it, then go on with `hookwright resume`".into(),
-            },
+            Failure::Session(SessionError::Folder(error)) => {
+                Message { heading: error.to_string(), place: None, help: of_folder(error).into() }
+            }
             Failure::NoSessions { project } => Message {
                 heading: "this project has no session yet".into(),
                 place: Some(project.display().to_string()),
@@ -382,6 +380,28 @@ impl Failure {
                 place: None,
                 help: "the session is still in the store; mend the folder, then try again".into(),
             },
+        }
+    }
+}
+
+/// What a person can do about a session's folder. Whether there is a session yet depends on when it
+/// happened.
+fn of_folder(error: &FolderError) -> &'static str {
+    match error {
+        FolderError::RootMissing { .. } => "bring the folder back, or go to another project",
+        FolderError::NotAFolder { .. } | FolderError::NotAFile { .. } => {
+            "move it away; a session that had begun goes on with `hookwright resume`"
+        }
+        FolderError::SymbolicLink { .. } => {
+            "put a real file or folder there; a session that had begun goes on with `hookwright resume`"
+        }
+        FolderError::NotWritable { .. } => {
+            "see who owns it, and whether it is read-only; a session that had begun goes on with \
+             `hookwright resume`"
+        }
+        FolderError::NoRoom { .. } => "make room, then go on with `hookwright resume`",
+        FolderError::Other { .. } => {
+            "mend it; a session that had begun goes on with `hookwright resume`"
         }
     }
 }

@@ -321,3 +321,6 @@ pub enum HistoryError {
         cause: String,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -105,8 +105,9 @@ impl SessionRecord {
                 self.status.clone_from(status);
                 self.reason.clone_from(reason);
                 self.end_time = Some(event.at.clone());
+                // A clock that was set back meanwhile makes no time negative.
                 let ended = milliseconds(&event.at);
-                self.metadata.total_duration = ended.map(|at| at - self.created_at_ms());
+                self.metadata.total_duration = ended.map(|at| (at - self.created_at_ms()).max(0));
             }
             _ => return false,
         }
@@ -117,4 +118,24 @@ impl SessionRecord {
 /// A time of a record or a run event, in milliseconds since 1970.
 pub fn milliseconds(time: &str) -> Option<i64> {
     time.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_no_session_end_before_it_began() {
+        for (ended, took) in [("2030-01-01T00:00:02Z", 2000), ("2020-01-01T00:00:00Z", 0)] {
+            let mut record =
+                SessionRecord { start_time: "2030-01-01T00:00:00Z".into(), ..Default::default() };
+            let kind =
+                RunEventKind::SessionEnded { status: "completed".into(), reason: String::new() };
+            let at = ended.to_owned();
+            let changed = record.see(&RunEvent { version: 1, firing: 0, at, session: None, kind });
+            assert!(changed);
+            assert_eq!(record.metadata.total_duration, Some(took));
+            assert_eq!(record.end_time.as_deref(), Some(ended));
+        }
+    }
 }

@@ -45,7 +45,7 @@ impl Life {
         for number in 0..PROCESSES_MAX {
             let is_resume = !world.journal().is_empty();
             let began = Instant::now();
-            let was_killed = process(&world, binary, kills.next());
+            let was_killed = process(&world, binary, number, kills.next());
             if number == 0 {
                 life.first = began.elapsed();
             }
@@ -64,8 +64,8 @@ impl Life {
 }
 
 /// One process; whether it was killed.
-fn process(world: &World, binary: &Path, kill: Option<Kill>) -> bool {
-    let mut command = world.command(binary);
+fn process(world: &World, binary: &Path, number: usize, kill: Option<Kill>) -> bool {
+    let mut command = world.command(binary, number);
     if let Some(Kill::AtPoint(number)) = kill {
         command.env("HOOKWRIGHT_DIE_AT", number.to_string());
     }

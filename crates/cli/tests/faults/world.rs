@@ -108,7 +108,8 @@ impl World {
     }
 
     /// The binary in this world: `run` while there is no session, `resume` afterwards.
-    pub(crate) fn command(&self, binary: &Path) -> Command {
+    /// `number` tells the runners of one session apart, for those whom they start.
+    pub(crate) fn command(&self, binary: &Path, number: usize) -> Command {
         let mut command = Command::new(binary);
         match self.journal().is_empty() {
             true => command.args(["run", "pipeline.yaml", "--session", SESSION, "--json"]),
@@ -122,6 +123,7 @@ impl World {
             .env("HOME", self.outside())
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOOKWRIGHT_POINTS_FILE", self.points())
+            .env("CAMPAIGN_RUNNER", number.to_string())
             .stdin(Stdio::null())
             .stdout(printed)
             .stderr(complained);
@@ -188,13 +190,13 @@ about="$2|$3/${STAGE:-}/${ITERATION:-}|$HOOKWRIGHT_ATTEMPT|$run"
 started() { local stat; { read -r -a stat < "/proc/$1/stat"; } 2> /dev/null || return; [ "${stat[2]}" = Z ] || echo "${stat[21]}"; }
 finish() { echo "$kind|end|$about" >> "$outside/log"; }
 kind=$1
-while IFS='|' read -r theirs what name at attempt their_run pid start parent; do
+while IFS='|' read -r theirs what name at attempt their_run pid start runner; do
   [ "$what" = start ] || continue
-  if [ "$parent" != "$PPID" ] || { [ "$kind" = turn ] && [ "$theirs" = turn ]; }; then
+  if [ "$runner" != "$CAMPAIGN_RUNNER" ] || { [ "$kind" = turn ] && [ "$theirs" = turn ]; }; then
     [ "$(started "$pid")" = "$start" ] && echo "survivor|found|$about|$name $at $attempt $pid" >> "$outside/log"
   fi
 done < "$outside/log"
-echo "$kind|start|$about|$$|$(started $$)|$PPID" >> "$outside/log"
+echo "$kind|start|$about|$$|$(started $$)|$CAMPAIGN_RUNNER" >> "$outside/log"
 "#,
 )];
 

@@ -120,7 +120,8 @@ impl OpenFolder {
     pub(super) fn add(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
         match self.kind(name)? {
             None => self.write(name, bytes, Keep::ThroughCrash, Existing::Leave),
-            Some(FileType::RegularFile) => Ok(()),
+            // Whoever was killed right behind the naming left the other name.
+            Some(FileType::RegularFile) => self.clean_up(name),
             Some(FileType::Symlink) => {
                 Err(FolderError::SymbolicLink { path: self.path.join(name) })
             }

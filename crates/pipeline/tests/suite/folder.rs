@@ -67,6 +67,18 @@ fn context(folder: &SessionFolder, at: IterationAt<'_>, pipeline: &str) -> Conte
 }
 
 #[test]
+fn what_a_writer_left_that_was_killed_right_behind_the_naming_goes_away() {
+    let (root, folder) = created();
+    let notes = folder.progress();
+    let other_name = notes.with_file_name(".progress.md.1-0.unfinished");
+    fs::hard_link(&notes, &other_name).expect("linked");
+    fs::write(&notes, "my notes").expect("written");
+    folder.create().expect("it is there already");
+    assert!(!other_name.exists(), "{:?}", everything_below(root.path()));
+    assert_eq!(fs::read_to_string(&notes).expect("read"), "my notes");
+}
+
+#[test]
 fn a_new_folder_has_its_own_ignore_file_notes_with_a_heading_and_room_for_children() {
     let (root, folder) = created();
     assert_eq!(
