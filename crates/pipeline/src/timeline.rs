@@ -231,11 +231,16 @@ impl Timeline {
                     iteration.duration_ms = Some(duration_ms);
                 }
             }
-            RunEventKind::StageEnded { index, reason, iterations, .. } => {
+            RunEventKind::StageEnded { stage, index, reason, iterations } => {
                 self.end_iteration();
                 self.complete.insert(index, reason.clone());
+                let at_ms = milliseconds(&at);
+                if self.stage.as_ref().is_none_or(|open| open.index != index) {
+                    // It was cut off after its last iteration.
+                    self.begin_stage(at, stage, index, None);
+                }
                 if let Some(stage) = &mut self.stage {
-                    stage.ended = Some(StageEnd { reason, iterations, at_ms: milliseconds(&at) });
+                    stage.ended = Some(StageEnd { reason, iterations, at_ms });
                 }
             }
             RunEventKind::SessionEnded { status, reason } => {
@@ -289,10 +294,11 @@ impl Timeline {
                 self.add_hook(firing, hook, Status::Skipped.as_str(), Some(reason), 0, None);
             }
             RunEventKind::HookReported { report } => {
-                self.hooks.remove(&(firing, report.id.clone()));
+                // A report counts the attempts of its own process only.
+                let last = self.hooks.remove(&(firing, report.id.clone())).unwrap_or(0);
                 let Report { id, status, reason, attempts, duration_ms, .. } = report;
                 let took = Some(duration_ms);
-                self.add_hook(firing, id, status.as_str(), reason, attempts, took);
+                self.add_hook(firing, id, status.as_str(), reason, attempts.max(last), took);
             }
             RunEventKind::Decided { decision } => {
                 if let Some((verdict, reason)) = in_words(Decision::from_record(&decision).verdict)

@@ -74,9 +74,10 @@ impl TimelineScreen {
         let ended = self.ended.take();
         let mut text = self.flush();
         let name = visible(session.name());
-        let end = match &session.holder {
-            Some(holder) => format!("runs, process {}", holder.pid),
-            None => ended.unwrap_or_else(|| session.status_in_words()),
+        let end = match (ended, &session.holder) {
+            (Some(ended), _) => ended,
+            (None, Some(holder)) => format!("runs, process {}", holder.pid),
+            (None, None) => session.status_in_words(),
         };
         text.push_str(&format!("└─ {end}\n"));
         if session.can_be_resumed() {

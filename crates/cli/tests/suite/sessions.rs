@@ -3,6 +3,7 @@
 use std::io::BufRead;
 use std::process::Command;
 
+use hookwright_store::{SqliteStore, Store};
 use serde_json::{Value, json};
 
 use crate::interrupts::{Started, start, until};
@@ -444,6 +445,84 @@ fn a_session_whose_process_is_gone_was_cut_off() {
         ),
         "{shown}"
     );
+}
+
+#[test]
+fn a_hook_that_was_cut_off_is_shown_as_such() {
+    let hook = "touch working; until [ -e go ]; do sleep 0.01; done";
+    let sandbox =
+        project(1, &format!("iteration:complete: [{{id: slow, await: true, command: '{hook}'}}]"));
+    cut_off(&sandbox, "one");
+    let shown = without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
+    assert!(shown.contains("│ │ iteration:complete slow cut off\n"), "{shown}");
+    // The hook of the dead run ends by itself.
+    std::fs::write(sandbox.path("go"), "").unwrap();
+    assert_eq!(sandbox.run(&["resume", "one"]).code, 0);
+    let shown = without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
+    assert!(
+        shown.ends_with(
+            "├─ stage 1 work: at most 1 iteration\n\
+             │ ├─ iteration 1: continue, D: did it\n\
+             │ │ iteration:complete slow cut off\n\
+             │ └─ left before its end\n\
+             ├─ taken up again at T T\n\
+             │ iteration:complete slow success D (2 attempts) (of iteration 1)\n\
+             ├─ stage 1 work: goes on\n\
+             │ └─ completed after 1 iteration, D\n\
+             └─ completed at T T\n"
+        ),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_session_that_runs_is_shown_as_far_as_it_came() {
+    let sandbox = waiting_project("");
+    let session = started(&sandbox, "one");
+    let shown = without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
+    let pid = list(&sandbox, &[])[0]["process"]["pid"].clone();
+    assert!(
+        shown.ends_with(&format!("│ ├─ iteration 1: the agent works\n└─ runs, process {pid}\n")),
+        "{shown}"
+    );
+    std::fs::write(sandbox.path("go"), "").unwrap();
+    assert_eq!(session.ran().code, 0);
+}
+
+#[test]
+fn a_hook_in_the_background_is_shown_with_the_iteration_it_belongs_to() {
+    let hook = "until [ -e second ]; do sleep 0.01; done; touch done";
+    let hooks = format!(
+        "iteration:complete: [{{id: slow, when: '${{ITERATION}} == 1', command: '{hook}'}}]"
+    );
+    let sandbox = project(2, &hooks)
+        .file("turns.yaml", "turns: [[{say: x}], [{write: {second: x}}, {wait_for: done}]]");
+    run(&sandbox, "one");
+    let shown = without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
+    assert!(shown.contains("iteration:complete slow success D (of iteration 1)\n"), "{shown}");
+}
+
+#[test]
+fn a_session_that_another_machine_runs_is_not_ended_from_here() {
+    let sandbox = waiting_project("");
+    cut_off(&sandbox, "one");
+    let store = SqliteStore::open(&sandbox.path("../.local/state/hookwright")).unwrap();
+    let lease = format!("session/{}/one", sandbox.path("").to_str().unwrap().trim_end_matches('/'));
+    let dead = store.holder(&lease).unwrap().unwrap();
+    let holder = json!({ "pid": 1, "start_time": 1, "boot_id": "x", "host": "elsewhere" });
+    store.acquire(&lease, &holder.to_string(), Some(dead.token)).unwrap();
+    assert_eq!(list(&sandbox, &[])[0]["status"], "active");
+    assert_eq!(
+        sandbox.run(&["stop", "one"]),
+        Ran::new(
+            1,
+            "",
+            "error: process 1 of the machine `elsewhere` runs the session `one`\n\
+             help: there: `hookwright stop one`\n"
+        )
+    );
+    let prune = ["sessions", "prune", "--keep", "0", "--status", "cut-off", "--yes"];
+    assert_eq!(sandbox.run(&prune), Ran::new(0, "", "nothing was deleted\n"));
 }
 
 #[test]
