@@ -90,6 +90,18 @@ impl ConfigFiles {
         Ok(found)
     }
 
+    /// Takes files for loops and pipelines whose content says so, whatever they are called.
+    pub(crate) fn look_inside(&mut self) {
+        for file in self.files.iter_mut().filter(|file| file.layer == Layer::Project) {
+            let Ok(text) = config::read_text(file) else { continue };
+            if config::is_pipeline(&text) {
+                file.layer = Layer::Pipeline;
+            } else if config::is_loop(&text) {
+                file.layer = Layer::Loop;
+            }
+        }
+    }
+
     /// Reads and checks all of them.
     pub(crate) fn load(&self, environment: &Environment) -> (Loaded, Secrets) {
         let mut loaded = config::load(&self.files, environment);

@@ -1,6 +1,7 @@
 //! [`Configuration`]: the files that a command's options lead to, read and checked.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use hookwright_engine::config::{Fault, Loaded, Warning};
 use serde_json::Value;
@@ -25,11 +26,24 @@ impl Configuration {
         Ok(Self { found, loaded })
     }
 
-    /// The same, and what is probably not meant.
+    /// The same, where files that were named are loops and pipelines also if only their content says
+    /// so; and what is probably not meant.
     pub(crate) fn check(options: &ConfigOptions) -> Result<(Self, Vec<Warning>), Failure> {
-        let found = ConfigFiles::find(options)?;
+        let mut found = ConfigFiles::find(options)?;
+        if !options.config.is_empty() {
+            found.look_inside();
+        }
         let (loaded, warnings) = found.check(&process_environment());
         Ok((Self { found, loaded }, warnings))
+    }
+
+    /// Adds faults that reading the files did not show.
+    pub(crate) fn add_faults(&mut self, faults: Vec<Fault>) {
+        for fault in faults {
+            if !self.loaded.faults.iter().any(|known| **known == fault) {
+                self.loaded.faults.push(Arc::new(fault));
+            }
+        }
     }
 
     /// 1 for a faulty configuration, whatever else went well.
@@ -80,6 +94,12 @@ impl Configuration {
     /// keys of a file before its hooks.
     fn faults(&self) -> Vec<&Fault> {
         let mut faults: Vec<&Fault> = self.loaded.faults.iter().map(AsRef::as_ref).collect();
+        let file_of = |fault: &&Fault| {
+            let files = &self.found.files;
+            files.iter().position(|file| file.shown_as == fault.source.path).unwrap_or(files.len())
+        };
+        // What a pipeline names comes behind the files themselves.
+        faults.sort_by_key(file_of);
         for of_one_file in faults.chunk_by_mut(|a, b| a.source.path == b.source.path) {
             of_one_file.sort_by_key(|fault| {
                 let place = fault.place.as_ref();

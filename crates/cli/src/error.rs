@@ -84,6 +84,8 @@ pub(crate) enum Failure {
     SessionRuns { name: String, pid: u32 },
     /// No session has this name.
     NoSuchSession { name: String },
+    /// A session without the configuration that it began with.
+    NothingKept { name: String },
     /// A session could not go on.
     Session(SessionError),
     /// This project has no session.
@@ -142,6 +144,7 @@ impl Failure {
             | Failure::SessionUnfinished { .. }
             | Failure::SessionRuns { .. }
             | Failure::NoSuchSession { .. }
+            | Failure::NothingKept { .. }
             | Failure::Session(_)
             | Failure::NoSessions { .. }
             | Failure::SessionNotRunning { .. }
@@ -339,6 +342,11 @@ impl Failure {
                 heading: format!("there is no session `{name}` in this project"),
                 place: None,
                 help: "see which there are: `hookwright sessions list`".into(),
+            },
+            Failure::NothingKept { name } => Message {
+                heading: format!("nothing is kept of how the session `{name}` began"),
+                place: None,
+                help: "start a new one with `hookwright run`".into(),
             },
             Failure::Session(SessionError::Journal(error)) => of_store(error),
             Failure::Session(SessionError::Folder(error)) => {

@@ -138,12 +138,24 @@ pub fn load_text(text: &str, file: &ConfigFile, environment: &Environment) -> Lo
 
 /// Whether a text is that of a pipeline: it has stages. What cannot be read is none.
 pub fn is_pipeline(text: &str) -> bool {
+    has_any(text, &["stages"])
+}
+
+/// Whether a text is that of a loop: it has a key that only loops have. What cannot be read is none.
+pub fn is_loop(text: &str) -> bool {
+    has_any(
+        text,
+        &["prompt", "prompt_file", "termination", "max_iterations", "max_runtime", "delay"],
+    )
+}
+
+fn has_any(text: &str, keys: &[&str]) -> bool {
     let source = Arc::new(SourceFile { path: PathBuf::new(), text: text.into() });
-    let has_stages = |root: node::Node| match root.raw {
-        node::Raw::Map(fields) => fields.iter().any(|field| &*field.key == "stages"),
+    let has_one = |root: node::Node| match root.raw {
+        node::Raw::Map(fields) => fields.iter().any(|field| keys.contains(&&*field.key)),
         _ => false,
     };
-    node::parse(&source).is_ok_and(has_stages)
+    node::parse(&source).is_ok_and(has_one)
 }
 
 /// A file's text, or what is wrong with the whole of it.

@@ -151,6 +151,9 @@ pub enum RunEventKind {
     SessionResumed {
         /// Which time.
         time: u32,
+        /// The configuration from here on, if it was read anew.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sources: Option<Value>,
     },
     /// A stage begins.
     StageStarted {
@@ -244,6 +247,9 @@ pub struct TurnResult {
     /// What went wrong, for `error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The agent was ended because the stage's time was over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub out_of_time: bool,
     /// What changed in the work tree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_files: Vec<String>,

@@ -53,7 +53,7 @@ pub struct Turn {
     pub working_dir: PathBuf,
     /// The stage's name.
     pub stage: String,
-    /// The iteration within its stage, from 1.
+    /// The iteration within its stage, from 1; 0 delivers the last words of the hooks.
     pub iteration: u32,
     /// 1, or more if an earlier attempt of this turn was cut off by a crash.
     pub attempt: u32,

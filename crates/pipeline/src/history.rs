@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use hookwright_engine::past::PastFiring;
 use hookwright_engine::ports::{Keepsake, Remembered};
-use hookwright_events::{Decision, RunEvent, RunEventKind, TurnName, TurnResult, Verdict};
+use hookwright_events::{Decision, Outcome, RunEvent, RunEventKind, TurnName, TurnResult, Verdict};
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
 use crate::pending_output::PendingOutput;
@@ -29,8 +29,8 @@ pub struct History {
     pub resumes: u32,
     /// Stages that began.
     pub stages_started: Vec<u32>,
-    /// Stages that ended.
-    pub stages_ended: BTreeMap<u32, PastStage>,
+    /// Stages that ended: why, and after how many iterations.
+    stages_ended: BTreeMap<u32, (String, u32)>,
     /// Turns of agents.
     pub turns: BTreeMap<TurnName, PastTurn>,
     /// What is remembered between events.
@@ -43,22 +43,16 @@ pub struct History {
     pub endings: u32,
     /// What failed before it ended, and does not end it again.
     forgiven: Vec<TurnName>,
-    /// Iterations of each stage when it ended.
-    iterations_at_end: BTreeMap<u32, u32>,
+    /// Turns that are done again because the session ended with their failure: how often, and with
+    /// what they failed last.
+    redone: BTreeMap<TurnName, (u32, String)>,
+    /// The key of the last question whether the session may stop, until a turn follows.
+    asked_to_stop: Option<String>,
     /// The session was being ended because of an interrupt, and its end is not recorded.
     is_interrupted: bool,
     firings_by_key: HashMap<String, Known>,
     keys: HashMap<u64, String>,
     in_flight: PendingOutput,
-}
-
-/// A stage that ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PastStage {
-    /// Why.
-    pub reason: String,
-    /// How many iterations it had.
-    pub iterations: u32,
 }
 
 /// A turn of an agent.
@@ -83,8 +77,38 @@ struct Known {
     records: Vec<RunEventKind>,
     /// Hooks that started and were not reported.
     open: Vec<String>,
+    /// Hooks that an interrupt ended or kept from starting. They are still to be done, and whatever
+    /// was decided without them is not decided: nobody acted on it.
+    cut: Vec<String>,
     /// Its hooks had something to say to the agent.
     piped: bool,
+}
+
+/// Why dispatch passes hooks after an interrupt.
+const INTERRUPTED: &str = "interrupted";
+
+impl Known {
+    /// Takes note of what an interrupt did. Whether there is nothing more to this record: for the
+    /// firing it is as if the session had been cut off there.
+    fn is_of_interrupt(&mut self, kind: &RunEventKind) -> bool {
+        match kind {
+            RunEventKind::HookEnded { hook, outcome: Outcome::Interrupted { .. }, .. } => {
+                self.cut.push(hook.clone());
+                true
+            }
+            RunEventKind::HookSkipped { hook, reason } if reason == INTERRUPTED => {
+                self.cut.push(hook.clone());
+                true
+            }
+            RunEventKind::HookReported { report } => self.cut.contains(&report.id),
+            RunEventKind::Decided { .. } => !self.cut.is_empty(),
+            RunEventKind::HookStarting { hook, .. } | RunEventKind::HookSkipped { hook, .. } => {
+                self.cut.retain(|cut| cut != hook);
+                false
+            }
+            _ => false,
+        }
+    }
 }
 
 /// What has to be done about a firing.
@@ -154,19 +178,37 @@ impl History {
         self.firings_by_key.get(key).is_some_and(|known| known.piped)
     }
 
-    /// Whether this turn is recorded as complete.
+    /// Whether the session ended after this turn had failed, and was taken up again.
+    pub fn is_forgiven(&self, turn: &TurnName) -> bool {
+        self.forgiven.contains(turn)
+    }
+
+    /// Why a stage (from 1) ended, and after how many iterations.
+    pub fn ended(&self, stage: u32) -> Option<(&str, u32)> {
+        let (reason, iterations) = self.stages_ended.get(&stage)?;
+        Some((reason, *iterations))
+    }
+
+    /// Iterations that ended, of all stages.
+    pub fn iterations(&self) -> u32 {
+        let ended =
+            self.turns.iter().filter(|(name, past)| name.iteration > 0 && past.result.is_some());
+        u32::try_from(ended.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether a turn is known to have ended.
     pub fn has_ended(&self, turn: &TurnName) -> bool {
         self.turns.get(turn).is_some_and(|past| past.result.is_some())
     }
 
-    /// How many iterations the stage of this turn had when the session last ended.
-    pub fn iterations_at_last_end(&self, turn: &TurnName) -> u32 {
-        self.iterations_at_end.get(&turn.stage).copied().unwrap_or(0)
+    /// What a turn that is done again failed with.
+    pub fn failed_before(&self, turn: &TurnName) -> Option<&str> {
+        self.redone.get(turn).map(|(_, error)| error.as_str())
     }
 
-    /// Whether the session ended after this turn had failed, and was taken up again.
-    pub fn is_forgiven(&self, turn: &TurnName) -> bool {
-        self.forgiven.contains(turn)
+    /// What tells the firings behind a turn that is done again from those of the time before.
+    pub fn again(&self, turn: &TurnName) -> String {
+        self.redone.get(turn).map(|(times, _)| format!("/{times}")).unwrap_or_default()
     }
 
     /// The markers of everything that was started and has no recorded end.
@@ -195,19 +237,23 @@ impl History {
             RunEventKind::SessionStarted { sources, .. } => {
                 self.sources = serde_json::from_value(sources).ok();
             }
-            RunEventKind::SessionResumed { .. } => {
+            RunEventKind::SessionResumed { sources, .. } => {
                 self.end_interrupted();
                 self.resumes += 1;
+                if let Some(sources) = sources.and_then(|kept| serde_json::from_value(kept).ok()) {
+                    self.sources = Some(sources);
+                }
                 self.ended = None;
             }
             RunEventKind::StageStarted { index, .. } => self.stages_started.push(index),
             RunEventKind::StageEnded { index, reason, iterations, .. } => {
-                self.stages_ended.insert(index, PastStage { reason, iterations });
+                self.stages_ended.insert(index, (reason, iterations));
             }
             RunEventKind::TurnStarting { turn, attempt, run_id } => {
                 let past = self.turns.entry(turn).or_default();
                 past.attempts = attempt;
                 past.unfinished = Some(run_id);
+                self.asked_to_stop = None;
                 let drained = std::mem::take(&mut self.pending);
                 self.in_flight.put_behind(drained);
             }
@@ -219,8 +265,8 @@ impl History {
                 self.in_flight = PendingOutput::default();
             }
             RunEventKind::SessionEnded { status, reason } => {
+                self.end(&status);
                 self.ended = Some((status, reason));
-                self.end();
             }
             kind => self.add_to_firing(event.firing, kind),
         }
@@ -230,31 +276,60 @@ impl History {
     /// up its work goes on, and it ends once more later.
     fn end_interrupted(&mut self) {
         if self.is_interrupted {
-            self.end();
+            self.end("interrupted");
         }
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, status: &str) {
         self.is_interrupted = false;
         self.endings += 1;
         self.forgive();
-        for (name, _) in self.turns.iter().filter(|(_, turn)| turn.result.is_some()) {
-            let most = self.iterations_at_end.entry(name.stage).or_default();
-            *most = name.iteration.max(*most);
-        }
+        self.redo_last(status);
     }
 
     /// What ended the session then does not end it again when it is taken up.
     fn forgive(&mut self) {
         for known in self.firings_by_key.values_mut() {
-            if let Some(decision) = &mut known.decision {
+            if let Some(decision) = &mut known.decision
+                && matches!(decision.verdict, Verdict::Abort { .. } | Verdict::Stop { .. })
+            {
                 decision.verdict = Verdict::Proceed { rewritten_input: None };
             }
+        }
+        // Nothing came of it yet, so it is asked anew.
+        if let Some(key) = self.asked_to_stop.take() {
+            self.firings_by_key.remove(&key);
         }
         let failed = |(_, turn): &(&TurnName, &PastTurn)| {
             turn.result.as_ref().is_some_and(|result| result.error.is_some())
         };
         self.forgiven = self.turns.iter().filter(failed).map(|(name, _)| name.clone()).collect();
+    }
+
+    /// The last iteration is done again if it failed: nothing came of it, and nothing came after it.
+    fn redo_last(&mut self, status: &str) {
+        let mut iterations = self.turns.iter_mut().filter(|(name, _)| name.iteration > 0);
+        let Some((name, last)) = iterations.next_back() else { return };
+        let ended = self.stages_ended.get(&name.stage);
+        if ended.is_some_and(|(_, iterations)| name.iteration <= *iterations) {
+            return;
+        }
+        // After an interrupt the hooks may still have something to say about the failure.
+        let again = self.redone.get(name).map(|(times, _)| format!("/{times}")).unwrap_or_default();
+        let key = format!("iteration:error/{}/{}{again}", name.stage - 1, name.iteration);
+        let is_given_up = self
+            .firings_by_key
+            .get(&key)
+            .is_some_and(|known| known.decision.is_some() && !known.piped);
+        if status == "interrupted" && !is_given_up {
+            return;
+        }
+        let result = last.result.take_if(|result| result.error.is_some() && !result.out_of_time);
+        if let Some(error) = result.and_then(|result| result.error) {
+            let times = self.redone.get(name).map_or(0, |(times, _)| *times);
+            self.redone.insert(name.clone(), (times + 1, error));
+            self.forgiven.retain(|forgiven| forgiven != name);
+        }
     }
 
     fn add_to_firing(&mut self, number: u64, kind: RunEventKind) {
@@ -271,6 +346,9 @@ impl History {
             // Fired by an action; whoever runs the action again fires it again.
             return;
         };
+        if known.is_of_interrupt(&kind) {
+            return;
+        }
         match &kind {
             RunEventKind::HookStarting { hook, .. } if !known.open.contains(hook) => {
                 known.open.push(hook.clone());
@@ -279,6 +357,8 @@ impl History {
             RunEventKind::Decided { decision } => {
                 let decision = Decision::from_record(decision);
                 known.piped = !decision.piped_output.is_empty();
+                let key = self.keys.get(&number).filter(|key| key.starts_with("session:stop/"));
+                self.asked_to_stop = key.cloned().or(self.asked_to_stop.take());
                 self.pending.take_in(&decision);
                 let verdict = decision.verdict;
                 known.decision = Some(Decision { verdict, ..Decision::default() });
@@ -322,5 +402,7 @@ pub enum HistoryError {
     },
 }
 
+#[cfg(test)]
+mod cut_off_tests;
 #[cfg(test)]
 mod tests;

@@ -27,12 +27,21 @@ impl PendingOutput {
         if text.trim().is_empty() {
             return;
         }
-        if self.bytes + text.len() > PENDING_OUTPUT_BYTES_MAX {
+        if self.left_out > 0 {
+            // What is there has no gaps; all that is missing comes behind it.
             self.left_out += text.len();
             return;
         }
-        self.bytes += text.len();
-        self.texts.push(text.to_owned());
+        let mut room = PENDING_OUTPUT_BYTES_MAX.saturating_sub(self.bytes).min(text.len());
+        while !text.is_char_boundary(room) {
+            room -= 1;
+        }
+        let (kept, rest) = text.split_at(room);
+        self.left_out += rest.len();
+        self.bytes += kept.len();
+        if !kept.is_empty() {
+            self.texts.push(kept.to_owned());
+        }
     }
 
     /// Adds all that an event's hooks had to say to the agent.
@@ -105,9 +114,11 @@ mod tests {
     #[test]
     fn beyond_the_limit_it_is_counted() {
         let mut pending = PendingOutput::default();
-        pending.push(&"x".repeat(PENDING_OUTPUT_BYTES_MAX));
+        pending.push(&"x".repeat(PENDING_OUTPUT_BYTES_MAX - 4));
+        pending.push("alléés");
         pending.push("too much");
         let block = pending.drain().expect("something waits");
-        assert!(block.ends_with("[8 bytes of later output were left out]"));
+        // A character is kept whole or not at all.
+        assert!(block.ends_with("x\n\nall\n\n[13 bytes of later output were left out]"));
     }
 }

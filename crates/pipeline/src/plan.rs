@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_engine::config::{
-    AgentKind, AgentSpec, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile, Place,
+    AgentKind, AgentSpec, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile, Place, PromptBy,
     PromptSpec, Scope, StageBody, StageSpec, Termination, load_texts,
 };
 use hookwright_engine::hook_set::HookSet;
@@ -41,6 +41,8 @@ pub struct Stage {
     pub until: Until,
     /// It ends after so many iterations at the latest.
     pub iterations_max: u32,
+    /// Why it ends then.
+    pub at_the_latest: Reason,
     /// What the loop itself says is the most, whatever else would go on.
     pub hard_max: Option<u32>,
     /// It ends after so long at the latest.
@@ -51,6 +53,36 @@ pub struct Stage {
     pub inputs: Option<Inputs>,
     /// The hooks of this stage: its loop's, then those of the session.
     pub hooks: HookSet,
+}
+
+/// Why a stage ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// It has done what it was to do.
+    Completed,
+    /// It has had as many iterations as it may have.
+    MaxIterations,
+    /// It has taken as long as it may take.
+    MaxRuntime,
+}
+
+impl Reason {
+    /// As hooks and journal have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::Completed => "completed",
+            Reason::MaxIterations => "max_iterations",
+            Reason::MaxRuntime => "max_runtime",
+        }
+    }
+
+    /// The one with this name; unknown ones have done what they were to do.
+    pub(crate) fn named(name: &str) -> Self {
+        [Reason::MaxIterations, Reason::MaxRuntime]
+            .into_iter()
+            .find(|reason| reason.as_str() == name)
+            .unwrap_or(Reason::Completed)
+    }
 }
 
 /// When a stage is done before it has run out of iterations.
@@ -73,12 +105,11 @@ pub struct Surroundings<'a> {
     pub root: &'a Path,
     /// The host's environment.
     pub environment: &'a Environment,
-    /// The agent that the command line names, for loops that name none.
-    pub agent: Option<AgentKind>,
 }
 
 impl Plan {
-    /// Works the plan out, or says everything that is wrong.
+    /// Works the plan out, or says everything that is wrong. What is missing among the sources was said
+    /// by whoever gathered them.
     pub fn new(sources: &Sources, around: &Surroundings<'_>) -> Result<Self, Vec<Fault>> {
         let main = &sources.all[0];
         let mut planning = Planning { sources, around, faults: Vec::new() };
@@ -123,6 +154,13 @@ fn name_of(path: &Path) -> String {
             .map_or_else(|| "session".to_owned(), |name| name.to_string_lossy().into_owned()),
         Some(stem) => stem.to_owned(),
     }
+}
+
+/// When a stage ends.
+struct Bounds {
+    until: Until,
+    iterations_max: u32,
+    at_the_latest: Reason,
 }
 
 struct Planning<'a> {
@@ -209,7 +247,7 @@ impl<'a> Planning<'a> {
         whole: &Loaded,
         alone: bool,
     ) -> Option<Stage> {
-        let (until, iterations_max) = self.bounds(spec, read, source, alone);
+        let bounds = self.bounds(spec, read, source, alone);
         let prompt = self.prompt(spec, read, source);
         let agent = self.agent(spec, read, source, whole);
         let template = match &spec.body {
@@ -221,8 +259,9 @@ impl<'a> Planning<'a> {
             template,
             agent: agent?,
             prompt: prompt?,
-            until,
-            iterations_max,
+            until: bounds.until,
+            iterations_max: bounds.iterations_max,
+            at_the_latest: bounds.at_the_latest,
             hard_max: read.max_iterations,
             max_runtime: read.max_runtime,
             delay: read.delay.unwrap_or_default(),
@@ -237,25 +276,32 @@ impl<'a> Planning<'a> {
         read: &LoopFile,
         source: &Source,
         alone: bool,
-    ) -> (Until, u32) {
-        let bound = read.max_iterations.unwrap_or(u32::MAX);
-        let by_default = if alone { ITERATIONS_BY_DEFAULT } else { 1 };
+    ) -> Bounds {
+        let most = read.max_iterations;
+        let fixed = |asked: Option<u32>| {
+            let (number, at_the_latest) = match (spec.runs.or(asked), most) {
+                (Some(asked), Some(most)) if most < asked => (most, Reason::MaxIterations),
+                (Some(asked), _) => (asked, Reason::Completed),
+                (None, Some(most)) => (most, Reason::MaxIterations),
+                (None, None) if alone => (ITERATIONS_BY_DEFAULT, Reason::MaxIterations),
+                (None, None) => (1, Reason::Completed),
+            };
+            Bounds { until: Until::Fixed, iterations_max: number, at_the_latest }
+        };
         match &read.termination {
-            None => (Until::Fixed, spec.runs.or(read.max_iterations).unwrap_or(by_default)),
-            Some(Termination::Fixed { iterations }) => {
-                let asked = spec.runs.or(*iterations).or(read.max_iterations);
-                (Until::Fixed, asked.unwrap_or(by_default).min(bound))
-            }
-            Some(Termination::Judgment { consensus, min_iterations }) => {
-                let (consensus, min_iterations) = (*consensus, *min_iterations);
-                let until = Until::Judgment { consensus, min_iterations };
-                let most = read.max_iterations.unwrap_or(ITERATIONS_BY_DEFAULT);
-                (until, most.min(spec.runs.unwrap_or(u32::MAX)))
-            }
-            Some(Termination::Queue) => {
+            None => fixed(None),
+            Some(Termination::Fixed { iterations }) => fixed(*iterations),
+            Some(Termination::Judgment { consensus, min_iterations }) => Bounds {
+                until: Until::Judgment { consensus: *consensus, min_iterations: *min_iterations },
+                iterations_max: most
+                    .unwrap_or(ITERATIONS_BY_DEFAULT)
+                    .min(spec.runs.unwrap_or(u32::MAX)),
+                at_the_latest: Reason::MaxIterations,
+            },
+            Some(Termination::Queue { place }) => {
                 let kind = FaultKind::NotYet { what: "termination: {type: queue}".to_owned() };
-                self.faults.push(fault_at(source, &spec.place, kind));
-                (Until::Fixed, 1)
+                self.faults.push(fault_at(source, place, kind));
+                fixed(None)
             }
         }
     }
@@ -272,10 +318,14 @@ impl<'a> Planning<'a> {
             None => default_prompt(&source.path),
         };
         let found = self.sources.all.iter().find(|known| known.path == path);
+        if found.is_none() && read.prompt.is_some() {
+            // Whoever gathered the files has said that it is missing.
+            return None;
+        }
         match found.map(|found| found.text.as_str()).filter(|text| !text.trim().is_empty()) {
             Some(text) => Some(TextTemplate::new(text)),
             None => {
-                self.faults.push(fault_at(source, &spec.place, FaultKind::NoPrompt));
+                self.faults.push(fault_at(source, &place_of_loop(spec), FaultKind::NoPrompt));
                 None
             }
         }
@@ -288,7 +338,10 @@ impl<'a> Planning<'a> {
         source: &Source,
         whole: &Loaded,
     ) -> Option<Arc<dyn Agent>> {
-        let given = self.around.agent.clone().map(|kind| AgentSpec { kind, place: whole_file() });
+        let given = self.sources.asked.agent.clone().map(|command| {
+            let kind = AgentKind::Command { command, prompt: PromptBy::Stdin };
+            AgentSpec { kind, place: whole_file() }
+        });
         let default = whole.agents.iter().find(|(_, agents)| !agents.is_empty());
         let (agents, source) = match (&read.agents[..], given, default) {
             ([], Some(given), _) => (vec![given], source),
@@ -297,7 +350,7 @@ impl<'a> Planning<'a> {
                 (agents.clone(), file)
             }
             ([], None, None) => {
-                self.faults.push(fault_at(source, &spec.place, FaultKind::NoAgent));
+                self.faults.push(fault_at(source, &place_of_loop(spec), FaultKind::NoAgent));
                 return None;
             }
             (agents, _, _) => (agents.to_vec(), source),
@@ -351,6 +404,14 @@ impl<'a> Planning<'a> {
     }
 }
 
+/// Where a stage's loop stands in the file that holds it.
+fn place_of_loop(spec: &StageSpec) -> Place {
+    match &spec.body {
+        StageBody::Inline(_) => spec.place.clone(),
+        StageBody::Named { .. } => whole_file(),
+    }
+}
+
 fn whole_file() -> Place {
     Place { line: 1, column: 1, range: 0..0 }
 }
@@ -359,4 +420,34 @@ fn whole_file() -> Place {
 fn plain(name: &str) -> String {
     let kept = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '-' };
     name.chars().take(64).map(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_name_is_called_like_its_file_or_folder() {
+        for (path, name) in [
+            ("/p/loops/work.yaml", "work"),
+            ("/p/work/loop.yaml", "work"),
+            ("/p/full/pipeline.json", "full"),
+            ("/loop.yaml", "session"),
+        ] {
+            assert_eq!(name_of(Path::new(path)), name);
+        }
+    }
+
+    #[test]
+    fn names_of_loops_become_names_of_folders() {
+        assert_eq!(plain("Fix it: now/äh"), "Fix-it--now--h");
+        assert_eq!(plain(&"x".repeat(100)).len(), 64);
+    }
+
+    #[test]
+    fn reasons_are_found_by_their_names() {
+        for reason in [Reason::Completed, Reason::MaxIterations, Reason::MaxRuntime] {
+            assert_eq!(Reason::named(reason.as_str()), reason);
+        }
+    }
 }

@@ -95,10 +95,14 @@ impl SessionRecord {
             }
             RunEventKind::StageStarted { index, .. } => self.stage = *index,
             RunEventKind::TurnEnded { turn, .. } if turn.iteration > 0 => self.iterations += 1,
+            // Written with the next change that matters; a count is not worth a write.
             RunEventKind::HookReported { report } => {
                 let word = report.status.as_str().to_owned();
                 *self.hooks.entry(word).or_default() += 1;
-                // Written with the next change that matters; a count is not worth a write.
+                return false;
+            }
+            RunEventKind::HookSkipped { .. } => {
+                *self.hooks.entry("skipped".to_owned()).or_default() += 1;
                 return false;
             }
             RunEventKind::SessionEnded { status, reason } => {
@@ -122,7 +126,69 @@ pub fn milliseconds(time: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use hookwright_events::run_event::{TurnName, TurnResult};
+
     use super::*;
+
+    fn seen(record: &mut SessionRecord, at: &str, kind: RunEventKind) -> bool {
+        let event = RunEvent { version: 1, firing: 0, at: at.to_owned(), session: None, kind };
+        record.see(&event)
+    }
+
+    #[test]
+    fn it_follows_a_session_to_its_end_and_beyond() {
+        let start_time = "2026-01-02T03:04:05Z".to_owned();
+        let mut record = SessionRecord { start_time, ..SessionRecord::default() };
+        let began = RunEventKind::SessionStarted {
+            plan: "full".into(),
+            stages: vec!["a".into(), "b".into()],
+            sources: serde_json::Value::Null,
+        };
+        assert!(seen(&mut record, "2026-01-02T03:04:05Z", began));
+        assert_eq!((record.status.as_str(), record.stages.len()), ("active", 2));
+        for (iteration, counted) in [(1, 1), (2, 2), (0, 2)] {
+            let turn = TurnName { stage: 1, iteration };
+            let result = TurnResult::default();
+            let ended = RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms: 1.0 };
+            // Last words are no iteration.
+            assert_eq!(seen(&mut record, "2026-01-02T03:04:06Z", ended), iteration > 0);
+            assert_eq!(record.iterations, counted);
+        }
+        let skipped = RunEventKind::HookSkipped { hook: "a".into(), reason: "when".into() };
+        assert!(!seen(&mut record, "2026-01-02T03:04:06Z", skipped));
+        let ended = RunEventKind::SessionEnded { status: "failed".into(), reason: "no key".into() };
+        assert!(seen(&mut record, "2026-01-02T03:04:07.500Z", ended));
+        assert_eq!((record.status.as_str(), record.reason.as_str()), ("failed", "no key"));
+        assert_eq!(record.end_time.as_deref(), Some("2026-01-02T03:04:07.500Z"));
+        assert_eq!(record.metadata.total_duration, Some(2500));
+        assert_eq!(record.hooks["skipped"], 1);
+        let resumed = RunEventKind::SessionResumed { time: 1, sources: None };
+        assert!(seen(&mut record, "2026-01-03T00:00:00Z", resumed));
+        assert_eq!((record.status.as_str(), record.reason.as_str()), ("active", ""));
+        assert_eq!((record.end_time.as_deref(), record.resumes), (None, 1));
+    }
+
+    #[test]
+    fn it_has_the_names_that_users_of_autoagent_know() {
+        let record = SessionRecord { current_issue: Some(3), ..SessionRecord::default() };
+        let value = serde_json::to_value(record).expect("plain data");
+        for name in [
+            "id",
+            "startTime",
+            "workspace",
+            "command",
+            "args",
+            "issuesPlanned",
+            "issuesCompleted",
+            "issuesFailed",
+            "currentIssue",
+            "status",
+            "provider",
+            "metadata",
+        ] {
+            assert!(value.get(name).is_some(), "{name}: {value}");
+        }
+    }
 
     #[test]
     fn a_clock_that_was_set_back_makes_no_session_end_before_it_began() {

@@ -38,8 +38,9 @@ use crate::folder::{FolderError, SessionFolder};
 use crate::history::History;
 use crate::journal::SessionJournal;
 use crate::pending_output::PendingOutput;
-use crate::plan::Plan;
+use crate::plan::{Plan, Reason};
 use crate::sources::Sources;
+use stage::Course;
 
 /// What a session is made of.
 pub struct Parts {
@@ -53,6 +54,8 @@ pub struct Parts {
     pub journal: Arc<SessionJournal>,
     /// What is known of it from before.
     pub history: History,
+    /// The sources are not those that it began with: they were read anew.
+    pub reloaded: bool,
     /// The project root.
     pub root: PathBuf,
     /// The host's environment.
@@ -76,6 +79,7 @@ pub struct Session {
     folder: SessionFolder,
     journal: Arc<SessionJournal>,
     history: History,
+    reloaded: bool,
     root: PathBuf,
     environment: Environment,
     secrets: Secrets,
@@ -84,6 +88,7 @@ pub struct Session {
     clock: Arc<dyn Clock>,
     interrupt: CancellationToken,
     ports: Ports,
+    memory: Arc<InMemoryMemory>,
     firings: Arc<AtomicU64>,
     /// By stage; the session's own under `None`.
     engines: BTreeMap<Option<usize>, Engine>,
@@ -92,8 +97,10 @@ pub struct Session {
     last_decision: Option<String>,
     /// Iterations of all stages.
     iterations: u32,
-    /// The last iteration of the stage that ended last.
-    last_iteration: u32,
+    /// How the stage that ended last has come to its end.
+    last_stage: Course,
+    /// Times that the end was reached, and hooks might have had something left to say.
+    deliveries: usize,
     name: String,
 }
 
@@ -153,9 +160,10 @@ impl Session {
         let Parts { plan, sources, folder, journal, mut history, root, environment, .. } = parts;
         let name = folder.session().as_str().to_owned();
         let memory = InMemoryMemory::with(&name, std::mem::take(&mut history.memory));
+        let memory = Arc::new(memory);
         let ports = Ports {
             journal: Arc::clone(&journal) as _,
-            memory: Arc::new(memory),
+            memory: Arc::clone(&memory) as _,
             clock: Arc::clone(&parts.clock),
             ..Ports::default()
         };
@@ -169,6 +177,7 @@ impl Session {
             folder,
             journal,
             history,
+            reloaded: parts.reloaded,
             root,
             environment,
             secrets: parts.secrets,
@@ -177,13 +186,15 @@ impl Session {
             clock: parts.clock,
             interrupt: parts.interrupt,
             ports,
+            memory,
             firings,
             engines: BTreeMap::new(),
             work_tree,
             pending,
             last_decision,
             iterations: 0,
-            last_iteration: 0,
+            last_stage: Course::default(),
+            deliveries: 0,
             name,
         }
     }
@@ -215,22 +226,30 @@ impl Session {
                 sources: serde_json::to_value(&self.sources).unwrap_or_default(),
             }]
         } else {
-            self.write(vec![RunEventKind::SessionResumed { time: self.history.resumes + 1 }])?;
+            let sources = serde_json::to_value(&self.sources).ok().filter(|_| self.reloaded);
+            let time = self.history.resumes + 1;
+            self.write(vec![RunEventKind::SessionResumed { time, sources }])?;
             self.take_up_background().await;
             Vec::new()
         };
-        let source = if begins { "startup" } else { "resume" };
+        // A session that has ended begins once more: its hooks at `session:end` have run. One that was
+        // cut off just goes on.
+        let source = if self.history.endings == 0 { "startup" } else { "resume" };
         let data = self.data_of_session(json!({ "source": source }));
-        self.fire(None, "session:start", "session:start".to_owned(), data, with).await?;
-        let mut reason = "completed";
+        let key = format!("session:start/{}", self.history.endings);
+        self.fire(None, "session:start", key, data, with).await?;
+        let mut reason = Reason::Completed;
         for index in 0..self.plan.stages.len() {
-            if self.stage(index).await? != "completed" {
-                reason = "max_iterations";
+            // Of several stages that reached a bound the last one counts.
+            match self.stage(index).await? {
+                Reason::Completed => {}
+                bound => reason = bound,
             }
         }
-        self.deliver(1).await?;
+        self.deliver().await?;
         self.ask_to_stop(reason).await?;
-        Ok(reason)
+        self.deliver().await?;
+        Ok(reason.as_str())
     }
 
     /// What a dead run left running is ended before anything is started again.
@@ -299,6 +318,7 @@ impl Session {
         let mut data = Map::new();
         data.insert("session".to_owned(), self.name.clone().into());
         data.insert("session_id".to_owned(), self.name.clone().into());
+        data.insert("session_dir".to_owned(), path(self.folder.path().to_owned()).into());
         data.insert("transcript_path".to_owned(), "/dev/null".into());
         data.insert("progress".to_owned(), path(self.folder.progress()).into());
         data.insert("iteration".to_owned(), self.iterations.into());

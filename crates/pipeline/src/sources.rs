@@ -75,6 +75,19 @@ pub struct Sources {
     pub all: Vec<Source>,
     /// Each name by which a stage calls its loop, and the file it was found in.
     pub loops: Vec<(String, PathBuf)>,
+    /// What was asked for, so that it can be looked for again.
+    pub asked: Asked,
+}
+
+/// What a session was asked to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// A path or a name.
+    pub file: String,
+    /// Where that was said.
+    pub from: PathBuf,
+    /// The command of the agent for loops that name none.
+    pub agent: Option<String>,
 }
 
 /// Where files are looked for.
@@ -94,15 +107,21 @@ pub struct Finder<'a> {
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 impl Finder<'_> {
-    /// Every file that a session of this loop or pipeline needs. `asked_for` is a path or a name, as
-    /// seen from `from`.
-    pub fn gather(&self, asked_for: &str, from: &Path) -> Result<Sources, Vec<Fault>> {
-        let path = self.locate(asked_for, from).map_err(|looked_in| {
-            let what = "loop or pipeline";
-            vec![self.not_found(what, asked_for, looked_in, None)]
-        })?;
-        let main = self.read(&path, None).map_err(|fault| vec![fault])?;
-        let mut sources = Sources { all: vec![main], loops: Vec::new() };
+    /// Every file that a session of this loop or pipeline needs, as far as they are there, and what is
+    /// wrong with the others. Only without the loop or pipeline itself there is nothing.
+    pub fn gather(&self, asked: Asked) -> (Option<Sources>, Vec<Fault>) {
+        let path = match self.locate(&asked.file, &asked.from) {
+            Ok(path) => path,
+            Err(looked_in) => {
+                let what = "loop or pipeline";
+                return (None, vec![self.not_found(what, &asked.file, looked_in, None)]);
+            }
+        };
+        let main = match self.read(&path) {
+            Ok(main) => main,
+            Err(fault) => return (None, vec![fault]),
+        };
+        let mut sources = Sources { all: vec![main], loops: Vec::new(), asked };
         let mut faults = Vec::new();
         self.add_what_is_named(&mut sources, &mut faults);
         for file in self.hook_files {
@@ -117,7 +136,7 @@ impl Finder<'_> {
                 Err(fault) => faults.push(fault),
             }
         }
-        if faults.is_empty() { Ok(sources) } else { Err(faults) }
+        (Some(sources), faults)
     }
 
     /// The loops that the pipeline names, and the prompts and scripts of all loops.
@@ -163,7 +182,7 @@ impl Finder<'_> {
         if sources.all.iter().any(|known| known.path == path) {
             return;
         }
-        let source = match self.read(&path, at) {
+        let source = match self.read(&path) {
             Ok(source) => source,
             Err(fault) => return faults.push(fault),
         };
@@ -253,7 +272,7 @@ impl Finder<'_> {
         }
     }
 
-    fn read(&self, path: &Path, _named_at: Option<(&Source, &Place)>) -> Result<Source, Fault> {
+    fn read(&self, path: &Path) -> Result<Source, Fault> {
         let shown_as = (self.shown)(path);
         let file = ConfigFile { path: path.to_owned(), shown_as, layer: Layer::Loop };
         let text = read_text(&file)?;
@@ -281,7 +300,8 @@ impl Finder<'_> {
         }
         for base in bases {
             let path = base.join(name);
-            if path.is_file() {
+            // A program called `build` is no loop of that name.
+            if is_path && path.is_file() {
                 return Ok(path);
             }
             let inside = ["loop", "pipeline"].into_iter().flat_map(|stem| {
@@ -334,4 +354,36 @@ pub(crate) fn fault_at(source: &Source, place: &Place, kind: FaultKind) -> Fault
 
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_lie_beside_their_loops() {
+        for (file, prompt) in [
+            ("/p/loop.yaml", "/p/prompt.md"),
+            ("/p/pipeline.yaml", "/p/prompt.md"),
+            ("/p/loops/work.yml", "/p/loops/work.md"),
+        ] {
+            assert_eq!(default_prompt(Path::new(file)), Path::new(prompt));
+        }
+    }
+
+    #[test]
+    fn what_a_session_keeps_is_read_back_as_it_was() {
+        let sources = Sources {
+            all: vec![Source {
+                role: Role::Script,
+                path: "/p/turns.yaml".into(),
+                shown_as: "turns.yaml".into(),
+                text: "turns: []".to_owned(),
+            }],
+            loops: vec![("work".to_owned(), "/p/work.yaml".into())],
+            asked: Asked { file: "work".into(), from: "/p".into(), agent: Some("x".into()) },
+        };
+        let kept = serde_json::to_value(&sources).expect("plain data");
+        assert_eq!(serde_json::from_value::<Sources>(kept).expect("as written"), sources);
+    }
 }

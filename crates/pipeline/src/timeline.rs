@@ -211,7 +211,7 @@ impl Timeline {
                 self.stages.clone_from(&stages);
                 self.reach(Milestone::SessionBegan { at, plan, stages });
             }
-            RunEventKind::SessionResumed { time } => {
+            RunEventKind::SessionResumed { time, .. } => {
                 self.leave("cut_off", IterationState::CutOff);
                 self.end_stage();
                 self.reach(Milestone::SessionResumed { at, time });

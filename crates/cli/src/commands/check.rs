@@ -6,6 +6,7 @@ use clap::Args;
 use hookwright_engine::config::Warning;
 use serde_json::json;
 
+use super::run;
 use crate::config_files::ConfigOptions;
 use crate::configuration::Configuration;
 use crate::error::{Failure, warning_json};
@@ -16,7 +17,8 @@ use crate::screen::Screen;
 /// Read the configuration and show everything that is wrong with it
 ///
 /// Every file is read to its end and every fault is shown with its place, what was found, what was
-/// expected and what to do. Nothing is run. Ends with 0 when there is no fault and with 1 when
+/// expected and what to do. Of a loop or a pipeline also the loops, prompts, scripts and programs that
+/// it names. Nothing is run. Ends with 0 when there is no fault and with 1 when
 /// there is one.
 ///
 /// Warnings are about commands that can be run but probably don't do what is meant: a variable in
@@ -42,7 +44,9 @@ pub(crate) struct CheckArguments {
 
 pub(crate) fn check(mut arguments: CheckArguments, screen: &Screen) -> Result<u8, Failure> {
     arguments.options.config.append(&mut arguments.files);
-    let (configuration, warnings) = Configuration::check(&arguments.options)?;
+    let (mut configuration, warnings) = Configuration::check(&arguments.options)?;
+    let unmet = run::faults_of_runs(&configuration.found, &arguments.options)?;
+    configuration.add_faults(unmet);
     let has_faults = !configuration.loaded.faults.is_empty();
     if arguments.json {
         screen.json(&as_json(&configuration, &warnings))?;

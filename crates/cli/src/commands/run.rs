@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use hookwright_engine::config::{AgentKind, Fault, PromptBy};
+use hookwright_engine::config::{Fault, FaultKind};
+use hookwright_engine::hook::Layer;
 use hookwright_engine::ports::Ports;
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
@@ -18,7 +19,7 @@ use hookwright_pipeline::lease;
 use hookwright_pipeline::plan::{Plan, Surroundings};
 use hookwright_pipeline::record::{Metadata, SessionRecord};
 use hookwright_pipeline::session::{Ended, Parts, Session, SessionError};
-use hookwright_pipeline::sources::{Finder, Sources};
+use hookwright_pipeline::sources::{Asked, Finder, Sources};
 use hookwright_store::{Fence, JournalKey, Store};
 use tokio_util::sync::CancellationToken;
 
@@ -105,18 +106,18 @@ pub(crate) struct Shown {
 
 pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failure> {
     let mut place = Place::find(&arguments.options)?;
-    let file = place.enter_project_of(&arguments.file, &arguments.options)?;
-    let sources = match place.gather(&file)? {
-        Ok(sources) => sources,
-        Err(faults) => return Ok(show_faults(&faults, screen)),
-    };
-    let agent = arguments.agent.clone();
-    let (plan, secrets) = match place.plan(&sources, agent.clone()) {
-        Ok(planned) => planned,
+    place.enter_project_of(&arguments.file, &arguments.options)?;
+    let asked = place.asked(&arguments.file, arguments.agent.as_deref());
+    let Prepared { sources, plan, secrets } = match place.prepare(asked)? {
+        Ok(prepared) => prepared,
         Err(faults) => return Ok(show_faults(&faults, screen)),
     };
     if arguments.dry_run {
-        screen.result(&crate::render::session::plan(&plan))?;
+        if arguments.shown.json {
+            screen.json(&crate::render::session::plan_json(&plan))?;
+        } else {
+            screen.result(&crate::render::session::plan(&plan))?;
+        }
         return Ok(exit_code::GO_ON);
     }
     let name = match &arguments.session {
@@ -134,9 +135,9 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
             _ => Failure::SessionUnfinished { name, status },
         });
     }
-    let record = place.new_record(&name, &plan, &file);
-    let history = History::default();
-    let chosen = Chosen { plan, sources, secrets, name, fence, record, version: None, history };
+    let record = place.new_record(&name, &plan, &sources.asked);
+    let (version, history, reloaded) = (None, History::default(), false);
+    let chosen = Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded };
     place.go(chosen, store, &arguments.switches, &arguments.shown, screen)
 }
 
@@ -159,6 +160,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     let fence = place.take(&*store, &name)?;
     let known = state::session(&*store, &project, name.as_str())?.ok_or_else(no_such)?;
     if known.status == "completed" {
+        let _ = store.release(&fence.lease, fence.token);
         screen
             .talk(&format!("session {} is completed; there is nothing to resume\n", name.as_str()));
         return Ok(exit_code::GO_ON);
@@ -167,21 +169,47 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     let history = History::read(&*store, &journal).map_err(Failure::History)?;
     let mut record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
     record.id = name.as_str().to_owned();
+    record.iterations = history.iterations();
     let kept = history.sources.clone();
-    let sources = match kept.filter(|_| !arguments.reload) {
-        Some(sources) => sources,
-        None => match place.gather(record.args.first().map_or("", String::as_str))? {
-            Ok(sources) => sources,
-            Err(faults) => return Ok(show_faults(&faults, screen)),
-        },
-    };
-    let (plan, secrets) = match place.plan(&sources, record.args.get(1).cloned()) {
-        Ok(planned) => planned,
+    let kept = kept.ok_or_else(|| Failure::NothingKept { name: record.id.clone() })?;
+    let prepared =
+        if arguments.reload { place.prepare(kept.asked)? } else { place.plan(kept, Vec::new()) };
+    let Prepared { sources, plan, secrets } = match prepared {
+        Ok(prepared) => prepared,
         Err(faults) => return Ok(show_faults(&faults, screen)),
     };
-    let version = Some(known.version);
-    let chosen = Chosen { plan, sources, secrets, name, fence, record, version, history };
+    let (version, reloaded) = (Some(known.version), arguments.reload);
+    let chosen = Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded };
     place.go(chosen, store, &arguments.switches, &arguments.shown, screen)
+}
+
+/// What would keep the loops and pipelines among these files from running: whatever they name and is
+/// not there. Who the agent is may still be said with `--agent`.
+pub(super) fn faults_of_runs(
+    found: &ConfigFiles,
+    options: &ConfigOptions,
+) -> Result<Vec<Fault>, Failure> {
+    let searched = ConfigOptions {
+        config: Vec::new(),
+        cwd: options.cwd.clone(),
+        no_global_hooks: options.no_global_hooks,
+    };
+    let place = Place::find(&searched)?;
+    let mut faults = Vec::new();
+    let runs =
+        found.files.iter().filter(|file| matches!(file.layer, Layer::Loop | Layer::Pipeline));
+    for file in runs {
+        let asked = place.asked(&file.path.to_string_lossy(), None);
+        let found = place.prepare(asked)?.err().unwrap_or_default();
+        let others =
+            |fault: &Fault| place.found.files.iter().any(|file| file.shown_as == fault.source.path);
+        faults.extend(
+            found
+                .into_iter()
+                .filter(|fault| !matches!(fault.kind, FaultKind::NoAgent) && !others(fault)),
+        );
+    }
+    Ok(faults)
 }
 
 /// A session that was chosen to run.
@@ -192,8 +220,17 @@ struct Chosen {
     name: SessionName,
     fence: Fence,
     record: SessionRecord,
+    /// That of its record; a new session has none.
     version: Option<u64>,
     history: History,
+    reloaded: bool,
+}
+
+/// What was asked for, found and checked.
+struct Prepared {
+    sources: Sources,
+    plan: Plan,
+    secrets: Secrets,
 }
 
 /// The project that a command acts in.
@@ -212,12 +249,11 @@ impl Place {
     }
 
     /// A path may lead into a project of its own below the working directory: its agent works there.
-    /// Returns the path as seen from anywhere; a name stays a name.
-    fn enter_project_of(&mut self, file: &str, options: &ConfigOptions) -> Result<String, Failure> {
+    fn enter_project_of(&mut self, file: &str, options: &ConfigOptions) -> Result<(), Failure> {
         let working_dir = self.found.working_dir.clone();
         let path = working_dir.join(file);
         if !path.exists() {
-            return Ok(file.to_owned());
+            return Ok(());
         }
         let path = std::fs::canonicalize(&path).unwrap_or(path);
         let below = path
@@ -234,14 +270,23 @@ impl Place {
                 no_global_hooks: options.no_global_hooks,
             })?;
         }
-        Ok(path.to_string_lossy().into_owned())
+        Ok(())
     }
 
     fn project(&self) -> String {
         self.found.project_root.to_string_lossy().into_owned()
     }
 
-    fn gather(&self, asked_for: &str) -> Result<Result<Sources, Vec<Fault>>, Failure> {
+    fn asked(&self, file: &str, agent: Option<&str>) -> Asked {
+        Asked {
+            file: file.to_owned(),
+            from: self.started_in.clone(),
+            agent: agent.map(str::to_owned),
+        }
+    }
+
+    /// Finds everything that is needed and checks all of it.
+    fn prepare(&self, asked: Asked) -> Result<Result<Prepared, Vec<Fault>>, Failure> {
         let user_folder = self.found.user_folder()?;
         let shown = |path: &Path| -> PathBuf { self.found.shown(path) };
         let finder = Finder {
@@ -251,28 +296,38 @@ impl Place {
             shown: &shown,
             environment: &self.environment,
         };
-        Ok(finder.gather(asked_for, &self.found.working_dir))
+        Ok(match finder.gather(asked) {
+            (Some(sources), faults) => self.plan(sources, faults),
+            (None, faults) => Err(faults),
+        })
     }
 
-    fn plan(
-        &self,
-        sources: &Sources,
-        agent: Option<String>,
-    ) -> Result<(Plan, Secrets), Vec<Fault>> {
-        let secrets = self.found.secrets()?;
-        let agent = agent.map(|command| AgentKind::Command { command, prompt: PromptBy::Stdin });
+    fn plan(&self, sources: Sources, mut faults: Vec<Fault>) -> Result<Prepared, Vec<Fault>> {
         let root = &self.found.project_root;
-        let around = Surroundings { root, environment: &self.environment, agent };
-        Plan::new(sources, &around).map(|plan| (plan, secrets))
+        let around = Surroundings { root, environment: &self.environment };
+        let mut note = |more: Vec<Fault>| {
+            for fault in more {
+                if !faults.contains(&fault) {
+                    faults.push(fault);
+                }
+            }
+        };
+        let plan = Plan::new(&sources, &around).map_err(&mut note);
+        let secrets = self.found.secrets().map_err(&mut note);
+        match (plan, secrets) {
+            (Ok(plan), Ok(secrets)) if faults.is_empty() => Ok(Prepared { sources, plan, secrets }),
+            _ => Err(faults),
+        }
     }
 
-    fn new_record(&self, name: &SessionName, plan: &Plan, file: &str) -> SessionRecord {
+    fn new_record(&self, name: &SessionName, plan: &Plan, asked: &Asked) -> SessionRecord {
+        let agent = asked.agent.iter().flat_map(|agent| ["--agent".to_owned(), agent.clone()]);
         SessionRecord {
             id: name.as_str().to_owned(),
             start_time: Ports::default().clock.now(),
             workspace: self.project(),
             command: "run".to_owned(),
-            args: vec![file.to_owned()],
+            args: [asked.file.clone()].into_iter().chain(agent).collect(),
             provider: plan.stages.first().map_or("", |stage| stage.agent.kind()).to_owned(),
             status: "active".to_owned(),
             metadata: git_metadata(&self.found.project_root),
@@ -300,7 +355,8 @@ impl Place {
         shown: &Shown,
         screen: &Screen,
     ) -> Result<u8, Failure> {
-        let Chosen { plan, sources, secrets, name, fence, record, version, history } = chosen;
+        let Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded } =
+            chosen;
         let (lease, token) = (fence.lease.clone(), fence.token);
         let journal = Arc::new(SessionJournal::new(
             Arc::clone(&store),
@@ -321,6 +377,7 @@ impl Place {
             folder: folder.clone(),
             journal: Arc::clone(&journal),
             history,
+            reloaded,
             root: self.found.project_root.clone(),
             environment: self.environment.clone(),
             secrets,

@@ -255,7 +255,8 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
                 looked_in.iter().map(|path| format!("`{}`", path.display())).collect();
             let help = match &places[..] {
                 [] => "write it, or name another".to_owned(),
-                places => format!("looked for {}", places.join(", ")),
+                [place] => format!("looked for {place}"),
+                places => format!("looked in {}", places.join(", ")),
             };
             Advice::new(message, help)
         }
@@ -272,16 +273,25 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
             "write `agent: {command: …}` for any program that reads a prompt, or `agent: {script: \
              turns.yaml}` for one that plays a script",
         ),
-        FaultKind::NoPrompt => {
-            Advice::new(message, "write `prompt: …`, or a file `prompt.md` beside the loop")
-        }
+        FaultKind::NoPrompt => Advice::new(
+            message,
+            "write `prompt: …` or `prompt_file: …`; a loop.yaml also takes the file `prompt.md` beside it",
+        ),
         FaultKind::NoProgram { program } => Advice::new(
             message,
             format!("install it, or see whether it is in PATH: `which {program}`"),
         ),
         FaultKind::NotYet { what } => {
-            Advice::new(message, format!("remove `{what}` and write the hook in the native format"))
-                .found(what)
+            let help = if what.starts_with("dialect") {
+                format!("remove `{what}` and write the hook in the native format")
+            } else if what.starts_with("termination") {
+                "end it with `{type: judgment}` or `{type: fixed, iterations: 5}`".to_owned()
+            } else if what.contains("agents") {
+                "name one agent".to_owned()
+            } else {
+                format!("remove `{what}`")
+            };
+            Advice::new(message, help).found(what)
         }
     }
 }

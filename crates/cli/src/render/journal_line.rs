@@ -73,7 +73,7 @@ fn what(kind: &RunEventKind) -> String {
         RunEventKind::SessionStarted { plan, stages, .. } => {
             format!("session started: {} ({})", said(plan), said(&stages.join(", ")))
         }
-        RunEventKind::SessionResumed { time } => format!("session taken up again, time {time}"),
+        RunEventKind::SessionResumed { time, .. } => format!("session taken up again, time {time}"),
         RunEventKind::StageStarted { stage, index, iterations_max } => {
             let most = count(*iterations_max as usize, "iteration");
             format!("stage {index} {} started: at most {most}", said(stage))

@@ -8,6 +8,7 @@ use hookwright_events::{EventName, RunEvent, RunEventKind, Status, TurnName};
 use hookwright_pipeline::plan::{Plan, Until};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session::Ended;
+use serde_json::{Value, json};
 
 use super::{count, escaped, human, one_line, visible};
 
@@ -43,9 +44,10 @@ impl SessionScreen {
                 let name = event.session.as_deref().unwrap_or_default();
                 format!("session {name}: {} ({})", visible(plan), visible(&stages.join(", ")))
             }
-            RunEventKind::SessionResumed { time } => {
+            RunEventKind::SessionResumed { time, sources } => {
                 let name = event.session.as_deref().unwrap_or_default();
-                format!("session {name}: taken up again, for the {}", ordinal(*time))
+                let anew = if sources.is_some() { ", configuration read anew" } else { "" };
+                format!("session {name}: taken up again, for the {}{anew}", ordinal(*time))
             }
             RunEventKind::StageStarted { stage, index, iterations_max } => {
                 let most = count(*iterations_max as usize, "iteration");
@@ -143,6 +145,31 @@ pub(crate) fn plan(plan: &Plan) -> String {
         }
     }
     text
+}
+
+/// The same for programs.
+pub(crate) fn plan_json(plan: &Plan) -> Value {
+    let stages = plan.stages.iter().map(|stage| {
+        let termination = match stage.until {
+            Until::Fixed => json!({ "type": "fixed" }),
+            Until::Judgment { consensus, min_iterations } => json!({
+                "type": "judgment", "consensus": consensus, "min_iterations": min_iterations
+            }),
+        };
+        let hooks: Vec<&str> = stage.hooks.hooks().iter().map(|hook| hook.id.as_str()).collect();
+        json!({
+            "name": stage.name,
+            "loop": stage.template,
+            "agent": stage.agent.kind(),
+            "termination": termination,
+            "iterations_max": stage.iterations_max,
+            "max_runtime_ms": stage.max_runtime.map(|most| most.as_millis() as u64),
+            "delay_ms": stage.delay.as_millis() as u64,
+            "inputs_from": stage.inputs.as_ref().map(|inputs| &inputs.from),
+            "hooks": hooks,
+        })
+    });
+    json!({ "version": 1, "name": plan.name, "stages": stages.collect::<Vec<_>>() })
 }
 
 fn of_turn(turn: &TurnName) -> String {

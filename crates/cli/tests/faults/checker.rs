@@ -159,11 +159,11 @@ impl Checker {
                         self.defect(Defect::SameAttemptTwice, what);
                     }
                 }
-                RunEventKind::HookReported { report } => {
-                    if !reported.insert((event.firing, report.id.clone())) {
-                        let what = format!("{} of {} reported twice", report.id, event.firing);
-                        self.defect(Defect::RunAfterCompletion, what);
-                    }
+                RunEventKind::HookReported { report }
+                    if !reported.insert((event.firing, report.id.clone())) =>
+                {
+                    let what = format!("{} of {} reported twice", report.id, event.firing);
+                    self.defect(Defect::RunAfterCompletion, what);
                 }
                 RunEventKind::Decided { .. } if !open.remove(&event.firing) => {
                     let what = format!("firing {} decided twice", event.firing);

@@ -220,6 +220,8 @@ help: write `version: 1`, or leave the line out
 fn loops_and_pipelines_are_known_by_their_names() {
     let sandbox = Sandbox::new()
         .file("loop.yaml", "name: work\ntermination: {type: fixed, iterations: 5}\nhooks: {}\n")
+        .file("prompt.md", "work")
+        .file("work.yaml", "prompt: work\n")
         .file("pipeline.yml", "name: full\nstages: [{loop: work}]\nhooks: {}\n");
     assert_eq!(
         sandbox.run(&["check", "loop.yaml", "pipeline.yml"]),

@@ -105,6 +105,25 @@ fn the_page_on_sessions_shows_what_happens() {
 }
 
 #[test]
+fn the_page_on_running_shows_what_happens() {
+    let page = fs::read_to_string(repository().join("docs/running.md")).unwrap();
+    let [turns, work, pipeline] = blocks(&page, "yaml")[..] else { panic!("three files") };
+    let sandbox = Sandbox::new()
+        .file("turns.yaml", turns)
+        .file("loops/work.yaml", work)
+        .file("pipeline.yaml", pipeline);
+    let shown = blocks(&page, "console");
+    assert_eq!(shown.len(), 1);
+    assert_eq!(replay_all(&sandbox, shown[0]), timeless(shown[0]));
+    let ran = sandbox.run(&["check", "pipeline.yaml", "loops/work.yaml"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let ran = sandbox.run(&["run", "pipeline.yaml"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("stage 2 work: completed after 2 iterations"), "{}", ran.stdout);
+    assert_eq!(fs::read_to_string(sandbox.path("hello.txt")).unwrap(), "hello\n");
+}
+
+#[test]
 fn every_configuration_in_the_documentation_is_valid() {
     let page = fs::read_to_string(repository().join("docs/configuration.md")).unwrap();
     let whole: Vec<&str> =

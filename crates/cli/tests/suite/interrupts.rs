@@ -33,6 +33,19 @@ impl Started {
         assert_eq!(heard, words);
     }
 
+    /// Waits until these words stand on standard output.
+    pub(crate) fn wait_for_words(&mut self, words: &str) {
+        let mut heard = Vec::new();
+        let output = self.0.as_mut().unwrap().stdout.as_mut().unwrap();
+        for byte in std::io::Read::bytes(output) {
+            heard.push(byte.unwrap());
+            if heard.ends_with(words.as_bytes()) {
+                return;
+            }
+        }
+        panic!("never said: {words}\n{}", String::from_utf8_lossy(&heard));
+    }
+
     pub(crate) fn ran(mut self) -> Ran {
         Ran::from(self.0.take().unwrap().wait_with_output().unwrap())
     }

@@ -95,7 +95,10 @@ pub enum Termination {
         min_iterations: u32,
     },
     /// When nothing is left to do.
-    Queue,
+    Queue {
+        /// Where in the file.
+        place: Place,
+    },
 }
 
 const TERMINATION_WORDS: &[&str] = &["fixed", "judgment", "queue"];
@@ -232,6 +235,6 @@ fn termination(node: &Node, notes: &mut Notes<'_>) -> Option<Termination> {
             consensus: number("consensus").unwrap_or(2),
             min_iterations: number("min_iterations").unwrap_or(1),
         },
-        _ => Termination::Queue,
+        _ => Termination::Queue { place: node.at.place(notes.source) },
     })
 }

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::chain::Chain;
 use crate::limits::{JOURNAL_EVENTS_MAX, SESSIONS_MAX};
+use crate::variables::Carried;
 
 impl Default for Ports {
     /// Nothing is journalled, a session is remembered as long as the program runs.
@@ -105,6 +106,12 @@ impl InMemoryMemory {
         let memory = Self::default();
         *locked(&memory.sessions).of(session) = remembered;
         memory
+    }
+
+    /// What hooks of this session left for whoever comes next. Nothing is handed out by asking.
+    pub fn carried(&self, session: &str) -> Carried {
+        let sessions = locked(&self.sessions);
+        sessions.all.get(session).map(|(_, known)| known.carried.clone()).unwrap_or_default()
     }
 }
 

@@ -1,97 +1,287 @@
-use hookwright_events::{EventName, RunEvent, RunEventKind, TurnName, TurnResult};
-use hookwright_store::{Append, Commit, JournalKey, MemoryStore, Store};
+//! Journals, told event by event, and what is left to do behind them.
+
+use hookwright_events::{EventName, Output, Report, Status};
 use serde_json::json;
 
-use super::{History, Step};
+use super::*;
 
-/// The history of a journal with these entries: number of the firing, and what happened.
-fn history(kinds: Vec<(u64, RunEventKind)>) -> History {
-    let store = MemoryStore::default();
-    let journal = JournalKey { project: "/p".into(), session: "s".into() };
-    let entries: Vec<String> = kinds
-        .into_iter()
-        .map(|(firing, kind)| {
-            let event = RunEvent { version: 1, firing, at: String::new(), session: None, kind };
-            serde_json::to_string(&event).expect("plain data")
+/// A journal on its way.
+#[derive(Default)]
+struct Told {
+    history: History,
+    firing: u64,
+}
+
+impl Told {
+    fn tell(mut self, kind: RunEventKind) -> Self {
+        let (at, session) = (String::new(), None);
+        self.history.add(RunEvent { version: 1, firing: self.firing, at, session, kind });
+        self
+    }
+
+    fn fires(mut self, key: &str) -> Self {
+        self.firing += 1;
+        let event = key.split('/').find(|part| part.contains(':')).expect("an event");
+        let event = EventName::resolve(event).expect("it is known");
+        self.tell(RunEventKind::Fired {
+            event,
+            subject: None,
+            key: Some(key.to_owned()),
+            data: None,
+            late_answers: Vec::new(),
         })
-        .collect();
-    let mut commit = Commit::synced();
-    commit.append = Some(Append { journal: &journal, expected: 0, entries: &entries });
-    store.commit(&commit).expect("kept");
-    History::read(&store, &journal).expect("read")
-}
+    }
 
-fn fired(key: &str) -> RunEventKind {
-    RunEventKind::Fired {
-        event: EventName::resolve("session:end").expect("known"),
-        subject: None,
-        key: Some(key.to_owned()),
-        data: None,
-        late_answers: Vec::new(),
+    fn starts(self, hook: &str) -> Self {
+        self.tell(RunEventKind::HookStarting {
+            hook: hook.to_owned(),
+            attempt: 1,
+            awaited: true,
+            run_id: Some(format!("run of {hook}")),
+            digest: None,
+        })
+    }
+
+    fn ends(self, hook: &str, outcome: Outcome) -> Self {
+        let id = hook.to_owned();
+        let hook = hook.to_owned();
+        let ended = RunEventKind::HookEnded { hook, attempt: 1, outcome, duration_ms: 1.0 };
+        let report = Report { id, status: Status::Success, ..report() };
+        self.tell(ended).tell(RunEventKind::HookReported { report })
+    }
+
+    fn decides(self, decision: &Decision) -> Self {
+        let event = hookwright_events::Event::new(
+            EventName::resolve("iteration:complete").expect("it is known"),
+            serde_json::Map::new(),
+        );
+        let decision = decision.record(&event, &[]);
+        self.tell(RunEventKind::Decided { decision })
+    }
+
+    fn turn_starts(self, iteration: u32, attempt: u32) -> Self {
+        let turn = TurnName { stage: 1, iteration };
+        let run_id = format!("turn {iteration}/{attempt}");
+        self.tell(RunEventKind::TurnStarting { turn, attempt, run_id })
+    }
+
+    fn turn_ends(self, iteration: u32, error: Option<&str>) -> Self {
+        let turn = TurnName { stage: 1, iteration };
+        let error = error.map(str::to_owned);
+        let result = TurnResult { decision: "continue".into(), error, ..TurnResult::default() };
+        self.tell(RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms: 5.0 })
+    }
+
+    fn session_ends(self, status: &str) -> Self {
+        let (status, reason) = (status.to_owned(), String::new());
+        self.tell(RunEventKind::SessionEnded { status, reason })
+    }
+
+    /// The history as it is read.
+    fn read(mut self) -> History {
+        self.history.pending.put_before(std::mem::take(&mut self.history.in_flight));
+        self.history
     }
 }
 
-fn decided() -> RunEventKind {
-    RunEventKind::Decided { decision: json!({}) }
+fn report() -> Report {
+    serde_json::from_value(json!({
+        "id": "", "type": "shell", "source": "", "status": "success", "exit_code": 0,
+        "stdout": "", "stderr": "", "attempts": 1, "duration_ms": 1.0, "reason": null
+    }))
+    .expect("a report")
 }
 
-fn starting(hook: &str) -> RunEventKind {
-    RunEventKind::HookStarting {
-        hook: hook.to_owned(),
-        attempt: 1,
-        awaited: true,
-        run_id: Some(format!("run-of-{hook}")),
-        digest: None,
+fn exited() -> Outcome {
+    Outcome::Exited { code: 0, output: Output::default() }
+}
+
+fn interrupted() -> Outcome {
+    Outcome::Interrupted { output: Output::default() }
+}
+
+fn pipes(text: &str) -> Decision {
+    Decision { piped_output: text.to_owned(), ..Decision::default() }
+}
+
+fn verdict(verdict: Verdict) -> Decision {
+    Decision { verdict, ..Decision::default() }
+}
+
+fn turn(iteration: u32) -> TurnName {
+    TurnName { stage: 1, iteration }
+}
+
+fn word(step: &Step) -> &'static str {
+    match step {
+        Step::Begin => "begin",
+        Step::Decided(_) => "decided",
+        Step::TakeUp(_) => "take up",
     }
-}
-
-fn turn_ended(stage: u32, iteration: u32) -> RunEventKind {
-    RunEventKind::TurnEnded {
-        turn: TurnName { stage, iteration },
-        attempt: 1,
-        result: TurnResult { decision: "continue".into(), ..TurnResult::default() },
-        duration_ms: 1.0,
-    }
-}
-
-fn keys(history: &mut History) -> Vec<String> {
-    history.left_in_background().into_iter().map(|(key, _)| key).collect()
 }
 
 #[test]
-fn an_interrupted_session_whose_last_hooks_were_cut_off_has_ended_and_ends_once_more_later() {
-    let mut history = history(vec![
-        (1, fired("closing/user:interrupt/0")),
-        (1, decided()),
-        (2, fired("closing/session:end/0")),
-        (2, starting("goodbye")),
-    ]);
+fn a_firing_is_begun_taken_up_or_known() {
+    let mut history = Told::default()
+        .fires("iteration:complete/0/1")
+        .starts("a")
+        .ends("a", exited())
+        .decides(&Decision::default())
+        .fires("iteration:complete/0/2")
+        .starts("a")
+        .read();
+    assert_eq!(word(&history.step("iteration:complete/0/1")), "decided");
+    assert_eq!(history.unfinished_runs(), ["run of a"]);
+    assert_eq!(word(&history.step("iteration:complete/0/2")), "take up");
+    assert_eq!(word(&history.step("iteration:complete/0/3")), "begin");
+    assert_eq!(history.firings, 2);
+}
+
+#[test]
+fn hook_output_waits_until_the_turn_that_was_given_it_has_ended() {
+    let told =
+        || Told::default().fires("iteration:start/0/1").decides(&pipes("first")).turn_starts(1, 1);
+    let history = told().fires("iteration:complete/0/1").decides(&pipes("second")).read();
+    assert!(history.pending.block().expect("both").ends_with("first\n\nsecond"));
+    let history = told().turn_ends(1, None).read();
+    assert!(history.pending.is_empty());
+}
+
+#[test]
+fn a_turn_that_was_cut_off_keeps_its_attempts_and_its_marker() {
+    let history = Told::default().turn_starts(1, 1).turn_starts(1, 2).read();
+    assert_eq!(history.turns[&turn(1)].attempts, 2);
+    assert_eq!(history.unfinished_runs(), ["turn 1/2"]);
+    assert!(!history.has_ended(&turn(1)));
+    assert_eq!(history.iterations(), 0);
+}
+
+#[test]
+fn what_an_interrupt_cut_off_is_still_to_be_done() {
+    let skipped = RunEventKind::HookSkipped { hook: "c".into(), reason: "interrupted".into() };
+    let mut history = Told::default()
+        .fires("iteration:complete/0/1")
+        .starts("a")
+        .ends("a", exited())
+        .starts("b")
+        .ends("b", interrupted())
+        .tell(skipped)
+        .decides(&pipes("half of it"))
+        .session_ends("interrupted")
+        .read();
+    assert!(history.pending.is_empty(), "nothing was decided");
+    let Step::TakeUp(past) = history.step("iteration:complete/0/1") else { panic!("undecided") };
+    assert!(!past.is_decided());
+    assert_eq!(history.left_in_background().len(), 0);
+}
+
+#[test]
+fn a_background_hook_that_an_interrupt_ended_is_taken_up() {
+    let mut history = Told::default()
+        .fires("iteration:complete/0/1")
+        .starts("slow")
+        .decides(&Decision::default())
+        .ends("slow", interrupted())
+        .session_ends("interrupted")
+        .read();
+    assert_eq!(word(&history.step("iteration:complete/0/1")), "decided");
+    let left = history.left_in_background();
+    assert_eq!(left.len(), 1);
+    assert!(left[0].1.is_decided());
+}
+
+#[test]
+fn the_iteration_a_session_failed_with_is_done_again() {
+    let told = Told::default()
+        .turn_starts(1, 1)
+        .turn_ends(1, Some("early"))
+        .fires("iteration:error/0/1")
+        .decides(&pipes("mend it"))
+        .turn_starts(2, 1)
+        .turn_ends(2, Some("no key"))
+        .fires("iteration:error/0/2")
+        .decides(&Decision::default());
+    let history = told.session_ends("failed").read();
+    assert!(history.has_ended(&turn(1)) && history.is_forgiven(&turn(1)));
+    assert!(!history.has_ended(&turn(2)) && !history.is_forgiven(&turn(2)));
+    assert_eq!(history.failed_before(&turn(2)), Some("no key"));
+    assert_eq!(history.again(&turn(1)), "");
+    // Its hooks have run for the first failure; the next one is another.
+    assert_eq!(history.again(&turn(2)), "/1");
+    assert_eq!(history.turns[&turn(2)].attempts, 1);
+    assert_eq!(history.iterations(), 1);
+}
+
+#[test]
+fn a_failure_that_did_not_end_the_session_is_not_done_again() {
+    let failed = |told: Told| {
+        told.turn_starts(1, 1)
+            .turn_ends(1, Some("broken"))
+            .fires("iteration:error/0/1")
+            .decides(&pipes("mend it"))
+    };
+    // The recovery prompt is what comes next.
+    let history = failed(Told::default()).session_ends("interrupted").read();
+    assert!(history.has_ended(&turn(1)));
+    // The stage went on to its end.
+    let ended = RunEventKind::StageEnded {
+        stage: "a".into(),
+        index: 1,
+        reason: "completed".into(),
+        iterations: 1,
+    };
+    let history = failed(Told::default()).tell(ended).session_ends("aborted").read();
+    assert!(history.has_ended(&turn(1)));
+    assert_eq!(history.ended(1), Some(("completed", 1)));
+}
+
+#[test]
+fn what_ended_the_session_does_not_end_it_again_and_a_block_stays() {
+    let reason = || "enough".to_owned();
+    let mut history = Told::default()
+        .fires("session:stop/1")
+        .decides(&verdict(Verdict::Block { reason: reason() }))
+        .turn_starts(2, 1)
+        .turn_ends(2, None)
+        .fires("iteration:complete/0/2")
+        .decides(&verdict(Verdict::Abort { reason: reason() }))
+        .session_ends("aborted")
+        .read();
+    let verdict_of = |step: Step| match step {
+        Step::Decided(decision) => decision.verdict,
+        Step::Begin | Step::TakeUp(_) => panic!("it was decided"),
+    };
+    let blocked = Verdict::Block { reason: reason() };
+    assert_eq!(verdict_of(history.step("session:stop/1")), blocked);
+    let goes_on = Verdict::Proceed { rewritten_input: None };
+    assert_eq!(verdict_of(history.step("iteration:complete/0/2")), goes_on);
     assert_eq!(history.endings, 1);
-    assert_eq!(history.unfinished_runs(), ["run-of-goodbye"]);
-    // What was under way is done again; the real end has a firing of its own.
-    assert_eq!(keys(&mut history), ["closing/session:end/0"]);
-    assert!(matches!(history.step("closing/session:end/1"), Step::Begin));
 }
 
 #[test]
-fn the_last_hooks_of_a_session_that_was_not_interrupted_are_taken_up_where_they_were() {
-    let mut history = history(vec![(1, fired("closing/session:end/0")), (1, starting("goodbye"))]);
-    assert_eq!(history.endings, 0);
-    assert_eq!(keys(&mut history), Vec::<String>::new());
-    assert!(matches!(history.step("closing/session:end/0"), Step::TakeUp(_)));
+fn a_stop_that_nothing_followed_is_asked_for_anew() {
+    let mut history = Told::default()
+        .fires("session:stop/1")
+        .decides(&verdict(Verdict::Abort { reason: "enough".into() }))
+        .session_ends("aborted")
+        .read();
+    assert_eq!(word(&history.step("session:stop/1")), "begin");
 }
 
 #[test]
-fn it_is_known_how_far_each_stage_was_when_the_session_ended() {
-    let ended = RunEventKind::SessionEnded { status: "interrupted".into(), reason: String::new() };
-    let history = history(vec![
-        (0, turn_ended(1, 1)),
-        (0, turn_ended(1, 2)),
-        (0, ended),
-        (0, turn_ended(1, 3)),
-    ]);
-    let stage = |stage| TurnName { stage, iteration: 0 };
-    assert_eq!(history.iterations_at_last_end(&stage(1)), 2);
-    assert_eq!(history.iterations_at_last_end(&stage(2)), 0);
-    assert!(history.has_ended(&TurnName { stage: 1, iteration: 3 }));
+fn configuration_that_was_read_anew_takes_the_place_of_the_first() {
+    let sources = |file: &str| json!({ "all": [], "loops": [], "asked": { "file": file, "from": "/", "agent": null } });
+    let began = RunEventKind::SessionStarted {
+        plan: "x".into(),
+        stages: Vec::new(),
+        sources: sources("first"),
+    };
+    let resumed = |sources| RunEventKind::SessionResumed { time: 1, sources };
+    let history = Told::default()
+        .tell(began)
+        .tell(resumed(Some(sources("second"))))
+        .tell(resumed(None))
+        .read();
+    assert_eq!(history.sources.expect("kept").asked.file, "second");
+    assert_eq!(history.resumes, 2);
 }

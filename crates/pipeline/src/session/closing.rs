@@ -7,41 +7,53 @@ use hookwright_events::{RunEventKind, Verdict};
 use hookwright_process::faults;
 use serde_json::{Value, json};
 
-use super::stage::{Course, turn_name};
+use super::stage::turn_name;
 use super::{Ended, Leave, Session};
+use crate::history::History;
+use crate::plan::Reason;
 
 impl Session {
     /// Asks the hooks whether the session may stop. Each block is one more iteration, which gets the
-    /// reason in its prompt.
-    pub(super) async fn ask_to_stop(&mut self, reason: &str) -> Result<(), Leave> {
+    /// reason in its prompt. How often it was asked goes on through resumes, so that nobody is asked
+    /// twice about the same stop.
+    pub(super) async fn ask_to_stop(&mut self, reason: Reason) -> Result<(), Leave> {
         let index = self.plan.stages.len() - 1;
-        // Iterations that blocks led to before an earlier end of the session are over.
-        let before = self.history.iterations_at_last_end(&turn_name(index, 0));
-        self.iterations += before.saturating_sub(self.last_iteration);
-        self.last_iteration = self.last_iteration.max(before);
-        let mut course = Course::at(self.last_iteration);
-        for asked in 1..=STOP_BLOCKS_MAX as usize + 1 {
-            let key = format!("session:stop/{}/{asked}", self.history.endings);
-            let data = self.data_of_session(json!({ "reason": reason }));
+        let mut blocks: u32 = 0;
+        loop {
+            let key = format!("session:stop/{}", blocks + 1);
+            let asked_again = blocks > 0;
+            let data = json!({ "reason": reason.as_str(), "stop_hook_active": asked_again });
+            let data = self.data_of_session(data);
             let decision = self.fire(None, "session:stop", key, data, Vec::new()).await?;
-            let Verdict::Block { reason } = decision.verdict else {
-                // What these hooks had to say is said before the session ends, too.
-                return self.deliver(asked + 1).await;
-            };
-            if self.plan.stages[index].hard_max.is_some_and(|most| course.iteration >= most) {
-                let note =
-                    format!("a hook blocked the stop, but max_iterations is reached: {reason}");
-                self.write(vec![RunEventKind::Noted { note }])?;
-                return Ok(());
+            let Verdict::Block { reason } = decision.verdict else { return Ok(()) };
+            blocks += 1;
+            if let Some(bound) = self.cannot_go_on(index, blocks) {
+                let note = format!("a hook blocked the stop, but {bound}: {reason}");
+                return Ok(self.write(vec![RunEventKind::Noted { note }])?);
             }
-            // Unless the agent has read it in a turn that is recorded as complete.
+            let mut course = self.last_stage.clone();
+            // What was said to an iteration that has ended is not said again.
             if !self.history.has_ended(&turn_name(index, course.iteration + 1)) {
                 self.pending.push(&format!("The session shall not stop yet: {reason}"));
             }
             self.iteration(index, &mut course, Instant::now()).await?;
-            self.deliver(asked + 1).await?;
+            self.last_stage = course;
+            self.deliver().await?;
         }
-        Ok(())
+    }
+
+    /// What stands above a hook that blocks the stop.
+    fn cannot_go_on(&self, index: usize, blocks: u32) -> Option<String> {
+        let done = self.last_stage.iteration;
+        if self.plan.stages[index].hard_max.is_some_and(|most| done >= most) {
+            return Some("max_iterations is reached".to_owned());
+        }
+        if self.last_stage.out_of_time {
+            return Some("max_runtime is over".to_owned());
+        }
+        (blocks > STOP_BLOCKS_MAX).then(|| {
+            format!("it was blocked {STOP_BLOCKS_MAX} times before, and the session ends anyway")
+        })
     }
 
     /// Fires the last events, waits for what still runs, and records the end.
@@ -61,14 +73,16 @@ impl Session {
         };
         if status == "interrupted" {
             self.begin_to_end().await;
-            self.fire_closing("user:interrupt", json!({})).await?;
+            self.fire_closing("user:interrupt", status, json!({})).await?;
         }
         if matches!(status, "interrupted" | "failed") {
             let why = if status == "failed" { "error" } else { "interrupted" };
-            self.fire_closing("session:stop", json!({ "reason": why, "error": words })).await?;
+            let data = json!({ "reason": why, "error": words });
+            self.fire_closing("session:stop", status, data).await?;
         }
         let error = if status == "completed" { Value::Null } else { words.clone().into() };
-        self.fire_closing("session:end", json!({ "reason": reason, "error": error })).await?;
+        let data = json!({ "reason": reason, "error": error });
+        self.fire_closing("session:end", status, data).await?;
         self.settle().await;
         faults::point("settled");
         let ended = RunEventKind::SessionEnded { status: status.to_owned(), reason: words.clone() };
@@ -90,8 +104,14 @@ impl Session {
     }
 
     /// One of the last events. What its hooks decide changes nothing any more.
-    async fn fire_closing(&mut self, name: &str, more: Value) -> Result<(), Leave> {
-        let key = format!("closing/{name}/{}", self.history.endings);
+    async fn fire_closing(&mut self, name: &str, status: &str, more: Value) -> Result<(), Leave> {
+        // A session that was cut off while it ended comes to the same end again, and its hooks have
+        // run; only after an interrupt it may come to another one.
+        let History { endings, resumes, .. } = self.history;
+        let key = match status {
+            "interrupted" => format!("closing/{name}/{endings}/{status}-{resumes}"),
+            _ => format!("closing/{name}/{endings}/{status}"),
+        };
         let data = self.data_of_session(more);
         match self.decide(None, name, key, data, Vec::new()).await {
             Ok(_) | Err(Leave::Aborted(_) | Leave::Failed(_) | Leave::Interrupted) => Ok(()),

@@ -94,12 +94,13 @@ impl Session {
     }
 }
 
-/// The stage in which a firing with this key was fired: `iteration:complete/2/5` in the one with the
-/// index 2, `session:stop/0/1` in none.
+/// The stage in which the firing with this key was fired: `iteration:complete/2/5` is of the one with
+/// the number 2. The session's own events belong to none.
 fn stage_of(key: &str) -> Option<usize> {
-    let (event, rest) = key.split_once('/')?;
-    let is_in_stage = event.starts_with("stage:") || event.starts_with("iteration:");
-    rest.split('/').next().filter(|_| is_in_stage)?.parse().ok()
+    let mut parts = key.split('/');
+    let event = parts.next()?;
+    let is_of_stage = event.starts_with("stage:") || event.starts_with("iteration:");
+    parts.next().filter(|_| is_of_stage)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -107,11 +108,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_names_the_stage_it_was_fired_in_if_there_is_one() {
-        assert_eq!(stage_of("iteration:complete/2/5"), Some(2));
-        assert_eq!(stage_of("stage:start/0"), Some(0));
-        assert_eq!(stage_of("session:stop/0/1"), None);
-        assert_eq!(stage_of("closing/session:end/0"), None);
-        assert_eq!(stage_of("session:start"), None);
+    fn a_stage_fires_its_own_events_and_no_others() {
+        for (key, stage) in [
+            ("iteration:complete/2/5", Some(2)),
+            ("stage:start/0", Some(0)),
+            ("session:start/0", None),
+            ("session:stop/1", None),
+            ("closing/session:end/1", None),
+        ] {
+            assert_eq!(stage_of(key), stage, "{key}");
+        }
     }
 }

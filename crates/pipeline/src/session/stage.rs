@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use super::{Leave, Session};
 use crate::folder::StageAt;
 use crate::limits::{EARLIER_OUTPUTS_MAX, ERRORS_IN_A_ROW_MAX};
-use crate::plan::Until;
+use crate::plan::{Reason, Until};
 
 /// What a stage's iterations have led to so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Course {
     pub(super) iteration: u32,
     stops_in_a_row: u32,
@@ -22,18 +22,13 @@ pub(super) struct Course {
     pub(super) error: Option<String>,
     /// What agents took in earlier processes.
     spent: Duration,
-}
-
-impl Course {
-    /// A stage that has come so far.
-    pub(super) fn at(iteration: u32) -> Self {
-        Self { iteration, ..Self::default() }
-    }
+    /// Its time is over.
+    pub(super) out_of_time: bool,
 }
 
 impl Session {
     /// Runs a stage to its end; returns why it ended.
-    pub(super) async fn stage(&mut self, index: usize) -> Result<String, Leave> {
+    pub(super) async fn stage(&mut self, index: usize) -> Result<Reason, Leave> {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
         let stage = &self.plan.stages[index];
         let name = stage.name.clone();
@@ -47,54 +42,56 @@ impl Session {
         let data = self.data_of_stage(index, &course, json!({}));
         self.fire(Some(index), "stage:start", format!("stage:start/{index}"), data, with).await?;
         let started = Instant::now();
-        let recorded = self.history.stages_ended.get(&number).cloned();
         let reason = loop {
-            match &recorded {
-                // Its end stands, whatever the clock says now.
-                Some(ended) if course.iteration >= ended.iterations => break ended.reason.clone(),
-                Some(_) => {}
-                None => {
-                    if let Some(reason) = self.is_enough(index, &course, started) {
-                        break reason.to_owned();
-                    }
-                }
+            if let Some(reason) = self.is_enough(index, &course, started) {
+                break reason;
             }
             self.iteration(index, &mut course, started).await?;
             self.wait_between(index, &course, started).await?;
         };
-        let with = match recorded {
-            Some(_) => Vec::new(),
-            None => vec![RunEventKind::StageEnded {
+        let with = if self.history.ended(number).is_some() {
+            Vec::new()
+        } else {
+            vec![RunEventKind::StageEnded {
                 stage: name,
                 index: number,
-                reason: reason.clone(),
+                reason: reason.as_str().to_owned(),
                 iterations: course.iteration,
-            }],
+            }]
         };
-        self.last_iteration = course.iteration;
         let outputs = self.folder.stage_outputs(self.stage_at(index))?;
         let outputs: Vec<String> = outputs.iter().map(|path| self.shown(path)).collect();
-        let data = self.data_of_stage(index, &course, json!({ "stage_outputs": outputs }));
+        let data = self.data_of_iteration(index, &course, json!({ "stage_outputs": outputs }));
+        course.out_of_time |= reason == Reason::MaxRuntime;
+        self.last_stage = course;
         self.fire(Some(index), "stage:complete", format!("stage:complete/{index}"), data, with)
             .await?;
         Ok(reason)
     }
 
-    fn is_enough(&self, index: usize, course: &Course, started: Instant) -> Option<&'static str> {
+    fn is_enough(&self, index: usize, course: &Course, started: Instant) -> Option<Reason> {
+        // A stage that has ended stays as it ended, also if its loop says something else by now.
+        if let Some((reason, iterations)) = self.history.ended(turn_name(index, 0).stage) {
+            return (course.iteration >= iterations).then(|| Reason::named(reason));
+        }
         let stage = &self.plan.stages[index];
-        let is_bounded = course.iteration >= stage.iterations_max;
-        match stage.until {
-            Until::Fixed if is_bounded => return Some("completed"),
-            Until::Judgment { consensus, min_iterations }
-                if course.stops_in_a_row >= consensus && course.iteration >= min_iterations =>
-            {
-                return Some("completed");
+        if course.out_of_time {
+            return Some(Reason::MaxRuntime);
+        }
+        let has_judged = match stage.until {
+            Until::Fixed => false,
+            Until::Judgment { consensus, min_iterations } => {
+                course.stops_in_a_row >= consensus && course.iteration >= min_iterations
             }
-            Until::Judgment { .. } if is_bounded => return Some("max_iterations"),
-            Until::Fixed | Until::Judgment { .. } => {}
+        };
+        if has_judged {
+            return Some(Reason::Completed);
+        }
+        if course.iteration >= stage.iterations_max {
+            return Some(stage.at_the_latest);
         }
         let is_late = self.time_left(index, course, started).is_some_and(|left| left.is_zero());
-        is_late.then_some("max_runtime")
+        is_late.then_some(Reason::MaxRuntime)
     }
 
     /// What is left of `max_runtime`; `None` without one.
@@ -128,8 +125,15 @@ impl Session {
         let was_known = known.is_some();
         let (result, with) = match known {
             Some(result) => (result, Vec::new()),
-            None => self.turn(index, course, started).await?,
+            None => {
+                // An iteration that failed when the session ended is done again, and told why.
+                if let Some(error) = self.history.failed_before(&turn) {
+                    course.error = Some(error.to_owned());
+                }
+                self.turn(index, course, started).await?
+            }
         };
+        course.out_of_time = result.out_of_time;
         self.note_result(index, course, &result);
         self.after_turn(index, course, &result, with, was_known).await
     }
@@ -160,25 +164,29 @@ impl Session {
     ) -> Result<(), Leave> {
         let mut more = Map::new();
         more.insert("changed_files".to_owned(), result.changed_files.clone().into());
-        more.insert("stage_outputs".to_owned(), course.outputs.clone().into());
         let number = course.iteration;
+        let again = self.history.again(&turn_name(index, number));
         let Some(error) = &result.error else {
             course.errors_in_a_row = 0;
             course.error = None;
-            let key = format!("iteration:complete/{index}/{number}");
+            let key = format!("iteration:complete/{index}/{number}{again}");
             let data = self.data_of_iteration(index, course, Value::Object(more));
             self.fire(Some(index), "iteration:complete", key, data, with).await?;
             return Ok(());
         };
         course.errors_in_a_row += 1;
         more.insert("error".to_owned(), error.clone().into());
-        let key = format!("iteration:error/{index}/{number}");
+        let key = format!("iteration:error/{index}/{number}{again}");
         let data = self.data_of_iteration(index, course, Value::Object(more));
         let decision = self.fire(Some(index), "iteration:error", key.clone(), data, with).await?;
         course.error = Some(error.clone());
         let is_forgiven = was_known && self.history.is_forgiven(&turn_name(index, number));
         if is_forgiven {
             course.errors_in_a_row = 0;
+            return Ok(());
+        }
+        // The end of the time is a bound like the others, not a failure of the session.
+        if result.out_of_time {
             return Ok(());
         }
         if course.errors_in_a_row >= ERRORS_IN_A_ROW_MAX {
@@ -205,8 +213,9 @@ impl Session {
         {
             return Ok(());
         }
+        let left = self.time_left(index, course, started).unwrap_or(delay);
         tokio::select! {
-            () = tokio::time::sleep(delay) => Ok(()),
+            () = tokio::time::sleep(delay.min(left)) => Ok(()),
             () = self.interrupt.cancelled() => Err(Leave::Interrupted),
         }
     }
@@ -228,6 +237,7 @@ impl Session {
             "next_stage": next,
             "iteration": course.iteration,
             "max_iterations": stage.iterations_max,
+            "stage_outputs": course.outputs,
         }));
         if let Value::Object(more) = more {
             data.extend(more);

@@ -1,14 +1,15 @@
 //! One turn of an agent: its prompt and its files, the agent itself, what came of it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hookwright_engine::config::Select;
-use hookwright_engine::limits::STOP_BLOCKS_MAX;
-use hookwright_engine::variables::{Carried, ChildEnvironment, Variables};
+use hookwright_engine::secrets::Secrets;
+use hookwright_engine::variables::{ChildEnvironment, Variables};
 use hookwright_events::{Event, Outcome, RunEventKind, TurnName, TurnResult};
-use hookwright_process::{Leader, MARKER, Stream, faults};
+use hookwright_process::{Filter, Leader, MARKER, Stream, faults};
 use serde_json::json;
 
 use super::stage::{Course, turn_name};
@@ -51,6 +52,11 @@ impl Session {
             self.write(vec![RunEventKind::Noted { note: format!("CHANGED_FILES: {note}") }])?;
         }
         let mut result = self.result_of(index, at, &ended);
+        // Without `max_runtime` it is an agent that hangs.
+        if left.is_some() && matches!(ended.outcome, Outcome::TimedOut { .. }) {
+            result.out_of_time = true;
+            result.error = Some("the agent was ended: max_runtime is over".to_owned());
+        }
         result.changed_files = changed.paths;
         let attempt = self.attempt_of(&name);
         let duration_ms = (ended.took.as_secs_f64() * 1_000_000.0).round() / 1000.0;
@@ -60,26 +66,26 @@ impl Session {
     }
 
     /// Delivers what hooks had to say when all iterations were over. It counts as no iteration.
-    pub(super) async fn deliver(&mut self, number: usize) -> Result<(), Leave> {
+    pub(super) async fn deliver(&mut self) -> Result<(), Leave> {
+        self.deliveries += 1;
         let index = self.plan.stages.len() - 1;
-        // A session that ended and goes on may have something to deliver again.
-        let deliveries_max = STOP_BLOCKS_MAX as usize + 2;
-        let number = number + self.history.endings as usize * deliveries_max;
-        let name = turn_name(index + number, 0);
-        if self.history.has_ended(&name) || self.pending.is_empty() {
+        let name = turn_name(index + self.deliveries, 0);
+        let is_done = self.history.turns.get(&name).is_some_and(|past| past.result.is_some());
+        if is_done || self.pending.is_empty() {
             return Ok(());
         }
-        let course = Course::at(self.last_iteration);
+        let course = self.last_stage.clone();
         let event = self.event_of_turn(index, &course);
         let block = self.pending.block().unwrap_or_default();
         let closing = "All iterations of this session are over. If something above has to be \
                        mended, mend it now; begin nothing new.";
         let prompt = vec![block, closing.to_owned()];
         let ended = self.drive(index, &name, prompt, &event, None).await?;
+        let hide = |text: String| self.secrets.hide(&text).into_owned();
         let decision = if is_success(&ended.outcome) { "continue" } else { "error" };
         let result = TurnResult {
             decision: decision.to_owned(),
-            error: failure_of(&ended.outcome),
+            error: failure_of(&ended.outcome).map(hide),
             ..TurnResult::default()
         };
         let attempt = self.attempt_of(&name);
@@ -107,7 +113,12 @@ impl Session {
             run_id: run_id.clone(),
         }])?;
         self.pending.drain();
-        let at = self.iteration_at(index, name.iteration.max(1));
+        // Last words have the files of the last iteration.
+        let of = match name.iteration {
+            0 => self.last_stage.iteration.max(1),
+            number => number,
+        };
+        let at = self.iteration_at(index, of);
         let environment = self.agent_environment(event, at, attempt);
         let stage = &self.plan.stages[index];
         let turn = Turn {
@@ -124,8 +135,9 @@ impl Session {
         };
         faults::point("turn starts");
         let agent = Arc::clone(&stage.agent);
-        let mut watching = Watching { session: self };
+        let mut watching = Watching::new(self);
         let ended = agent.run(&turn, &mut watching, &self.interrupt).await;
+        watching.finish();
         faults::point("turn ended");
         if matches!(ended.outcome, Outcome::Interrupted { .. }) || self.interrupt.is_cancelled() {
             return Err(Leave::Interrupted);
@@ -160,7 +172,7 @@ impl Session {
         let at = self.iteration_at(index, course.iteration);
         let template = &self.plan.stages[index].prompt;
         let output = self.folder.output(at).to_string_lossy().into_owned();
-        let carried = Carried::default();
+        let carried = self.memory.carried(&self.name);
         let variables = Variables { event, carried: &carried, environment: &self.environment };
         let extra = Extra { output: &output, inputs };
         let mut task = prompt::filled(template, &variables, &extra);
@@ -226,7 +238,7 @@ impl Session {
         at: IterationAt<'_>,
         attempt: u32,
     ) -> ChildEnvironment {
-        let carried = Carried::default();
+        let carried = self.memory.carried(&self.name);
         let variables = Variables { event, carried: &carried, environment: &self.environment };
         let mut environment = ChildEnvironment::new(&variables, &[], &[]);
         environment.set("OUTPUT", self.folder.output(at));
@@ -243,15 +255,15 @@ impl Session {
         if self.folder.has_output(at)? {
             return Ok(());
         }
-        let printed = ended.outcome.output().map_or("", |output| &output.stdout);
-        let shown = self.secrets.hide(printed);
-        Ok(self.folder.write_output(at, shown.as_bytes(), Keep::ThroughCrash)?)
+        let printed = printed(ended, &self.secrets);
+        Ok(self.folder.write_output(at, printed.as_bytes(), Keep::ThroughCrash)?)
     }
 
     fn result_of(&self, index: usize, at: IterationAt<'_>, ended: &TurnEnd) -> TurnResult {
+        let hide = |text: &str| self.secrets.hide(text).into_owned();
         let failed = |error: String| TurnResult {
             decision: "error".to_owned(),
-            error: Some(error),
+            error: Some(hide(&error)),
             ..TurnResult::default()
         };
         if let Some(failure) = failure_of(&ended.outcome) {
@@ -267,7 +279,6 @@ impl Session {
             }
             StatusFile::Broken(why) => failed(why.to_string()),
             StatusFile::Read(status) => {
-                let hide = |text: &str| self.secrets.hide(text).into_owned();
                 let said = if status.reason.is_empty() { &status.summary } else { &status.reason };
                 let error = (status.decision == Decision::Error).then(|| match said.as_str() {
                     "" => "the agent says that it failed".to_owned(),
@@ -278,11 +289,16 @@ impl Session {
                     reason: hide(&status.reason),
                     summary: hide(&status.summary),
                     error,
-                    changed_files: Vec::new(),
+                    ..TurnResult::default()
                 }
             }
         }
     }
+}
+
+/// What the agent printed, without secrets.
+fn printed<'a>(ended: &'a TurnEnd, secrets: &Secrets) -> Cow<'a, str> {
+    ended.outcome.output().map_or(Cow::Borrowed(""), |output| secrets.hide(&output.stdout))
 }
 
 fn is_success(outcome: &Outcome) -> bool {
@@ -316,6 +332,68 @@ fn failure_of(outcome: &Outcome) -> Option<String> {
 /// Tells what an agent does while it works.
 struct Watching<'a> {
     session: &'a Session,
+    stdout: Heard,
+    stderr: Heard,
+}
+
+/// One stream of an agent on its way to the screen.
+struct Heard {
+    filter: Option<Box<dyn Filter>>,
+    /// The beginning of a character whose rest has not come.
+    tail: Vec<u8>,
+}
+
+impl Heard {
+    fn new(secrets: &Secrets) -> Self {
+        Self { filter: secrets.filter(), tail: Vec::new() }
+    }
+
+    /// What may be shown by now.
+    fn push(&mut self, bytes: &[u8]) -> String {
+        match &mut self.filter {
+            Some(filter) => filter.push(bytes, &mut self.tail),
+            None => self.tail.extend_from_slice(bytes),
+        }
+        let whole = self.tail.utf8_chunks().last().map_or(0, |last| {
+            let rest = last.invalid();
+            // Broken anywhere else, it will not become whole.
+            let is_open = rest.len() < 4 && self.tail.ends_with(rest) && !rest.is_empty();
+            if is_open { self.tail.len() - rest.len() } else { self.tail.len() }
+        });
+        let rest = self.tail.split_off(whole);
+        let shown = std::mem::replace(&mut self.tail, rest);
+        String::from_utf8_lossy(&shown).into_owned()
+    }
+
+    /// Nothing more comes.
+    fn finish(&mut self) -> String {
+        if let Some(filter) = &mut self.filter {
+            filter.finish(&mut self.tail);
+        }
+        String::from_utf8_lossy(&std::mem::take(&mut self.tail)).into_owned()
+    }
+}
+
+impl<'a> Watching<'a> {
+    fn new(session: &'a Session) -> Self {
+        let heard = || Heard::new(&session.secrets);
+        Self { session, stdout: heard(), stderr: heard() }
+    }
+
+    /// Shows what was held back.
+    fn finish(&mut self) {
+        let (stdout, stderr) = (self.stdout.finish(), self.stderr.finish());
+        self.tell("stdout", stdout);
+        self.tell("stderr", stderr);
+    }
+
+    fn tell(&self, stream: &str, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        let kind = RunEventKind::AgentOutput { stream: stream.to_owned(), text };
+        self.session.show(&self.session.event(kind));
+    }
 }
 
 impl AgentWatch for Watching<'_> {
@@ -326,14 +404,38 @@ impl AgentWatch for Watching<'_> {
     }
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        let stream = match stream {
-            Stream::Stdout => "stdout",
-            Stream::Stderr => "stderr",
+        let (heard, name) = match stream {
+            Stream::Stdout => (&mut self.stdout, "stdout"),
+            Stream::Stderr => (&mut self.stderr, "stderr"),
         };
-        let text = String::from_utf8_lossy(bytes);
-        let text = self.session.secrets.hide(&text).into_owned();
-        let kind = RunEventKind::AgentOutput { stream: stream.to_owned(), text };
-        let event = self.session.event(kind);
-        self.session.show(&event);
+        let text = heard.push(bytes);
+        self.tell(name, text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_and_secrets_are_shown_whole_wherever_a_read_ends() {
+        let secrets = Secrets::new(vec![("KEY".to_owned(), "hunter22".to_owned())]);
+        let bytes = "né hunter22 – ende \u{1f600}".as_bytes();
+        for at in 0..bytes.len() {
+            let mut heard = Heard::new(&secrets);
+            let (first, second) = bytes.split_at(at);
+            let text = heard.push(first) + &heard.push(second) + &heard.finish();
+            assert_eq!(text, "né [secret KEY] – ende \u{1f600}", "{at}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_shown_as_such_and_nothing_waits_for_ever() {
+        let mut heard = Heard::new(&Secrets::default());
+        assert_eq!(heard.push(b"a\xffb"), "a\u{fffd}b");
+        assert_eq!(heard.push(b"c\xc3"), "c");
+        assert_eq!(heard.push(b"d"), "\u{fffd}d");
+        assert_eq!(heard.push(b"\xe2\x80"), "");
+        assert_eq!(heard.finish(), "\u{fffd}");
     }
 }

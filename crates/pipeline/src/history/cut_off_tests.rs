@@ -1,0 +1,73 @@
+use hookwright_events::{EventName, RunEvent, RunEventKind};
+use hookwright_store::{Append, Commit, JournalKey, MemoryStore, Store};
+use serde_json::json;
+
+use super::{History, Step};
+
+/// The history of a journal with these entries: number of the firing, and what happened.
+fn history(kinds: Vec<(u64, RunEventKind)>) -> History {
+    let store = MemoryStore::default();
+    let journal = JournalKey { project: "/p".into(), session: "s".into() };
+    let entries: Vec<String> = kinds
+        .into_iter()
+        .map(|(firing, kind)| {
+            let event = RunEvent { version: 1, firing, at: String::new(), session: None, kind };
+            serde_json::to_string(&event).expect("plain data")
+        })
+        .collect();
+    let mut commit = Commit::synced();
+    commit.append = Some(Append { journal: &journal, expected: 0, entries: &entries });
+    store.commit(&commit).expect("kept");
+    History::read(&store, &journal).expect("read")
+}
+
+fn fired(key: &str) -> RunEventKind {
+    RunEventKind::Fired {
+        event: EventName::resolve("session:end").expect("known"),
+        subject: None,
+        key: Some(key.to_owned()),
+        data: None,
+        late_answers: Vec::new(),
+    }
+}
+
+fn decided() -> RunEventKind {
+    RunEventKind::Decided { decision: json!({}) }
+}
+
+fn starting(hook: &str) -> RunEventKind {
+    RunEventKind::HookStarting {
+        hook: hook.to_owned(),
+        attempt: 1,
+        awaited: true,
+        run_id: Some(format!("run-of-{hook}")),
+        digest: None,
+    }
+}
+
+fn keys(history: &mut History) -> Vec<String> {
+    history.left_in_background().into_iter().map(|(key, _)| key).collect()
+}
+
+#[test]
+fn an_interrupted_session_whose_last_hooks_were_cut_off_has_ended_and_ends_once_more_later() {
+    let mut history = history(vec![
+        (1, fired("closing/user:interrupt/0")),
+        (1, decided()),
+        (2, fired("closing/session:end/0")),
+        (2, starting("goodbye")),
+    ]);
+    assert_eq!(history.endings, 1);
+    assert_eq!(history.unfinished_runs(), ["run-of-goodbye"]);
+    // What was under way is done again; the real end has a firing of its own.
+    assert_eq!(keys(&mut history), ["closing/session:end/0"]);
+    assert!(matches!(history.step("closing/session:end/1"), Step::Begin));
+}
+
+#[test]
+fn the_last_hooks_of_a_session_that_was_not_interrupted_are_taken_up_where_they_were() {
+    let mut history = history(vec![(1, fired("closing/session:end/0")), (1, starting("goodbye"))]);
+    assert_eq!(history.endings, 0);
+    assert_eq!(keys(&mut history), Vec::<String>::new());
+    assert!(matches!(history.step("closing/session:end/0"), Step::TakeUp(_)));
+}
