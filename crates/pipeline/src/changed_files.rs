@@ -154,7 +154,7 @@ impl WorkTree {
 
     async fn see(&self) -> Seen {
         let bounds = self.bounds();
-        if let Some(git) = &self.git {
+        if let Some(git) = self.git.as_ref().filter(|_| may_be_in_repository(&self.root)) {
             match git.see(&self.root, bounds).await {
                 Ok(seen) => return Seen::Git(seen),
                 Err(GitProblem::NotARepository) => {}
@@ -214,6 +214,13 @@ impl Snapshot {
             Err(unseen) => Changes { paths: Vec::new(), note: Some(unseen) },
         }
     }
+}
+
+/// Whether git may find a repository: it looks for `.git` here and above. To ask git itself costs
+/// two processes for each iteration.
+fn may_be_in_repository(root: &Path) -> bool {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    root.ancestors().any(|folder| folder.join(".git").symlink_metadata().is_ok())
 }
 
 fn shown(paths: Vec<Vec<u8>>) -> Vec<String> {

@@ -1,13 +1,16 @@
 //! A firing that was cut off is taken up again by the same machine: what ended is not run again, what
 //! had started runs again with a higher attempt number.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use hookwright_engine::Firing;
+use hookwright_engine::chain::Chain;
 use hookwright_engine::past::PastFiring;
-use hookwright_engine::ports::Ports;
-use hookwright_engine::ports::memory::InMemoryJournal;
-use hookwright_events::{Decision, RunEventKind, Status, Verdict};
+use hookwright_engine::ports::memory::{InMemoryJournal, InMemoryMemory};
+use hookwright_engine::ports::{Journal, Keepsake, Memory, Ports, Promise};
+use hookwright_events::{Answer, Decision, EventName, RunEvent, RunEventKind, Status, Verdict};
 use serde_json::json;
 
 use crate::support::{Host, event};
@@ -140,4 +143,72 @@ async fn a_hook_that_is_another_one_now_runs_although_its_name_has_run() {
     let host = Host::with(&changed, ports, &[]);
     fire(&host, Some(PastFiring::new(1, records[..=first_ended].to_vec()))).await;
     assert!(host.exists("first"));
+}
+
+#[tokio::test]
+async fn what_waits_for_the_agent_is_handed_out_by_the_hosts_next_firing_only() {
+    let records = whole().await;
+    let memory = Arc::new(InMemoryMemory::default());
+    let ports = Ports { memory: Arc::clone(&memory) as _, ..Ports::default() };
+    let host = Host::with(HOOKS, ports, &[]);
+    let answer = Answer { additional_context: vec!["late".into()], ..Answer::default() };
+    memory.keep("s", Keepsake::LateAnswer { answer: Box::new(answer) }).await;
+    let taken_up = fire(&host, Some(PastFiring::new(1, records))).await;
+    assert_eq!(taken_up.decision.additional_context, Vec::<String>::new());
+    let name = EventName::resolve("iteration:complete").expect("known");
+    let chain = Chain::default().with(&name, "commit", Path::new("hookwright.yaml"));
+    let message = || event("session:message", json!({ "session": "s" }));
+    let nested = Firing { chain, ..Firing::default() };
+    let by_an_action = host.engine.fire(message(), nested).await;
+    assert_eq!(by_an_action.decision.additional_context, Vec::<String>::new());
+    let by_the_host = host.engine.fire(message(), Firing::default()).await;
+    assert_eq!(by_the_host.decision.additional_context, ["late"]);
+}
+
+/// A journal from which memory is rebuilt after a crash.
+#[derive(Default)]
+struct WholeJournal(InMemoryJournal);
+
+impl Journal for WholeJournal {
+    fn record<'a>(&'a self, event: &'a RunEvent) -> Promise<'a, io::Result<()>> {
+        self.0.record(event)
+    }
+
+    fn keeps_memory(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn a_decided_firing_that_is_taken_up_remembers_nothing_a_second_time() {
+    let hooks = r#"
+hooks:
+  iteration:complete:
+    - {id: later, await: true, command: "echo '{\"async\": true}'; echo '{\"additionalContext\": \"late\"}'"}
+    - {id: behind, command: 'echo $HOOKWRIGHT_ATTEMPT >> behind'}
+"#;
+    let host_with = |journal: &Arc<WholeJournal>| {
+        let ports = Ports { journal: Arc::clone(journal) as _, ..Ports::default() };
+        Host::with(hooks, ports, &[])
+    };
+    let journal = Arc::new(WholeJournal::default());
+    fire(&host_with(&journal), None).await;
+    let is_end_of_behind = |kind: &RunEventKind| match kind {
+        RunEventKind::HookEnded { hook, .. } => hook == "behind",
+        RunEventKind::HookReported { report } => report.id == "behind",
+        _ => false,
+    };
+    let records = journal.0.events().into_iter().map(|event| event.kind);
+    let records: Vec<RunEventKind> = records.filter(|kind| !is_end_of_behind(kind)).collect();
+    let remembered = |kind: &RunEventKind| matches!(kind, RunEventKind::Remembered { .. });
+    assert!(records.iter().any(remembered), "{records:?}");
+    // The agent has been told meanwhile, so memory has nothing for it.
+    let again = Arc::new(WholeJournal::default());
+    let host = host_with(&again);
+    fire(&host, Some(PastFiring::new(1, records))).await;
+    assert_eq!(lines(&host, "behind"), ["2"]);
+    let message = event("session:message", json!({ "session": "s" }));
+    let next = host.engine.fire(message, Firing::default()).await;
+    assert_eq!(next.decision.additional_context, Vec::<String>::new());
+    assert!(!again.0.events().iter().any(|event| remembered(&event.kind)));
 }

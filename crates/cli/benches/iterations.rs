@@ -1,0 +1,146 @@
+//! What the runner itself costs: time, syncs and memory of a session whose agent does next to
+//! nothing, without hooks and outside of git. Figures: `docs/performance.md`.
+//!
+//! The time of an iteration is the difference between a long and a short session, so that start and
+//! end do not count; the store is on a file system in memory, so that no sync takes time. Peaks of
+//! memory are read by the last agent of a session, from its runner.
+#![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+const ROUNDS: usize = 11;
+
+fn main() {
+    // `cargo test --benches` asks only whether it runs.
+    let is_test = std::env::args().any(|arg| arg == "--test");
+    let (rounds, many) = if is_test { (1, 50) } else { (ROUNDS, 10_000) };
+    time_of_an_iteration(rounds, many / 10);
+    syncs_of_an_iteration(many / 10);
+    memory(many / 10);
+    memory(many);
+}
+
+/// A project whose pipeline has so many iterations and one more.
+struct Project {
+    folder: TempDir,
+}
+
+impl Project {
+    fn new(iterations: u32) -> Self {
+        // In memory where there is such a file system.
+        let in_memory = Path::new("/dev/shm");
+        let folder = if in_memory.is_dir() {
+            TempDir::new_in(in_memory).unwrap()
+        } else {
+            TempDir::new().unwrap()
+        };
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write(
+            "pipeline.yaml",
+            &format!(
+                "name: many
+stages:
+  - name: many
+    loop:
+      agent: {{type: scripted, script: say.yaml}}
+      prompt: Say something.
+      termination: {{type: fixed, iterations: {iterations}}}
+  - name: last
+    loop:
+      agent: {{type: scripted, script: last.yaml}}
+      prompt: Measure.
+      termination: {{type: fixed, iterations: 1}}
+"
+            ),
+        );
+        write("say.yaml", "turns: [[{say: something}]]\nthen: repeat\n");
+        write("last.yaml", "turns: [[{run: . ./last}]]\n");
+        write("last", "grep ^VmHWM: /proc/$PPID/status > peak\n");
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, before: &[&str], arguments: &[&str]) -> Command {
+        let binary = env!("CARGO_BIN_EXE_hookwright");
+        let mut words = before.to_vec();
+        words.push(binary);
+        words.extend(arguments);
+        let mut command = Command::new(words[0]);
+        command
+            .args(&words[1..])
+            .current_dir(self.folder.path())
+            .env("HOME", self.folder.path())
+            .env("XDG_STATE_HOME", self.path("state"))
+            .stdout(Stdio::null());
+        command
+    }
+
+    fn run(&self, before: &[&str]) -> Duration {
+        let began = Instant::now();
+        let arguments = ["run", "pipeline.yaml", "--session", "s"];
+        assert!(self.command(before, &arguments).status().unwrap().success());
+        began.elapsed()
+    }
+
+    fn peak(&self) -> String {
+        let peak = fs::read_to_string(self.path("peak")).unwrap();
+        let kilobytes: f64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
+        format!("{:.1} MB", kilobytes / 1024.0)
+    }
+}
+
+fn time_of_an_iteration(rounds: usize, iterations: u32) {
+    let more = f64::from(iterations);
+    let mut each: Vec<f64> = (0..rounds)
+        .map(|_| {
+            let short = Project::new(1).run(&[]);
+            let long = Project::new(1 + iterations).run(&[]);
+            (long.as_secs_f64() - short.as_secs_f64()) * 1000.0 / more
+        })
+        .collect();
+    each.sort_by(f64::total_cmp);
+    let (least, median) = (each[0], each[each.len() / 2]);
+    println!(
+        "one iteration, without agent, hooks, git and syncs: {median:.2} ms (least {least:.2})"
+    );
+}
+
+fn syncs_of_an_iteration(iterations: u32) {
+    let syncs = |iterations: u32| {
+        let project = Project::new(iterations);
+        let file = project.path("syncs").to_string_lossy().into_owned();
+        let strace = ["strace", "-f", "-qq", "-e", "trace=fsync,fdatasync", "-o", &file];
+        project.run(&strace);
+        fs::read_to_string(&file).unwrap().lines().count()
+    };
+    let (short, long) = (syncs(1), syncs(1 + iterations));
+    let each = (long - short) as f64 / f64::from(iterations);
+    println!("syncs for one iteration: {each:.2}");
+}
+
+fn memory(iterations: u32) {
+    let project = Project::new(iterations);
+    project.run(&[]);
+    println!("peak of memory after {iterations} iterations: {}", project.peak());
+
+    // The same, but the runner is killed when all of them are done.
+    let project = Project::new(iterations);
+    let last = "[ -e again ] || { touch again; kill -9 $PPID; sleep 10; }\n";
+    let measure = fs::read_to_string(project.path("last")).unwrap();
+    fs::write(project.path("last"), format!("{last}{measure}")).unwrap();
+    let _ = project.command(&[], &["run", "pipeline.yaml", "--session", "s"]).status().unwrap();
+    let began = Instant::now();
+    assert!(project.command(&[], &["resume", "s"]).status().unwrap().success());
+    let took = began.elapsed();
+    let peak = project.peak();
+    println!("peak of memory of a resume behind {iterations} iterations: {peak}, in {took:.1?}");
+}
