@@ -78,6 +78,8 @@ pub(crate) enum Failure {
     SessionName(SessionNameError),
     /// A session that is completed has this name.
     SessionTaken { name: String },
+    /// Files of a session that nothing is recorded of.
+    FolderTaken { name: String, folder: PathBuf },
     /// A session that is not completed has this name.
     SessionUnfinished { name: String, status: String },
     /// Another process runs the session.
@@ -141,6 +143,7 @@ impl Failure {
             | Failure::History(_)
             | Failure::SessionName(_)
             | Failure::SessionTaken { .. }
+            | Failure::FolderTaken { .. }
             | Failure::SessionUnfinished { .. }
             | Failure::SessionRuns { .. }
             | Failure::NoSuchSession { .. }
@@ -325,6 +328,13 @@ impl Failure {
                 heading: format!("there is a session `{name}` already, and it is completed"),
                 place: None,
                 help: "give this one another name, or leave `--session` out".into(),
+            },
+            Failure::FolderTaken { name, folder } => Message {
+                heading: format!(
+                    "a session `{name}` of which nothing is recorded left its files here"
+                ),
+                place: Some(folder.display().to_string()),
+                help: "move the folder away, or give this session another name".into(),
             },
             Failure::SessionUnfinished { name, status } => Message {
                 heading: format!("there is a session `{name}` already, and it is {status}"),

@@ -135,6 +135,12 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
             _ => Failure::SessionUnfinished { name, status },
         });
     }
+    let folder = SessionFolder::new(&place.found.project_root, name.clone());
+    if has_stages(&folder) {
+        let (name, folder) = (name.as_str().to_owned(), place.found.shown(folder.path()));
+        return Err(Failure::FolderTaken { name, folder });
+    }
+    warn_of_unknown_skips(&arguments.switches, &plan, screen);
     let record = place.new_record(&name, &plan, &sources.asked);
     let (version, history, reloaded) = (None, History::default(), false);
     let chosen = Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded };
@@ -178,6 +184,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
         Ok(prepared) => prepared,
         Err(faults) => return Ok(show_faults(&faults, screen)),
     };
+    warn_of_unknown_skips(&arguments.switches, &plan, screen);
     let (version, reloaded) = (Some(known.version), arguments.reload);
     let chosen = Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded };
     place.go(chosen, store, &arguments.switches, &arguments.shown, screen)
@@ -409,6 +416,22 @@ impl Place {
             screen.result(&summary)?
         }
         Ok(exit_code_of(&ended))
+    }
+}
+
+/// Whether a session has left its files here. A folder without them was made and not used.
+fn has_stages(folder: &SessionFolder) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder.path()) else { return false };
+    entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("stage-"))
+}
+
+/// Says which ids to skip name no hook of any stage.
+fn warn_of_unknown_skips(switches: &HookSwitches, plan: &Plan, screen: &Screen) {
+    let sets = || plan.stages.iter().map(|stage| &stage.hooks).chain([&plan.hooks]);
+    for id in &switches.skip {
+        if !sets().any(|set| set.hooks().iter().any(|hook| hook.id == *id)) {
+            screen.talk(&format!("warning: --skip: no hook has the id `{}`\n", visible(id)));
+        }
     }
 }
 

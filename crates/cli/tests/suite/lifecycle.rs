@@ -357,7 +357,8 @@ fn skipped_and_switched_off_hooks_do_not_run() {
     let hooks = "hooks: {session:start: [{id: a, await: true, command: touch a}, {id: b, await: true, command: touch b}]}";
     let text = "prompt: p\nagent: {command: 'true'}\nmax_iterations: 1\n";
     let sandbox = Sandbox::with_hooks(hooks).file("loop.yaml", text);
-    assert_eq!(sandbox.run(&["run", "loop.yaml", "--skip", "a"]).code, 0);
+    let ran = sandbox.run(&["run", "loop.yaml", "--skip", "a", "--skip", "c"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "warning: --skip: no hook has the id `c`\n"));
     assert!(!sandbox.path("a").exists() && sandbox.path("b").exists());
     let sandbox = Sandbox::with_hooks(hooks).file("loop.yaml", text);
     let ran = sandbox.run(&["run", "loop.yaml", "--no-hooks"]);

@@ -375,3 +375,22 @@ fn check_reads_loops_and_pipelines_whatever_they_are_called() {
     let (_, report) = sandbox.json(&["check", "flow.yaml", "--json"]);
     assert_eq!(report["faults"][0]["file"], "loops/work.yaml", "{report}");
 }
+
+#[test]
+fn files_of_a_session_that_nobody_knows_are_not_mixed_with_others() {
+    let sandbox = Sandbox::new().file("loop.yaml", LOOP);
+    run(&sandbox, "loop.yaml", 0);
+    std::fs::remove_dir_all(sandbox.path("../.local/state")).unwrap();
+    let ran = run(&sandbox, "loop.yaml", 1);
+    assert_eq!(
+        ran,
+        Ran::new(
+            1,
+            "",
+            "error: a session `s` of which nothing is recorded left its files here
+ --> .hookwright/sessions/s
+help: move the folder away, or give this session another name
+"
+        )
+    );
+}

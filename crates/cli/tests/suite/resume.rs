@@ -136,6 +136,56 @@ fn an_interrupt_while_the_stop_is_asked_for_asks_again() {
 }
 
 #[test]
+fn wherever_an_interrupt_comes_the_session_goes_on_from_there() {
+    let hangs = "if [ ! -e go ]; then echo $$ > pid; exec sleep 1000; fi";
+    for (hook, agent, rest, log) in [
+        // At its start: it had ended, so it starts anew.
+        (
+            format!("session:start: [{{await: true, command: 'echo start $HOOKWRIGHT_ATTEMPT $SOURCE >> log; {hangs}'}}]"),
+            "echo agent >> log".to_owned(),
+            "",
+            &["start 1 startup", "start 1 resume", "agent", "agent"][..],
+        ),
+        // Between iterations.
+        (
+            "iteration:complete: [{await: true, when: '${ITERATION} == 1', command: 'echo $$ > pid'}]".to_owned(),
+            "echo agent >> log".to_owned(),
+            "delay: 3s\n",
+            &["agent", "agent"],
+        ),
+        // While the last words are delivered.
+        (
+            "iteration:complete: [{pipe_output: true, when: '${ITERATION} == 2', command: echo x}]".to_owned(),
+            format!("if grep -q All.iterations; then echo last $HOOKWRIGHT_ATTEMPT >> log; {hangs}; else echo agent >> log; fi"),
+            "",
+            &["agent", "agent", "last 1", "last 2"],
+        ),
+        // While a background hook runs.
+        (
+            format!("stage:start: [{{command: 'echo slow $HOOKWRIGHT_ATTEMPT >> log; {hangs}'}}]"),
+            "until grep -q slow log; do sleep 0.01; done; echo agent >> log; until [ -s pid ]; do sleep 0.01; done; until [ -e go ]; do sleep 0.01; done".to_owned(),
+            "",
+            &["slow 1", "agent", "slow 2", "agent", "agent"],
+        ),
+    ] {
+        let sandbox = Sandbox::with_hooks(&format!("hooks: {{{hook}}}")).file(
+            "loop.yaml",
+            format!("prompt: p\ntermination: {{type: fixed, iterations: 2}}\n{rest}agent:\n  command: |\n    {agent}\n"),
+        );
+        let left = Left::by(&sandbox, "pid");
+        let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
+        until("it hangs", || left.has_run());
+        started.signal("-INT");
+        let ran = started.ran();
+        assert_eq!(ran.code, 130, "{hook}: {}{}", ran.stdout, ran.stderr);
+        until("nothing is left", || left.is_gone());
+        std::fs::write(sandbox.path("go"), "").unwrap();
+        resume(&sandbox, 0);
+        assert_eq!(lines(&sandbox, "log"), log, "{hook}");
+    }
+}
+
+#[test]
 fn hook_output_that_an_interrupted_turn_was_given_is_given_again() {
     let sandbox = Sandbox::with_hooks(
         "hooks: {iteration:complete: [{pipe_output: true, when: '${ITERATION} == 1', command: echo mend this}]}",
