@@ -80,6 +80,8 @@ pub(crate) enum Failure {
     SessionTaken { name: String },
     /// Files of a session that nothing is recorded of.
     FolderTaken { name: String, folder: PathBuf },
+    /// A session's folder cannot be made, so nothing was started.
+    SessionFolder(FolderError),
     /// A session that is not completed has this name.
     SessionUnfinished { name: String, status: String },
     /// Another process runs the session.
@@ -144,6 +146,7 @@ impl Failure {
             | Failure::SessionName(_)
             | Failure::SessionTaken { .. }
             | Failure::FolderTaken { .. }
+            | Failure::SessionFolder(_)
             | Failure::SessionUnfinished { .. }
             | Failure::SessionRuns { .. }
             | Failure::NoSuchSession { .. }
@@ -335,6 +338,11 @@ impl Failure {
                 ),
                 place: Some(folder.display().to_string()),
                 help: "move the folder away, or give this session another name".into(),
+            },
+            Failure::SessionFolder(error) => Message {
+                heading: error.to_string(),
+                place: None,
+                help: "nothing was started; mend it, and run it again".into(),
             },
             Failure::SessionUnfinished { name, status } => Message {
                 heading: format!("there is a session `{name}` already, and it is {status}"),

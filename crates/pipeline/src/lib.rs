@@ -3,6 +3,13 @@
 //!
 //! | module | is |
 //! |---|---|
+//! | [`sources`] | every file that a session is configured by, found and kept as text |
+//! | [`plan`] | what a session will do, worked out from those and checked whole |
+//! | [`session`] | one session from its beginning, or from where it was cut off, to its end |
+//! | [`history`] | what a session's journal says has happened |
+//! | [`journal`], [`record`] | what is written down as it happens, and what lists tell of it |
+//! | [`lease`] | one process at a time runs a session |
+//! | [`pending_output`] | hook output on its way to the agent |
 //! | [`agent`] | who does the work: any program, or a script of turns |
 //! | [`folder`] | a session's folder and the files in it |
 //! | [`changed_files`] | what changed in the work tree |

@@ -57,6 +57,9 @@ pub const TURN_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Iterations in a row that may fail before a session ends, whatever its hooks do about it.
 pub const ERRORS_IN_A_ROW_MAX: u32 = 3;
 
+/// A wait from this on is told to whoever watches: less nobody notices.
+pub const LONG_WAIT: Duration = Duration::from_secs(1);
+
 /// Bytes of hook output on its way to the agent. What comes when it is full is counted and left out;
 /// a prompt beyond this would push the task itself out of the agent's sight.
 pub const PENDING_OUTPUT_BYTES_MAX: usize = 1024 * 1024;

@@ -140,6 +140,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
         let (name, folder) = (name.as_str().to_owned(), place.found.shown(folder.path()));
         return Err(Failure::FolderTaken { name, folder });
     }
+    folder.create().map_err(Failure::SessionFolder)?;
     warn_of_unknown_skips(&arguments.switches, &plan, screen);
     let record = place.new_record(&name, &plan, &sources.asked);
     let (version, history, reloaded) = (None, History::default(), false);

@@ -15,6 +15,9 @@ use super::{count, escaped, human, one_line, visible};
 /// Characters of an agent's words that a line shows.
 const WORDS_MAX: usize = 120;
 
+/// Characters of a note: it may name many hooks.
+const NOTE_MAX: usize = 1000;
+
 /// Firings whose names are kept: hooks in the background are reported long after the decision.
 const EVENTS_MAX: usize = 10_000;
 
@@ -42,7 +45,8 @@ impl SessionScreen {
             RunEventKind::SessionStarted { plan, stages, .. } => {
                 self.stages.clone_from(stages);
                 let name = event.session.as_deref().unwrap_or_default();
-                format!("session {name}: {} ({})", visible(plan), visible(&stages.join(", ")))
+                let stages = visible(&stages.join(", ")).into_owned();
+                format!("session {name}: {} ({stages})", one_line(plan, WORDS_MAX))
             }
             RunEventKind::SessionResumed { time, sources } => {
                 let name = event.session.as_deref().unwrap_or_default();
@@ -67,7 +71,7 @@ impl SessionScreen {
                 let iterations = count(*iterations as usize, "iteration");
                 format!("stage {index} {}: {reason} after {iterations}", visible(stage))
             }
-            RunEventKind::Noted { note } => format!("note: {}", visible(note)),
+            RunEventKind::Noted { note } => format!("note: {}", one_line(note, NOTE_MAX)),
             RunEventKind::AgentOutput { text, .. } if self.agent_output => {
                 return Some(
                     text.lines().map(|line| format!("    | {}\n", visible(line))).collect(),
@@ -87,8 +91,9 @@ impl SessionScreen {
             RunEventKind::Decided { decision } => {
                 let messages = decision["system_messages"].as_array()?;
                 let said = messages.iter().filter_map(serde_json::Value::as_str);
+                let lines = said.flat_map(str::lines);
                 let lines: String =
-                    said.map(|text| format!("    message: {}\n", visible(text))).collect();
+                    lines.map(|text| format!("    message: {}\n", visible(text))).collect();
                 return (!lines.is_empty()).then_some(lines);
             }
             _ => return None,
@@ -115,7 +120,8 @@ impl SessionScreen {
             format!("hooks: {}", hooks.join(", "))
         };
         text.push_str(&format!("\n  {iterations}, {hooks}, {:.1} s\n", took as f64 / 1000.0));
-        text.push_str(&format!("  files: {}\n", folder.display()));
+        let folder = folder.display().to_string();
+        text.push_str(&format!("  files: {}\n", visible(&folder)));
         if matches!(ended.status, "interrupted" | "failed" | "aborted") {
             text.push_str(&format!("  go on with: hookwright resume {}\n", record.id));
         }
@@ -125,7 +131,8 @@ impl SessionScreen {
 
 /// What `run --dry-run` prints.
 pub(crate) fn plan(plan: &Plan) -> String {
-    let mut text = format!("{}: {}\n", visible(&plan.name), count(plan.stages.len(), "stage"));
+    let name = one_line(&plan.name, WORDS_MAX);
+    let mut text = format!("{name}: {}\n", count(plan.stages.len(), "stage"));
     for (index, stage) in plan.stages.iter().enumerate() {
         let until = match stage.until {
             Until::Fixed => count(stage.iterations_max as usize, "iteration"),

@@ -80,6 +80,22 @@ fn nothing_that_others_wrote_reaches_the_terminal_raw() {
 }
 
 #[test]
+fn nothing_that_others_wrote_takes_more_than_its_line() {
+    let sandbox = Sandbox::with_hooks(
+        "hooks: {session:stop: [{id: stopper, command: \"printf 'first\\nsession s: forged\\n' >&2; exit 2\"}]}",
+    )
+    .file("loop.yaml", "name: \"one\\nsession s: forged\"\nprompt: p\nmax_iterations: 1\nagent: {script: t.yaml}\n")
+    .file("t.yaml", "turns: [[{status: {decision: continue, summary: \"sum\\nsession s: forged\"}}]]");
+    let ran = run(&sandbox, "loop.yaml", 0);
+    assert!(
+        !ran.stdout.lines().any(|line| line.starts_with("session s: forged")),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.contains("note: a hook blocked the stop, but"), "{}", ran.stdout);
+}
+
+#[test]
 fn agents_output_is_shown_only_if_asked_for() {
     let text = "prompt: p\nmax_iterations: 1\nagent: {command: 'echo spoken; echo loud >&2'}\n";
     let sandbox = Sandbox::new().file("loop.yaml", text);

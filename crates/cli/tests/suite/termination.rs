@@ -201,3 +201,13 @@ fn a_delay_lies_between_iterations_and_not_behind_the_last() {
         ends(&a_loop("termination: {type: fixed, iterations: 1}\ndelay: 1h"), CONTINUES);
     assert_eq!(stages, ["1 completed"]);
 }
+
+#[test]
+fn a_long_wait_says_what_it_waits_for() {
+    let sandbox = Sandbox::new()
+        .file("loop.yaml", a_loop("termination: {type: fixed, iterations: 2}\ndelay: 1"))
+        .file("turns.yaml", CONTINUES);
+    let ran = run(&sandbox, "loop.yaml", 0);
+    let note = "note: waiting 1.0s before the next iteration\n";
+    assert_eq!(ran.stdout.matches(note).count(), 1, "{}", ran.stdout);
+}

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Leave, Session};
 use crate::folder::StageAt;
-use crate::limits::{EARLIER_OUTPUTS_MAX, ERRORS_IN_A_ROW_MAX};
+use crate::limits::{EARLIER_OUTPUTS_MAX, ERRORS_IN_A_ROW_MAX, LONG_WAIT};
 use crate::plan::{Reason, Until};
 
 /// What a stage's iterations have led to so far.
@@ -213,9 +213,13 @@ impl Session {
         {
             return Ok(());
         }
-        let left = self.time_left(index, course, started).unwrap_or(delay);
+        let delay = self.time_left(index, course, started).unwrap_or(delay).min(delay);
+        if delay >= LONG_WAIT {
+            let note = format!("waiting {delay:.1?} before the next iteration");
+            self.show(&self.event(RunEventKind::Noted { note }));
+        }
         tokio::select! {
-            () = tokio::time::sleep(delay.min(left)) => Ok(()),
+            () = tokio::time::sleep(delay) => Ok(()),
             () = self.interrupt.cancelled() => Err(Leave::Interrupted),
         }
     }
