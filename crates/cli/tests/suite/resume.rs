@@ -162,8 +162,8 @@ fn wherever_an_interrupt_comes_the_session_goes_on_from_there() {
         ),
         // While a background hook runs.
         (
-            format!("stage:start: [{{command: 'echo slow $HOOKWRIGHT_ATTEMPT >> log; {hangs}'}}]"),
-            "until grep -q slow log; do sleep 0.01; done; echo agent >> log; until [ -s pid ]; do sleep 0.01; done; until [ -e go ]; do sleep 0.01; done".to_owned(),
+            "stage:start: [{command: 'echo slow $HOOKWRIGHT_ATTEMPT >> log; if [ ! -e go ]; then until grep -q agent log; do sleep 0.01; done; echo $$ > pid; exec sleep 1000; fi'}]".to_owned(),
+            "until grep -q \"slow $HOOKWRIGHT_ATTEMPT\" log; do sleep 0.01; done; echo agent >> log; until [ -e go ]; do sleep 0.01; done".to_owned(),
             "",
             &["slow 1", "agent", "slow 2", "agent", "agent"],
         ),
