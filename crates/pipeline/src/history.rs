@@ -155,8 +155,11 @@ impl History {
     /// Firings that nobody comes to again although some of their hooks have not ended, with their
     /// keys: their decision is known, or they are of an end of the session that was cut off.
     pub fn left_in_background(&mut self) -> Vec<(String, PastFiring)> {
-        let this_end = format!("/{}", self.endings);
-        let is_past = |key: &str| key.starts_with("closing/") && !key.ends_with(&this_end);
+        let this_end = self.endings.to_string();
+        let is_past = |key: &str| {
+            let mut parts = key.split('/');
+            parts.next() == Some("closing") && parts.nth(1) != Some(&*this_end)
+        };
         let mut left: Vec<(String, PastFiring)> = self
             .firings_by_key
             .iter_mut()

@@ -52,22 +52,23 @@ fn keys(history: &mut History) -> Vec<String> {
 #[test]
 fn an_interrupted_session_whose_last_hooks_were_cut_off_has_ended_and_ends_once_more_later() {
     let mut history = history(vec![
-        (1, fired("closing/user:interrupt/0")),
+        (1, fired("closing/user:interrupt/0/interrupted-0")),
         (1, decided()),
-        (2, fired("closing/session:end/0")),
+        (2, fired("closing/session:end/0/interrupted-0")),
         (2, starting("goodbye")),
     ]);
     assert_eq!(history.endings, 1);
     assert_eq!(history.unfinished_runs(), ["run-of-goodbye"]);
     // What was under way is done again; the real end has a firing of its own.
-    assert_eq!(keys(&mut history), ["closing/session:end/0"]);
-    assert!(matches!(history.step("closing/session:end/1"), Step::Begin));
+    assert_eq!(keys(&mut history), ["closing/session:end/0/interrupted-0"]);
+    assert!(matches!(history.step("closing/session:end/1/completed"), Step::Begin));
 }
 
 #[test]
 fn the_last_hooks_of_a_session_that_was_not_interrupted_are_taken_up_where_they_were() {
-    let mut history = history(vec![(1, fired("closing/session:end/0")), (1, starting("goodbye"))]);
+    let mut history =
+        history(vec![(1, fired("closing/session:end/0/completed")), (1, starting("goodbye"))]);
     assert_eq!(history.endings, 0);
     assert_eq!(keys(&mut history), Vec::<String>::new());
-    assert!(matches!(history.step("closing/session:end/0"), Step::TakeUp(_)));
+    assert!(matches!(history.step("closing/session:end/0/completed"), Step::TakeUp(_)));
 }
