@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-const ROUNDS: usize = 11;
+const ROUNDS: usize = 7;
 
 fn main() {
     // `cargo test --benches` asks only whether it runs.
@@ -40,7 +40,10 @@ impl Project {
         } else {
             TempDir::new().unwrap()
         };
-        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        // The store is none of the project's files.
+        let project = folder.path().join("project");
+        fs::create_dir(&project).unwrap();
+        let write = |name: &str, text: &str| fs::write(project.join(name), text).unwrap();
         write(
             "pipeline.yaml",
             &format!(
@@ -66,7 +69,7 @@ stages:
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.folder.path().join("project").join(name)
     }
 
     fn command(&self, before: &[&str], arguments: &[&str]) -> Command {
@@ -77,9 +80,9 @@ stages:
         let mut command = Command::new(words[0]);
         command
             .args(&words[1..])
-            .current_dir(self.folder.path())
+            .current_dir(self.path(""))
             .env("HOME", self.folder.path())
-            .env("XDG_STATE_HOME", self.path("state"))
+            .env("XDG_STATE_HOME", self.folder.path().join("state"))
             .stdout(Stdio::null());
         command
     }
@@ -117,7 +120,7 @@ fn time_of_an_iteration(rounds: usize, iterations: u32) {
 fn syncs_of_an_iteration(iterations: u32) {
     let syncs = |iterations: u32| {
         let project = Project::new(iterations);
-        let file = project.path("syncs").to_string_lossy().into_owned();
+        let file = project.folder.path().join("syncs").to_string_lossy().into_owned();
         let strace = ["strace", "-f", "-qq", "-e", "trace=fsync,fdatasync", "-o", &file];
         project.run(&strace);
         fs::read_to_string(&file).unwrap().lines().count()
