@@ -105,6 +105,9 @@ const ISSUE_END: &[&str] = &[
 ];
 const COMMIT: &[&str] = &["commit_message", "commit_id", "branch", "files_modified"];
 
+/// Who fires the events of a session.
+const RUNNER: &[&str] = &["hookwright run"];
+
 /// Every event, in the order of a session's life.
 pub static EVENTS: &[EventSpec] = &[
     EventSpec {
@@ -119,6 +122,7 @@ pub static EVENTS: &[EventSpec] = &[
         claude: Some("SessionStart"),
         subject: Some("source"),
         fields: &["source", "model"],
+        fired_by: RUNNER,
         ..event("session:start", "a session begins, before its first iteration")
     },
     EventSpec {
@@ -157,6 +161,7 @@ pub static EVENTS: &[EventSpec] = &[
             "issues_total",
             "duration",
         ],
+        fired_by: RUNNER,
         ..event("session:stop", "the session is about to end, as a rule because all work is done")
     },
     EventSpec {
@@ -168,18 +173,25 @@ pub static EVENTS: &[EventSpec] = &[
         claude: Some("SessionEnd"),
         subject: Some("reason"),
         fields: &["reason", "error"],
+        fired_by: RUNNER,
         ..event("session:end", "the session has ended")
     },
-    EventSpec { subject: Some("stage"), ..event("stage:start", "a stage begins") },
+    EventSpec {
+        subject: Some("stage"),
+        fired_by: RUNNER,
+        ..event("stage:start", "a stage begins")
+    },
     EventSpec {
         aliases: &[alias("on_stage_complete")],
         subject: Some("stage"),
         fields: &["stage_outputs", "changed_files"],
+        fired_by: RUNNER,
         ..event("stage:complete", "a stage is complete")
     },
     EventSpec {
         aliases: &[alias("on_iteration_start"), alias("pre_iteration")],
         subject: Some("stage"),
+        fired_by: RUNNER,
         ..event("iteration:start", "before each call of the agent")
     },
     EventSpec {
@@ -187,12 +199,14 @@ pub static EVENTS: &[EventSpec] = &[
         subject: Some("stage"),
         fields: &["changed_files", "stage_outputs"],
         is_work: true,
+        fired_by: RUNNER,
         ..event("iteration:complete", "after each iteration that succeeded")
     },
     EventSpec {
         aliases: &[alias("on_error")],
         subject: Some("stage"),
         fields: &["error", "changed_files", "stage_outputs"],
+        fired_by: RUNNER,
         ..event("iteration:error", "an iteration has failed")
     },
     EventSpec {
@@ -357,7 +371,7 @@ pub static EVENTS: &[EventSpec] = &[
         fields: &["prompt"],
         ..event("user:prompt_submit", "the user has submitted a prompt")
     },
-    event("user:interrupt", "the user has interrupted"),
+    EventSpec { fired_by: RUNNER, ..event("user:interrupt", "the user has interrupted") },
 ];
 
 /// The row with exactly this canonical name.

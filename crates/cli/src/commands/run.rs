@@ -132,6 +132,8 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
         let (name, status) = (known.key.name, known.status);
         return Err(match status.as_str() {
             "completed" => Failure::SessionTaken { name },
+            // We have its lease, so nobody runs it.
+            "active" => Failure::SessionUnfinished { name, status: "cut off".to_owned() },
             _ => Failure::SessionUnfinished { name, status },
         });
     }
