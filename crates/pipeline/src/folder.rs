@@ -33,7 +33,6 @@ pub use open_folder::Keep;
 pub use session_name::{SessionName, SessionNameError};
 pub use status::{BrokenStatus, Decision, Status, StatusFile};
 
-use crate::limits::EARLIER_OUTPUTS_MAX;
 use open_folder::OpenFolder;
 
 /// Where sessions are, from the project root.
@@ -273,16 +272,6 @@ impl SessionFolder {
             iterations.names()?.iter().filter_map(|name| iteration_number(name)).collect();
         numbers.sort_unstable();
         self.outputs_of(stage, &iterations, numbers)
-    }
-
-    /// The outputs of earlier iterations of the same stage, the latest [`EARLIER_OUTPUTS_MAX`] at
-    /// most.
-    pub fn earlier_outputs(&self, at: IterationAt<'_>) -> Result<Vec<PathBuf>, FolderError> {
-        let Some(iterations) = self.open(&[&at.stage.folder_name(), "iterations"])? else {
-            return Ok(Vec::new());
-        };
-        let first = at.iteration.saturating_sub(EARLIER_OUTPUTS_MAX).max(1);
-        self.outputs_of(at.stage, &iterations, first..at.iteration)
     }
 
     fn outputs_of(

@@ -14,6 +14,7 @@ use hookwright_events::{Decision, Outcome, RunEvent, RunEventKind, TurnName, Tur
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
 use crate::pending_output::PendingOutput;
+use crate::record::end_of_hook;
 use crate::sources::Sources;
 
 /// What is known of a session.
@@ -41,6 +42,8 @@ pub struct History {
     pub ended: Option<(String, String)>,
     /// How often it ended.
     pub endings: u32,
+    /// How many hooks ended how.
+    pub hooks: BTreeMap<String, u32>,
     /// What failed before it ended, and does not end it again.
     forgiven: Vec<TurnName>,
     /// Turns that are done again because the session ended with their failure: how often, and with
@@ -235,6 +238,9 @@ impl History {
     }
 
     fn add(&mut self, event: RunEvent) {
+        if let Some(word) = end_of_hook(&event.kind) {
+            *self.hooks.entry(word.to_owned()).or_default() += 1;
+        }
         self.firings = self.firings.max(event.firing);
         match event.kind {
             RunEventKind::SessionStarted { sources, .. } => {

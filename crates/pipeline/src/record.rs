@@ -95,16 +95,6 @@ impl SessionRecord {
             }
             RunEventKind::StageStarted { index, .. } => self.stage = *index,
             RunEventKind::TurnEnded { turn, .. } if turn.iteration > 0 => self.iterations += 1,
-            // Written with the next change that matters; a count is not worth a write.
-            RunEventKind::HookReported { report } => {
-                let word = report.status.as_str().to_owned();
-                *self.hooks.entry(word).or_default() += 1;
-                return false;
-            }
-            RunEventKind::HookSkipped { .. } => {
-                *self.hooks.entry("skipped".to_owned()).or_default() += 1;
-                return false;
-            }
             RunEventKind::SessionEnded { status, reason } => {
                 self.status.clone_from(status);
                 self.reason.clone_from(reason);
@@ -113,9 +103,24 @@ impl SessionRecord {
                 let ended = milliseconds(&event.at);
                 self.metadata.total_duration = ended.map(|at| (at - self.created_at_ms()).max(0));
             }
-            _ => return false,
+            kind => {
+                // Written with the next change that matters; a count is not worth a write.
+                if let Some(word) = end_of_hook(kind) {
+                    *self.hooks.entry(word.to_owned()).or_default() += 1;
+                }
+                return false;
+            }
         }
         true
+    }
+}
+
+/// How a hook ended, if this tells of its end.
+pub(crate) fn end_of_hook(kind: &RunEventKind) -> Option<&'static str> {
+    match kind {
+        RunEventKind::HookReported { report } => Some(report.status.as_str()),
+        RunEventKind::HookSkipped { .. } => Some("skipped"),
+        _ => None,
     }
 }
 

@@ -179,6 +179,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     let mut record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
     record.id = name.as_str().to_owned();
     record.iterations = history.iterations();
+    record.hooks.clone_from(&history.hooks);
     let kept = history.sources.clone();
     let kept = kept.ok_or_else(|| Failure::NothingKept { name: record.id.clone() })?;
     let prepared =

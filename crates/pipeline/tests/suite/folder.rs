@@ -13,7 +13,7 @@ use hookwright_pipeline::folder::{
     BrokenStatus, Context, ContextInputs, ContextLimits, ContextStage, Decision, FolderError,
     IterationAt, Keep, SessionFolder, StageAt, Status, StatusFile,
 };
-use hookwright_pipeline::limits::{EARLIER_OUTPUTS_MAX, STATUS_BYTES_MAX};
+use hookwright_pipeline::limits::STATUS_BYTES_MAX;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -133,7 +133,6 @@ fn a_session_that_never_was_has_no_folder() {
     assert!(!folder.exists().expect("readable"));
     assert_eq!(folder.read_status(FIRST), StatusFile::Missing);
     assert_eq!(folder.stage_outputs(PLAN).expect("readable"), Vec::<PathBuf>::new());
-    assert_eq!(folder.earlier_outputs(FIRST).expect("readable"), Vec::<PathBuf>::new());
     assert!(!folder.has_output(FIRST).expect("readable"));
     folder.forget_status(FIRST).expect("nothing to forget");
     assert_eq!(everything_below(root.path()), Vec::<String>::new());
@@ -251,23 +250,6 @@ fn outputs_of_a_stage_come_in_the_order_of_its_iterations() {
     assert_eq!(fs::read(&outputs[1]).expect("there"), b"synced");
     let has = |iteration| folder.has_output(at(iteration)).expect("readable");
     assert_eq!([1, 2, 3, 4, 5, 6].map(has), [true, true, false, false, false, false]);
-}
-
-#[test]
-fn earlier_outputs_are_the_latest_ones_before_an_iteration() {
-    let (_root, folder) = created();
-    let at = |iteration| IterationAt { stage: PLAN, iteration };
-    let count = EARLIER_OUTPUTS_MAX + 20;
-    for iteration in (1..=count).filter(|iteration| *iteration != count - 1) {
-        folder.write_output(at(iteration), b"x", KEEP).expect("written");
-    }
-    assert_eq!(folder.earlier_outputs(at(1)).expect("readable"), Vec::<PathBuf>::new());
-    let three = [1, 2, 3].map(|iteration| folder.output(at(iteration)));
-    assert_eq!(folder.earlier_outputs(at(4)).expect("readable"), three);
-    let latest: Vec<PathBuf> = (count - EARLIER_OUTPUTS_MAX..count - 1)
-        .map(|iteration| folder.output(at(iteration)))
-        .collect();
-    assert_eq!(folder.earlier_outputs(at(count)).expect("readable"), latest);
 }
 
 #[test]
