@@ -75,7 +75,8 @@ pub struct PastTurn {
 #[derive(Debug, Default)]
 struct Known {
     number: u64,
-    decision: Option<Decision>,
+    /// All that is still needed of its decision; what it had to say waits with the rest.
+    verdict: Option<Verdict>,
     /// What was recorded, until nothing is left to be done about it.
     records: Vec<RunEventKind>,
     /// Hooks that started and were not reported.
@@ -145,8 +146,9 @@ impl History {
     pub fn step(&mut self, key: &str) -> Step {
         match self.firings_by_key.get_mut(key) {
             None => Step::Begin,
-            Some(Known { decision: Some(decision), .. }) => {
-                Step::Decided(Box::new(decision.clone()))
+            Some(Known { verdict: Some(verdict), .. }) => {
+                let verdict = verdict.clone();
+                Step::Decided(Box::new(Decision { verdict, ..Decision::default() }))
             }
             Some(known) => {
                 let records = std::mem::take(&mut known.records);
@@ -166,7 +168,7 @@ impl History {
         let mut left: Vec<(String, PastFiring)> = self
             .firings_by_key
             .iter_mut()
-            .filter(|(key, known)| match known.decision {
+            .filter(|(key, known)| match known.verdict {
                 Some(_) => !known.open.is_empty(),
                 None => is_past(key),
             })
@@ -299,10 +301,10 @@ impl History {
     /// What ended the session then does not end it again when it is taken up.
     fn forgive(&mut self) {
         for known in self.firings_by_key.values_mut() {
-            if let Some(decision) = &mut known.decision
-                && matches!(decision.verdict, Verdict::Abort { .. } | Verdict::Stop { .. })
+            if let Some(verdict) = &mut known.verdict
+                && matches!(verdict, Verdict::Abort { .. } | Verdict::Stop { .. })
             {
-                decision.verdict = Verdict::Proceed { rewritten_input: None };
+                *verdict = Verdict::Proceed { rewritten_input: None };
             }
         }
         // Nothing came of it yet, so it is asked anew.
@@ -329,7 +331,7 @@ impl History {
         let is_given_up = self
             .firings_by_key
             .get(&key)
-            .is_some_and(|known| known.decision.is_some() && !known.piped);
+            .is_some_and(|known| known.verdict.is_some() && !known.piped);
         if status == "interrupted" && !is_given_up {
             return;
         }
@@ -369,16 +371,15 @@ impl History {
                 let key = self.keys.get(&number).filter(|key| key.starts_with("session:stop/"));
                 self.asked_to_stop = key.cloned().or(self.asked_to_stop.take());
                 self.pending.take_in(&decision);
-                let verdict = decision.verdict;
-                known.decision = Some(Decision { verdict, ..Decision::default() });
+                known.verdict = Some(decision.verdict);
                 for kind in &known.records {
                     remember(&mut self.memory, kind);
                 }
             }
-            kind if known.decision.is_some() => remember(&mut self.memory, kind),
+            kind if known.verdict.is_some() => remember(&mut self.memory, kind),
             _ => {}
         }
-        if known.decision.is_some() && known.open.is_empty() {
+        if known.verdict.is_some() && known.open.is_empty() {
             known.records = Vec::new();
         } else {
             known.records.push(kind);
