@@ -1,7 +1,7 @@
 //! Points at which a fault campaign ends the program, as `kill -9` would.
 //!
 //! Without the feature `faults` nothing is here: [`point`] is empty. With it, a program that was told
-//! to ([`die_at`]) kills itself at the point with that number, and [`passed`] counts them by name.
+//! to (`die_at`) kills itself at the point with that number, and `passed` counts them by name.
 //! Its children live on: what becomes of them is for whoever takes up the work.
 //!
 //! They are in this crate because everything that has effects stands above it.
