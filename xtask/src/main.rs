@@ -25,6 +25,7 @@ commands:
 const PROGRAMS: &[(&str, &str)] = &[
     ("bash", "bash"),
     ("dash", "dash"),
+    ("faketime", "faketime"),
     ("git", "git"),
     ("kill", "procps"),
     ("mkfifo", "coreutils"),

@@ -202,3 +202,40 @@ fn until_the_agent_works(mut command: Command) -> Child {
     child.stdout = Some(lines.into_inner());
     child
 }
+
+/// Runs the binary with a wall clock that is off by so much; what measures time goes on as it was.
+fn with_clock(sandbox: &Sandbox, off_by: &str, arguments: &[&str]) -> Ran {
+    let inner = sandbox.command(arguments);
+    let mut command = Command::new("faketime");
+    command.args(["-f", off_by]).arg(inner.get_program()).args(inner.get_args());
+    command.current_dir(sandbox.path(".")).env_clear();
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    Ran::from(command.output().unwrap())
+}
+
+#[test]
+fn a_clock_that_jumps_loses_nothing_and_ends_nothing_early() {
+    let sandbox = with_agent(
+        "echo $HOOKWRIGHT_ATTEMPT >> attempts; [ -e mended ]",
+        "max_runtime: 1h\nhooks: {session:end: [{id: last, await: true, command: 'touch ended'}]}",
+    );
+    // The first process lives in 2036, the second ten years before it.
+    let ran = with_clock(&sandbox, "+10y", &["run", "loop.yaml", "--session", "s"]);
+    assert_eq!(ran.code, 5, "{ran:?}");
+    fs::write(sandbox.path("mended"), "").unwrap();
+    fs::remove_file(sandbox.path("ended")).unwrap();
+    let ran = sandbox.run(&["resume", "s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(sandbox.path("ended").exists());
+    assert_eq!(fs::read_to_string(sandbox.path("attempts")).unwrap(), "1\n2\n");
+    let (code, shown) = sandbox.json(&["sessions", "show", "s", "--json"]);
+    let session = &shown["session"];
+    assert_eq!((code, &session["status"]), (0, &serde_json::json!("completed")), "{session}");
+    let took = session["metadata"]["totalDuration"].as_i64().unwrap();
+    assert!(took >= 0, "{session}");
+    // In a future far away it is still known, and completed.
+    let ran = with_clock(&sandbox, "+50y", &["resume", "s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("is completed"), "{ran:?}");
+}
