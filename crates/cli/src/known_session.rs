@@ -8,6 +8,7 @@ use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::lease::{self, Holder};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_store::{Filter, JournalKey, Kind, Record, SqliteStore, records};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
 use crate::config_files::{ConfigFiles, ConfigOptions};
@@ -93,6 +94,47 @@ pub(crate) struct KnownSession {
     pub(crate) holder: Option<Holder>,
 }
 
+/// Every field by the name that programs know, `null` where it has no value. Written as it is, not
+/// through a tree of values: lists may be long.
+impl Serialize for KnownSession {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let record = &self.record;
+        let metadata = &record.metadata;
+        let process =
+            self.holder.as_ref().map(|holder| json!({ "pid": holder.pid, "host": holder.host }));
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("id", &record.id)?;
+        fields.serialize_entry("startTime", &record.start_time)?;
+        fields.serialize_entry("endTime", &record.end_time)?;
+        fields.serialize_entry("workspace", &record.workspace)?;
+        fields.serialize_entry("command", &record.command)?;
+        fields.serialize_entry("args", &record.args)?;
+        fields.serialize_entry("issuesPlanned", &record.issues_planned)?;
+        fields.serialize_entry("issuesCompleted", &record.issues_completed)?;
+        fields.serialize_entry("issuesFailed", &record.issues_failed)?;
+        fields.serialize_entry("currentIssue", &record.current_issue)?;
+        fields.serialize_entry("status", &self.status)?;
+        fields.serialize_entry("provider", &record.provider)?;
+        fields.serialize_entry(
+            "metadata",
+            &json!({
+                "gitBranch": metadata.git_branch,
+                "gitCommit": metadata.git_commit,
+                "totalDuration": metadata.total_duration,
+            }),
+        )?;
+        fields.serialize_entry("plan", &record.plan)?;
+        fields.serialize_entry("stages", &record.stages)?;
+        fields.serialize_entry("stage", &record.stage)?;
+        fields.serialize_entry("iterations", &record.iterations)?;
+        fields.serialize_entry("reason", &record.reason)?;
+        fields.serialize_entry("hooks", &record.hooks)?;
+        fields.serialize_entry("resumes", &record.resumes)?;
+        fields.serialize_entry("process", &process)?;
+        fields.end()
+    }
+}
+
 impl KnownSession {
     pub(crate) fn name(&self) -> &str {
         &self.record.id
@@ -126,36 +168,7 @@ impl KnownSession {
 
     /// Every field, also those without a value.
     pub(crate) fn json(&self) -> Value {
-        let record = &self.record;
-        let metadata = &record.metadata;
-        let process = self.holder.as_ref();
-        json!({
-            "id": record.id,
-            "startTime": record.start_time,
-            "endTime": record.end_time,
-            "workspace": record.workspace,
-            "command": record.command,
-            "args": record.args,
-            "issuesPlanned": record.issues_planned,
-            "issuesCompleted": record.issues_completed,
-            "issuesFailed": record.issues_failed,
-            "currentIssue": record.current_issue,
-            "status": self.status,
-            "provider": record.provider,
-            "metadata": {
-                "gitBranch": metadata.git_branch,
-                "gitCommit": metadata.git_commit,
-                "totalDuration": metadata.total_duration,
-            },
-            "plan": record.plan,
-            "stages": record.stages,
-            "stage": record.stage,
-            "iterations": record.iterations,
-            "reason": record.reason,
-            "hooks": record.hooks,
-            "resumes": record.resumes,
-            "process": process.map(|holder| json!({ "pid": holder.pid, "host": holder.host })),
-        })
+        serde_json::to_value(self).unwrap_or_default()
     }
 }
 

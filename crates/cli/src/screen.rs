@@ -32,8 +32,12 @@ impl Screen {
     }
 
     /// Prints one JSON value on standard output.
-    pub(crate) fn json(&self, value: &serde_json::Value) -> Result<(), Failure> {
-        self.result(&format!("{}\n", escaped(&format!("{value:#}"))))
+    pub(crate) fn json(&self, value: &impl serde::Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(value)
+            .map_err(|error| Failure::CannotWrite { cause: error.into() })?;
+        let mut text = escaped(&text);
+        text.push('\n');
+        self.result(&text)
     }
 
     /// Prints one JSON value on standard output, in one line.

@@ -42,16 +42,20 @@ pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
 /// has to; outside of strings there is nothing to escape.
 pub(crate) fn escaped(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
-    for letter in json.chars() {
-        if !acts(letter) || breaks(letter) {
-            shown.push(letter);
+    let mut copied = 0;
+    for (at, letter) in json.char_indices() {
+        // Nearly all of it is plain, and goes on in one piece.
+        if matches!(letter, ' '..='~') || !acts(letter) || breaks(letter) {
             continue;
         }
+        shown.push_str(&json[copied..at]);
+        copied = at + letter.len_utf8();
         let mut units = [0; 2];
         for unit in letter.encode_utf16(&mut units) {
             shown.push_str(&format!("\\u{unit:04x}"));
         }
     }
+    shown.push_str(&json[copied..]);
     shown
 }
 

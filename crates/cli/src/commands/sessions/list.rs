@@ -1,7 +1,6 @@
 //! `hookwright sessions list`: the sessions of a project, newest first.
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use crate::error::Failure;
 use crate::exit_code;
@@ -72,9 +71,15 @@ pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Fai
     Ok(exit_code::GO_ON)
 }
 
-pub(super) fn as_json(list: &[KnownSession]) -> Value {
-    let list: Vec<Value> = list.iter().map(KnownSession::json).collect();
-    json!({ "version": 1, "sessions": list })
+/// A list as programs read it.
+#[derive(serde::Serialize)]
+pub(super) struct Listed<'a> {
+    version: u32,
+    sessions: &'a [KnownSession],
+}
+
+pub(super) fn as_json(list: &[KnownSession]) -> Listed<'_> {
+    Listed { version: 1, sessions: list }
 }
 
 /// What to do about sessions that were cut off.
