@@ -19,7 +19,7 @@ const WORDS_MAX: usize = 120;
 const NOTE_MAX: usize = 1000;
 
 /// Firings whose names are kept: hooks in the background are reported long after the decision.
-const EVENTS_MAX: usize = 10_000;
+const EVENTS_MAX: usize = 1_000;
 
 /// Turns run events into lines.
 pub(crate) struct SessionScreen {

@@ -133,6 +133,8 @@ impl Session {
                 self.turn(index, course, started).await?
             }
         };
+        // Nobody asks for it again, and a session may have very many.
+        self.history.turns.remove(&turn);
         course.out_of_time = result.out_of_time;
         self.note_result(index, course, &result);
         self.after_turn(index, course, &result, with, was_known).await
