@@ -17,6 +17,8 @@ mod object;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use object::field_names;
+
 /// What standard output says.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reading {

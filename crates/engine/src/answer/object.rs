@@ -29,6 +29,20 @@ const ASKING: &[&str] = &[
 /// The fields of ours that only explain. Many a tool's log has a `reason`.
 const EXPLAINING: &[&str] = &["reason", "feedback"];
 
+/// Fields within others, or of the line that sends a command to the background.
+const FURTHER: &[&str] = &[
+    "hookEventName",
+    "permissionDecision",
+    "permissionDecisionReason",
+    "behavior",
+    "asyncTimeout",
+];
+
+/// Every field of an answer by which something is decided or explained.
+pub(crate) fn field_names() -> impl Iterator<Item = &'static str> {
+    ASKING.iter().chain(EXPLAINING).chain(FURTHER).copied()
+}
+
 /// Whether it has any field of ours.
 pub(super) fn is_for_us(object: &Map<String, Value>) -> bool {
     asks(object) || EXPLAINING.iter().any(|name| has(object, name))

@@ -13,27 +13,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Secrets;
+use crate::answer;
 use crate::config::{Fault, FaultKind, Place, SourceFile};
 use crate::limits::{ENV_VALUE_BYTES_MAX, SECRET_BYTES_MIN, SECRETS_BYTES_MAX};
 use crate::variables::is_ours;
-
-/// Words of answers: hiding one of them would change what a hook says.
-const WORDS_OF_ANSWERS: &[&str] = &[
-    "decision",
-    "continue",
-    "stopReason",
-    "systemMessage",
-    "additionalContext",
-    "updatedInput",
-    "updatedOutput",
-    "suppressOutput",
-    "feedback",
-    "hookSpecificOutput",
-    "hookEventName",
-    "permissionDecision",
-    "permissionDecisionReason",
-    "asyncTimeout",
-];
 
 /// Reads a file of secrets. `shown_as` is how messages name it.
 pub fn read(path: &Path, shown_as: &Path) -> Result<Secrets, Vec<Fault>> {
@@ -155,8 +138,8 @@ impl Reader<'_> {
         if is_ours(name) || name.starts_with("HOOKWRIGHT") {
             self.faults.push((line, FaultKind::ReservedName { name: name.to_owned() }));
         }
-        let hides_answers = WORDS_OF_ANSWERS
-            .iter()
+        // Hiding a word of an answer would change what a hook says.
+        let hides_answers = answer::field_names()
             .any(|word| word.contains(value) || value.contains(&format!("\"{word}")));
         if value.len() < SECRET_BYTES_MIN || hides_answers {
             let bytes_min = SECRET_BYTES_MIN;
