@@ -34,6 +34,13 @@ mod top_level;
 mod warning;
 mod written;
 
+/// A file's tree of values with their places, and questions to it: for readers of files that are
+/// not the engine's own, so that their faults look alike.
+pub mod tree {
+    pub use super::node::{Field, Mark, Node, Raw, parse};
+    pub use super::notes::Notes;
+}
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::node::{Field, Mark, Node, Raw};
 use super::notes::Notes;
-use super::top_level::unknown_key;
 use super::{FaultKind, Place};
 use crate::limits::ITERATIONS_MAX;
 
@@ -175,7 +174,7 @@ fn agent(node: &Node, notes: &mut Notes<'_>) -> Option<AgentSpec> {
     let get = |key: &str| fields.iter().find(|field| &*field.key == key);
     let mut is_sound = true;
     for field in fields.iter().filter(|field| !KEYS.contains(&&*field.key)) {
-        unknown_key(field.at, &field.key, KEYS, notes);
+        notes.unknown_key(field.at, &field.key, KEYS);
         is_sound = false;
     }
     let by_key = if get("script").is_some() { "scripted" } else { "command" };
@@ -226,7 +225,7 @@ fn termination(node: &Node, notes: &mut Notes<'_>) -> Option<Termination> {
         _ => &["type", "source", "per_item"],
     };
     for field in fields.iter().filter(|field| !known.contains(&&*field.key)) {
-        unknown_key(field.at, &field.key, known, notes);
+        notes.unknown_key(field.at, &field.key, known);
     }
     let mut number = |key: &str| get(key).and_then(|field| iterations(&field.value, notes));
     Some(match kind {

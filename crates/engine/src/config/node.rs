@@ -13,39 +13,54 @@ use crate::limits::{CONFIG_DEPTH_MAX, CONFIG_NODES_MAX};
 
 /// A place, small enough to stand at every value.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
+pub struct Mark {
     pub(super) line: u32,
     column: u32,
     start: u32,
     len: u32,
 }
 
+/// A value, and where it stands.
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) at: Mark,
-    pub(super) raw: Raw,
+pub struct Node {
+    /// Where.
+    pub at: Mark,
+    /// The value.
+    pub raw: Raw,
 }
 
+/// A value as it is written.
 #[derive(Debug)]
-pub(super) enum Raw {
+pub enum Raw {
+    /// Nothing.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// A whole number.
     Int(i64),
+    /// Another number.
     Float(f64),
+    /// A text.
     Text(Box<str>),
+    /// A list.
     List(Vec<Node>),
+    /// A map; no key stands twice.
     Map(Vec<Field>),
 }
 
+/// One entry of a map.
 #[derive(Debug)]
-pub(super) struct Field {
-    pub(super) key: Box<str>,
-    pub(super) at: Mark,
-    pub(super) value: Node,
+pub struct Field {
+    /// Its key.
+    pub key: Box<str>,
+    /// Where the key stands.
+    pub at: Mark,
+    /// Its value.
+    pub value: Node,
 }
 
 /// The tree of a whole file.
-pub(super) fn parse(source: &Arc<SourceFile>) -> Result<Node, Fault> {
+pub fn parse(source: &Arc<SourceFile>) -> Result<Node, Fault> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
@@ -108,7 +123,8 @@ impl From<&Location> for Mark {
 }
 
 impl Mark {
-    pub(super) fn place(self, source: &SourceFile) -> Place {
+    /// The place as an editor opens it.
+    pub fn place(self, source: &SourceFile) -> Place {
         let text = &source.text;
         // Syntax errors come without a byte offset; line and column lead there as well.
         let start = if self.start == u32::MAX {
@@ -130,7 +146,8 @@ impl Mark {
 }
 
 impl Node {
-    pub(super) fn found(&self) -> String {
+    /// What stands there, in words.
+    pub fn found(&self) -> String {
         match &self.raw {
             Raw::Null => "nothing".into(),
             Raw::Bool(value) => format!("the boolean `{value}`"),
@@ -143,7 +160,7 @@ impl Node {
     }
 
     /// The same value as JSON.
-    pub(super) fn to_json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         match &self.raw {
             Raw::Null => Value::Null,
             Raw::Bool(value) => Value::Bool(*value),

@@ -12,23 +12,27 @@ use crate::limits::WAIT_MAX;
 use crate::nearest::nearest;
 
 /// Collects the faults of one file while its tree is read.
-pub(super) struct Notes<'a> {
-    pub(super) source: &'a Arc<SourceFile>,
-    pub(super) faults: Vec<Fault>,
+pub struct Notes<'a> {
+    /// The file.
+    pub source: &'a Arc<SourceFile>,
+    /// What is wrong with it so far.
+    pub faults: Vec<Fault>,
 }
 
 impl<'a> Notes<'a> {
-    pub(super) fn new(source: &'a Arc<SourceFile>) -> Self {
+    /// Nothing is noted yet.
+    pub fn new(source: &'a Arc<SourceFile>) -> Self {
         Self { source, faults: Vec::new() }
     }
 
-    pub(super) fn note(&mut self, at: Mark, kind: FaultKind) {
+    /// Notes a fault at a place.
+    pub fn note(&mut self, at: Mark, kind: FaultKind) {
         let place = Some(at.place(self.source));
         self.faults.push(Fault { source: Arc::clone(self.source), place, kind });
     }
 
     /// Notes a fault at a part of a text value, as exactly as the file's own text allows.
-    pub(super) fn note_within(&mut self, node: &Node, part: Range<usize>, kind: FaultKind) {
+    pub fn note_within(&mut self, node: &Node, part: Range<usize>, kind: FaultKind) {
         let whole = node.at.place(self.source);
         let exact = match &node.raw {
             Raw::Text(text) => Written::new(&whole, &self.source.text, text).place(&part),
@@ -38,11 +42,13 @@ impl<'a> Notes<'a> {
         self.faults.push(Fault { source: Arc::clone(self.source), place: Some(place), kind });
     }
 
-    fn wrong_kind(&mut self, node: &Node, expected: &'static str) {
+    /// Notes that something else was expected here.
+    pub fn wrong_kind(&mut self, node: &Node, expected: &'static str) {
         self.note(node.at, FaultKind::WrongKind { expected, found: node.found() });
     }
 
-    pub(super) fn text<'n>(&mut self, node: &'n Node, expected: &'static str) -> Option<&'n str> {
+    /// A text that says something.
+    pub fn text<'n>(&mut self, node: &'n Node, expected: &'static str) -> Option<&'n str> {
         match &node.raw {
             Raw::Text(text) if !text.trim().is_empty() => Some(text),
             Raw::Text(text) => {
@@ -56,7 +62,8 @@ impl<'a> Notes<'a> {
         }
     }
 
-    pub(super) fn bool(&mut self, node: &Node) -> Option<bool> {
+    /// `true` or `false`.
+    pub fn bool(&mut self, node: &Node) -> Option<bool> {
         match node.raw {
             Raw::Bool(value) => Some(value),
             _ => {
@@ -66,7 +73,8 @@ impl<'a> Notes<'a> {
         }
     }
 
-    pub(super) fn whole_number(
+    /// A whole number within a range.
+    pub fn whole_number(
         &mut self,
         node: &Node,
         range: std::ops::RangeInclusive<u32>,
@@ -86,7 +94,8 @@ impl<'a> Notes<'a> {
         number
     }
 
-    pub(super) fn duration(&mut self, node: &Node) -> Option<Duration> {
+    /// A duration.
+    pub fn duration(&mut self, node: &Node) -> Option<Duration> {
         const EXPECTED: &str = "a duration of at most 30 days like 30, 0.5, 500ms, 5m or 2h";
         debug_assert_eq!(WAIT_MAX, Duration::from_secs(30 * 86400));
         let (read, found) = match &node.raw {
@@ -105,7 +114,7 @@ impl<'a> Notes<'a> {
     }
 
     /// One of a few words.
-    pub(super) fn word<T: Copy>(
+    pub fn word<T: Copy>(
         &mut self,
         node: &Node,
         words: &'static [&'static str],
@@ -125,11 +134,8 @@ impl<'a> Notes<'a> {
         meanings.get(known?).copied()
     }
 
-    pub(super) fn list<'n>(
-        &mut self,
-        node: &'n Node,
-        expected: &'static str,
-    ) -> Option<&'n [Node]> {
+    /// A list.
+    pub fn list<'n>(&mut self, node: &'n Node, expected: &'static str) -> Option<&'n [Node]> {
         match &node.raw {
             Raw::List(items) => Some(items),
             _ => {
@@ -139,11 +145,8 @@ impl<'a> Notes<'a> {
         }
     }
 
-    pub(super) fn map<'n>(
-        &mut self,
-        node: &'n Node,
-        expected: &'static str,
-    ) -> Option<&'n [Field]> {
+    /// A map.
+    pub fn map<'n>(&mut self, node: &'n Node, expected: &'static str) -> Option<&'n [Field]> {
         match &node.raw {
             Raw::Map(fields) => Some(fields),
             _ => {
@@ -154,25 +157,34 @@ impl<'a> Notes<'a> {
     }
 
     /// A map from names to texts; numbers and booleans count as the text that stands there.
-    pub(super) fn texts(&mut self, node: &Node, expected: &'static str) -> Vec<(String, String)> {
+    pub fn texts(&mut self, node: &Node, expected: &'static str) -> Vec<(String, String)> {
         let Some(fields) = self.map(node, expected) else {
             return Vec::new();
         };
         let mut texts = Vec::with_capacity(fields.len());
         for field in fields {
-            let text = match &field.value.raw {
-                Raw::Text(text) => text.to_string(),
-                Raw::Bool(_) | Raw::Int(_) | Raw::Float(_) => {
-                    let place = field.value.at.place(self.source);
-                    self.source.text[place.range].to_owned()
-                }
-                Raw::Null | Raw::List(_) | Raw::Map(_) => {
-                    self.wrong_kind(&field.value, "a text");
-                    continue;
-                }
-            };
-            texts.push((field.key.to_string(), text));
+            match self.written(&field.value) {
+                Some(text) => texts.push((field.key.to_string(), text)),
+                None => self.wrong_kind(&field.value, "a text"),
+            }
         }
         texts
+    }
+
+    /// A text, or what stands there for a number or a boolean; `None` for anything else.
+    pub fn written(&self, node: &Node) -> Option<String> {
+        match &node.raw {
+            Raw::Text(text) => Some(text.to_string()),
+            Raw::Bool(_) | Raw::Int(_) | Raw::Float(_) => {
+                Some(self.source.text[node.at.place(self.source).range].to_owned())
+            }
+            Raw::Null | Raw::List(_) | Raw::Map(_) => None,
+        }
+    }
+
+    /// Notes a key that nobody reads.
+    pub fn unknown_key(&mut self, at: Mark, key: &str, known: &'static [&'static str]) {
+        let nearest = nearest(key, known.iter().copied());
+        self.note(at, FaultKind::UnknownKey { key: key.into(), known: known.to_vec(), nearest });
     }
 }

@@ -4,7 +4,7 @@
 use super::loop_file::{self, LoopFile};
 use super::node::{Field, Node, Raw};
 use super::notes::Notes;
-use super::top_level::{LOOP_KEYS, check_key, unknown_key};
+use super::top_level::{LOOP_KEYS, check_key};
 use super::{FaultKind, Place};
 use crate::limits::STAGES_MAX;
 
@@ -187,7 +187,7 @@ fn inputs(node: &Node, before: &[StageSpec], notes: &mut Notes<'_>) -> Option<In
     const KEYS: &[&str] = &["from", "select"];
     let fields = notes.map(node, "a map with `from`")?;
     for field in fields.iter().filter(|field| !KEYS.contains(&&*field.key)) {
-        unknown_key(field.at, &field.key, KEYS, notes);
+        notes.unknown_key(field.at, &field.key, KEYS);
     }
     let get = |key: &str| fields.iter().find(|field| &*field.key == key).map(|field| &field.value);
     let Some(from) = get("from") else {

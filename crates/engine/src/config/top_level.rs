@@ -11,7 +11,6 @@ use super::{ConfigFile, Fault, FaultKind, Loaded, Scope, SourceFile, entry};
 use super::{loop_file, pipeline_file, warning};
 use crate::hook::{Action, Layer};
 use crate::limits::HOOKS_MAX;
-use crate::nearest::nearest;
 use crate::pattern::Pattern;
 use crate::variables::Environment;
 
@@ -168,7 +167,7 @@ pub(super) fn check_key(
         Some((_, successor)) => {
             notes.note(field.at, FaultKind::Superseded { key: key.into(), successor });
         }
-        None => unknown_key(field.at, key, known, notes),
+        None => notes.unknown_key(field.at, key, known),
     }
     false
 }
@@ -183,7 +182,7 @@ fn callback(node: &Node, notes: &mut Notes<'_>) {
             "port" => {
                 notes.whole_number(&field.value, 0..=65535, "a port from 0 to 65535");
             }
-            key => unknown_key(field.at, key, KEYS, notes),
+            key => notes.unknown_key(field.at, key, KEYS),
         }
     }
 }
@@ -192,23 +191,13 @@ fn permissions(node: &Node, notes: &mut Notes<'_>) {
     const KEYS: &[&str] = &["allow", "ask", "deny"];
     for field in notes.map(node, "a map with allow, ask, deny").unwrap_or_default() {
         if !KEYS.contains(&&*field.key) {
-            unknown_key(field.at, &field.key, KEYS, notes);
+            notes.unknown_key(field.at, &field.key, KEYS);
             continue;
         }
         for rule in notes.list(&field.value, "a list of rules").unwrap_or_default() {
             notes.text(rule, "a rule like bash(git push *)");
         }
     }
-}
-
-pub(super) fn unknown_key(
-    at: Mark,
-    key: &str,
-    known: &'static [&'static str],
-    notes: &mut Notes<'_>,
-) {
-    let nearest = nearest(key, known.iter().copied());
-    notes.note(at, FaultKind::UnknownKey { key: key.into(), known: known.to_vec(), nearest });
 }
 
 /// Two files may have the same stem; ids have to tell them apart.

@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 use super::{Case, CaseStep, TestFile, is_within};
 use crate::config::node::{Field, Mark, Node, Raw, parse};
 use crate::config::notes::Notes;
-use crate::config::top_level::unknown_key;
 use crate::config::{ConfigFile, Conflict, FaultKind, SourceFile, action, file};
 use crate::hook::Layer;
 use crate::nearest::nearest;
@@ -98,7 +97,7 @@ impl Reader<'_> {
                 }
                 "version" => {}
                 "cases" => cases = Some(&field.value),
-                key => unknown_key(field.at, key, FILE_KEYS, &mut self.notes),
+                key => self.notes.unknown_key(field.at, key, FILE_KEYS),
             }
         }
         let is_map = matches!(root.raw, Raw::Null | Raw::Map(_));
@@ -164,7 +163,7 @@ impl Reader<'_> {
             "in_place" => case.in_place = self.notes.bool(value).unwrap_or_default(),
             // Read by `steps`.
             "files" | "event" | "data" | "data_file" | "expect" | "steps" => {}
-            key => unknown_key(field.at, key, CASE_KEYS, &mut self.notes),
+            key => self.notes.unknown_key(field.at, key, CASE_KEYS),
         }
     }
 
@@ -214,7 +213,7 @@ impl Reader<'_> {
                 continue;
             };
             for field in fields.iter().filter(|field| !STEP_KEYS.contains(&&*field.key)) {
-                unknown_key(field.at, &field.key, STEP_KEYS, &mut self.notes);
+                self.notes.unknown_key(field.at, &field.key, STEP_KEYS);
             }
             let files = get(fields, "files").map(|files| self.given_files(&files.value));
             let step = self.step(step.at, fields);

@@ -2,9 +2,10 @@
 //! a turn is played.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_engine::config::{Fault, FaultKind};
+use hookwright_engine::config::{Fault, FaultKind, SourceFile};
 use serde_json::{Map, Value};
 
 use super::tree::{Node, Notes, Raw};
@@ -93,11 +94,12 @@ const DEEDS_EXPECTED: &str = "a list of deeds";
 impl Script {
     /// Reads a script, or says everything that is wrong with it.
     pub(super) fn read(text: &str, shown_as: &Path) -> Result<Self, Vec<Fault>> {
-        let mut notes = Notes::new(text, shown_as);
+        let source = Arc::new(SourceFile { path: shown_as.to_owned(), text: text.into() });
+        let mut notes = Notes::new(&source);
         let script = notes.parse().map(|node| script(&node, &mut notes));
-        match script {
-            Some(script) if notes.faults.is_empty() => Ok(script),
-            Some(_) | None => Err(notes.faults),
+        match (script, notes.into_faults()) {
+            (Some(script), faults) if faults.is_empty() => Ok(script),
+            (_, faults) => Err(faults),
         }
     }
 
@@ -131,11 +133,11 @@ pub(super) fn no_more_turns() -> Deed {
     )
 }
 
-fn script(node: &Node, notes: &mut Notes) -> Script {
+fn script(node: &Node, notes: &mut Notes<'_>) -> Script {
     let mut script = Script { turns: Vec::new(), then: Then::Repeat, at_end: Vec::new() };
     let fields = notes.map(node, "a map with `turns`");
     for field in fields {
-        match field.key.as_str() {
+        match &*field.key {
             "turns" => {
                 let items = notes.list(&field.value, "a list of turns");
                 script.turns = items.iter().map(|item| turn(item, notes)).collect();
@@ -149,14 +151,14 @@ fn script(node: &Node, notes: &mut Notes) -> Script {
             _ => notes.unknown_key(field, KEYS),
         }
     }
-    if !fields.is_empty() && !fields.iter().any(|field| field.key == "turns") {
+    if !fields.is_empty() && !fields.iter().any(|field| &*field.key == "turns") {
         notes.note(node.at, FaultKind::Missing { missing: "`turns`, a list" });
     }
     script
 }
 
 /// A list of deeds, or a map with a stage beside it.
-fn turn(node: &Node, notes: &mut Notes) -> ScriptTurn {
+fn turn(node: &Node, notes: &mut Notes<'_>) -> ScriptTurn {
     const EXPECTED: &str = "a turn: a list of deeds, or a map with `stage` and `do`";
     let mut turn = ScriptTurn { stage: None, deeds: Vec::new() };
     if let Raw::List(_) = node.raw {
@@ -165,24 +167,24 @@ fn turn(node: &Node, notes: &mut Notes) -> ScriptTurn {
     }
     let fields = notes.map(node, EXPECTED);
     for field in fields {
-        match field.key.as_str() {
+        match &*field.key {
             "stage" => turn.stage = notes.full_text(&field.value, "a stage's name"),
             "do" => turn.deeds = deeds(&field.value, notes),
             _ => notes.unknown_key(field, TURN_KEYS),
         }
     }
-    if !fields.is_empty() && !fields.iter().any(|field| field.key == "do") {
+    if !fields.is_empty() && !fields.iter().any(|field| &*field.key == "do") {
         notes.note(node.at, FaultKind::Missing { missing: "`do`, a list of deeds" });
     }
     turn
 }
 
-fn deeds(node: &Node, notes: &mut Notes) -> Vec<Deed> {
+fn deeds(node: &Node, notes: &mut Notes<'_>) -> Vec<Deed> {
     let items = notes.list(node, DEEDS_EXPECTED);
     items.iter().filter_map(|item| deed(item, notes)).collect()
 }
 
-fn deed(node: &Node, notes: &mut Notes) -> Option<Deed> {
+fn deed(node: &Node, notes: &mut Notes<'_>) -> Option<Deed> {
     let Raw::Map(fields) = &node.raw else {
         notes.wrong_kind(node, "a deed such as `say: hello`");
         return None;
@@ -193,7 +195,7 @@ fn deed(node: &Node, notes: &mut Notes) -> Option<Deed> {
         return None;
     };
     let value = &field.value;
-    Some(match field.key.as_str() {
+    Some(match &*field.key {
         "say" => Deed::Say(notes.text(value, "a text")?),
         "complain" => Deed::Complain(notes.text(value, "a text")?),
         "write" => Deed::Write(files(value, notes)),
@@ -205,10 +207,7 @@ fn deed(node: &Node, notes: &mut Notes) -> Option<Deed> {
         "status" => Deed::Status(status(value, notes)),
         "raw_status" => Deed::RawStatus(notes.text(value, "a text")?),
         "fail" => Deed::Fail(notes.text(value, "a text that says why")?),
-        "exit" => {
-            let code = notes.whole_number(value, 0..=255, "an exit code from 0 to 255")?;
-            Deed::Exit(i32::try_from(code).ok()?)
-        }
+        "exit" => Deed::Exit(notes.exit_code(value)?),
         "sleep" => Deed::Sleep(notes.duration(value)?),
         "wait_for" => Deed::WaitFor(path(value, notes)?),
         "run" => Deed::Run(notes.full_text(value, "a command")?),
@@ -220,20 +219,20 @@ fn deed(node: &Node, notes: &mut Notes) -> Option<Deed> {
     })
 }
 
-fn files(node: &Node, notes: &mut Notes) -> Vec<(String, String)> {
+fn files(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
     let mut files = Vec::new();
     for field in notes.map(node, FILES_EXPECTED) {
         if !is_inside(&field.key) {
-            let (found, expected) = (field.key.clone(), PATH_EXPECTED);
+            let (found, expected) = (field.key.to_string(), PATH_EXPECTED);
             notes.note(field.at, FaultKind::BadValue { found, expected });
         }
         let text = notes.text(&field.value, "a text");
-        files.extend(text.map(|text| (field.key.clone(), text)));
+        files.extend(text.map(|text| (field.key.to_string(), text)));
     }
     files
 }
 
-fn path(node: &Node, notes: &mut Notes) -> Option<String> {
+fn path(node: &Node, notes: &mut Notes<'_>) -> Option<String> {
     let path = notes.full_text(node, PATH_EXPECTED)?;
     if !is_inside(&path) {
         notes.note(node.at, FaultKind::BadValue { found: path, expected: PATH_EXPECTED });
@@ -242,11 +241,11 @@ fn path(node: &Node, notes: &mut Notes) -> Option<String> {
     Some(path)
 }
 
-fn status(node: &Node, notes: &mut Notes) -> Map<String, Value> {
+fn status(node: &Node, notes: &mut Notes<'_>) -> Map<String, Value> {
     let mut status = Map::new();
     let fields = notes.map(node, "a map with `decision`");
     for field in fields {
-        let value = match field.key.as_str() {
+        let value = match &*field.key {
             "decision" => notes.word(&field.value, DECISIONS, DECISIONS).map(Value::from),
             "reason" | "summary" => notes.text(&field.value, "a text").map(Value::from),
             "work" => Some(field.value.to_json()),
@@ -255,27 +254,27 @@ fn status(node: &Node, notes: &mut Notes) -> Map<String, Value> {
                 None
             }
         };
-        status.extend(value.map(|value| (field.key.clone(), value)));
+        status.extend(value.map(|value| (field.key.to_string(), value)));
     }
-    if !fields.is_empty() && !fields.iter().any(|field| field.key == "decision") {
+    if !fields.is_empty() && !fields.iter().any(|field| &*field.key == "decision") {
         let missing = "`decision`: continue, stop or error";
         notes.note(node.at, FaultKind::Missing { missing });
     }
     status
 }
 
-fn if_prompt(node: &Node, notes: &mut Notes) -> Option<Deed> {
+fn if_prompt(node: &Node, notes: &mut Notes<'_>) -> Option<Deed> {
     let fields = notes.map(node, "a map with `contains`, `then` and `else`");
     let (mut contains, mut then, mut otherwise) = (None, Vec::new(), Vec::new());
     for field in fields {
-        match field.key.as_str() {
+        match &*field.key {
             "contains" => contains = notes.full_text(&field.value, "a text to look for"),
             "then" => then = deeds(&field.value, notes),
             "else" => otherwise = deeds(&field.value, notes),
             _ => notes.unknown_key(field, IF_PROMPT_KEYS),
         }
     }
-    let has = |key: &str| fields.iter().any(|field| field.key == key);
+    let has = |key: &str| fields.iter().any(|field| &*field.key == key);
     if !fields.is_empty() && !has("contains") {
         notes.note(node.at, FaultKind::Missing { missing: "`contains`, a text to look for" });
     }

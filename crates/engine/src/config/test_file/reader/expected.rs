@@ -5,7 +5,6 @@ use regex::{Regex, RegexBuilder};
 use super::{EXPECT_KEYS, Reader, TEXT_KEYS, WANTED_FILE_KEYS, get};
 use crate::config::node::{Field, Mark, Node, Raw};
 use crate::config::test_file::{DECISIONS, Expected, Touch, WantedFile, WantedHook, WantedText};
-use crate::config::top_level::unknown_key;
 use crate::config::{Conflict, FaultKind};
 use crate::limits::REGEX_BYTES_MAX;
 use crate::matcher::one_line;
@@ -29,7 +28,7 @@ impl Reader<'_> {
                 "piped_output" => expected.piped_output = self.text(value),
                 "hooks" => expected.hooks = self.hooks(value),
                 "files" => expected.files = self.wanted_files(value),
-                key => unknown_key(field.at, key, EXPECT_KEYS, &mut self.notes),
+                key => self.notes.unknown_key(field.at, key, EXPECT_KEYS),
             }
         }
         expected
@@ -60,7 +59,7 @@ impl Reader<'_> {
                         matches.extend(self.regex(&text, at));
                     }
                 }
-                key => unknown_key(field.at, key, TEXT_KEYS, &mut self.notes),
+                key => self.notes.unknown_key(field.at, key, TEXT_KEYS),
             }
         }
         if fields.is_empty() {
@@ -134,7 +133,7 @@ impl Reader<'_> {
             match &*field.key {
                 "is" => file.touch = self.notes.word(&field.value, Touch::WORDS, &Touch::ALL),
                 "content" => file.content = self.text(&field.value),
-                key => unknown_key(field.at, key, WANTED_FILE_KEYS, &mut self.notes),
+                key => self.notes.unknown_key(field.at, key, WANTED_FILE_KEYS),
             }
         }
         if let (Some(Touch::Deleted), Some(content)) = (file.touch, get(fields, "content")) {
