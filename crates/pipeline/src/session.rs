@@ -16,6 +16,7 @@ mod closing;
 mod firing;
 mod stage;
 mod turn;
+mod watching;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -65,8 +65,9 @@ impl Captured {
         ))
     }
 
-    /// Adds what came next. `last` is used only once the whole passes `bytes_max`.
-    pub(crate) fn push(&mut self, bytes: &[u8], bytes_max: usize) {
+    /// Adds what came next. Once the whole passes `bytes_max`, only its first and its last half stay;
+    /// the bound has to be the same each time.
+    pub fn push(&mut self, bytes: &[u8], bytes_max: usize) {
         let was_whole = self.is_whole();
         self.bytes_total += bytes.len() as u64;
         if was_whole && self.first.len() + bytes.len() <= bytes_max {

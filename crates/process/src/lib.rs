@@ -33,6 +33,7 @@ mod run;
 mod running;
 mod start;
 mod terminal;
+mod utf8_chunks;
 mod watch;
 
 pub use captured::Captured;
@@ -45,4 +46,5 @@ pub use reach::end_run;
 pub use run::run;
 pub use running::kill_everything_now;
 pub use start::StartFailure;
+pub use utf8_chunks::Utf8Chunks;
 pub use watch::{Filter, Stream, Watch};

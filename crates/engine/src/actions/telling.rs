@@ -1,7 +1,7 @@
 //! What an action's child process does, on its way to whoever watches.
 
 use hookwright_events::{Output, RunEventKind};
-use hookwright_process::{Ended, Filter, Leader, Stream, Watch};
+use hookwright_process::{Ended, Filter, Leader, Stream, Utf8Chunks, Watch};
 
 use super::News;
 use crate::secrets::Secrets;
@@ -62,26 +62,5 @@ pub(super) fn output_of(ended: &Ended) -> Output {
         stdout_left_out: ended.stdout.left_out(),
         stderr_left_out: ended.stderr.left_out(),
         held: ended.output_held,
-    }
-}
-
-/// Output as text, piece by piece: a character that is split between two reads stays whole.
-#[derive(Debug, Default)]
-struct Utf8Chunks {
-    unfinished: Vec<u8>,
-}
-
-impl Utf8Chunks {
-    fn push(&mut self, bytes: &[u8]) -> String {
-        self.unfinished.extend_from_slice(bytes);
-        let end = match std::str::from_utf8(&self.unfinished) {
-            // No length of error: the end may be the beginning of a character.
-            Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            _ => self.unfinished.len(),
-        };
-        let rest = self.unfinished.split_off(end);
-        let text = String::from_utf8_lossy(&self.unfinished).into_owned();
-        self.unfinished = rest;
-        text
     }
 }

@@ -9,12 +9,13 @@ use hookwright_engine::config::Select;
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::{ChildEnvironment, Variables};
 use hookwright_events::{Event, Outcome, RunEventKind, TurnName, TurnResult};
-use hookwright_process::{Filter, Leader, MARKER, Stream, faults};
+use hookwright_process::{MARKER, faults};
 use serde_json::json;
 
 use super::stage::{Course, turn_name};
+use super::watching::Watching;
 use super::{Leave, Session, known};
-use crate::agent::{AgentWatch, Turn, TurnEnd};
+use crate::agent::{Turn, TurnEnd};
 use crate::changed_files::Snapshot;
 use crate::folder::{
     Context, ContextInputs, ContextLimits, ContextStage, Decision, IterationAt, Keep, StageAt,
@@ -326,116 +327,5 @@ fn failure_of(outcome: &Outcome) -> Option<String> {
         }
         Outcome::NotStarted { cause } => Some(format!("the agent could not be started: {cause}")),
         Outcome::Failed { cause, .. } => Some(cause.clone()),
-    }
-}
-
-/// Tells what an agent does while it works.
-struct Watching<'a> {
-    session: &'a Session,
-    stdout: Heard,
-    stderr: Heard,
-}
-
-/// One stream of an agent on its way to the screen.
-struct Heard {
-    filter: Option<Box<dyn Filter>>,
-    /// The beginning of a character whose rest has not come.
-    tail: Vec<u8>,
-}
-
-impl Heard {
-    fn new(secrets: &Secrets) -> Self {
-        Self { filter: secrets.filter(), tail: Vec::new() }
-    }
-
-    /// What may be shown by now.
-    fn push(&mut self, bytes: &[u8]) -> String {
-        match &mut self.filter {
-            Some(filter) => filter.push(bytes, &mut self.tail),
-            None => self.tail.extend_from_slice(bytes),
-        }
-        let whole = self.tail.utf8_chunks().last().map_or(0, |last| {
-            let rest = last.invalid();
-            // Broken anywhere else, it will not become whole.
-            let is_open = rest.len() < 4 && self.tail.ends_with(rest) && !rest.is_empty();
-            if is_open { self.tail.len() - rest.len() } else { self.tail.len() }
-        });
-        let rest = self.tail.split_off(whole);
-        let shown = std::mem::replace(&mut self.tail, rest);
-        String::from_utf8_lossy(&shown).into_owned()
-    }
-
-    /// Nothing more comes.
-    fn finish(&mut self) -> String {
-        if let Some(filter) = &mut self.filter {
-            filter.finish(&mut self.tail);
-        }
-        String::from_utf8_lossy(&std::mem::take(&mut self.tail)).into_owned()
-    }
-}
-
-impl<'a> Watching<'a> {
-    fn new(session: &'a Session) -> Self {
-        let heard = || Heard::new(&session.secrets);
-        Self { session, stdout: heard(), stderr: heard() }
-    }
-
-    /// Shows what was held back.
-    fn finish(&mut self) {
-        let (stdout, stderr) = (self.stdout.finish(), self.stderr.finish());
-        self.tell("stdout", stdout);
-        self.tell("stderr", stderr);
-    }
-
-    fn tell(&self, stream: &str, text: String) {
-        if text.is_empty() {
-            return;
-        }
-        let kind = RunEventKind::AgentOutput { stream: stream.to_owned(), text };
-        self.session.show(&self.session.event(kind));
-    }
-}
-
-impl AgentWatch for Watching<'_> {
-    fn running(&mut self, leader: &Leader) {
-        let kind = RunEventKind::AgentRunning { pid: leader.pid, start_time: leader.start_time() };
-        // If it cannot be written the next step finds that out; the marker is written already.
-        let _ = self.session.write(vec![kind]);
-    }
-
-    fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        let (heard, name) = match stream {
-            Stream::Stdout => (&mut self.stdout, "stdout"),
-            Stream::Stderr => (&mut self.stderr, "stderr"),
-        };
-        let text = heard.push(bytes);
-        self.tell(name, text);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn characters_and_secrets_are_shown_whole_wherever_a_read_ends() {
-        let secrets = Secrets::new(vec![("KEY".to_owned(), "hunter22".to_owned())]);
-        let bytes = "né hunter22 – ende \u{1f600}".as_bytes();
-        for at in 0..bytes.len() {
-            let mut heard = Heard::new(&secrets);
-            let (first, second) = bytes.split_at(at);
-            let text = heard.push(first) + &heard.push(second) + &heard.finish();
-            assert_eq!(text, "né [secret KEY] – ende \u{1f600}", "{at}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_text_is_shown_as_such_and_nothing_waits_for_ever() {
-        let mut heard = Heard::new(&Secrets::default());
-        assert_eq!(heard.push(b"a\xffb"), "a\u{fffd}b");
-        assert_eq!(heard.push(b"c\xc3"), "c");
-        assert_eq!(heard.push(b"d"), "\u{fffd}d");
-        assert_eq!(heard.push(b"\xe2\x80"), "");
-        assert_eq!(heard.finish(), "\u{fffd}");
     }
 }

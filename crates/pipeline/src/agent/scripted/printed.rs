@@ -1,79 +1,36 @@
-//! What a scripted agent has printed so far, within a bound: past it the first and the last half
-//! stay and the middle is counted, as with any program.
+//! What a scripted agent has printed so far, within the bound of any program.
 
 use hookwright_events::Output;
-use hookwright_process::Stream;
+use hookwright_process::{Captured, Stream};
 
 use crate::limits::AGENT_OUTPUT_BYTES_MAX;
 
 /// Both streams.
 #[derive(Debug, Default)]
 pub(super) struct Printed {
-    stdout: Kept,
-    stderr: Kept,
+    stdout: Captured,
+    stderr: Captured,
     /// Something in the background still held the output of a command.
     pub(super) held: bool,
 }
 
 impl Printed {
     pub(super) fn push(&mut self, stream: Stream, bytes: &[u8]) {
-        match stream {
-            Stream::Stdout => self.stdout.push(bytes),
-            Stream::Stderr => self.stderr.push(bytes),
-        }
+        let captured = match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        };
+        captured.push(bytes, AGENT_OUTPUT_BYTES_MAX);
     }
 
     pub(super) fn into_output(self) -> Output {
-        let (stdout, stdout_left_out) = self.stdout.into_text();
-        let (stderr, stderr_left_out) = self.stderr.into_text();
-        Output { stdout, stderr, stdout_left_out, stderr_left_out, held: self.held }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    /// Up to twice the bound, so that making room is seldom.
-    bytes: Vec<u8>,
-    left_out: u64,
-}
-
-const FIRST: usize = AGENT_OUTPUT_BYTES_MAX / 2;
-const LAST: usize = AGENT_OUTPUT_BYTES_MAX - FIRST;
-
-impl Kept {
-    fn push(&mut self, bytes: &[u8]) {
-        for part in bytes.chunks(AGENT_OUTPUT_BYTES_MAX) {
-            if self.bytes.len() + part.len() > 2 * AGENT_OUTPUT_BYTES_MAX {
-                self.cut();
-            }
-            self.bytes.extend_from_slice(part);
+        Output {
+            stdout: self.stdout.text().into_owned(),
+            stderr: self.stderr.text().into_owned(),
+            stdout_left_out: self.stdout.left_out(),
+            stderr_left_out: self.stderr.left_out(),
+            held: self.held,
         }
-    }
-
-    fn cut(&mut self) {
-        let middle = FIRST..self.bytes.len().saturating_sub(LAST).max(FIRST);
-        self.left_out += middle.len() as u64;
-        self.bytes.drain(middle);
-    }
-
-    /// As text, and how many bytes of it are missing.
-    fn into_text(mut self) -> (String, u64) {
-        if self.left_out == 0 && self.bytes.len() <= AGENT_OUTPUT_BYTES_MAX {
-            return (String::from_utf8_lossy(&self.bytes).into_owned(), 0);
-        }
-        self.cut();
-        // A character that the cut went through is left out whole.
-        let is_inside_a_character = |byte: &u8| *byte & 0b1100_0000 == 0b1000_0000;
-        let (first, last) = self.bytes.split_at(FIRST);
-        let begun = first.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
-        let ended = last.iter().take(3).take_while(|byte| is_inside_a_character(byte)).count();
-        let left_out = self.left_out + (begun + ended) as u64;
-        let text = format!(
-            "{}\n[… {left_out} bytes left out …]\n{}",
-            String::from_utf8_lossy(&first[..FIRST - begun]),
-            String::from_utf8_lossy(&last[ended..]),
-        );
-        (text, self.left_out)
     }
 }
 
@@ -81,13 +38,16 @@ impl Kept {
 mod tests {
     use super::*;
 
+    const FIRST: usize = AGENT_OUTPUT_BYTES_MAX / 2;
+    const LAST: usize = AGENT_OUTPUT_BYTES_MAX - FIRST;
+
     fn kept(parts: &[&[u8]]) -> (String, u64) {
-        let mut kept = Kept::default();
+        let mut printed = Printed::default();
         for part in parts {
-            kept.push(part);
-            assert!(kept.bytes.len() <= 2 * AGENT_OUTPUT_BYTES_MAX);
+            printed.push(Stream::Stdout, part);
         }
-        kept.into_text()
+        let output = printed.into_output();
+        (output.stdout, output.stdout_left_out)
     }
 
     #[test]

@@ -1,0 +1,111 @@
+//! An agent while it works: its process is recorded, what it prints is shown, without secrets and
+//! without half characters.
+
+use hookwright_engine::secrets::Secrets;
+use hookwright_events::RunEventKind;
+use hookwright_process::{Filter, Leader, Stream, Utf8Chunks};
+
+use super::Session;
+use crate::agent::AgentWatch;
+
+/// Tells what an agent does while it works.
+pub(super) struct Watching<'a> {
+    session: &'a Session,
+    stdout: Heard,
+    stderr: Heard,
+}
+
+/// One stream of an agent on its way to the screen.
+struct Heard {
+    filter: Option<Box<dyn Filter>>,
+    text: Utf8Chunks,
+}
+
+impl Heard {
+    fn new(secrets: &Secrets) -> Self {
+        Self { filter: secrets.filter(), text: Utf8Chunks::default() }
+    }
+
+    /// What may be shown by now.
+    fn push(&mut self, bytes: &[u8]) -> String {
+        let Some(filter) = &mut self.filter else { return self.text.push(bytes) };
+        let mut passed = Vec::with_capacity(bytes.len());
+        filter.push(bytes, &mut passed);
+        self.text.push(&passed)
+    }
+
+    /// Nothing more comes.
+    fn finish(&mut self) -> String {
+        let mut held = Vec::new();
+        if let Some(filter) = &mut self.filter {
+            filter.finish(&mut held);
+        }
+        self.text.push(&held) + &self.text.finish()
+    }
+}
+
+impl<'a> Watching<'a> {
+    pub(super) fn new(session: &'a Session) -> Self {
+        let heard = || Heard::new(&session.secrets);
+        Self { session, stdout: heard(), stderr: heard() }
+    }
+
+    /// Shows what was held back.
+    pub(super) fn finish(&mut self) {
+        let (stdout, stderr) = (self.stdout.finish(), self.stderr.finish());
+        self.tell("stdout", stdout);
+        self.tell("stderr", stderr);
+    }
+
+    fn tell(&self, stream: &str, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        let kind = RunEventKind::AgentOutput { stream: stream.to_owned(), text };
+        self.session.show(&self.session.event(kind));
+    }
+}
+
+impl AgentWatch for Watching<'_> {
+    fn running(&mut self, leader: &Leader) {
+        let kind = RunEventKind::AgentRunning { pid: leader.pid, start_time: leader.start_time() };
+        // If it cannot be written the next step finds that out; the marker is written already.
+        let _ = self.session.write(vec![kind]);
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        let (heard, name) = match stream {
+            Stream::Stdout => (&mut self.stdout, "stdout"),
+            Stream::Stderr => (&mut self.stderr, "stderr"),
+        };
+        let text = heard.push(bytes);
+        self.tell(name, text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_and_secrets_are_shown_whole_wherever_a_read_ends() {
+        let secrets = Secrets::new(vec![("KEY".to_owned(), "hunter22".to_owned())]);
+        let bytes = "né hunter22 – ende \u{1f600}".as_bytes();
+        for at in 0..bytes.len() {
+            let mut heard = Heard::new(&secrets);
+            let (first, second) = bytes.split_at(at);
+            let text = heard.push(first) + &heard.push(second) + &heard.finish();
+            assert_eq!(text, "né [secret KEY] – ende \u{1f600}", "{at}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_shown_as_such_and_nothing_waits_for_ever() {
+        let mut heard = Heard::new(&Secrets::default());
+        assert_eq!(heard.push(b"a\xffb"), "a\u{fffd}b");
+        assert_eq!(heard.push(b"c\xc3"), "c");
+        assert_eq!(heard.push(b"d"), "\u{fffd}d");
+        assert_eq!(heard.push(b"\xe2\x80"), "");
+        assert_eq!(heard.finish(), "\u{fffd}");
+    }
+}
