@@ -10,6 +10,7 @@ mod fire;
 mod init;
 mod late;
 mod list;
+mod resume;
 mod run;
 mod schema;
 mod sessions;
@@ -20,6 +21,7 @@ mod test;
 
 use clap::{Parser, Subcommand};
 
+pub(crate) use fire::HookSwitches;
 pub(crate) use test::TreeError;
 
 use crate::error::Failure;
@@ -40,7 +42,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(run::RunArguments),
-    Resume(run::ResumeArguments),
+    Resume(resume::ResumeArguments),
     Status(status::StatusArguments),
     Stop(stop::StopArguments),
     Sessions(sessions::SessionsArguments),
@@ -83,7 +85,7 @@ impl Command {
 pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments, screen),
-        Command::Resume(arguments) => run::resume(&arguments, screen),
+        Command::Resume(arguments) => resume::resume(&arguments, screen),
         Command::Status(arguments) => status::status(&arguments, screen),
         Command::Stop(arguments) => stop::stop(&arguments, screen),
         Command::Sessions(arguments) => sessions::sessions(&arguments, screen),

@@ -7,6 +7,7 @@
 //! | [`configuration`] | those files, read and checked |
 //! | [`templates`] | hooks to begin with |
 //! | [`interrupts`] | Ctrl-C and its kin, while hooks run |
+//! | [`runner`] | a project, a session in it, and letting it run |
 //! | [`state`] | where sessions are kept |
 //! | [`known_session`] | what is known of them, and who runs them |
 //! | [`span`] | spans of time as people type them |
@@ -23,6 +24,7 @@ mod exit_code;
 mod interrupts;
 mod known_session;
 mod render;
+mod runner;
 mod screen;
 mod span;
 mod state;

@@ -6,12 +6,12 @@ use clap::Args;
 use hookwright_engine::config::Warning;
 use serde_json::json;
 
-use super::run;
 use crate::config_files::ConfigOptions;
 use crate::configuration::Configuration;
 use crate::error::{Failure, warning_json};
 use crate::exit_code;
 use crate::render::count;
+use crate::runner;
 use crate::screen::Screen;
 
 /// Read the configuration and show everything that is wrong with it
@@ -45,7 +45,7 @@ pub(crate) struct CheckArguments {
 pub(crate) fn check(mut arguments: CheckArguments, screen: &Screen) -> Result<u8, Failure> {
     arguments.options.config.append(&mut arguments.files);
     let (mut configuration, warnings) = Configuration::check(&arguments.options)?;
-    let unmet = run::faults_of_runs(&configuration.found, &arguments.options)?;
+    let unmet = runner::faults_of_runs(&configuration.found, &arguments.options)?;
     configuration.add_faults(unmet);
     let has_faults = !configuration.loaded.faults.is_empty();
     if arguments.json {

@@ -1,35 +1,16 @@
-//! `hookwright run` and `hookwright resume`: an agent goes through a loop or a pipeline.
+//! `hookwright run`: an agent goes through a loop or a pipeline.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use hookwright_engine::config::{Fault, FaultKind};
-use hookwright_engine::hook::Layer;
-use hookwright_engine::ports::Ports;
-use hookwright_engine::secrets::Secrets;
-use hookwright_engine::variables::Environment;
-use hookwright_engine::{Observer, RunEvent};
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
-use hookwright_pipeline::journal::SessionJournal;
-use hookwright_pipeline::lease;
-use hookwright_pipeline::plan::{Plan, Surroundings};
-use hookwright_pipeline::record::{Metadata, SessionRecord};
-use hookwright_pipeline::session::{Ended, Parts, Session, SessionError};
-use hookwright_pipeline::sources::{Asked, Finder, Sources};
-use hookwright_store::{Fence, JournalKey, Store};
-use tokio_util::sync::CancellationToken;
 
-use super::fire::HookSwitches;
-use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
 use crate::error::Failure;
 use crate::exit_code;
-use crate::interrupts::Interrupts;
-use crate::render::session::SessionScreen;
-use crate::render::{count, visible};
+use crate::render::session as render;
+use crate::runner::{self, Chosen, Place, Prepared, SessionOptions};
 use crate::screen::Screen;
 use crate::state;
 
@@ -59,70 +40,30 @@ pub(crate) struct RunArguments {
     dry_run: bool,
 
     #[command(flatten)]
-    shown: Shown,
-
-    #[command(flatten)]
-    switches: HookSwitches,
-
-    #[command(flatten)]
-    options: ConfigOptions,
-}
-
-/// Take up a session that was cut off, interrupted or has failed
-///
-/// What is recorded as complete is not done again; what was under way is, with a higher attempt
-/// number. The session goes on with the configuration that it began with.
-#[derive(Debug, Args)]
-pub(crate) struct ResumeArguments {
-    /// The session's name
-    #[arg(value_name = "SESSION")]
-    session: String,
-
-    /// Read the configuration's files anew
-    #[arg(long)]
-    reload: bool,
-
-    #[command(flatten)]
-    shown: Shown,
-
-    #[command(flatten)]
-    switches: HookSwitches,
-
-    #[command(flatten)]
-    options: ConfigOptions,
-}
-
-/// How the session is shown.
-#[derive(Debug, Args)]
-pub(crate) struct Shown {
-    /// Print every run event as one line of JSON on standard output
-    #[arg(long)]
-    json: bool,
-
-    /// Show what the agent prints
-    #[arg(long)]
-    agent_output: bool,
+    how: SessionOptions,
 }
 
 pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failure> {
-    let mut place = Place::find(&arguments.options)?;
-    place.enter_project_of(&arguments.file, &arguments.options)?;
+    let mut place = Place::find(&arguments.how.options)?;
+    place.enter_project_of(&arguments.file, &arguments.how.options)?;
     let asked = place.asked(&arguments.file, arguments.agent.as_deref());
     let Prepared { sources, plan, secrets } = match place.prepare(asked)? {
         Ok(prepared) => prepared,
-        Err(faults) => return Ok(show_faults(&faults, screen)),
+        Err(faults) => return Ok(runner::show_faults(&faults, screen)),
     };
     if arguments.dry_run {
-        if arguments.shown.json {
-            screen.json(&crate::render::session::plan_json(&plan))?;
+        if arguments.how.shown.json {
+            screen.json(&render::plan_json(&plan))?;
         } else {
-            screen.result(&crate::render::session::plan(&plan))?;
+            screen.result(&render::plan(&plan))?;
         }
         return Ok(exit_code::GO_ON);
     }
     let name = match &arguments.session {
         Some(name) => name.parse::<SessionName>().map_err(Failure::SessionName)?,
-        None => SessionName::generate(unix_ms(), RandomState::new().build_hasher().finish()),
+        None => {
+            SessionName::generate(runner::unix_ms(), RandomState::new().build_hasher().finish())
+        }
     };
     let store = state::store()?;
     // First, so that nobody else begins or ends the session behind our look at it.
@@ -138,376 +79,14 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
         });
     }
     let folder = SessionFolder::new(&place.found.project_root, name.clone());
-    if has_stages(&folder) {
+    if runner::has_stages(&folder) {
         let (name, folder) = (name.as_str().to_owned(), place.found.shown(folder.path()));
         return Err(Failure::FolderTaken { name, folder });
     }
     folder.create().map_err(Failure::SessionFolder)?;
-    warn_of_unknown_skips(&arguments.switches, &plan, screen);
+    runner::warn_of_unknown_skips(&arguments.how.switches, &plan, screen);
     let record = place.new_record(&name, &plan, &sources.asked);
     let (version, history, reloaded) = (None, History::default(), false);
     let chosen = Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded };
-    place.go(chosen, store, &arguments.switches, &arguments.shown, screen)
-}
-
-pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8, Failure> {
-    let mut place = Place::find(&arguments.options)?;
-    let name = arguments.session.parse::<SessionName>().map_err(Failure::SessionName)?;
-    let store = state::store()?;
-    let found = state::session_anywhere(&*store, &place.project(), name.as_str())?;
-    let no_such = || Failure::NoSuchSession { name: name.as_str().to_owned() };
-    let found = found.ok_or_else(no_such)?;
-    if found.key.project != place.project() {
-        place = Place::find(&ConfigOptions {
-            cwd: Some(PathBuf::from(&found.key.project)),
-            config: arguments.options.config.clone(),
-            no_global_hooks: arguments.options.no_global_hooks,
-        })?;
-    }
-    let project = place.project();
-    // What is read from here on is what the process before us left, and nobody else changes it.
-    let fence = place.take(&*store, &name)?;
-    let known = state::session(&*store, &project, name.as_str())?.ok_or_else(no_such)?;
-    if known.status == "completed" {
-        let _ = store.release(&fence.lease, fence.token);
-        screen
-            .talk(&format!("session {} is completed; there is nothing to resume\n", name.as_str()));
-        return Ok(exit_code::GO_ON);
-    }
-    let journal = JournalKey { project, session: name.as_str().to_owned() };
-    let history = History::read(&*store, &journal).map_err(Failure::History)?;
-    let mut record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
-    record.id = name.as_str().to_owned();
-    record.iterations = history.iterations();
-    record.hooks.clone_from(&history.hooks);
-    let kept = history.sources.clone();
-    let kept = kept.ok_or_else(|| Failure::NothingKept { name: record.id.clone() })?;
-    let prepared =
-        if arguments.reload { place.prepare(kept.asked)? } else { place.plan(kept, Vec::new()) };
-    let Prepared { sources, plan, secrets } = match prepared {
-        Ok(prepared) => prepared,
-        Err(faults) => return Ok(show_faults(&faults, screen)),
-    };
-    warn_of_unknown_skips(&arguments.switches, &plan, screen);
-    let (version, reloaded) = (Some(known.version), arguments.reload);
-    let chosen = Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded };
-    place.go(chosen, store, &arguments.switches, &arguments.shown, screen)
-}
-
-/// What would keep the loops and pipelines among these files from running: whatever they name and is
-/// not there. Who the agent is may still be said with `--agent`.
-pub(super) fn faults_of_runs(
-    found: &ConfigFiles,
-    options: &ConfigOptions,
-) -> Result<Vec<Fault>, Failure> {
-    let searched = ConfigOptions {
-        config: Vec::new(),
-        cwd: options.cwd.clone(),
-        no_global_hooks: options.no_global_hooks,
-    };
-    let place = Place::find(&searched)?;
-    let mut faults = Vec::new();
-    let runs =
-        found.files.iter().filter(|file| matches!(file.layer, Layer::Loop | Layer::Pipeline));
-    for file in runs {
-        let asked = place.asked(&file.path.to_string_lossy(), None);
-        let found = place.prepare(asked)?.err().unwrap_or_default();
-        let others =
-            |fault: &Fault| place.found.files.iter().any(|file| file.shown_as == fault.source.path);
-        faults.extend(
-            found
-                .into_iter()
-                .filter(|fault| !matches!(fault.kind, FaultKind::NoAgent) && !others(fault)),
-        );
-    }
-    Ok(faults)
-}
-
-/// A session that was chosen to run.
-struct Chosen {
-    plan: Plan,
-    sources: Sources,
-    secrets: Secrets,
-    name: SessionName,
-    fence: Fence,
-    record: SessionRecord,
-    /// That of its record; a new session has none.
-    version: Option<u64>,
-    history: History,
-    reloaded: bool,
-}
-
-/// What was asked for, found and checked.
-struct Prepared {
-    sources: Sources,
-    plan: Plan,
-    secrets: Secrets,
-}
-
-/// The project that a command acts in.
-struct Place {
-    /// Where the command was started.
-    started_in: PathBuf,
-    found: ConfigFiles,
-    environment: Environment,
-}
-
-impl Place {
-    fn find(options: &ConfigOptions) -> Result<Self, Failure> {
-        let found = ConfigFiles::find(options)?;
-        let started_in = found.working_dir.clone();
-        Ok(Self { started_in, found, environment: process_environment() })
-    }
-
-    /// A path may lead into a project of its own below the working directory: its agent works there.
-    fn enter_project_of(&mut self, file: &str, options: &ConfigOptions) -> Result<(), Failure> {
-        let working_dir = self.found.working_dir.clone();
-        let path = working_dir.join(file);
-        if !path.exists() {
-            return Ok(());
-        }
-        let path = std::fs::canonicalize(&path).unwrap_or(path);
-        let below = path
-            .ancestors()
-            .take_while(|folder| folder.starts_with(&working_dir) && *folder != working_dir);
-        let is_project =
-            |folder: &&Path| PROJECT_NAMES.iter().any(|name| folder.join(name).is_file());
-        if let Some(folder) = below.into_iter().find(is_project)
-            && options.config.is_empty()
-        {
-            self.found = ConfigFiles::find(&ConfigOptions {
-                cwd: Some(folder.to_owned()),
-                config: Vec::new(),
-                no_global_hooks: options.no_global_hooks,
-            })?;
-        }
-        Ok(())
-    }
-
-    fn project(&self) -> String {
-        self.found.project_root.to_string_lossy().into_owned()
-    }
-
-    fn asked(&self, file: &str, agent: Option<&str>) -> Asked {
-        Asked {
-            file: file.to_owned(),
-            from: self.started_in.clone(),
-            agent: agent.map(str::to_owned),
-        }
-    }
-
-    /// Finds everything that is needed and checks all of it.
-    fn prepare(&self, asked: Asked) -> Result<Result<Prepared, Vec<Fault>>, Failure> {
-        let user_folder = self.found.user_folder()?;
-        let shown = |path: &Path| -> PathBuf { self.found.shown(path) };
-        let finder = Finder {
-            root: &self.found.project_root,
-            user_folder: user_folder.as_deref(),
-            hook_files: &self.found.files,
-            shown: &shown,
-            environment: &self.environment,
-        };
-        Ok(match finder.gather(asked) {
-            (Some(sources), faults) => self.plan(sources, faults),
-            (None, faults) => Err(faults),
-        })
-    }
-
-    fn plan(&self, sources: Sources, mut faults: Vec<Fault>) -> Result<Prepared, Vec<Fault>> {
-        let root = &self.found.project_root;
-        let around = Surroundings { root, environment: &self.environment };
-        let mut note = |more: Vec<Fault>| {
-            for fault in more {
-                if !faults.contains(&fault) {
-                    faults.push(fault);
-                }
-            }
-        };
-        let plan = Plan::new(&sources, &around).map_err(&mut note);
-        let secrets = self.found.secrets().map_err(&mut note);
-        match (plan, secrets) {
-            (Ok(plan), Ok(secrets)) if faults.is_empty() => Ok(Prepared { sources, plan, secrets }),
-            _ => Err(faults),
-        }
-    }
-
-    fn new_record(&self, name: &SessionName, plan: &Plan, asked: &Asked) -> SessionRecord {
-        let agent = asked.agent.iter().flat_map(|agent| ["--agent".to_owned(), agent.clone()]);
-        SessionRecord {
-            id: name.as_str().to_owned(),
-            start_time: Ports::default().clock.now(),
-            workspace: self.project(),
-            command: "run".to_owned(),
-            args: [asked.file.clone()].into_iter().chain(agent).collect(),
-            provider: plan.stages.first().map_or("", |stage| stage.agent.kind()).to_owned(),
-            status: "active".to_owned(),
-            metadata: git_metadata(&self.found.project_root),
-            ..SessionRecord::default()
-        }
-    }
-
-    /// Takes the session's lease; it is free again when this process has ended, at the latest.
-    fn take(&self, store: &dyn Store, name: &SessionName) -> Result<Fence, Failure> {
-        let lease = lease::name_of(&self.project(), name.as_str());
-        lease::take(store, &lease).map_err(|error| match error {
-            lease::LeaseError::Runs { holder } => {
-                Failure::SessionRuns { name: name.as_str().to_owned(), pid: holder.pid }
-            }
-            lease::LeaseError::Store(error) => Failure::Store(error),
-        })
-    }
-
-    /// Runs a session to its end.
-    fn go(
-        &self,
-        chosen: Chosen,
-        store: Arc<dyn Store>,
-        switches: &HookSwitches,
-        shown: &Shown,
-        screen: &Screen,
-    ) -> Result<u8, Failure> {
-        let Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded } =
-            chosen;
-        let (lease, token) = (fence.lease.clone(), fence.token);
-        let journal = Arc::new(SessionJournal::new(
-            Arc::clone(&store),
-            fence,
-            secrets.clone(),
-            history.last,
-            version,
-            record,
-        ));
-        let folder = SessionFolder::new(&self.found.project_root, name);
-        let session_screen =
-            Arc::new(Mutex::new(SessionScreen::new(shown.json, shown.agent_output)));
-        let interrupt = CancellationToken::new();
-        let plan = if switches.all_off().is_some() { plan.without_hooks() } else { plan };
-        let session = Session::new(Parts {
-            plan,
-            sources,
-            folder: folder.clone(),
-            journal: Arc::clone(&journal),
-            history,
-            reloaded,
-            root: self.found.project_root.clone(),
-            environment: self.environment.clone(),
-            secrets,
-            skip: switches.skip.clone(),
-            observers: vec![observer(&session_screen)],
-            clock: Ports::default().clock,
-            interrupt: interrupt.clone(),
-        });
-        if let Some(why) = switches.all_off() {
-            screen.talk(&format!("hooks are switched off ({why})\n"));
-        }
-        let ended = drive(session, &interrupt, screen)?;
-        // Nobody else may have it before it has ended; after a crash its holder is found dead.
-        hookwright_process::faults::point("lease is given back");
-        let _ = store.release(&lease, token);
-        let ended = ended.map_err(Failure::Session)?;
-        let shown_folder = match folder.path().strip_prefix(&self.started_in) {
-            Ok(below) => below.to_owned(),
-            Err(_) => self.found.shown(folder.path()),
-        };
-        let summary = session_screen.lock().unwrap_or_else(PoisonError::into_inner).summary(
-            &ended,
-            &journal.record(),
-            &shown_folder,
-        );
-        if shown.json {
-            screen.talk(&summary)
-        } else {
-            screen.result(&summary)?
-        }
-        Ok(exit_code_of(&ended))
-    }
-}
-
-/// Whether a session has left its files here. A folder without them was made and not used.
-fn has_stages(folder: &SessionFolder) -> bool {
-    let Ok(entries) = std::fs::read_dir(folder.path()) else { return false };
-    entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("stage-"))
-}
-
-/// Says which ids to skip name no hook of any stage.
-fn warn_of_unknown_skips(switches: &HookSwitches, plan: &Plan, screen: &Screen) {
-    let sets = || plan.stages.iter().map(|stage| &stage.hooks).chain([&plan.hooks]);
-    for id in &switches.skip {
-        if !sets().any(|set| set.hooks().iter().any(|hook| hook.id == *id)) {
-            screen.talk(&format!("warning: --skip: no hook has the id `{}`\n", visible(id)));
-        }
-    }
-}
-
-/// Lets a session run, with the first interrupt for the session and the second for us.
-fn drive(
-    session: Session,
-    interrupt: &CancellationToken,
-    screen: &Screen,
-) -> Result<Result<Ended, SessionError>, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|cause| Failure::NoRuntime { cause })?;
-    // Where the system has no subreapers, children of killed hooks go to init as ever.
-    let _ = hookwright_process::become_subreaper();
-    runtime.block_on(async {
-        let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
-        let asked = || {
-            screen.talk("interrupted: ending the session (again to leave at once)\n");
-            interrupt.cancel();
-        };
-        Ok(interrupts.or_else(&asked, session.run()).await)
-    })
-}
-
-/// Prints what happens, as it happens.
-fn observer(session_screen: &Arc<Mutex<SessionScreen>>) -> Observer {
-    let session_screen = Arc::clone(session_screen);
-    Arc::new(move |event: &RunEvent| {
-        let mut shown = session_screen.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(text) = shown.line(event) {
-            // A reader that went away does not end a session.
-            let _ = Screen.result(&text);
-        }
-    })
-}
-
-fn exit_code_of(ended: &Ended) -> u8 {
-    match ended.status {
-        "completed" => exit_code::GO_ON,
-        "aborted" => exit_code::ABORT,
-        "interrupted" => exit_code::INTERRUPTED,
-        _ => exit_code::FAILED,
-    }
-}
-
-fn show_faults(faults: &[Fault], screen: &Screen) -> u8 {
-    screen.faults(faults);
-    screen.talk(&format!("{}; nothing was started\n", count(faults.len(), "fault")));
-    exit_code::OUR_FAULT
-}
-
-fn unix_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
-
-/// Branch and commit, where there is a repository.
-fn git_metadata(root: &Path) -> Metadata {
-    let ask = |arguments: &[&str]| {
-        let mut command = std::process::Command::new("git");
-        command.args(arguments).current_dir(root);
-        for name in hookwright_engine::GIT_LOCATION_VARIABLES {
-            command.env_remove(name);
-        }
-        let output = command.output().ok().filter(|output| output.status.success())?;
-        let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
-        (!text.is_empty()).then_some(visible(&text).to_string())
-    };
-    Metadata {
-        git_branch: ask(&["symbolic-ref", "--quiet", "--short", "HEAD"]),
-        git_commit: ask(&["rev-parse", "--quiet", "--verify", "HEAD"]),
-        total_duration: None,
-    }
+    place.go(chosen, store, &arguments.how, screen)
 }

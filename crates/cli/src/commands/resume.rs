@@ -1,0 +1,78 @@
+//! `hookwright resume`: a session goes on where it was.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hookwright_pipeline::folder::SessionName;
+use hookwright_pipeline::history::History;
+use hookwright_pipeline::record::SessionRecord;
+use hookwright_store::JournalKey;
+
+use crate::config_files::ConfigOptions;
+use crate::error::Failure;
+use crate::exit_code;
+use crate::runner::{self, Chosen, Place, Prepared, SessionOptions};
+use crate::screen::Screen;
+use crate::state;
+
+/// Take up a session that was cut off, interrupted or has failed
+///
+/// What is recorded as complete is not done again; what was under way is, with a higher attempt
+/// number. The session goes on with the configuration that it began with.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArguments {
+    /// The session's name
+    #[arg(value_name = "SESSION")]
+    session: String,
+
+    /// Read the configuration's files anew
+    #[arg(long)]
+    reload: bool,
+
+    #[command(flatten)]
+    how: SessionOptions,
+}
+
+pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8, Failure> {
+    let mut place = Place::find(&arguments.how.options)?;
+    let name = arguments.session.parse::<SessionName>().map_err(Failure::SessionName)?;
+    let store = state::store()?;
+    let found = state::session_anywhere(&*store, &place.project(), name.as_str())?;
+    let no_such = || Failure::NoSuchSession { name: name.as_str().to_owned() };
+    let found = found.ok_or_else(no_such)?;
+    if found.key.project != place.project() {
+        place = Place::find(&ConfigOptions {
+            cwd: Some(PathBuf::from(&found.key.project)),
+            config: arguments.how.options.config.clone(),
+            no_global_hooks: arguments.how.options.no_global_hooks,
+        })?;
+    }
+    let project = place.project();
+    // What is read from here on is what the process before us left, and nobody else changes it.
+    let fence = place.take(&*store, &name)?;
+    let known = state::session(&*store, &project, name.as_str())?.ok_or_else(no_such)?;
+    if known.status == "completed" {
+        let _ = store.release(&fence.lease, fence.token);
+        screen
+            .talk(&format!("session {} is completed; there is nothing to resume\n", name.as_str()));
+        return Ok(exit_code::GO_ON);
+    }
+    let journal = JournalKey { project, session: name.as_str().to_owned() };
+    let history = History::read(&*store, &journal).map_err(Failure::History)?;
+    let mut record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
+    record.id = name.as_str().to_owned();
+    record.iterations = history.iterations();
+    record.hooks.clone_from(&history.hooks);
+    let kept = history.sources.clone();
+    let kept = kept.ok_or_else(|| Failure::NothingKept { name: record.id.clone() })?;
+    let prepared =
+        if arguments.reload { place.prepare(kept.asked)? } else { place.plan(kept, Vec::new()) };
+    let Prepared { sources, plan, secrets } = match prepared {
+        Ok(prepared) => prepared,
+        Err(faults) => return Ok(runner::show_faults(&faults, screen)),
+    };
+    runner::warn_of_unknown_skips(&arguments.how.switches, &plan, screen);
+    let (version, reloaded) = (Some(known.version), arguments.reload);
+    let chosen = Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded };
+    place.go(chosen, store, &arguments.how, screen)
+}
