@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use hookwright_engine::config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::native::NativeWire;
-use hookwright_engine::policy::Wire;
+use hookwright_engine::policy::{Reader, Wire};
 use hookwright_engine::variables::{Carried, ChildEnvironment, Environment, Variables};
-use hookwright_engine::{Engine, Firing, Setup};
+use hookwright_engine::{Answer, Engine, Firing, Hook, Setup};
 use hookwright_events::{Event, EventName};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_store::{Commit, Expected, Kind, Put, RecordKey, SqliteStore, Store};
@@ -139,10 +139,11 @@ fn dispatch_of_one(rounds: usize) {
     });
     let environment = Environment::new(base_environment());
     let (event, carried) = (tool_event("bash"), Carried::default());
+    let hook = some_hook();
     let prepare = per_call(rounds * 20, || {
         let variables = Variables { event: &event, carried: &carried, environment: &environment };
-        std::hint::black_box(ChildEnvironment::new(&variables, &[], &[]));
-        std::hint::black_box(NativeWire.input(&event, "id", 1));
+        std::hint::black_box(ChildEnvironment::new(&variables, &[], &[], &[]));
+        std::hint::black_box(input_of(&event, &hook));
     });
     let made = per_call(rounds * 20, || {
         std::hint::black_box(tool_event("t9999"));
@@ -248,6 +249,17 @@ struct Floor {
     bash: PathBuf,
 }
 
+/// A hook with an id of the usual length.
+fn some_hook() -> Hook {
+    let hook = Hook::on("tool:pre_execute", |_| async { Ok(Answer::default()) });
+    hook.id("hookwright/tool:pre_execute#0").build().expect("a hook")
+}
+
+/// What a hook reads on standard input.
+fn input_of(event: &Event, hook: &Hook) -> String {
+    NativeWire.input(&Reader { event, hook, attempt: 1, root: Path::new("/") }).stdin
+}
+
 impl Floor {
     fn new(folder: &Path) -> Self {
         let environment = Environment::new(base_environment());
@@ -259,10 +271,10 @@ impl Floor {
             .unwrap();
         Self {
             environment: {
-                let child = ChildEnvironment::new(&variables, &[], &[]);
+                let child = ChildEnvironment::new(&variables, &[], &[], &[]);
                 child.inherited.iter().cloned().chain(child.strings).collect()
             },
-            input: NativeWire.input(&event, "hookwright/tool:pre_execute#0", 1),
+            input: input_of(&event, &some_hook()),
             folder: folder.to_owned(),
             bash,
         }
@@ -396,7 +408,7 @@ fn runtime() -> Runtime {
 fn engine(hooks: &str, root: &Path) -> Engine {
     let environment = Environment::new(base_environment());
     let name = PathBuf::from("hookwright.yaml");
-    let file = ConfigFile { path: name.clone(), shown_as: name, layer: Layer::Project };
+    let file = ConfigFile::native(name.clone(), name, Layer::Project);
     let loaded = load_text(hooks, &file, &environment);
     assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
     Engine::new(Setup::new(loaded.hooks, root.to_owned(), environment))

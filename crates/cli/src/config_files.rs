@@ -208,7 +208,7 @@ impl ConfigFiles {
 
     fn add(&mut self, path: PathBuf, layer: Layer) {
         let shown_as = self.shown(&path);
-        self.files.push(ConfigFile { path, shown_as, layer });
+        self.files.push(ConfigFile::native(path, shown_as, layer));
     }
 }
 

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Engine;
 use crate::chain::Chain;
 use crate::hook::{Action, Hook, Terms};
-use crate::policy::Policy;
+use crate::policy::{Policy, Reader};
 use crate::secrets::Secrets;
 use crate::slots::Slots;
 use crate::template::Filling;
@@ -58,7 +58,21 @@ impl Attempt {
 
     /// Where the values of its texts come from.
     pub(crate) fn filling(&self) -> Filling<'_> {
-        Filling { variables: self.variables(), secrets: &self.surroundings.secrets }
+        Filling {
+            variables: self.variables(),
+            secrets: &self.surroundings.secrets,
+            wire: self.policy.wire,
+        }
+    }
+
+    /// Who reads what the hook's wire writes.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader {
+            event: &self.event,
+            hook: &self.hook,
+            attempt: self.number,
+            root: &self.surroundings.root,
+        }
     }
 }
 

@@ -63,9 +63,9 @@ pub fn read(stdout: &str, whole: bool, event: &EventName) -> Reading {
 }
 
 /// How long the hook may go on in the background, if its first line of output asks for that:
-/// `{"async": true, "asyncTimeout": seconds}` and nothing else: an event's data, printed into a log,
-/// must not send its guard away.
-pub fn async_for(first_line: &str) -> Option<Duration> {
+/// `{"async": true, "asyncTimeout": number}` and nothing else: an event's data, printed into a log,
+/// must not send its guard away. The number counts in `unit`s.
+pub fn async_for(first_line: &str, unit: Duration) -> Option<Duration> {
     let line = trimmed(first_line);
     if !line.starts_with('{') {
         return None;
@@ -75,7 +75,8 @@ pub fn async_for(first_line: &str) -> Option<Duration> {
     if object.get("async") != Some(&Value::Bool(true)) || !knows_all {
         return None;
     }
-    let seconds = object.get("asyncTimeout").and_then(Value::as_f64);
+    let number = object.get("asyncTimeout").and_then(Value::as_f64);
+    let seconds = number.map(|number| number * unit.as_secs_f64());
     Some(match seconds.filter(|seconds| *seconds > 0.0) {
         Some(seconds) => Duration::from_secs_f64(seconds.min(ASYNC_TIMEOUT_MAX.as_secs_f64())),
         None => ASYNC_TIMEOUT,
@@ -93,7 +94,7 @@ fn trimmed(text: &str) -> &str {
 
 fn without_async_line(text: &str) -> &str {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-    if async_for(first).is_some() { rest.trim_start() } else { text }
+    if async_for(first, Duration::from_secs(1)).is_some() { rest.trim_start() } else { text }
 }
 
 fn read_whole(text: &str, object: &Map<String, Value>, event: &EventName) -> Reading {

@@ -10,6 +10,7 @@
 //! | `action` | what is particular to one type of hook |
 //! | `written` | where the parts of a text value stand |
 //! | `warning` | what `check` says about commands beyond faults |
+//! | `dialect` | files in someone else's format |
 //! | `duration` | `5`, `0.5`, `500ms`, `5m` |
 //! | [`fault`] | what can be wrong |
 //! | `loop_file`, `pipeline_file` | the keys of loops and pipelines beside their hooks |
@@ -20,6 +21,7 @@
 //! fault is left out and remembered as broken, the others stay.
 
 mod action;
+mod dialect;
 mod duration;
 mod entry;
 pub mod fault;
@@ -47,6 +49,7 @@ use std::sync::Arc;
 pub(crate) use entry::{RETRIES_EXPECTED, conflicts};
 pub use schema::schema;
 
+pub use dialect::{Dialect, ForeignFile};
 pub use fault::{Conflict, Fault, FaultKind, Place, SourceFile};
 pub use loop_file::{AgentKind, AgentSpec, LoopFile, PromptBy, PromptSpec, Termination};
 pub use pipeline_file::{Inputs, PipelineFile, Select, StageBody, StageSpec};
@@ -57,7 +60,7 @@ use crate::hook_set::{Broken, HookSet};
 use crate::variables::Environment;
 
 /// A file to read, and which kind of file it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ConfigFile {
     /// Where it is.
     pub path: PathBuf,
@@ -65,7 +68,41 @@ pub struct ConfigFile {
     pub shown_as: PathBuf,
     /// Whose hooks it holds.
     pub layer: Layer,
+    /// Whose format it has; `None` is the native one.
+    pub dialect: Option<&'static dyn Dialect>,
+    /// The dialects that its hooks may name.
+    pub known: &'static [&'static dyn Dialect],
 }
+
+impl ConfigFile {
+    /// A native file whose hooks name no dialect.
+    pub fn native(path: impl Into<PathBuf>, shown_as: impl Into<PathBuf>, layer: Layer) -> Self {
+        let (path, shown_as) = (path.into(), shown_as.into());
+        Self { path, shown_as, layer, dialect: None, known: &[] }
+    }
+
+    /// The same file in a dialect's format.
+    #[must_use]
+    pub fn in_dialect(self, dialect: Option<&'static dyn Dialect>) -> Self {
+        Self { dialect, ..self }
+    }
+
+    /// The same file, whose hooks may name these dialects.
+    #[must_use]
+    pub fn knowing(self, known: &'static [&'static dyn Dialect]) -> Self {
+        Self { known, ..self }
+    }
+}
+
+impl PartialEq for ConfigFile {
+    fn eq(&self, other: &Self) -> bool {
+        let name = |file: &Self| file.dialect.map(|dialect| dialect.name());
+        (&self.path, &self.shown_as, self.layer, name(self))
+            == (&other.path, &other.shown_as, other.layer, name(other))
+    }
+}
+
+impl Eq for ConfigFile {}
 
 /// What was read from all files.
 #[derive(Debug, Clone, Default)]
@@ -74,6 +111,8 @@ pub struct Loaded {
     pub hooks: HookSet,
     /// Everything that is wrong, in the order of the files.
     pub faults: Vec<Arc<Fault>>,
+    /// What was left out of foreign files, which stops nobody.
+    pub left_out: Vec<Arc<Fault>>,
     /// The agents for loops that name none, with the files that say so.
     pub agents: Vec<(PathBuf, Vec<AgentSpec>)>,
     /// The loops among the files, with their paths.
@@ -119,9 +158,8 @@ pub fn check(files: &[ConfigFile], environment: &Environment) -> (Loaded, Vec<Wa
 }
 
 fn read_all(files: &[ConfigFile], environment: &Environment, loaded: &mut Loaded) {
-    for file in files {
-        loaded.add_file(file, environment);
-    }
+    let texts = files.iter().map(|file| (file, file::read(file)));
+    loaded.read_all(texts.collect(), environment, Scope::All);
 }
 
 /// Reads and checks texts as if they stood in these files.
@@ -131,10 +169,11 @@ pub fn load_texts<'a>(
     scope: Scope<'_>,
 ) -> Loaded {
     let mut loaded = Loaded::default();
-    for (file, text) in files {
-        let source = Arc::new(SourceFile { path: file.shown_as.clone(), text: text.into() });
-        top_level::read(&source, file, environment, scope, &mut loaded);
-    }
+    let source = |file: &ConfigFile, text: &str| {
+        Arc::new(SourceFile { path: file.shown_as.clone(), text: text.into() })
+    };
+    let texts = files.into_iter().map(|(file, text)| (file, Ok(source(file, text))));
+    loaded.read_all(texts.collect(), environment, scope);
     loaded
 }
 
@@ -177,8 +216,7 @@ pub fn check_text(
     environment: &Environment,
 ) -> (Loaded, Vec<Warning>) {
     let mut loaded = Loaded { warnings: Some(Vec::new()), ..Loaded::default() };
-    let source = Arc::new(SourceFile { path: file.shown_as.clone(), text: text.into() });
-    top_level::read(&source, file, environment, Scope::All, &mut loaded);
+    loaded.add_text(text, file, environment);
     let warnings = loaded.warnings.take().unwrap_or_default();
     (loaded, warnings)
 }
@@ -191,16 +229,40 @@ impl Loaded {
 
     /// Reads and checks one file more.
     pub fn add_file(&mut self, file: &ConfigFile, environment: &Environment) {
-        match file::read(file) {
-            Ok(source) => top_level::read(&source, file, environment, Scope::All, self),
-            Err(fault) => self.file_is_broken(fault),
-        }
+        self.read_all(vec![(file, file::read(file))], environment, Scope::All);
     }
 
     /// Reads and checks a text more, as if it stood in a file of that name.
     pub fn add_text(&mut self, text: &str, file: &ConfigFile, environment: &Environment) {
         let source = Arc::new(SourceFile { path: file.shown_as.clone(), text: text.into() });
-        top_level::read(&source, file, environment, Scope::All, self);
+        self.read_all(vec![(file, Ok(source))], environment, Scope::All);
+    }
+
+    /// Reads and checks native files one by one, and those of a dialect together.
+    fn read_all(
+        &mut self,
+        files: Vec<(&ConfigFile, Result<Arc<SourceFile>, Fault>)>,
+        environment: &Environment,
+        scope: Scope<'_>,
+    ) {
+        let mut foreign: Vec<(&dyn Dialect, Vec<ForeignFile<'_>>)> = Vec::new();
+        for (file, text) in files {
+            let Some(dialect) = file.dialect else {
+                match text {
+                    Ok(source) => top_level::read(&source, file, environment, scope, self),
+                    Err(fault) => self.file_is_broken(fault),
+                }
+                continue;
+            };
+            let file = ForeignFile { file, text };
+            match foreign.iter_mut().find(|(known, _)| known.name() == dialect.name()) {
+                Some((_, files)) => files.push(file),
+                None => foreign.push((dialect, vec![file])),
+            }
+        }
+        for (dialect, files) in foreign {
+            dialect.read(&files, environment, self);
+        }
     }
 
     /// Nothing in the file could be read, so it may have held a guard for any event.

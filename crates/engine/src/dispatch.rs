@@ -32,7 +32,7 @@ use crate::dispatch::step::Steps;
 pub use crate::dispatch::step::{Happening, Step};
 pub use crate::dispatch::stop::can_block;
 use crate::dispatch::whether::Whether;
-use crate::hook::{Hook, Terms};
+use crate::hook::{Exhausted, Hook, Terms};
 use crate::past::PastHook;
 use crate::policy::{At, Meaning, Order, Policy};
 use crate::ports::{Keepsake, Remembered};
@@ -215,10 +215,7 @@ impl Dispatch {
         match run.policy.order {
             Order::OneByOne => first + 1,
             Order::AtOnce => {
-                let same = |other: &&Run| {
-                    std::ptr::eq(other.policy, run.policy)
-                        && other.hook.source.file == run.hook.source.file
-                };
+                let same = |other: &&Run| other.policy.dialect == run.policy.dialect;
                 first + self.runs[first..].iter().take_while(same).count()
             }
         }
@@ -299,6 +296,9 @@ impl Dispatch {
         if let Some(reason) = whether::switched_off(hook, &self.given.skip) {
             return Some(reason);
         }
+        if let Some(stricter) = self.stricter_twin(number) {
+            return Some(format!("the same as {}, which runs", id_of(&stricter)));
+        }
         match &self.ended {
             Some(EndedBy::Abort(by)) => return Some(format!("{} aborted", id_of(by))),
             Some(EndedBy::Interrupt) => return Some("interrupted".into()),
@@ -313,6 +313,23 @@ impl Dispatch {
         }
         let has_run = hook.once && self.given.remembered.once.contains(&hook.key());
         has_run.then(|| "once: it has run in this session".into())
+    }
+
+    /// The hook that runs in place of this one: the strictest of those that are the same, and among
+    /// equals the first.
+    fn stricter_twin(&self, number: usize) -> Option<usize> {
+        let twin = self.runs[number].hook.twin.as_deref()?;
+        let strictness = |number: &usize| {
+            let terms = self.runs[*number].terms;
+            (terms.awaited, terms.on_failure != Exhausted::Continue)
+        };
+        let same = (0..self.runs.len()).rev().filter(|other| {
+            let hook = &self.runs[*other].hook;
+            hook.twin.as_deref() == Some(twin)
+                && whether::switched_off(hook, &self.given.skip).is_none()
+        });
+        // Of equals `max_by_key` gives the last, which is the first in order.
+        same.max_by_key(strictness).filter(|strictest| *strictest != number)
     }
 
     fn variables(&self) -> Variables<'_> {
@@ -455,7 +472,7 @@ impl Dispatch {
                 self.carried.last_hook_status = Some(status.into());
                 steps.push(Step::Remember(Keepsake::LastHookStatus { status: status.into() }));
             }
-            let ends = match run.part(self.power).verdict {
+            let ends = match self.part(number).verdict {
                 Verdict::Abort { .. } => Some(EndedBy::Abort(number)),
                 Verdict::Stop { .. } => Some(EndedBy::Stop(number)),
                 Verdict::Block { .. } => Some(EndedBy::Block(number)),
@@ -473,6 +490,28 @@ impl Dispatch {
         }
     }
 
+    /// What a hook asks the host for. Where its dialect's first decision counts, later ones don't.
+    fn part(&self, number: usize) -> Decision {
+        let run = &self.runs[number];
+        let mut part = run.part(self.power);
+        let decides = |part: &Decision| {
+            matches!(
+                part.verdict,
+                Verdict::Allow { .. } | Verdict::Ask { .. } | Verdict::Block { .. }
+            )
+        };
+        let first_counts = run.policy.first_decision_at.contains(&self.given.event.name.as_str());
+        if first_counts && decides(&part) {
+            let before = self.runs[..number].iter();
+            let of_same = before.filter(|other| other.policy.dialect == run.policy.dialect);
+            if of_same.map(|other| other.part(self.power)).any(|other| decides(&other)) {
+                part.verdict = Verdict::Proceed { rewritten_input: None };
+                part.updated_permissions = None;
+            }
+        }
+        part
+    }
+
     fn finish(&mut self, steps: &mut Steps) {
         if self.finished {
             return;
@@ -481,7 +520,7 @@ impl Dispatch {
         let late = std::mem::take(&mut self.given.remembered.late_answers);
         let mut parts: Vec<Decision> = late.into_iter().map(of_late_answer).collect();
         parts.extend(self.unreadable());
-        parts.extend(self.runs.iter().map(|run| run.part(self.power)));
+        parts.extend((0..self.runs.len()).map(|number| self.part(number)));
         if self.ended == Some(EndedBy::Interrupt) && self.power == Power::Blocks {
             let reason = "interrupted before its hooks had answered".into();
             parts.push(Decision { verdict: Verdict::Block { reason }, ..Decision::default() });

@@ -145,6 +145,9 @@ fn why_missed(hook: &Hook, event: &Event) -> Missed {
         Some(spec) => {
             hook.pattern.points.iter().filter(|point| std::ptr::eq(point.event, spec)).collect()
         }
+        None if hook.pattern.open.iter().any(|glob| glob.matches(event.name.as_str())) => {
+            return Missed::Subject { subject: event.subject().map(str::to_owned) };
+        }
         None => Vec::new(),
     };
     if here.is_empty() {
@@ -178,7 +181,7 @@ mod tests {
     fn fates(text: &str, layer: Layer, name: &str, data: Value) -> Vec<(String, Fate)> {
         let Value::Object(data) = data else { panic!("data must be an object") };
         let event = Event::new(EventName::resolve(name).expect("known"), data);
-        let file = ConfigFile { path: "h.yaml".into(), shown_as: "h.yaml".into(), layer };
+        let file = ConfigFile::native("h.yaml", "h.yaml", layer);
         let loaded = load_text(text, &file, &Environment::default());
         assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
         let (chain, environment) = (Chain::default(), Environment::default());

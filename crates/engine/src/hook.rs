@@ -66,6 +66,8 @@ pub struct Hook {
     pub pipe_output: bool,
     /// Runs at most once in a session.
     pub once: bool,
+    /// Of hooks with the same text here, only the strictest runs at an event that wakes several.
+    pub twin: Option<Box<str>>,
     /// Whose order and wire apply.
     pub policy: &'static Policy,
 }
@@ -226,10 +228,10 @@ impl Hook {
 
     /// The rules under which it runs at an event of this power.
     pub fn terms(&self, power: Power) -> Terms {
-        let by_default = match power {
+        let by_default = self.policy.on_failure.unwrap_or(match power {
             Power::Blocks => Exhausted::Block,
             Power::BlocksOnPurpose | Power::Annotates | Power::Observes => Exhausted::Continue,
-        };
+        });
         let (retries, written) = match self.on_failure {
             None => (0, None),
             Some(OnFailure::Continue) => (0, Some(Exhausted::Continue)),
@@ -240,7 +242,7 @@ impl Hook {
         let on_failure = written.unwrap_or(by_default);
         Terms {
             awaited: self.awaited(power, on_failure),
-            timeout: self.timeout.unwrap_or_else(|| self.default_timeout()),
+            timeout: self.timeout.or(self.policy.timeout).unwrap_or(self.default_timeout()),
             retries,
             retry_delay: self.retry_delay.unwrap_or(RETRY_DELAY),
             on_failure,
@@ -255,12 +257,17 @@ impl Hook {
             || matches!(self.action, Action::Spawn(_));
         match self.action {
             // A webhook's `await` means a person; its response is waited for all the same.
-            Action::Webhook(_) => self.awaits == Some(true) || something_depends_on_it,
+            Action::Webhook(_) if self.policy.awaits.is_none() => {
+                self.awaits == Some(true) || something_depends_on_it
+            }
+            Action::Webhook(_) => self.awaits.or(self.policy.awaits) == Some(true),
             Action::Shell(_)
             | Action::Spawn(_)
             | Action::GitCommit(_)
             | Action::GitPush(_)
-            | Action::Callback(_) => self.awaits.unwrap_or(something_depends_on_it),
+            | Action::Callback(_) => {
+                self.awaits.or(self.policy.awaits).unwrap_or(something_depends_on_it)
+            }
         }
     }
 

@@ -144,13 +144,20 @@ impl HookSet {
         let mut numbers = Vec::new();
         match event.name.spec() {
             Some(spec) => self.by_event[position(spec)].woken(event, &mut numbers),
-            None => numbers.extend(
-                self.open
-                    .iter()
-                    .filter(|(_, glob)| glob.matches(event.name.as_str()))
-                    .map(|(number, _)| *number)
-                    .filter(|number| matches!(self.hook(*number).matcher, Matcher::All)),
-            ),
+            None => {
+                let subject = Subject::of(event);
+                // As in the table: where nobody can tell which one it is, every guard has to look.
+                let looks_at_all = looks_at_all(event);
+                numbers.extend(
+                    self.open
+                        .iter()
+                        .filter(|(_, glob)| glob.matches(event.name.as_str()))
+                        .map(|(number, _)| *number)
+                        .filter(|number| {
+                            looks_at_all || self.hook(*number).matcher.wakes(&subject)
+                        }),
+                );
+            }
         }
         if numbers.is_empty() {
             return Vec::new();
@@ -178,8 +185,7 @@ impl HookSet {
     /// Entries that could not be read and that this event would have woken.
     pub fn broken_for<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Fault> {
         let subject = Subject::of(event);
-        // As for hooks: where nobody can tell which tool it is, every guard has to look.
-        let looks_at_all = event.subject().is_none() && event.name.power() == Power::Blocks;
+        let looks_at_all = looks_at_all(event);
         self.broken
             .iter()
             .filter(move |broken| match (&broken.pattern, event.name.spec()) {
@@ -199,6 +205,13 @@ impl HookSet {
     fn hook(&self, number: u32) -> &Arc<Hook> {
         &self.hooks[number as usize]
     }
+}
+
+/// Where nobody can tell which tool it is, every guard of the event has to look.
+fn looks_at_all(event: &Event) -> bool {
+    event.subject().is_none()
+        && event.name.subject_field().is_some()
+        && event.name.power() == Power::Blocks
 }
 
 fn position(spec: &'static EventSpec) -> usize {
@@ -241,8 +254,7 @@ impl EventIndex {
             return;
         }
         let subject = event.subject();
-        if subject.is_none() && event.name.power() == Power::Blocks {
-            // Nobody can tell which tool it is, so every guard of the event has to look.
+        if looks_at_all(event) {
             numbers.extend(self.by_subject.values().flatten());
             numbers.extend(self.asked.iter().map(|asked| asked.hook));
             return;

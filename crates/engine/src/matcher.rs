@@ -3,6 +3,9 @@
 //! A name, `A|B`, globs (`mcp__*`), or `/…/` for a regular expression. ASCII case never matters,
 //! and a tool is tried under all of its spellings: a guard must not miss because of spelling.
 
+use std::fmt;
+use std::sync::Arc;
+
 use hookwright_events::{Event, EventSpec};
 use regex::{Regex, RegexBuilder};
 
@@ -22,6 +25,14 @@ pub enum Matcher {
     Regex(Box<Regex>),
     /// Whatever fits both: a pattern's subject and the `matcher:` beside it.
     Both(Box<(Matcher, Matcher)>),
+    /// Whatever a dialect's own rules say.
+    Foreign(Arc<dyn Looks>),
+}
+
+/// A dialect's own rules for the events that a hook looks at, beyond their names.
+pub trait Looks: fmt::Debug + Send + Sync {
+    /// Whether the hook wakes for this event.
+    fn wakes(&self, event: &Event) -> bool;
 }
 
 /// What a matcher looks at: tools have plain names, other subjects are called as people like.
@@ -121,6 +132,7 @@ impl Matcher {
             Matcher::Globs(globs) => any(&|name| globs.iter().any(|glob| glob.matches(name))),
             Matcher::Regex(regex) => any(&|name| regex.is_match(name)),
             Matcher::Both(both) => both.0.wakes(subject) && both.1.wakes(subject),
+            Matcher::Foreign(looks) => looks.wakes(subject.event),
         }
     }
 }
@@ -134,13 +146,14 @@ pub(crate) fn one_line(error: &str) -> String {
 /// The subject of one event, under every spelling that a pattern may have meant.
 #[derive(Debug)]
 pub struct Subject<'a> {
+    event: &'a Event,
     spellings: Vec<&'a str>,
 }
 
 impl<'a> Subject<'a> {
     /// The subject of `event`; an event may have none.
     pub fn of(event: &'a Event) -> Self {
-        Self { spellings: event.subject_spellings() }
+        Self { event, spellings: event.subject_spellings() }
     }
 }
 

@@ -3,14 +3,14 @@
 //! Guards fail closed: whatever is not a clear success or a clear block is a failure, and what a
 //! failure leads to is decided by the hook's terms, in `dispatch.rs`.
 
-use hookwright_events::{Answer, AnswerDecision, Event, Outcome, Output, Power, Status};
+use hookwright_events::{Answer, AnswerDecision, Outcome, Output, Power, Status};
 
 use crate::answer::{self, Reading};
-use crate::policy::{At, Meaning, Order, Policy, Wire};
+use crate::policy::{At, Input, Meaning, Policy, Reader, Wire};
 use crate::variables::stdin_line;
 
 /// The policy of native hooks.
-pub static NATIVE: Policy = Policy { order: Order::OneByOne, wire: &NativeWire };
+pub static NATIVE: Policy = Policy::NATIVE;
 
 /// The wire of native hooks.
 #[derive(Debug)]
@@ -20,8 +20,9 @@ pub struct NativeWire;
 const BLOCK: i32 = 2;
 
 impl Wire for NativeWire {
-    fn input(&self, event: &Event, hook: &str, attempt: u32) -> String {
-        stdin_line(event, hook, attempt)
+    fn input(&self, reader: &Reader<'_>) -> Input {
+        let stdin = stdin_line(reader.event, &reader.hook.id, reader.attempt);
+        Input { stdin, variables: Vec::new() }
     }
 
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning {

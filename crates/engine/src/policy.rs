@@ -1,26 +1,72 @@
-//! What differs between dialects, as data and as three pure functions. The engine never asks which
-//! dialect it is.
+//! What differs between dialects, as data ([`Policy`]) and as pure functions ([`Wire`]). The engine
+//! never asks which dialect it is.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::path::Path;
+use std::time::Duration;
 
 use hookwright_events::{Answer, Event, Outcome, Power, Status};
 
-/// How the hooks of one file follow each other.
+use crate::hook::{Exhausted, Hook};
+use crate::native::NativeWire;
+use crate::template::{Reference, Value};
+
+/// How the hooks of one dialect follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// Awaited hooks one by one; the first block ends them.
     OneByOne,
-    /// All at once, all awaited; they see the values from before, answers count in order.
+    /// All at once, all awaited unless they say otherwise; they see the values from before, answers
+    /// count in order.
     AtOnce,
 }
 
-/// The rules that hooks of one dialect follow.
+/// The rules that hooks of one dialect follow. Whatever a hook says itself stands above them.
 #[derive(Debug, Clone, Copy)]
 pub struct Policy {
+    /// The dialect, as the field `dialect:` names it.
+    pub dialect: &'static str,
     /// How they follow each other.
     pub order: Order,
+    /// Whether the decision waits for them; where this is open, it depends on what the result is for.
+    pub awaits: Option<bool>,
+    /// How long they may take; where this is open, it depends on the action.
+    pub timeout: Option<Duration>,
+    /// What a failure leads to; where this is open, guards fail closed and others go on.
+    pub on_failure: Option<Exhausted>,
+    /// The shell that runs their commands: the first of these that is there.
+    pub shells: &'static [&'static str],
+    /// How `asyncTimeout` counts, in the line that sends a command to the background.
+    pub async_unit: Duration,
+    /// At these events their first decision in order counts, not the strongest.
+    pub first_decision_at: &'static [&'static str],
+    /// What they pipe to the agent stands there as it is, without a word of ours.
+    pub pipes_raw: bool,
+    /// A session survives its errors if one of them has looked at the error.
+    pub survives_errors: bool,
+    /// People see what they print, also where all is well.
+    pub shows_output: bool,
     /// What they read, what their output means, what is shown of it.
     pub wire: &'static dyn Wire,
+}
+
+impl Policy {
+    /// The native rules, from which dialects differ.
+    pub const NATIVE: Policy = Policy {
+        dialect: "native",
+        order: Order::OneByOne,
+        awaits: None,
+        timeout: None,
+        on_failure: None,
+        shells: &["bash"],
+        async_unit: Duration::from_secs(1),
+        first_decision_at: &[],
+        pipes_raw: false,
+        survives_errors: false,
+        shows_output: false,
+        wire: &NativeWire,
+    };
 }
 
 /// What an outcome means once it has been read.
@@ -47,14 +93,49 @@ pub struct At<'a> {
     pub awaited: bool,
 }
 
-/// A dialect's wire format: three pure functions.
+/// Who reads what a [`Wire`] writes: one attempt of one hook.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    /// The event it is told of.
+    pub event: &'a Event,
+    /// The hook.
+    pub hook: &'a Hook,
+    /// 1 for the first attempt.
+    pub attempt: u32,
+    /// The project root.
+    pub root: &'a Path,
+}
+
+/// What a hook reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Input {
+    /// On standard input, or as the body of a request.
+    pub stdin: String,
+    /// In its environment, beside the variables that all hooks have. They obey the same limits.
+    pub variables: Vec<(Cow<'static, str>, String)>,
+}
+
+/// A dialect's wire format: pure functions.
 pub trait Wire: fmt::Debug + Send + Sync {
-    /// What a hook reads on standard input.
-    fn input(&self, event: &Event, hook: &str, attempt: u32) -> String;
+    /// What a hook reads.
+    fn input(&self, reader: &Reader<'_>) -> Input;
 
     /// What an outcome means at this event.
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning;
 
     /// What the agent is shown of a hook whose output is piped to it.
     fn shown(&self, hook: &str, outcome: &Outcome, meaning: &Meaning) -> String;
+
+    /// What `{{name}}` stands for in the dialect's texts. Where it is unknown the text stays as it is,
+    /// as it does in all texts of dialects that have no `{{name}}`.
+    fn reference(&self, name: &str) -> Reference {
+        let _ = name;
+        Reference::Unknown
+    }
+
+    /// The value of a name that is not unknown, at an event.
+    fn value<'e>(&self, name: &str, event: &'e Event) -> Value<'e> {
+        let _ = (name, event);
+        Value::Scalar(Cow::Borrowed(""))
+    }
 }

@@ -16,7 +16,7 @@ use hookwright_events::{Event, FieldSpec, Kind};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
-pub use environment::{ChildEnvironment, Environment, LeftOut};
+pub use environment::{ChildEnvironment, Environment, LeftOut, OfDialect};
 
 use crate::condition::Values;
 use crate::nearest::nearest;

@@ -94,6 +94,10 @@ pub struct Decision {
     pub suppress_output: bool,
     /// Output on its way into the agent's next prompt.
     pub piped_output: String,
+    /// The agent gets that output as it is, without a word of ours around it.
+    pub piped_raw: bool,
+    /// A hook whose dialect lets a session survive its errors has looked at this one.
+    pub survives_error: bool,
     /// Rules to add, when a hook answered a permission prompt.
     pub updated_permissions: Option<Value>,
 }
@@ -107,6 +111,8 @@ impl Default for Decision {
             updated_output: None,
             suppress_output: false,
             piped_output: String::new(),
+            piped_raw: false,
+            survives_error: false,
             updated_permissions: None,
         }
     }
@@ -129,16 +135,29 @@ impl Decision {
             whole.system_messages.extend(part.system_messages);
             whole.updated_output = part.updated_output.or(whole.updated_output);
             whole.suppress_output |= part.suppress_output;
-            if !part.piped_output.is_empty() {
-                if !whole.piped_output.is_empty() && !whole.piped_output.ends_with('\n') {
-                    whole.piped_output.push('\n');
-                }
-                whole.piped_output.push_str(&part.piped_output);
-            }
+            whole.pipe(&part.piped_output, part.piped_raw);
+            whole.survives_error |= part.survives_error;
             whole.updated_permissions = whole.updated_permissions.or(part.updated_permissions);
         }
         whole.verdict.rewrite(rewritten);
         whole
+    }
+
+    /// Adds output for the agent. Raw output is joined by a line's end whatever it ends with; beside
+    /// output that is not raw it is not either.
+    fn pipe(&mut self, text: &str, raw: bool) {
+        if text.is_empty() {
+            return;
+        }
+        if self.piped_output.is_empty() {
+            self.piped_raw = raw;
+        } else {
+            if raw || !self.piped_output.ends_with('\n') {
+                self.piped_output.push('\n');
+            }
+            self.piped_raw &= raw;
+        }
+        self.piped_output.push_str(text);
     }
 
     /// The decision behind a record. What a record leaves out (the rules of an answered permission
@@ -171,6 +190,8 @@ impl Decision {
             updated_output: given("updated_output"),
             suppress_output: record["suppress_output"] == true,
             piped_output: text("piped_output").unwrap_or_default(),
+            piped_raw: record["piped_raw"] == true,
+            survives_error: record["survives_error"] == true,
             updated_permissions: given("updated_permissions"),
         }
     }
@@ -209,6 +230,13 @@ impl Decision {
         });
         if let Some(rules) = &self.updated_permissions {
             record["updated_permissions"] = rules.clone();
+        }
+        for (key, is_set) in
+            [("piped_raw", self.piped_raw), ("survives_error", self.survives_error)]
+        {
+            if is_set {
+                record[key] = true.into();
+            }
         }
         record
     }

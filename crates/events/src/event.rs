@@ -36,9 +36,20 @@ impl EventName {
         table::named(&self.0)
     }
 
-    /// What hooks can do here. Events of the open namespace are only observed.
+    /// What hooks can do here. An event of the open namespace that is not known is only observed.
     pub fn power(&self) -> Power {
-        self.spec().map_or(Power::Observes, |spec| spec.power)
+        match self.spec() {
+            Some(spec) => spec.power,
+            None => table::open_named(&self.0).map_or(Power::Observes, |open| open.power),
+        }
+    }
+
+    /// The data field that a third name segment or a matcher looks at.
+    pub fn subject_field(&self) -> Option<&'static str> {
+        match self.spec() {
+            Some(spec) => spec.subject,
+            None => table::open_named(&self.0)?.subject,
+        }
     }
 
     /// The name a hook reads as `hook_event_name`: Claude Code's where it has one.
@@ -111,16 +122,14 @@ impl Event {
 
     /// What a third name segment or a `matcher` looks at; a tool by our name for it.
     pub fn subject(&self) -> Option<&str> {
-        let field = self.name.spec()?.subject?;
+        let field = self.name.subject_field()?;
         let value = Some(self.data.get(field)?.as_str()?.trim()).filter(|text| !text.is_empty())?;
         Some(if field == "tool_name" { tool::canonical(value) } else { value })
     }
 
     /// Every spelling of the subject a pattern may have meant: as it came, ours, other agents'.
     pub fn subject_spellings(&self) -> Vec<&str> {
-        let Some(field) = self.name.spec().and_then(|spec| spec.subject) else {
-            return Vec::new();
-        };
+        let Some(field) = self.name.subject_field() else { return Vec::new() };
         let Some(given) = self.data.get(field).and_then(Value::as_str).map(str::trim) else {
             return Vec::new();
         };
@@ -215,10 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn the_open_namespace_takes_any_plain_action_and_can_only_be_observed() {
-        let name = EventName::resolve("claude:post_tool_batch").expect("open namespace");
-        assert_eq!(name.power(), Power::Observes);
-        assert_eq!(name.hook_event_name(), "PostToolBatch");
+    fn the_open_namespace_takes_any_plain_action_and_what_is_unknown_can_only_be_observed() {
+        let name = EventName::resolve("claude:brand_new").expect("open namespace");
+        assert_eq!((name.power(), name.subject_field()), (Power::Observes, None));
+        assert_eq!(name.hook_event_name(), "BrandNew");
+        let known = EventName::resolve("claude:config_change").expect("open namespace");
+        assert_eq!((known.power(), known.subject_field()), (Power::Blocks, Some("source")));
+        let change = event("claude:config_change", json!({ "source": "skills" }));
+        assert_eq!(change.subject(), Some("skills"));
         assert_eq!(EventName::resolve("claude:"), None);
         assert_eq!(EventName::resolve("claude:Post Tool"), None);
     }

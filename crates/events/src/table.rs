@@ -63,8 +63,51 @@ pub struct EventSpec {
     pub when: &'static str,
 }
 
-/// The domain whose actions are not listed: Claude Code's events that have no name of ours.
+/// The domain for Claude Code's events that have no name of ours. Any action may stand there, so that
+/// hooks can listen to an event that is newer than this program.
 pub const OPEN_DOMAIN: &str = "claude";
+
+/// What is known of an event of the open namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct OpenSpec {
+    /// Its name, `claude:action`.
+    pub name: &'static str,
+    /// What hooks can do there.
+    pub power: Power,
+    /// The field that a matcher looks at.
+    pub subject: Option<&'static str>,
+}
+
+const fn open(name: &'static str, power: Power, subject: Option<&'static str>) -> OpenSpec {
+    OpenSpec { name, power, subject }
+}
+
+/// The events of the open namespace that are known today. One that is not here is only observed.
+pub static OPEN_EVENTS: &[OpenSpec] = &[
+    open("claude:post_tool_batch", Power::BlocksOnPurpose, None),
+    open("claude:user_prompt_expansion", Power::Blocks, Some("command_name")),
+    open("claude:stop_failure", Power::Observes, Some("error")),
+    open("claude:post_compact", Power::Observes, Some("trigger")),
+    open("claude:pre_model_switch", Power::Blocks, Some("to_model")),
+    open("claude:post_model_switch", Power::Observes, Some("to_model")),
+    open("claude:permission_denied", Power::Observes, Some("tool_name")),
+    open("claude:task_created", Power::Blocks, None),
+    open("claude:elicitation", Power::Blocks, Some("mcp_server_name")),
+    open("claude:elicitation_result", Power::Blocks, Some("mcp_server_name")),
+    open("claude:config_change", Power::Blocks, Some("source")),
+    open("claude:worktree_create", Power::Blocks, None),
+    open("claude:worktree_remove", Power::Observes, None),
+    open("claude:instructions_loaded", Power::Observes, Some("load_reason")),
+    open("claude:cwd_changed", Power::Observes, None),
+    open("claude:file_changed", Power::Observes, Some("file_path")),
+    open("claude:directory_added", Power::Observes, Some("source")),
+    open("claude:message_display", Power::Observes, None),
+];
+
+/// What is known of an event of the open namespace, by its name.
+pub fn open_named(name: &str) -> Option<&'static OpenSpec> {
+    OPEN_EVENTS.iter().find(|spec| spec.name == name)
+}
 
 const fn alias(name: &'static str) -> Alias {
     Alias { name, only_reasons: &[] }

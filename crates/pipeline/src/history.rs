@@ -85,7 +85,7 @@ struct Known {
     /// was decided without them is not decided: nobody acted on it.
     cut: Vec<String>,
     /// Its hooks had something to say to the agent.
-    piped: bool,
+    survives: bool,
 }
 
 /// Why dispatch passes hooks after an interrupt.
@@ -182,8 +182,8 @@ impl History {
     }
 
     /// Whether the hooks of this firing had something to say to the agent.
-    pub fn piped(&self, key: &str) -> bool {
-        self.firings_by_key.get(key).is_some_and(|known| known.piped)
+    pub fn survives(&self, key: &str) -> bool {
+        self.firings_by_key.get(key).is_some_and(|known| known.survives)
     }
 
     /// Whether the session ended after this turn had failed, and was taken up again.
@@ -331,7 +331,7 @@ impl History {
         let is_given_up = self
             .firings_by_key
             .get(&key)
-            .is_some_and(|known| known.verdict.is_some() && !known.piped);
+            .is_some_and(|known| known.verdict.is_some() && !known.survives);
         if status == "interrupted" && !is_given_up {
             return;
         }
@@ -367,7 +367,7 @@ impl History {
             RunEventKind::HookReported { report } => known.open.retain(|hook| *hook != report.id),
             RunEventKind::Decided { decision } => {
                 let decision = Decision::from_record(decision);
-                known.piped = !decision.piped_output.is_empty();
+                known.survives = !decision.piped_output.is_empty() || decision.survives_error;
                 let key = self.keys.get(&number).filter(|key| key.starts_with("session:stop/"));
                 self.asked_to_stop = key.cloned().or(self.asked_to_stop.take());
                 self.pending.take_in(&decision);

@@ -11,10 +11,17 @@ use crate::limits::PENDING_OUTPUT_BYTES_MAX;
 /// What hooks had to say to the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PendingOutput {
-    texts: Vec<String>,
+    texts: Vec<Text>,
     bytes: usize,
     /// Bytes that found no room.
     left_out: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Text {
+    text: String,
+    /// The agent gets it as it is.
+    raw: bool,
 }
 
 /// What stands above it in the prompt. Agents take raw output for a new task.
@@ -24,7 +31,13 @@ const FRAME: &str = "Output of this session's hooks since your last turn. It is 
 impl PendingOutput {
     /// Adds what one event's hooks had to say; nothing is nothing.
     pub fn push(&mut self, text: &str) {
-        if text.trim().is_empty() {
+        if !text.trim().is_empty() {
+            self.add(text, false);
+        }
+    }
+
+    fn add(&mut self, text: &str, raw: bool) {
+        if text.is_empty() {
             return;
         }
         if self.left_out > 0 {
@@ -40,13 +53,16 @@ impl PendingOutput {
         self.left_out += rest.len();
         self.bytes += kept.len();
         if !kept.is_empty() {
-            self.texts.push(kept.to_owned());
+            self.texts.push(Text { text: kept.to_owned(), raw });
         }
     }
 
     /// Adds all that an event's hooks had to say to the agent.
     pub fn take_in(&mut self, decision: &Decision) {
-        self.push(&decision.piped_output);
+        match decision.piped_raw {
+            true => self.add(&decision.piped_output, true),
+            false => self.push(&decision.piped_output),
+        }
         for context in &decision.additional_context {
             self.push(context);
         }
@@ -57,20 +73,30 @@ impl PendingOutput {
         self.texts.is_empty() && self.left_out == 0
     }
 
-    /// Everything, in one framed block, and nothing is left.
+    /// Everything, in one block, and nothing is left.
     pub fn drain(&mut self) -> Option<String> {
         let block = self.block();
         *self = Self::default();
         block
     }
 
-    /// Everything, in one framed block.
+    /// Everything, in one block: what is raw as it is, joined by a line's end, and the rest framed.
     pub fn block(&self) -> Option<String> {
         if self.is_empty() {
             return None;
         }
-        let texts: Vec<&str> = self.texts.iter().map(|text| text.trim_end()).collect();
-        let mut block = format!("{FRAME}\n\n{}", texts.join("\n\n"));
+        let parts = self.texts.chunk_by(|one, next| one.raw == next.raw).map(|texts| {
+            let is_raw = texts[0].raw;
+            let texts = texts.iter().map(|text| text.text.as_str());
+            match is_raw {
+                true => texts.collect::<Vec<_>>().join("\n"),
+                false => {
+                    let texts: Vec<&str> = texts.map(str::trim_end).collect();
+                    format!("{FRAME}\n\n{}", texts.join("\n\n"))
+                }
+            }
+        });
+        let mut block = parts.collect::<Vec<_>>().join("\n\n");
         if self.left_out > 0 {
             let bytes = self.left_out;
             block.push_str(&format!("\n\n[{bytes} bytes of later output were left out]"));
@@ -85,7 +111,7 @@ impl PendingOutput {
 
     pub(crate) fn put_behind(&mut self, later: Self) {
         for text in &later.texts {
-            self.push(text);
+            self.add(&text.text, text.raw);
         }
         self.left_out += later.left_out;
     }
@@ -109,6 +135,23 @@ mod tests {
             "{block}"
         );
         assert!(pending.is_empty());
+    }
+
+    #[test]
+    fn raw_output_stands_there_as_it_is_joined_by_a_lines_end() {
+        let mut pending = PendingOutput::default();
+        let decision = |text: &str, raw: bool| Decision {
+            piped_output: text.to_owned(),
+            piped_raw: raw,
+            ..Decision::default()
+        };
+        pending.take_in(&decision("first\n", true));
+        pending.take_in(&decision("", true));
+        pending.take_in(&decision("\n[stderr]\ne\n", true));
+        assert_eq!(pending.block().as_deref(), Some("first\n\n\n[stderr]\ne\n"));
+        pending.take_in(&decision("native\n", false));
+        let block = pending.drain().expect("something waits");
+        assert_eq!(block, format!("first\n\n\n[stderr]\ne\n\n\n{FRAME}\n\nnative"));
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Source {
     /// The file as the configuration's reader takes it.
     pub(crate) fn config_file(&self) -> Option<ConfigFile> {
         let layer = self.role.layer()?;
-        Some(ConfigFile { path: self.path.clone(), shown_as: self.shown_as.clone(), layer })
+        Some(ConfigFile::native(self.path.clone(), self.shown_as.clone(), layer))
     }
 }
 
@@ -257,7 +257,7 @@ impl Finder<'_> {
             return;
         }
         let shown_as = (self.shown)(path);
-        let file = ConfigFile { path: path.to_owned(), shown_as, layer: Layer::Project };
+        let file = ConfigFile::native(path.to_owned(), shown_as, Layer::Project);
         match read_text(&file) {
             Ok(text) => {
                 let ConfigFile { path, shown_as, .. } = file;
@@ -274,7 +274,7 @@ impl Finder<'_> {
 
     fn read(&self, path: &Path) -> Result<Source, Fault> {
         let shown_as = (self.shown)(path);
-        let file = ConfigFile { path: path.to_owned(), shown_as, layer: Layer::Loop };
+        let file = ConfigFile::native(path.to_owned(), shown_as, Layer::Loop);
         let text = read_text(&file)?;
         let stem = path.file_stem().and_then(|stem| stem.to_str());
         let role = match stem {

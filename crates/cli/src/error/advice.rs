@@ -236,6 +236,18 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
             "compare with `[ … -gt … ]`, which takes numbers only, or move the test into `when:`",
         )
         .found(reference),
+        FaultKind::Template(problem) => Advice::new(
+            message,
+            problem.fix().map_or_else(
+                || "write the command so that a shell can read it".to_owned(),
+                |fix| fix.to_string(),
+            ),
+        ),
+        FaultKind::UnknownDialect { name, known, nearest } => {
+            let help = did_you_mean(*nearest)
+                .unwrap_or_else(|| "leave `dialect` out for a native hook".to_owned());
+            Advice::new(message, help).found(name).expected(known.join(", "))
+        }
         FaultKind::DuplicateId { id, .. } => {
             Advice::new(message, "give one of the two another `id`").found(id)
         }

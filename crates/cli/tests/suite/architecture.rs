@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hookwright-events", &[]),
     ("hookwright-process", &[]),
     ("hookwright-engine", &["hookwright-events", "hookwright-process"]),
+    ("hookwright-dialects", &["hookwright-engine", "hookwright-events"]),
     ("hookwright-store", &[]),
     (
         "hookwright-pipeline",

@@ -951,7 +951,7 @@ help: give one of the two another `id`
 }
 
 #[test]
-fn a_dialect_that_is_not_there_yet() {
+fn a_dialect_that_nobody_speaks() {
     assert_eq!(
         said_about(
             "hooks:
@@ -960,12 +960,12 @@ fn a_dialect_that_is_not_there_yet() {
       dialect: other
 "
         ),
-        "error: `dialect: other` is not available in this version
+        "error: expected the name of a dialect (native) but found `other`
  --> hookwright.yaml:4:16
   |
 4 |       dialect: other
   |                ^^^^^
-help: remove `dialect: other` and write the hook in the native format
+help: leave `dialect` out for a native hook
 "
     );
 }

@@ -23,11 +23,9 @@ use super::{Attempt, News};
 use crate::chain::CHAIN_VARIABLE;
 use crate::hook::Shell;
 use crate::limits::{KILL_GRACE, LINGER, LINGER_AT_GUARDS, OUTPUT_BYTES_MAX};
-use crate::template::Writing;
-use crate::variables::{ChildEnvironment, Environment, LeftOut, PREFIX};
-
-/// The shell that runs a command unless its hook names another.
-const SHELL: &str = "bash";
+use crate::policy::Input;
+use crate::template::{Filled, Writing};
+use crate::variables::{ChildEnvironment, Environment, LeftOut, OfDialect, PREFIX};
 
 /// How long a shell may take to read a command without running it.
 const READING_TIMEOUT: Duration = Duration::from_secs(5);
@@ -43,17 +41,27 @@ pub(super) async fn run(
         None => around.root.clone(),
         Some(folder) => around.root.join(folder),
     };
-    let name = shell.shell.as_deref().unwrap_or(SHELL);
-    let Some(program) = around.shells.find(name, &around.environment, &working_dir) else {
-        let advice = if name == SHELL { "; set shell: sh" } else { "" };
-        return not_started(format!("shell `{name}` not found{advice}"));
+    let named = shell.shell.as_deref();
+    let names = named.as_slice();
+    let names = if names.is_empty() { attempt.policy.shells } else { names };
+    let find = |name: &&str| around.shells.find(name, &around.environment, &working_dir);
+    let Some(program) = names.iter().find_map(find) else {
+        let advice = if named.is_none() { "; set shell: sh" } else { "" };
+        return not_started(format!("shell `{}` not found{advice}", names.join("` or `")));
     };
     let set_by_author = match author_env(attempt, shell) {
         Ok(strings) => strings,
         Err(cause) => return not_started(cause),
     };
-    let mut environment =
-        ChildEnvironment::new(&attempt.variables(), shell.command.references(), &set_by_author);
+    let reader = attempt.reader();
+    let input = attempt.policy.wire.input(&reader);
+    let command = shell.command.filled(attempt.policy.wire, &attempt.event);
+    let mut environment = ChildEnvironment::new(
+        &attempt.variables(),
+        shell.command.references(),
+        &of_dialect(&input, shell, &command),
+        &set_by_author,
+    );
     let files = match place_left_out(shell, &mut environment, &around.environment) {
         Ok(files) => files,
         Err(cause) => return not_started(cause),
@@ -66,15 +74,11 @@ pub(super) async fn run(
     let guards = attempt.power.can_block() && attempt.terms.awaited;
     let launch = Launch {
         program,
-        args: arguments(shell.command.for_shell(), &["-c"]),
+        args: arguments(&command.text, &["-c"]),
         shared_env: environment.inherited,
         env: environment.strings,
         working_dir,
-        stdin: attempt
-            .policy
-            .wire
-            .input(&attempt.event, &attempt.hook.id, attempt.number)
-            .into_bytes(),
+        stdin: input.stdin.into_bytes(),
         timeout: attempt.terms.timeout,
         kill_grace: shell.kill_grace.unwrap_or(KILL_GRACE),
         linger: if guards { LINGER_AT_GUARDS } else { LINGER },
@@ -93,11 +97,11 @@ pub(super) async fn run(
     let ended = hookwright_process::run(launch, &mut watching, &attempt.cancel).await;
     drop((watching, files));
     let took = ended.duration;
-    let outcome = outcome_of(ended, shell, &folder);
+    let outcome = outcome_of(ended, &command.text, &folder);
     if looks_like_a_syntax_error(&outcome) {
         let reading = Launch {
             program,
-            args: arguments(shell.command.for_shell(), &["-n", "-c"]),
+            args: arguments(&command.text, &["-n", "-c"]),
             shared_env,
             env: Vec::new(),
             working_dir: folder,
@@ -144,6 +148,18 @@ fn author_env(attempt: &Attempt, shell: &Shell) -> Result<Vec<(String, String)>,
     Ok(strings)
 }
 
+/// What the hook's dialect adds to the environment: its own variables, and values of `{{x}}`.
+fn of_dialect<'a>(input: &'a Input, shell: &Shell, command: &'a Filled<'_>) -> Vec<OfDialect<'a>> {
+    let theirs =
+        input.variables.iter().map(|(name, value)| OfDialect { name, shown_as: None, value });
+    let placed = command.environment.iter().map(|(generated, value)| OfDialect {
+        name: generated,
+        shown_as: shell.command.template_of(generated).map(|name| format!("{{{{{name}}}}}")),
+        value,
+    });
+    theirs.chain(placed).collect()
+}
+
 /// A text that begins with a dash must not be taken for options of the shell.
 fn arguments(text: &str, before: &[&str]) -> Vec<OsString> {
     let guard = text.starts_with(['-', '+']).then_some("--");
@@ -173,7 +189,8 @@ fn place_left_out(
     }
     for left in &left_out {
         let prefixed = format!("{PREFIX}{}", left.name);
-        if shell.command.names(&left.name) || shell.command.names(&prefixed) {
+        let placed = shell.command.template_of(&left.name).is_some();
+        if placed || shell.command.names(&left.name) || shell.command.names(&prefixed) {
             return Err(too_large(left));
         }
     }
@@ -197,26 +214,26 @@ fn place_left_out(
 
 fn too_large(left: &LeftOut) -> String {
     let (shown_as, bytes) = (&left.shown_as, left.value.len());
+    let is_variable = *shown_as == format!("${{{}}}", left.name);
     let why = if left.value.contains('\0') {
         "holds a NUL byte, which no environment can".to_owned()
     } else {
         format!("has {bytes} bytes, too many for an environment")
     };
-    let file = if left.name == left.shown_as {
+    let file = if is_variable {
         format!(", or from the file that `${{{}_FILE}}` names", left.name)
     } else {
         String::new()
     };
-    format!("`${{{shown_as}}}` {why}; read it from the JSON on standard input{file}")
+    format!("`{shown_as}` {why}; read it from the JSON on standard input{file}")
 }
 
-fn outcome_of(ended: Ended, shell: &Shell, folder: &Path) -> Outcome {
+fn outcome_of(ended: Ended, command: &str, folder: &Path) -> Outcome {
     let output = output_of(&ended);
     match ended.how {
         // An interpreter that cannot open its script exits with 2, which must not pass for a block.
         How::Exited { code: 2 } => {
-            let text = shell.command.for_shell();
-            match missing_script::find(text, folder, &output.stdout, &output.stderr) {
+            match missing_script::find(command, folder, &output.stdout, &output.stderr) {
                 Some(script) => {
                     Outcome::NotStarted { cause: format!("script `{script}` does not exist") }
                 }

@@ -494,7 +494,7 @@ fn the_first_line_can_send_the_hook_to_the_background() {
         ("", None),
     ];
     for (line, expected) in table {
-        assert_eq!(async_for(line), expected, "{line}");
+        assert_eq!(async_for(line, Duration::from_secs(1)), expected, "{line}");
     }
 }
 
@@ -587,7 +587,7 @@ proptest! {
     #[test]
     fn reading_never_panics(stdout in any::<String>(), whole in any::<bool>()) {
         let _ = read(&stdout, whole, &event("tool:pre_execute"));
-        let _ = async_for(&stdout);
+        let _ = async_for(&stdout, Duration::from_secs(1));
     }
 
     #[test]
@@ -595,7 +595,7 @@ proptest! {
         stdout in r#"([{}\[\]":,\n \u{feff}\x00é]|"decision"|"deny"|"async"|true|-1e9){0,40}"#
     ) {
         let _ = read_here(&stdout);
-        let _ = async_for(&stdout);
+        let _ = async_for(&stdout, Duration::from_secs(1));
     }
 
     #[test]
@@ -683,6 +683,9 @@ fn a_deny_counts_behind_whatever_people_do_not_see() {
 
 #[test]
 fn an_events_own_data_in_a_log_sends_no_guard_away() {
-    assert_eq!(async_for(r#"{"async": true, "command": "sudo rm -rf /"}"#), None);
-    assert!(async_for(r#"{"async": true, "asyncTimeout": 5}"#).is_some());
+    assert_eq!(
+        async_for(r#"{"async": true, "command": "sudo rm -rf /"}"#, Duration::from_secs(1)),
+        None
+    );
+    assert!(async_for(r#"{"async": true, "asyncTimeout": 5}"#, Duration::from_secs(1)).is_some());
 }

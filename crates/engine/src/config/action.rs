@@ -10,6 +10,7 @@ use super::node::{Field, Node};
 use super::notes::Notes;
 use crate::hook::{Action, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
 use crate::nearest::nearest;
+use crate::policy::Wire;
 use crate::template::{CommandText, JsonTemplate, TextError, TextTemplate};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,12 +65,17 @@ pub(super) fn keys_of_all_types() -> impl Iterator<Item = &'static str> {
 }
 
 /// Reads what the hook does, and notes every key that does not belong to a hook of its type.
-pub(super) fn read(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Option<Action> {
+pub(super) fn read(
+    node: &Node,
+    fields: &[Field],
+    wire: &dyn Wire,
+    notes: &mut Notes<'_>,
+) -> Option<Action> {
     let kind = type_of(node, fields, notes)?;
     for field in fields {
         check_key(field, kind, notes);
     }
-    let own = Own { node, fields };
+    let own = Own { node, fields, wire };
     match kind {
         Type::Shell => shell(&own, notes).map(Action::Shell),
         Type::Webhook => webhook(&own, notes).map(|webhook| Action::Webhook(Box::new(webhook))),
@@ -146,6 +152,7 @@ fn check_key_of_any(field: &Field, notes: &mut Notes<'_>) -> bool {
 struct Own<'a> {
     node: &'a Node,
     fields: &'a [Field],
+    wire: &'a dyn Wire,
 }
 
 impl<'a> Own<'a> {
@@ -171,7 +178,9 @@ impl<'a> Own<'a> {
     }
 
     fn template(&self, key: &str, notes: &mut Notes<'_>) -> Option<TextTemplate> {
-        self.text(key, notes).map(|text| TextTemplate::new(&text))
+        let text = self.text(key, notes)?;
+        let of_dialect = TextTemplate::of_dialect(&text, self.wire);
+        Some(if of_dialect.is_constant() { TextTemplate::new(&text) } else { of_dialect })
     }
 
     /// A map from names to texts with values in them.
@@ -192,7 +201,7 @@ fn shell(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Shell> {
         let expected = "a command without NUL bytes";
         notes.note(node.at, FaultKind::BadValue { found: text.replace('\0', "\\0"), expected });
     }
-    let command = match CommandText::new(text) {
+    let command = match CommandText::of_dialect(text, own.wire) {
         Ok(command) => command,
         Err(TextError::UnknownVariable { name, at, nearest }) => {
             notes.note_within(node, at, FaultKind::UnknownVariable { name, nearest });
@@ -200,6 +209,10 @@ fn shell(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Shell> {
         }
         Err(TextError::EvaluatedAgain { reference, at }) => {
             notes.note_within(node, at, FaultKind::EvaluatedAgain { reference });
+            return None;
+        }
+        Err(TextError::Template(error)) => {
+            notes.note_within(node, error.at.clone(), FaultKind::Template(error.problem));
             return None;
         }
     };

@@ -7,13 +7,15 @@ use hookwright_events::Power;
 
 use super::node::{Field, Mark, Node};
 use super::notes::Notes;
-use super::{Conflict, FaultKind, action};
+use super::{Conflict, Dialect, FaultKind, action};
 use crate::condition::{Condition, ConditionError};
 use crate::hook::{Action, Exhausted, GitPush, Hook, Layer, OnFailure, Source};
 use crate::limits::RETRIES_MAX;
 use crate::matcher::{Matcher, SubjectOf};
 use crate::native::NATIVE;
+use crate::nearest::nearest;
 use crate::pattern::Pattern;
+use crate::policy::Policy;
 use crate::variables::{self, Environment};
 
 /// Where an entry stands.
@@ -27,6 +29,8 @@ pub(super) struct Place<'a> {
     /// The entry has to name its event itself.
     pub(super) in_a_list: bool,
     pub(super) layer: Layer,
+    /// The dialects it may name.
+    pub(super) known: &'static [&'static dyn Dialect],
     pub(super) environment: &'a Environment,
 }
 
@@ -60,7 +64,8 @@ pub(super) const EXHAUSTED: [Exhausted; 3] =
 /// Reads one hook. `None`, or noted faults, or both, when it cannot be used.
 pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Option<Hook> {
     let fields = notes.map(node, "a hook, a map with `command`, `url` or `pipeline`")?;
-    let action = action::read(node, fields, notes);
+    let policy = policy(fields, place.known, notes);
+    let action = action::read(node, fields, policy.wire, notes);
     let has_action = action.is_some();
     let mut hook = Hook {
         id: place.id.clone(),
@@ -87,7 +92,8 @@ pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Opti
         on_exhausted: None,
         pipe_output: false,
         once: false,
-        policy: &NATIVE,
+        twin: None,
+        policy,
     };
     for field in fields {
         read_field(&mut hook, field, &place, notes);
@@ -102,6 +108,29 @@ pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Opti
     }
     check_together(&hook, fields, &place, notes);
     Some(hook)
+}
+
+/// Whose rules the hook follows.
+fn policy(
+    fields: &[Field],
+    known: &'static [&'static dyn Dialect],
+    notes: &mut Notes<'_>,
+) -> &'static Policy {
+    let Some(field) = fields.iter().find(|field| &*field.key == "dialect") else { return &NATIVE };
+    let name = notes.text(&field.value, "the name of a dialect").unwrap_or(NATIVE.dialect);
+    if name == NATIVE.dialect {
+        return &NATIVE;
+    }
+    match known.iter().find(|dialect| dialect.name() == name) {
+        Some(dialect) => dialect.policy(),
+        None => {
+            let names = || known.iter().map(|dialect| dialect.name()).chain([NATIVE.dialect]);
+            let (name, nearest) = (name.to_owned(), nearest(name, names()));
+            let kind = FaultKind::UnknownDialect { name, known: names().collect(), nearest };
+            notes.note(field.value.at, kind);
+            &NATIVE
+        }
+    }
 }
 
 fn read_field(hook: &mut Hook, field: &Field, place: &Place<'_>, notes: &mut Notes<'_>) {
@@ -149,14 +178,7 @@ fn read_field(hook: &mut Hook, field: &Field, place: &Place<'_>, notes: &mut Not
         "on_exhausted" => hook.on_exhausted = notes.word(value, EXHAUSTED_WORDS, &EXHAUSTED),
         "pipe_output" => hook.pipe_output = notes.bool(value).unwrap_or_default(),
         "once" => hook.once = notes.bool(value).unwrap_or_default(),
-        "dialect" => match notes.text(value, "the name of a dialect") {
-            Some("native") | None => {}
-            Some(other) => {
-                let what = format!("dialect: {other}");
-                notes.note(value.at, FaultKind::NotYet { what });
-            }
-        },
-        // `event` and `type` were read before, the rest is the action's.
+        // `event`, `type` and `dialect` were read before, the rest is the action's.
         _ => {}
     }
 }

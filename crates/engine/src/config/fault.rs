@@ -174,6 +174,19 @@ pub enum FaultKind {
         /// The reference as it is written.
         reference: String,
     },
+    /// Nobody speaks this dialect.
+    #[error("expected the name of a dialect ({}) but found `{name}`", known.join(", "))]
+    UnknownDialect {
+        /// What stands there.
+        name: String,
+        /// The dialects there are.
+        known: Vec<&'static str>,
+        /// One that is close.
+        nearest: Option<&'static str>,
+    },
+    /// A `{{x}}` that cannot stand where it stands.
+    #[error("{0}")]
+    Template(crate::template::Problem),
     /// A file of secrets that is open to others.
     #[error("others can read or change the file (mode {mode:o})")]
     OthersCanRead {
@@ -312,9 +325,9 @@ impl FaultKind {
     /// The nearest known name, if one is close.
     pub fn nearest(&self) -> Option<&str> {
         match self {
-            FaultKind::UnknownKey { nearest, .. } | FaultKind::UnknownWord { nearest, .. } => {
-                *nearest
-            }
+            FaultKind::UnknownKey { nearest, .. }
+            | FaultKind::UnknownWord { nearest, .. }
+            | FaultKind::UnknownDialect { nearest, .. } => *nearest,
             FaultKind::Pattern(PatternError::UnknownEvent { nearest, .. }) => *nearest,
             FaultKind::Condition(ConditionError::UnknownVariable { nearest, .. })
             | FaultKind::UnknownVariable { nearest, .. } => nearest.as_deref(),

@@ -13,7 +13,7 @@ fn environment() -> Environment {
 }
 
 fn file(name: &str, layer: Layer) -> ConfigFile {
-    ConfigFile { path: name.into(), shown_as: name.into(), layer }
+    ConfigFile::native(name, name, layer)
 }
 
 fn load(text: &str) -> Loaded {
@@ -375,7 +375,10 @@ fn what_cannot_stand_together_is_a_fault() {
         ("{command: x, await: false, on_failure: abort}", "nobody would wait for the failure"),
         ("{command: x, on_exhausted: abort}", "needs `on_failure: retry`"),
         ("{command: x, timeout: 0}", "a timeout longer than 0"),
-        ("{command: x, dialect: claude}", "`dialect: claude` is not available in this version"),
+        (
+            "{command: x, dialect: other}",
+            "expected the name of a dialect (native) but found `other`",
+        ),
         ("{url: 'http://example.com/'}", "expected an https address"),
         ("{url: 'http://127.0.0.1.evil@example.com/'}", "expected an https address"),
         ("{url: 'ftp://x'}", "expected an https address"),
@@ -471,7 +474,7 @@ fn files_that_cannot_be_read_have_one_fault_each() {
         ("folder.yaml", "expected a file but found a folder"),
         ("missing.yaml", "the file cannot be read: No such file or directory"),
     ] {
-        let file = ConfigFile { path: path(name), shown_as: name.into(), layer: Layer::Project };
+        let file = ConfigFile::native(path(name), name, Layer::Project);
         let loaded = super::load(&[file], &environment());
         assert_eq!(loaded.faults.len(), 1);
         assert!(loaded.faults[0].to_string().contains(message), "{}", loaded.faults[0]);
@@ -503,11 +506,7 @@ fn hooks_of_two_files_with_one_stem_have_different_ids() {
             fs::create_dir(folder.path().join(name)).expect("made");
             let path = folder.path().join(name).join("hooks.yaml");
             fs::write(&path, "hooks: {Stop: [{command: x}]}").expect("written");
-            ConfigFile {
-                path,
-                shown_as: format!("{name}/hooks.yaml").into(),
-                layer: Layer::Project,
-            }
+            ConfigFile::native(path, format!("{name}/hooks.yaml"), Layer::Project)
         })
         .collect();
     let loaded = super::load(&files, &environment());

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::node::{Field, Mark, Node, Raw, parse};
 use super::notes::Notes;
-use super::{ConfigFile, Fault, FaultKind, Loaded, Scope, SourceFile, entry};
-use super::{loop_file, pipeline_file, warning};
-use crate::hook::{Action, Layer};
+use super::{ConfigFile, Dialect, Fault, FaultKind, Loaded, Scope, SourceFile, entry};
+use super::{loop_file, pipeline_file};
+use crate::hook::Layer;
 use crate::limits::HOOKS_MAX;
 use crate::pattern::Pattern;
 use crate::variables::Environment;
@@ -106,10 +106,11 @@ pub(super) fn read(
     }
     let stem = file.path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into());
     let mut reading = Reading {
-        stem: unused_stem(&stem, loaded),
+        stem: loaded.unused_stem(&stem),
         shown_as: file.shown_as.as_path().into(),
         path: file.path.as_path().into(),
         layer: file.layer,
+        known: file.known,
         source,
         environment,
         ids: HashMap::new(),
@@ -200,27 +201,13 @@ fn permissions(node: &Node, notes: &mut Notes<'_>) {
     }
 }
 
-/// Two files may have the same stem; ids have to tell them apart.
-fn unused_stem(stem: &str, loaded: &Loaded) -> String {
-    let taken = |stem: &str| {
-        let prefix = format!("{stem}/");
-        loaded.hooks.hooks().iter().any(|hook| hook.id.starts_with(&prefix))
-    };
-    if !taken(stem) {
-        return stem.to_owned();
-    }
-    (2u32..)
-        .map(|number| format!("{stem}~{number}"))
-        .find(|candidate| !taken(candidate))
-        .expect("there are more numbers than files")
-}
-
 /// The `hooks:` of one file on their way into the set.
 struct Reading<'a> {
     stem: String,
     shown_as: Arc<Path>,
     path: Arc<Path>,
     layer: Layer,
+    known: &'static [&'static dyn Dialect],
     source: &'a Arc<SourceFile>,
     environment: &'a Environment,
     ids: HashMap<String, u32>,
@@ -330,13 +317,12 @@ impl Reading<'_> {
             path: &self.path,
             in_a_list,
             layer: self.layer,
+            known: self.known,
             environment: self.environment,
         };
         let hook = entry::read(node, place, &mut notes);
-        if let (Some(warnings), Some(Action::Shell(shell))) =
-            (&mut self.loaded.warnings, hook.as_ref().map(|hook| &hook.action))
-        {
-            warnings.extend(warning::of_shell_hook(node, shell, self.source, self.environment));
+        if let Some(hook) = &hook {
+            self.loaded.look_at(hook, node, self.source, self.environment);
         }
         if let (Some(hook), true) = (hook, notes.faults.is_empty()) {
             if let Some(first_line) = self.ids.insert(hook.id.clone(), node.at.line) {

@@ -44,7 +44,7 @@ impl Run {
     pub(super) fn new(hook: Arc<Hook>, power: Power) -> Self {
         let policy = hook.policy;
         let mut terms = hook.terms(power);
-        if policy.order == Order::AtOnce {
+        if policy.order == Order::AtOnce && hook.awaits != Some(false) {
             terms.awaited = true;
         }
         Self {
@@ -80,6 +80,8 @@ impl Run {
             updated_output: answer.updated_output.clone(),
             suppress_output: answer.suppress_output,
             piped_output: String::new(),
+            piped_raw: self.policy.pipes_raw,
+            survives_error: self.policy.survives_errors,
             updated_permissions: answer.updated_permissions.clone(),
         };
         let blocks = match meaning.status {

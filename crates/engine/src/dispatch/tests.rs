@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::*;
 use crate::config::{ConfigFile, load_text};
 use crate::hook::Layer;
-use crate::native::NativeWire;
 use crate::ports::Memory;
 use crate::ports::memory::InMemoryMemory;
 
@@ -17,7 +16,7 @@ const STOP: &str = "session:stop";
 const RESULT: &str = "tool:post_execute";
 const OBSERVED: &str = "iteration:complete";
 
-static AT_ONCE: Policy = Policy { order: Order::AtOnce, wire: &NativeWire };
+static AT_ONCE: Policy = Policy { dialect: "at-once", order: Order::AtOnce, ..Policy::NATIVE };
 
 /// What a hook does in one attempt.
 #[derive(Debug, Clone)]
@@ -100,11 +99,7 @@ impl Firing {
             }
             text.push_str(&format!("    - {{{entry}}}\n"));
         }
-        let file = ConfigFile {
-            path: "hookwright.yaml".into(),
-            shown_as: "hookwright.yaml".into(),
-            layer: Layer::Project,
-        };
+        let file = ConfigFile::native("hookwright.yaml", "hookwright.yaml", Layer::Project);
         let environment = Environment::default();
         let loaded = load_text(&text, &file, &environment);
         assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
@@ -1131,11 +1126,11 @@ fn a_group_starts_at_once_with_the_values_from_before_and_the_next_one_follows()
             "id: a, command: x, await: true
              id: b, command: x, {when}
              id: c, command: x, {when}
-             id: d, command: x, {when}"
+             id: d, command: x, await: true"
         ),
     )
-    .at_once(&["b", "c", "d"])
-    .in_file(&["d"], "other.yaml")
+    .at_once(&["b", "c"])
+    .in_file(&["c"], "other.yaml")
     .fire();
     machine.ends("a", exit(0));
     assert_eq!(machine.order(), ["start a", "start b", "start c"]);
@@ -1144,6 +1139,83 @@ fn a_group_starts_at_once_with_the_values_from_before_and_the_next_one_follows()
     assert_eq!(machine.order(), ["start a", "start b", "start c", "start d"]);
     machine.ends("d", exit(0));
     assert_eq!(machine.order(), ["start a", "start b", "start c", "start d", "finished"]);
+}
+
+#[test]
+fn a_member_of_a_group_that_asks_not_to_be_awaited_is_not() {
+    let mut machine = Firing::at(
+        GUARD,
+        "id: a, command: x
+         id: b, command: x, await: false",
+    )
+    .at_once(&["a", "b"])
+    .fire();
+    machine.ends("a", exit(0));
+    assert_eq!(machine.order(), ["start a", "start b", "finished"]);
+}
+
+#[test]
+fn of_hooks_that_are_the_same_only_the_strictest_runs() {
+    let same =
+        |machine: Firing| machine.change(&["a", "b", "c"], |hook| hook.twin = Some("x".into()));
+    let mut machine = same(Firing::at(
+        GUARD,
+        "id: a, command: x, on_failure: continue
+         id: b, command: x, on_failure: block
+         id: c, command: x, on_failure: block
+         id: d, command: x",
+    ))
+    .fire();
+    machine.ends("b", exit(0));
+    machine.ends("d", exit(0));
+    let order =
+        ["skip a: the same as b, which runs", "start b", "skip c: the same as b, which runs"];
+    assert_eq!(machine.order()[..3], order);
+    let mut machine = same(Firing::at(
+        GUARD,
+        "id: a, command: x, on_failure: block, enabled: false
+         id: b, command: x, on_failure: continue
+         id: c, command: x, await: false",
+    ))
+    .fire();
+    machine.ends("b", exit(0));
+    let order =
+        ["skip a: enabled: false", "start b", "skip c: the same as b, which runs", "finished"];
+    assert_eq!(machine.order(), order);
+}
+
+#[test]
+fn where_a_dialects_first_decision_counts_a_later_one_does_not() {
+    static FIRST: Policy = Policy {
+        dialect: "first",
+        order: Order::AtOnce,
+        first_decision_at: &[GUARD],
+        ..Policy::NATIVE
+    };
+    let deny = || answers(json!({ "decision": "deny", "reason": "no" }));
+    let allow = || answers(json!({ "decision": "allow", "reason": "fine" }));
+    let fired = |first: Outcome, second: Outcome, goes_on: bool| {
+        let mut machine = Firing::at(
+            GUARD,
+            "id: silent, command: x
+             id: a, command: x
+             id: b, command: x
+             id: native, command: x",
+        )
+        .change(&["silent", "a", "b"], |hook| hook.policy = &FIRST)
+        .fire();
+        // Whoever ends first.
+        machine.ends("b", second);
+        machine.ends("a", first);
+        machine.ends("silent", exit(0));
+        if goes_on {
+            machine.ends("native", exit(0));
+        }
+        machine.decision.expect("decided").verdict
+    };
+    let reason = Some("fine".to_owned());
+    assert_eq!(fired(allow(), deny(), true), Verdict::Allow { reason, rewritten_input: None });
+    assert_eq!(fired(deny(), allow(), false), Verdict::Block { reason: "no".into() });
 }
 
 #[test]
@@ -1171,7 +1243,7 @@ fn a_block_in_a_group_stops_no_sibling_but_the_awaited_hooks_after_it() {
     let mut machine = Firing::at(
         GUARD,
         "id: a, command: x
-         id: b, command: x, await: false, on_failure: retry, retries: 1
+         id: b, command: x, on_failure: retry, retries: 1
          id: c, command: x
          id: d, command: x, await: false",
     )

@@ -91,7 +91,7 @@ impl EngineBuilder {
         // A file of the project is named as seen from its root.
         let path = self.root.join(path);
         let shown_as = path.strip_prefix(&self.root).unwrap_or(&path).to_owned();
-        self.written.push(Written::File(ConfigFile { path, shown_as, layer }));
+        self.written.push(Written::File(ConfigFile::native(path, shown_as, layer)));
         self
     }
 
@@ -150,7 +150,7 @@ impl EngineBuilder {
                 Written::File(file) => loaded.add_file(file, &self.environment),
                 Written::Text { name, text } => {
                     let (path, shown_as) = (name.clone(), name.clone());
-                    let file = ConfigFile { path, shown_as, layer: Layer::Project };
+                    let file = ConfigFile::native(path, shown_as, Layer::Project);
                     loaded.add_text(text, &file, &self.environment);
                 }
             }

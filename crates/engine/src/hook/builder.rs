@@ -162,6 +162,7 @@ impl HookBuilder {
             on_exhausted: self.on_exhausted,
             pipe_output: false,
             once: self.once,
+            twin: None,
             policy: &NATIVE,
         };
         // Where it listens has to be known before anything can be said about it.

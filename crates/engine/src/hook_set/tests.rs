@@ -8,7 +8,7 @@ use crate::variables::Environment;
 fn set(files: &[(&str, Layer, &str)]) -> HookSet {
     let mut whole = HookSet::new();
     for (name, layer, text) in files {
-        let file = ConfigFile { path: name.into(), shown_as: name.into(), layer: *layer };
+        let file = ConfigFile::native(name, name, *layer);
         let loaded = load_text(text, &file, &Environment::default());
         assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
         for hook in loaded.hooks.hooks() {
@@ -159,8 +159,7 @@ fn a_guard_wakes_where_nobody_can_tell_which_tool_it_is() {
 
 #[test]
 fn an_unreadable_entry_counts_for_what_it_would_have_woken_and_no_more() {
-    let file =
-        ConfigFile { path: "p.yaml".into(), shown_as: "p.yaml".into(), layer: Layer::Project };
+    let file = ConfigFile::native("p.yaml", "p.yaml", Layer::Project);
     let text = "hooks: {tool:pre_execute:bash: [{comand: x}], on_session_complete: [{comand: x}]}";
     let loaded = load_text(text, &file, &Environment::default());
     let broken = |name: &str, data: Value| loaded.hooks.broken_for(&event(name, data)).count();

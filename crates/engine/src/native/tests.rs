@@ -1,7 +1,8 @@
-use hookwright_events::EventName;
+use hookwright_events::{Event, EventName};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::hook::Hook;
 
 const GUARD: &str = "tool:pre_execute";
 const STOP: &str = "session:stop";
@@ -71,7 +72,15 @@ fn denied(reason: &str) -> Meaning {
 
 #[test]
 fn a_hook_reads_one_line_of_json_with_the_event_and_its_own_name() {
-    let line = NativeWire.input(&event(GUARD), "guard", 2);
+    let hook = Hook::on(GUARD, |_| async { Ok(Answer::default()) }).id("guard");
+    let reader = Reader {
+        event: &event(GUARD),
+        hook: &hook.build().expect("a hook"),
+        attempt: 2,
+        root: std::path::Path::new("/"),
+    };
+    let Input { stdin: line, variables } = NativeWire.input(&reader);
+    assert_eq!(variables, []);
     assert_eq!(line.matches('\n').count(), 1);
     assert!(line.ends_with('\n'));
     assert_eq!(

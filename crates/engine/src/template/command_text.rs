@@ -1,8 +1,14 @@
 //! [`CommandText`]: a command's text, and the references into JSON values that stand in it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Evaluation, GENERATED, Place, Quoting, places};
+use hookwright_events::Event;
+
+use super::rewrite::Rewritten as Templates;
+use super::{Evaluation, GENERATED, Place, Quoting, TemplateError, places, rewrite};
+use super::{Filled, GeneratedReference};
+use crate::policy::Wire;
 use crate::variables;
 
 /// A command as it will be given to the shell.
@@ -11,6 +17,8 @@ pub struct CommandText {
     source: Box<str>,
     /// The text with its references replaced, where there are any.
     rewritten: Option<Box<Rewritten>>,
+    /// The same with its `{{x}}` placed, in dialects that have them.
+    templates: Option<Box<Templates>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,9 +59,32 @@ pub enum TextError {
         /// Where it stands in the text.
         at: Range<usize>,
     },
+    /// A `{{x}}` that cannot stand where it stands.
+    #[error("{0}")]
+    Template(TemplateError),
 }
 
 impl CommandText {
+    /// Reads a command of a dialect: like [`CommandText::new`], and `{{x}}` is placed where the
+    /// dialect knows the name.
+    pub fn of_dialect(source: &str, wire: &dyn Wire) -> Result<Self, TextError> {
+        let plain = Self::new(source)?;
+        if !source.contains("{{") {
+            return Ok(plain);
+        }
+        let known = |name: &str| wire.reference(name);
+        // Judged as its author wrote it, so that the place of a fault is the author's.
+        let placed = rewrite(source, &known).map_err(TextError::Template)?;
+        if placed.references().is_empty() {
+            return Ok(plain);
+        }
+        let placed = match plain.rewritten {
+            None => placed,
+            Some(_) => rewrite(plain.for_shell(), &known).map_err(TextError::Template)?,
+        };
+        Ok(Self { templates: Some(Box::new(placed)), ..plain })
+    }
+
     /// Reads a command. Its text stays as it is, `${A.b}` excepted.
     pub fn new(source: &str) -> Result<Self, TextError> {
         let mut text = String::new();
@@ -99,7 +130,7 @@ impl CommandText {
         text.push_str(&source[copied..]);
         let rewritten =
             (!references.is_empty()).then(|| Box::new(Rewritten { text: text.into(), references }));
-        Ok(Self { source: source.into(), rewritten })
+        Ok(Self { source: source.into(), rewritten, templates: None })
     }
 
     /// The text as its author wrote it.
@@ -107,9 +138,27 @@ impl CommandText {
         &self.source
     }
 
-    /// The text that the shell gets.
+    /// The text that the shell gets, where there is no `{{x}}` in it.
     pub fn for_shell(&self) -> &str {
         self.rewritten.as_ref().map_or(&self.source, |rewritten| &rewritten.text)
+    }
+
+    /// The text that the shell gets at an event, and the variables for its `{{x}}`.
+    pub fn filled(&self, wire: &dyn Wire, event: &Event) -> Filled<'_> {
+        match &self.templates {
+            Some(placed) => placed.fill(&|name| wire.value(name, event)),
+            None => Filled { text: Cow::Borrowed(self.for_shell()), environment: Vec::new() },
+        }
+    }
+
+    /// The name between the braces that a generated variable stands for.
+    pub fn template_of(&self, generated: &str) -> Option<&str> {
+        let placed = self.templates.as_ref()?.references().iter();
+        let stands_for = |own: &&GeneratedReference| {
+            let element = generated.strip_prefix(own.generated.as_str());
+            element.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        placed.filter(stands_for).map(|own| own.name.as_str()).next()
     }
 
     /// The references that stand in it, each once.

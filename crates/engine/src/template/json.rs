@@ -133,7 +133,11 @@ mod tests {
         let event = Event::new(EventName::resolve("iteration:error").expect("known"), data);
         let (carried, environment) = (Carried::default(), Environment::default());
         let variables = Variables { event: &event, carried: &carried, environment: &environment };
-        JsonTemplate::new(template).fill(&Filling { variables, secrets: &secrets() })
+        JsonTemplate::new(template).fill(&Filling {
+            variables,
+            secrets: &secrets(),
+            wire: &crate::native::NativeWire,
+        })
     }
 
     fn secrets() -> Secrets {

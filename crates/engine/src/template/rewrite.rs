@@ -245,7 +245,7 @@ fn is_glued(source: &[u8], at: &Range<usize>) -> bool {
 }
 
 /// Every `{{name}}`: letters, digits, `_`, `-` and `.` between the braces.
-fn templates(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+pub(super) fn templates(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let bytes = text.as_bytes();
     let mut from = 0;
     std::iter::from_fn(move || {

@@ -14,7 +14,10 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::rewrite::templates;
+use super::{self as template, Reference};
 use crate::condition::Values;
+use crate::policy::Wire;
 use crate::secrets::{Secrets, for_url};
 use crate::variables::{Variables, is_ours, nearest_to, text_of};
 
@@ -28,7 +31,14 @@ pub struct TextTemplate {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Text(Box<str>),
-    Reference { name: Box<str>, path: Vec<String> },
+    Reference {
+        name: Box<str>,
+        path: Vec<String>,
+    },
+    /// `{{name}}` in a dialect that has it.
+    Template {
+        name: Box<str>,
+    },
 }
 
 /// How values are written into a text.
@@ -50,6 +60,8 @@ pub struct Filling<'a> {
     pub variables: Variables<'a>,
     /// What only hooks that name it get.
     pub secrets: &'a Secrets,
+    /// Whose `{{name}}` stand in the text.
+    pub wire: &'a dyn Wire,
 }
 
 /// Why a text cannot be filled.
@@ -102,6 +114,24 @@ impl TextTemplate {
         Self { source: source.into(), parts }
     }
 
+    /// Reads a text of a dialect whose references are `{{name}}` and no others. A name that the dialect
+    /// does not know stays as it is.
+    pub fn of_dialect(source: &str, wire: &dyn Wire) -> Self {
+        let mut parts = Vec::new();
+        let mut copied = 0;
+        for at in templates(source) {
+            let name = &source[at.start + 2..at.end - 2];
+            if wire.reference(name) == Reference::Unknown {
+                continue;
+            }
+            push_text(&mut parts, &source[copied..at.start]);
+            parts.push(Part::Template { name: name.into() });
+            copied = at.end;
+        }
+        push_text(&mut parts, &source[copied..]);
+        Self { source: source.into(), parts }
+    }
+
     /// The text as its author wrote it.
     pub fn source(&self) -> &str {
         &self.source
@@ -111,13 +141,13 @@ impl TextTemplate {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Reference { name, .. } => Some(&**name),
-            Part::Text(_) => None,
+            Part::Text(_) | Part::Template { .. } => None,
         })
     }
 
     /// Whether values can change it.
     pub fn is_constant(&self) -> bool {
-        self.names().next().is_none()
+        self.parts.iter().all(|part| matches!(part, Part::Text(_)))
     }
 
     /// The text with its values, secrets still by name.
@@ -127,6 +157,13 @@ impl TextTemplate {
         let pieces = self.parts.iter().map(|part| match part {
             Part::Text(text) => Ok(Piece::Text(text.to_string())),
             Part::Reference { name, path } => piece(name, path, filling, writing),
+            Part::Template { name } => {
+                let value = match filling.wire.value(name, filling.variables.event) {
+                    template::Value::Scalar(value) => value,
+                    template::Value::List(elements) => Cow::Owned(elements.join(" ")),
+                };
+                value_piece(name, &value, writing)
+            }
         });
         Ok(FilledText { writing, pieces: pieces.collect::<Result<_, _>>()? })
     }
@@ -156,14 +193,18 @@ fn piece(
             None => return Err(unknown(name)),
         },
     };
+    let piece = value_piece(name, &value, writing)?;
+    Ok(match secret {
+        Some(_) => Piece::Secret { secret: name.to_owned() },
+        None => piece,
+    })
+}
+
+fn value_piece(name: &str, value: &str, writing: Writing) -> Result<Piece, FillError> {
     if writing == Writing::Header && value.chars().any(|c| c.is_control() && c != '\t') {
         return Err(FillError::ControlCharacter { name: name.to_owned() });
     }
-    let name = name.to_owned();
-    Ok(match secret {
-        Some(_) => Piece::Secret { secret: name },
-        None => Piece::Value { name, value: written(&value, writing).into_owned() },
-    })
+    Ok(Piece::Value { name: name.to_owned(), value: written(value, writing).into_owned() })
 }
 
 fn unknown(name: &str) -> FillError {

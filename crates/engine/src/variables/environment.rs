@@ -66,7 +66,7 @@ fn speaks_of_another_event(name: &str) -> bool {
 pub struct LeftOut {
     /// The variable.
     pub name: String,
-    /// What its author calls it: the variable, or the path into it.
+    /// What its author writes for it: `${NAME}`, `${NAME.path}` or `{{name}}`.
     pub shown_as: String,
     /// All of it.
     pub value: String,
@@ -84,11 +84,12 @@ pub struct ChildEnvironment {
 }
 
 impl ChildEnvironment {
-    /// What a child sees: the host's environment, our variables, references into their values,
-    /// and on top of them what the hook's author sets.
+    /// What a child sees: the host's environment, our variables, references into their values, what
+    /// its dialect adds to them, and on top of all that what the hook's author sets.
     pub fn new(
         variables: &Variables<'_>,
         references: &[PathReference],
+        of_dialect: &[OfDialect<'_>],
         set_by_author: &[(String, String)],
     ) -> Self {
         let mut values: Vec<Ours<'_>> = Vec::with_capacity(VARIABLES.len());
@@ -96,13 +97,20 @@ impl ChildEnvironment {
             let text = variables.text(variable);
             if text.is_some() || variable.always_set {
                 let (name, prefixed) = (variable.name.as_str(), Some(&variable.prefixed));
-                values.push(Ours { name, prefixed, path: None, value: text.unwrap_or_default() });
+                let value = text.unwrap_or_default();
+                values.push(Ours { name, prefixed, shown_as: None, value });
             }
         }
         for reference in references {
             let value = variables.at_path(&reference.variable, &reference.path);
-            let (name, path) = (reference.generated.as_str(), Some(reference));
-            values.push(Ours { name, prefixed: None, path, value });
+            let path = reference.path.join(".");
+            let shown_as = Some(format!("${{{}.{path}}}", reference.variable));
+            values.push(Ours { name: &reference.generated, prefixed: None, shown_as, value });
+        }
+        for theirs in of_dialect {
+            let value = theirs.value.to_owned();
+            let shown_as = theirs.shown_as.clone();
+            values.push(Ours { name: theirs.name, prefixed: None, shown_as, value });
         }
         let left_out = take_what_does_not_fit(&mut values);
         let mut strings = Vec::with_capacity(2 * values.len() + set_by_author.len() + 4);
@@ -122,10 +130,21 @@ impl ChildEnvironment {
     }
 }
 
+/// A variable that a dialect adds.
+#[derive(Debug, Clone)]
+pub struct OfDialect<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What its author writes for it, if that is not `${NAME}`.
+    pub shown_as: Option<String>,
+    /// Its value.
+    pub value: &'a str,
+}
+
 struct Ours<'a> {
     name: &'a str,
     prefixed: Option<&'a OsString>,
-    path: Option<&'a PathReference>,
+    shown_as: Option<String>,
     value: String,
 }
 
@@ -158,10 +177,7 @@ fn take_what_does_not_fit(values: &mut Vec<Ours<'_>>) -> Vec<LeftOut> {
         if !out[number - 1] {
             return true;
         }
-        let shown_as = ours.path.map_or_else(
-            || ours.name.to_owned(),
-            |path| format!("{}.{}", path.variable, path.path.join(".")),
-        );
+        let shown_as = ours.shown_as.take().unwrap_or_else(|| format!("${{{}}}", ours.name));
         let value = std::mem::take(&mut ours.value);
         left_out.push(LeftOut { name: ours.name.to_owned(), shown_as, value });
         false

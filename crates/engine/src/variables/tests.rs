@@ -18,7 +18,7 @@ fn child(event: &Event, environment: &Environment, command: &str) -> ChildEnviro
     let carried = Carried::default();
     let variables = Variables { event, carried: &carried, environment };
     let command = CommandText::new(command).expect("valid");
-    ChildEnvironment::new(&variables, command.references(), &[])
+    ChildEnvironment::new(&variables, command.references(), &[], &[])
 }
 
 /// What the child sees: where a name stands twice, the last one counts.
@@ -166,7 +166,7 @@ fn what_the_author_sets_stands_on_top() {
     let (carried, environment) = (Carried::default(), environment(&[("A", "host")]));
     let variables = Variables { event: &event, carried: &carried, environment: &environment };
     let author = [("A".to_owned(), "mine".to_owned()), ("SOURCE".to_owned(), "also".to_owned())];
-    let mut child = ChildEnvironment::new(&variables, &[], &author);
+    let mut child = ChildEnvironment::new(&variables, &[], &[], &author);
     child.set("A", "last");
     assert_eq!(get(&child, "A").as_deref(), Some("last"));
     assert_eq!(get(&child, "SOURCE").as_deref(), Some("also"));

@@ -41,7 +41,7 @@ impl Host {
         let more = variables.iter().map(|(name, value)| (name.into(), value.into()));
         let environment = Environment::new(base.into_iter().chain(more));
         let name = PathBuf::from("hookwright.yaml");
-        let file = ConfigFile { path: name.clone(), shown_as: name, layer: Layer::Project };
+        let file = ConfigFile::native(name.clone(), name, Layer::Project);
         let loaded = load_text(hooks, &file, &environment);
         assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
         let root = folder.path().to_owned();

@@ -195,7 +195,8 @@ impl Session {
             let times = course.errors_in_a_row;
             return Err(Leave::Failed(format!("{times} iterations failed in a row: {error}")));
         }
-        if decision.piped_output.is_empty() && !self.history.piped(&key) {
+        let is_answered = !decision.piped_output.is_empty() || decision.survives_error;
+        if !is_answered && !self.history.survives(&key) {
             return Err(Leave::Failed(format!("iteration {number} failed: {error}")));
         }
         Ok(())

@@ -241,7 +241,7 @@ impl Session {
     ) -> ChildEnvironment {
         let carried = self.memory.carried(&self.name);
         let variables = Variables { event, carried: &carried, environment: &self.environment };
-        let mut environment = ChildEnvironment::new(&variables, &[], &[]);
+        let mut environment = ChildEnvironment::new(&variables, &[], &[], &[]);
         environment.set("OUTPUT", self.folder.output(at));
         environment.set("HOOKWRIGHT_OUTPUT", self.folder.output(at));
         environment.set("HOOKWRIGHT_ATTEMPT", attempt.to_string());

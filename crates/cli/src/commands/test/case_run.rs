@@ -160,8 +160,7 @@ impl Runner<'_> {
     ) -> Result<(), String> {
         let hook = json!({ "id": "setup", "command": command, "await": true });
         let text = json!({ "hooks": { "session:setup": [hook] } }).to_string();
-        let file =
-            ConfigFile { path: "setup".into(), shown_as: "setup".into(), layer: Layer::Project };
+        let file = ConfigFile::native("setup", "setup", Layer::Project);
         let loaded = without_faults(load_text(&text, &file, environment))?;
         let (root, environment) = (workspace.root.clone(), environment.clone());
         let engine = Engine::new(Setup::new(loaded.hooks, root, environment));

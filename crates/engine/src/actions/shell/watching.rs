@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use hookwright_events::AnswerDecision;
+use hookwright_events::{Outcome, Output, Status};
 use hookwright_process::{Captured, Filter, Leader, Stream, Watch};
 use tokio::sync::SemaphorePermit;
 
 use super::super::telling::Telling;
 use super::super::{Attempt, News};
-use crate::answer::{self, Reading};
+use crate::answer;
 use crate::limits::ASYNC_LINE_BYTES_MAX;
+use crate::policy::At;
 
 /// Looks on while the command runs: the first line may turn it into a background one.
 pub(super) struct Watching<'a> {
@@ -70,7 +71,9 @@ impl Watch for Watching<'_> {
             }
             return None;
         };
-        let more_time = std::str::from_utf8(&line[..end]).ok().and_then(answer::async_for);
+        let unit = self.attempt.policy.async_unit;
+        let line = std::str::from_utf8(&line[..end]).ok();
+        let more_time = line.and_then(|line| answer::async_for(line, unit));
         self.first_line = None;
         if more_time.is_some() {
             self.go_async();
@@ -83,12 +86,17 @@ impl Watch for Watching<'_> {
         if self.went_async {
             return false;
         }
-        let read = answer::read(&stdout.text(), stdout.is_whole(), &self.attempt.event.name);
-        match read {
-            Reading::Whole(answer) | Reading::Among(answer) => {
-                answer.stop || answer.decision == Some(AnswerDecision::Deny)
-            }
-            Reading::Nothing | Reading::Broken { .. } => false,
-        }
+        let output = Output {
+            stdout: stdout.text().into_owned(),
+            stdout_left_out: stdout.left_out(),
+            ..Output::default()
+        };
+        let at = At {
+            event: &self.attempt.event,
+            power: self.attempt.power,
+            awaited: self.attempt.terms.awaited,
+        };
+        let meaning = self.attempt.policy.wire.meaning(&Outcome::Exited { code: 0, output }, at);
+        meaning.answer.stop || meaning.status == Status::Blocked
     }
 }

@@ -52,7 +52,7 @@ const EVENT_OR_STEPS: &str = "`event` or `steps`";
 
 /// Reads and checks a test file. Files that it names are looked for beside it.
 pub fn load_test_file(path: &Path, shown_as: &Path) -> TestFile {
-    let file = ConfigFile { path: path.into(), shown_as: shown_as.into(), layer: Layer::Project };
+    let file = ConfigFile::native(path, shown_as, Layer::Project);
     let read = file::read(&file).and_then(|source| parse(&source).map(|root| (source, root)));
     let (source, root) = match read {
         Ok(read) => read,
@@ -273,11 +273,11 @@ impl Reader<'_> {
             }
             (None, Some(named)) => {
                 let name = self.notes.text(&named.value, "the name of a file with the data")?;
-                let file = ConfigFile {
-                    path: self.folder.join(name),
-                    shown_as: self.shown_folder.join(name),
-                    layer: Layer::Project,
-                };
+                let file = ConfigFile::native(
+                    self.folder.join(name),
+                    self.shown_folder.join(name),
+                    Layer::Project,
+                );
                 let read = file::read(&file).and_then(|source: Arc<SourceFile>| {
                     let root = parse(&source)?;
                     let mut notes = Notes::new(&source);

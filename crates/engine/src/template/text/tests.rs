@@ -17,7 +17,10 @@ fn fill(written: &str, data: Value, writing: Writing) -> Result<FilledText, Fill
     ]);
     let (event, carried, environment) = (&event, &Carried::default(), &environment);
     let variables = Variables { event, carried, environment };
-    TextTemplate::new(written).fill(&Filling { variables, secrets: &secrets() }, writing)
+    TextTemplate::new(written).fill(
+        &Filling { variables, secrets: &secrets(), wire: &crate::native::NativeWire },
+        writing,
+    )
 }
 
 fn filled(written: &str, data: Value, writing: Writing) -> Result<String, String> {

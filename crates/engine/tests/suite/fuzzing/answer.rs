@@ -26,7 +26,8 @@ pub(super) fn holds(data: &[u8]) {
             stays_denied(&stdout, &event);
         }
     }
-    let patience = async_for(stdout.lines().next().unwrap_or_default());
+    let first = stdout.lines().next().unwrap_or_default();
+    let patience = async_for(first, std::time::Duration::from_secs(1));
     assert!(patience.is_none_or(|time| time > Duration::ZERO && time <= ASYNC_TIMEOUT_MAX));
 }
 

@@ -15,7 +15,7 @@ pub(super) fn holds(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let environment = Environment::new([("HOME".into(), "/".into())]);
     for layer in [Layer::Project, Layer::Loop] {
-        let file = ConfigFile { path: "a.yaml".into(), shown_as: "a.yaml".into(), layer };
+        let file = ConfigFile::native("a.yaml", "a.yaml", layer);
         let (loaded, warnings) = check_text(text, &file, &environment);
         for fault in &loaded.faults {
             assert_eq!(&*fault.source.text, text);

@@ -112,6 +112,7 @@ fn paths(text: &str) {
         Err(TextError::EvaluatedAgain { reference, at }) => {
             assert_eq!(text.get(at), Some(reference.as_str()));
         }
+        Err(TextError::Template(error)) => panic!("native texts have no templates: {error}"),
     }
 }
 

@@ -1,0 +1,70 @@
+//! [`Foreign`]: another system, where its files are, and how they are read.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_engine::config::Dialect;
+use hookwright_engine::hook::Layer;
+
+/// Another system whose files we read.
+pub trait Foreign: Dialect {
+    /// Where its files are looked for, in the order in which they are read.
+    fn locations(&self, whereabouts: &Whereabouts<'_>) -> Vec<Location>;
+
+    /// Whether a file that was named is one of its own, by its path alone.
+    fn owns(&self, path: &Path) -> bool;
+
+    /// Whether the agent that a pipeline drives runs these hooks itself, so that the runner must not.
+    fn runs_by_itself(&self) -> bool {
+        false
+    }
+}
+
+/// Where files are looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Whereabouts<'a> {
+    /// A project's folder.
+    pub project: &'a Path,
+    /// The user's home.
+    pub home: Option<&'a Path>,
+    /// The user's folder for configuration, `~/.config` unless set otherwise.
+    pub config_home: Option<&'a Path>,
+}
+
+/// A place where a file may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// The file.
+    pub path: PathBuf,
+    /// Whose hooks it holds.
+    pub layer: Layer,
+}
+
+impl Location {
+    /// A file of the project.
+    pub fn of_project(path: PathBuf) -> Self {
+        Self { path, layer: Layer::Project }
+    }
+
+    /// A file for all projects of the user.
+    pub fn of_user(path: PathBuf) -> Self {
+        Self { path, layer: Layer::Global }
+    }
+}
+
+/// Every system whose files we read.
+static ALL: &[&dyn Foreign] = &[];
+
+/// Every system whose files we read.
+pub fn all() -> &'static [&'static dyn Foreign] {
+    ALL
+}
+
+/// The system of this name.
+pub fn named(name: &str) -> Option<&'static dyn Foreign> {
+    ALL.iter().copied().find(|foreign| foreign.name() == name)
+}
+
+/// The system whose file this is, by its path alone.
+pub fn of_file(path: &Path) -> Option<&'static dyn Foreign> {
+    ALL.iter().copied().find(|foreign| foreign.owns(path))
+}

@@ -1,0 +1,21 @@
+//! The dialects: other systems' files, read as they are, under the rules of their own
+//! specifications.
+//!
+//! One folder for each system, all with the same parts:
+//!
+//! | part | holds |
+//! |---|---|
+//! | `files.rs` | where the system's files are |
+//! | `config.rs` | what stands in them, as hooks of ours; every fault with its place |
+//! | `event.rs` | what a hook reads: standard input, variables, `{{names}}` |
+//! | `reply.rs` | what its exit code and output mean, and what is shown of it |
+//!
+//! What differs from native hooks reaches the engine as a
+//! [`Policy`](hookwright_engine::policy::Policy) and a [`Wire`](hookwright_engine::policy::Wire); the
+//! engine knows no dialect. Foreign spelling stops here.
+
+#![warn(missing_docs)]
+
+mod foreign;
+
+pub use foreign::{Foreign, Location, Whereabouts, all, named, of_file};

@@ -1,0 +1,15 @@
+//! Every case of every dialect, from folders of plain files, and the pages that are made of them.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cases;
+mod listing;
+mod pages;
+
+#[test]
+fn every_case_of_every_dialect_does_what_its_promise_says() {
+    std::thread::scope(|scope| {
+        for foreign in hookwright_dialects::all() {
+            scope.spawn(|| cases::run_all(foreign.name()));
+        }
+    });
+}

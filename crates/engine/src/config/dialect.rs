@@ -1,0 +1,94 @@
+//! Files in someone else's format. The engine knows none of them; whoever does implements
+//! [`Dialect`] and says of a [`ConfigFile`] that it is one of theirs.
+//!
+//! A native file stops a run when it has a fault. A foreign one does not: its own program would have
+//! gone on, so what cannot be used is left out with a warning ([`Loaded::leave_out`]) and the rest
+//! decides; where a guard may have stood, it can block instead ([`Loaded::block_until_mended`]).
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::node::Node;
+use super::{ConfigFile, Fault, Loaded, SourceFile, warning};
+use crate::hook::{Action, Hook};
+use crate::hook_set::{Broken, Full};
+use crate::pattern::Pattern;
+use crate::policy::Policy;
+use crate::variables::Environment;
+
+/// A foreign format.
+pub trait Dialect: fmt::Debug + Send + Sync {
+    /// Its name, as `dialect:` and `--dialect` say it.
+    fn name(&self) -> &'static str;
+
+    /// The rules for a hook of a native file that says `dialect:`.
+    fn policy(&self) -> &'static Policy;
+
+    /// Reads all of its files that were found, in the order in which they were given.
+    fn read(&self, files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded);
+}
+
+/// A file of a dialect.
+#[derive(Debug)]
+pub struct ForeignFile<'a> {
+    /// Which one.
+    pub file: &'a ConfigFile,
+    /// Its text, or why there is none.
+    pub text: Result<Arc<SourceFile>, Fault>,
+}
+
+impl Loaded {
+    /// Adds a hook of a dialect.
+    pub fn add(&mut self, hook: Hook) -> Result<(), Full> {
+        self.hooks.add(hook)
+    }
+
+    /// What cannot be used of a foreign file is left out, and said.
+    pub fn leave_out(&mut self, faults: impl IntoIterator<Item = Fault>) {
+        self.left_out.extend(faults.into_iter().map(Arc::new));
+    }
+
+    /// The same where a guard may have stood: what it would have woken for is blocked, where it can
+    /// be. Without a pattern that is every event.
+    pub fn block_until_mended(
+        &mut self,
+        pattern: Option<Pattern>,
+        faults: impl IntoIterator<Item = Fault>,
+    ) {
+        let faults: Vec<Arc<Fault>> = faults.into_iter().map(Arc::new).collect();
+        if let Some(first) = faults.first() {
+            self.hooks.add_broken(Broken { pattern, fault: Arc::clone(first) });
+        }
+        self.left_out.extend(faults);
+    }
+
+    /// Looks for what is probably not meant in the command of a hook that stands at `node`, if
+    /// anybody wants to know.
+    pub fn look_at(
+        &mut self,
+        hook: &Hook,
+        node: &Node,
+        source: &Arc<SourceFile>,
+        environment: &Environment,
+    ) {
+        if let (Some(warnings), Action::Shell(shell)) = (&mut self.warnings, &hook.action) {
+            warnings.extend(warning::of_shell_hook(node, shell, source, environment));
+        }
+    }
+
+    /// How the ids of a file's hooks begin, so that no other file's do: two files may have the same
+    /// stem.
+    pub fn unused_stem(&self, stem: &str) -> String {
+        let taken = |stem: &str| {
+            let prefix = format!("{stem}/");
+            self.hooks.hooks().iter().any(|hook| hook.id.starts_with(&prefix))
+        };
+        if !taken(stem) {
+            return stem.to_owned();
+        }
+        (2u32..)
+            .map(|number| format!("{stem}~{number}"))
+            .find(|candidate| !taken(candidate))
+            .expect("there are more numbers than files")
+    }
+}
