@@ -1,13 +1,15 @@
 //! Which configuration files a command reads.
 //!
-//! Without `--config`: the project's file, found upwards from the working directory, and the user's
-//! file for all projects. With `--config`: exactly the files that were named.
+//! Without `--config`: the project's file, found upwards from the working directory, the user's file
+//! for all projects, and the files of other systems beside them, found by their names. With
+//! `--config`: exactly the files that were named.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hookwright_engine::config::{self, ConfigFile, Fault, Loaded, Warning};
+use hookwright_dialects::{Foreign, Location, Whereabouts};
+use hookwright_engine::config::{self, ConfigFile, Dialect, Fault, Loaded, Warning};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::secrets::{self, Secrets};
 use hookwright_engine::template::WarningKind;
@@ -35,6 +37,10 @@ pub(crate) struct ConfigOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Vec<PathBuf>,
 
+    /// Whose format the files have that --config names, where their names don't say it
+    #[arg(long, value_name = "NAME", value_parser = dialect_names())]
+    pub(crate) dialect: Option<String>,
+
     /// Act as if started in this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
@@ -42,6 +48,35 @@ pub(crate) struct ConfigOptions {
     /// Leave out the hooks that are for all projects (~/.config/hookwright/hooks.yaml)
     #[arg(long)]
     pub(crate) no_global_hooks: bool,
+}
+
+/// The native format, which no file has to name.
+const NATIVE: &str = "native";
+
+/// The words for `--dialect`.
+pub(crate) fn dialect_names() -> clap::builder::PossibleValuesParser {
+    let foreign = hookwright_dialects::all().iter().map(|foreign| foreign.name());
+    clap::builder::PossibleValuesParser::new([NATIVE].into_iter().chain(foreign))
+}
+
+impl ConfigOptions {
+    /// The same, but files are searched for.
+    pub(crate) fn searching(&self) -> Self {
+        Self {
+            config: Vec::new(),
+            dialect: None,
+            cwd: self.cwd.clone(),
+            no_global_hooks: self.no_global_hooks,
+        }
+    }
+
+    /// Whose format a file has that was named.
+    fn dialect_of(&self, path: &Path) -> Option<&'static dyn Foreign> {
+        match &self.dialect {
+            Some(name) => hookwright_dialects::named(name),
+            None => hookwright_dialects::of_file(path),
+        }
+    }
 }
 
 /// The files to read, and where they were looked for.
@@ -79,10 +114,14 @@ impl ConfigFiles {
         };
 
         if options.config.is_empty() {
+            if let Some(dialect) = &options.dialect {
+                return Err(Failure::DialectOfNoFile { dialect: dialect.clone() });
+            }
             found.search(options.no_global_hooks)?;
         } else {
             for path in &options.config {
-                found.add(found.working_dir.join(path), layer_of(path));
+                let whole = found.working_dir.join(path);
+                found.add(whole.clone(), layer_of(path), options.dialect_of(&whole));
             }
         }
         let secrets = found.user_folder()?.map(|folder| folder.join(SECRETS_NAME));
@@ -92,7 +131,9 @@ impl ConfigFiles {
 
     /// Takes files for loops and pipelines whose content says so, whatever they are called.
     pub(crate) fn look_inside(&mut self) {
-        for file in self.files.iter_mut().filter(|file| file.layer == Layer::Project) {
+        let native =
+            |file: &&mut ConfigFile| file.layer == Layer::Project && file.dialect.is_none();
+        for file in self.files.iter_mut().filter(native) {
             let Ok(text) = config::read_text(file) else { continue };
             if config::is_pipeline(&text) {
                 file.layer = Layer::Pipeline;
@@ -149,34 +190,100 @@ impl ConfigFiles {
         }
     }
 
+    /// Without the hooks that the agent which a pipeline drives runs itself.
+    pub(crate) fn without_hooks_of_agents(mut self) -> Self {
+        let by_itself = |file: &ConfigFile| {
+            let foreign =
+                file.dialect.and_then(|dialect| hookwright_dialects::named(dialect.name()));
+            foreign.is_some_and(|foreign| foreign.runs_by_itself())
+        };
+        self.files.retain(|file| !by_itself(file));
+        self
+    }
+
     fn search(&mut self, no_global_hooks: bool) -> Result<(), Failure> {
-        for folder in self.working_dir.clone().ancestors() {
-            if let Some(path) = self.only_one_of(folder, &PROJECT_NAMES)? {
+        let config_home = self.config_home()?;
+        // A project of ours reaches down to the next one; without any, another system's file tells
+        // where the project is.
+        let working_dir = self.working_dir.clone();
+        let mut native = None;
+        for folder in working_dir.ancestors() {
+            native = self.only_one_of(folder, &PROJECT_NAMES)?;
+            if native.is_some() {
                 self.project_root = folder.to_owned();
-                self.add(path, Layer::Project);
                 break;
             }
         }
+        let foreign_in = |folder: &Path| self.foreign_files(folder, config_home.as_deref());
+        let mut foreign = foreign_in(&self.project_root)?;
+        if native.is_none() {
+            for folder in working_dir.ancestors() {
+                let found = foreign_in(folder)?;
+                if found.iter().any(|(location, _)| location.layer == Layer::Project) {
+                    foreign = found;
+                    self.project_root = folder.to_owned();
+                    break;
+                }
+            }
+        }
+        if let Some(path) = native {
+            self.add(path, Layer::Project, None);
+        }
         if !no_global_hooks && let Some(folder) = self.user_folder()? {
             if let Some(path) = self.only_one_of(&folder, &GLOBAL_NAMES)? {
-                self.add(path, Layer::Global);
+                self.add(path, Layer::Global, None);
             }
             self.global_folder = Some(folder);
+        }
+        for (location, foreign) in foreign {
+            if !(no_global_hooks && location.layer == Layer::Global) {
+                self.add(location.path, location.layer, Some(foreign));
+            }
         }
         Ok(())
     }
 
+    /// The files of other systems for a project in this folder, as far as they are there.
+    fn foreign_files(
+        &self,
+        project: &Path,
+        config_home: Option<&Path>,
+    ) -> Result<Vec<(Location, &'static dyn Foreign)>, Failure> {
+        let whereabouts = Whereabouts { project, home: self.home.as_deref(), config_home };
+        let mut found = Vec::new();
+        for foreign in hookwright_dialects::all() {
+            let locations = foreign.locations(&whereabouts);
+            let of_user = |path: &Path| {
+                locations.iter().any(|other| other.layer == Layer::Global && other.path == path)
+            };
+            for location in &locations {
+                // In the home folder the user's file is no file of a project.
+                let is_twice = location.layer == Layer::Project && of_user(&location.path);
+                if !is_twice && may_be_there(&location.path) {
+                    let path = self.only_a_file(location.path.clone())?;
+                    found.push((Location { path, layer: location.layer }, *foreign));
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// The user's folder for files that are for all projects.
     pub(crate) fn user_folder(&self) -> Result<Option<PathBuf>, Failure> {
+        Ok(self.config_home()?.map(|folder| folder.join("hookwright")))
+    }
+
+    /// The user's folder for configuration.
+    fn config_home(&self) -> Result<Option<PathBuf>, Failure> {
         let configured = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
         if let Some(folder) = configured.filter(|folder| folder.is_absolute()) {
-            return Ok(Some(folder.join("hookwright")));
+            return Ok(Some(folder));
         }
         match &self.home {
             Some(home) if !home.is_absolute() => {
                 Err(Failure::HomeNotAbsolute { home: home.clone() })
             }
-            Some(home) => Ok(Some(home.join(".config/hookwright"))),
+            Some(home) => Ok(Some(home.join(".config"))),
             None => Ok(None),
         }
     }
@@ -206,9 +313,11 @@ impl ConfigFiles {
         }
     }
 
-    fn add(&mut self, path: PathBuf, layer: Layer) {
+    fn add(&mut self, path: PathBuf, layer: Layer, foreign: Option<&'static dyn Foreign>) {
         let shown_as = self.shown(&path);
-        self.files.push(ConfigFile::native(path, shown_as, layer));
+        let file = ConfigFile::native(path, shown_as, layer);
+        let file = file.knowing(hookwright_dialects::known());
+        self.files.push(file.in_dialect(foreign.map(|foreign| foreign as &dyn Dialect)));
     }
 }
 

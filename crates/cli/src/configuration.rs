@@ -66,6 +66,16 @@ impl Configuration {
         ));
     }
 
+    /// Shows what was left out of foreign files on standard error.
+    pub(crate) fn show_left_out(&self, screen: &Screen) {
+        screen.left_out(&self.loaded.left_out);
+    }
+
+    /// The same as JSON.
+    pub(crate) fn left_out_json(&self) -> Vec<Value> {
+        self.loaded.left_out.iter().map(|fault| fault_json(fault)).collect()
+    }
+
     /// Every fault as JSON.
     pub(crate) fn faults_json(&self) -> Vec<Value> {
         self.faults().into_iter().map(fault_json).collect()

@@ -28,6 +28,8 @@ pub(crate) enum Failure {
     NotAFile { path: PathBuf },
     /// HOME leads nowhere, so the user's own hooks cannot be found.
     HomeNotAbsolute { home: PathBuf },
+    /// `--dialect` without a file that it is about.
+    DialectOfNoFile { dialect: String },
     /// `init` never overwrites.
     FileIsThere { name: &'static str },
     /// A file of ours cannot be written.
@@ -120,6 +122,7 @@ impl Failure {
             Failure::MoreThanOneFile { .. }
             | Failure::NotAFile { .. }
             | Failure::HomeNotAbsolute { .. }
+            | Failure::DialectOfNoFile { .. }
             | Failure::FileIsThere { .. }
             | Failure::CannotCreate { .. }
             | Failure::CannotAsk { .. }
@@ -184,6 +187,13 @@ impl Failure {
                 heading: format!("HOME is `{}`, expected an absolute path", home.display()),
                 place: None,
                 help: "set HOME to your home folder: hooks for all projects are found there".into(),
+            },
+            Failure::DialectOfNoFile { dialect } => Message {
+                heading: format!(
+                    "`--dialect {dialect}` says how a file is read, but none is named"
+                ),
+                place: None,
+                help: format!("name it: `--config FILE --dialect {dialect}`"),
             },
             Failure::FileIsThere { name } => Message {
                 heading: format!("`{name}` is there already, and `init` never overwrites"),

@@ -183,7 +183,8 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) fn find(option: &ProjectOption) -> Result<Self, Failure> {
         let cwd = option.cwd.clone();
-        let options = ConfigOptions { config: Vec::new(), cwd, no_global_hooks: true };
+        let options =
+            ConfigOptions { config: Vec::new(), dialect: None, cwd, no_global_hooks: true };
         let found = ConfigFiles::find(&options)?;
         let project = found.project_root.to_string_lossy().into_owned();
         Ok(Self { store: state::existing_store()?, found, project })

@@ -17,7 +17,7 @@ use hookwright_pipeline::lease;
 use hookwright_pipeline::plan::{Plan, Surroundings};
 use hookwright_pipeline::record::{Metadata, SessionRecord};
 use hookwright_pipeline::session::{Ended, Parts, Session, SessionError};
-use hookwright_pipeline::sources::{Asked, Finder, Sources};
+use hookwright_pipeline::sources::{Asked, Finder, Gathered, Sources};
 use hookwright_store::{Fence, Store};
 use tokio_util::sync::CancellationToken;
 
@@ -61,12 +61,7 @@ pub(crate) fn faults_of_runs(
     found: &ConfigFiles,
     options: &ConfigOptions,
 ) -> Result<Vec<Fault>, Failure> {
-    let searched = ConfigOptions {
-        config: Vec::new(),
-        cwd: options.cwd.clone(),
-        no_global_hooks: options.no_global_hooks,
-    };
-    let place = Place::find(&searched)?;
+    let place = Place::find(&options.searching())?;
     let mut faults = Vec::new();
     let runs =
         found.files.iter().filter(|file| matches!(file.layer, Layer::Loop | Layer::Pipeline));
@@ -115,7 +110,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn find(options: &ConfigOptions) -> Result<Self, Failure> {
-        let found = ConfigFiles::find(options)?;
+        let found = ConfigFiles::find(options)?.without_hooks_of_agents();
         let started_in = found.working_dir.clone();
         Ok(Self { started_in, found, environment: process_environment() })
     }
@@ -140,11 +135,8 @@ impl Place {
         if let Some(folder) = below.into_iter().find(is_project)
             && options.config.is_empty()
         {
-            self.found = ConfigFiles::find(&ConfigOptions {
-                cwd: Some(folder.to_owned()),
-                config: Vec::new(),
-                no_global_hooks: options.no_global_hooks,
-            })?;
+            let options = ConfigOptions { cwd: Some(folder.to_owned()), ..options.searching() };
+            self.found = ConfigFiles::find(&options)?.without_hooks_of_agents();
         }
         Ok(())
     }
@@ -172,10 +164,13 @@ impl Place {
             shown: &shown,
             environment: &self.environment,
         };
-        Ok(match finder.gather(asked) {
-            (Some(sources), faults) => self.plan(sources, faults),
-            (None, faults) => Err(faults),
-        })
+        let Gathered { sources, faults, left_out } = finder.gather(asked);
+        let Some(sources) = sources else { return Ok(Err(faults)) };
+        let mut prepared = self.plan(sources, faults);
+        if let Ok(prepared) = &mut prepared {
+            prepared.plan.left_out.extend(left_out.into_iter().map(Arc::new));
+        }
+        Ok(prepared)
     }
 
     pub(crate) fn plan(
@@ -255,6 +250,7 @@ impl Place {
         let session_screen =
             Arc::new(Mutex::new(SessionScreen::new(shown.json, shown.agent_output)));
         let interrupt = CancellationToken::new();
+        screen.left_out(&plan.left_out);
         let plan = if switches.all_off().is_some() { plan.without_hooks() } else { plan };
         let session = Session::new(Parts {
             plan,

@@ -4,6 +4,7 @@
 //! (`hookwright events | head -1`) is no error: what it did not want to read is dropped.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::Arc;
 
 use hookwright_engine::config::{Fault, Warning};
 
@@ -61,6 +62,14 @@ impl Screen {
         let paint = paint();
         for fault in all {
             self.talk(&format!("{}\n", faults::fault(fault, paint)));
+        }
+    }
+
+    /// Prints what was left out of foreign files in the same way, as warnings.
+    pub(crate) fn left_out(&self, all: &[Arc<Fault>]) {
+        let paint = paint();
+        for fault in all {
+            self.talk(&format!("{}\n", faults::left_out(fault, paint)));
         }
     }
 

@@ -1,6 +1,7 @@
 //! [`Foreign`]: another system, where its files are, and how they are read.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use hookwright_engine::config::Dialect;
 use hookwright_engine::hook::Layer;
@@ -57,6 +58,13 @@ static ALL: &[&dyn Foreign] = &[];
 /// Every system whose files we read.
 pub fn all() -> &'static [&'static dyn Foreign] {
     ALL
+}
+
+/// The same as the engine knows them.
+pub fn known() -> &'static [&'static dyn Dialect] {
+    static KNOWN: LazyLock<Vec<&'static dyn Dialect>> =
+        LazyLock::new(|| ALL.iter().map(|foreign| *foreign as &dyn Dialect).collect());
+    &KNOWN
 }
 
 /// The system of this name.

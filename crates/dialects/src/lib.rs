@@ -18,4 +18,4 @@
 
 mod foreign;
 
-pub use foreign::{Foreign, Location, Whereabouts, all, named, of_file};
+pub use foreign::{Foreign, Location, Whereabouts, all, known, named, of_file};

@@ -25,6 +25,8 @@ pub struct Plan {
     pub stages: Vec<Stage>,
     /// The hooks of the session itself, outside of its stages.
     pub hooks: HookSet,
+    /// What was left out of foreign files, which stops nobody.
+    pub left_out: Vec<Arc<Fault>>,
 }
 
 /// One stage.
@@ -127,7 +129,7 @@ impl Plan {
                 .and_then(|(_, pipeline)| pipeline.name.clone())
                 .or_else(|| whole.loops.first().and_then(|(_, read)| read.name.clone()))
                 .unwrap_or_else(|| name_of(&main.path));
-            return Ok(Self { name, stages, hooks: whole.hooks });
+            return Ok(Self { name, stages, hooks: whole.hooks, left_out: whole.left_out });
         }
         Err(planning.faults)
     }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_engine::config::{
-    AgentKind, ConfigFile, Fault, FaultKind, LoopFile, Place, PromptSpec, Scope, SourceFile,
-    StageBody, is_pipeline, load_texts, read_text,
+    AgentKind, ConfigFile, Dialect, Fault, FaultKind, LoopFile, Place, PromptSpec, Scope,
+    SourceFile, StageBody, is_pipeline, load_texts, read_text,
 };
 use hookwright_engine::hook::Layer;
 use hookwright_engine::variables::Environment;
@@ -56,15 +56,26 @@ pub struct Source {
     pub path: PathBuf,
     /// How messages name it.
     pub shown_as: PathBuf,
+    /// Whose format it has, if it is not the native one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<String>,
     /// All of it.
     pub text: String,
 }
 
 impl Source {
+    fn new(role: Role, file: ConfigFile, text: String) -> Self {
+        let dialect = file.dialect.map(|dialect| dialect.name().to_owned());
+        Self { role, path: file.path, shown_as: file.shown_as, dialect, text }
+    }
+
     /// The file as the configuration's reader takes it.
     pub(crate) fn config_file(&self) -> Option<ConfigFile> {
         let layer = self.role.layer()?;
-        Some(ConfigFile::native(self.path.clone(), self.shown_as.clone(), layer))
+        let dialect = self.dialect.as_deref().and_then(hookwright_dialects::named);
+        let file = ConfigFile::native(self.path.clone(), self.shown_as.clone(), layer);
+        let file = file.knowing(hookwright_dialects::known());
+        Some(file.in_dialect(dialect.map(|foreign| foreign as &dyn Dialect)))
     }
 }
 
@@ -90,6 +101,23 @@ pub struct Asked {
     pub agent: Option<String>,
 }
 
+/// What was found of a session's files.
+#[derive(Debug)]
+pub struct Gathered {
+    /// The files; only without the loop or pipeline itself there are none.
+    pub sources: Option<Sources>,
+    /// What is wrong with others.
+    pub faults: Vec<Fault>,
+    /// Foreign files that cannot be read, which stops nobody.
+    pub left_out: Vec<Fault>,
+}
+
+impl Gathered {
+    fn nothing(fault: Fault) -> Self {
+        Self { sources: None, faults: vec![fault], left_out: Vec::new() }
+    }
+}
+
 /// Where files are looked for.
 pub struct Finder<'a> {
     /// The project root.
@@ -107,36 +135,35 @@ pub struct Finder<'a> {
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 impl Finder<'_> {
-    /// Every file that a session of this loop or pipeline needs, as far as they are there, and what is
-    /// wrong with the others. Only without the loop or pipeline itself there is nothing.
-    pub fn gather(&self, asked: Asked) -> (Option<Sources>, Vec<Fault>) {
+    /// Every file that a session of this loop or pipeline needs, as far as they are there.
+    pub fn gather(&self, asked: Asked) -> Gathered {
         let path = match self.locate(&asked.file, &asked.from) {
             Ok(path) => path,
             Err(looked_in) => {
                 let what = "loop or pipeline";
-                return (None, vec![self.not_found(what, &asked.file, looked_in, None)]);
+                return Gathered::nothing(self.not_found(what, &asked.file, looked_in, None));
             }
         };
         let main = match self.read(&path) {
             Ok(main) => main,
-            Err(fault) => return (None, vec![fault]),
+            Err(fault) => return Gathered::nothing(fault),
         };
         let mut sources = Sources { all: vec![main], loops: Vec::new(), asked };
-        let mut faults = Vec::new();
+        let (mut faults, mut left_out) = (Vec::new(), Vec::new());
         self.add_what_is_named(&mut sources, &mut faults);
         for file in self.hook_files {
             let role = if file.layer == Layer::Global { Role::Global } else { Role::Project };
             match read_text(file) {
                 Ok(text) => {
-                    let (path, shown_as) = (file.path.clone(), file.shown_as.clone());
-                    let source = Source { role, path, shown_as, text };
+                    let source = Source::new(role, file.clone(), text);
                     self.add_agents_of_hook_file(&source, &mut sources, &mut faults);
                     sources.all.push(source);
                 }
+                Err(fault) if file.dialect.is_some() => left_out.push(fault),
                 Err(fault) => faults.push(fault),
             }
         }
-        (Some(sources), faults)
+        Gathered { sources: Some(sources), faults, left_out }
     }
 
     /// The loops that the pipeline names, and the prompts and scripts of all loops.
@@ -235,7 +262,7 @@ impl Finder<'_> {
         sources: &mut Sources,
         faults: &mut Vec<Fault>,
     ) {
-        let Some(file) = source.config_file() else { return };
+        let Some(file) = source.config_file().filter(|file| file.dialect.is_none()) else { return };
         let loaded = load_texts([(&file, source.text.as_str())], self.environment, Scope::All);
         for agent in loaded.agents.iter().flat_map(|(_, agents)| agents) {
             if let AgentKind::Scripted { script } = &agent.kind {
@@ -260,8 +287,7 @@ impl Finder<'_> {
         let file = ConfigFile::native(path.to_owned(), shown_as, Layer::Project);
         match read_text(&file) {
             Ok(text) => {
-                let ConfigFile { path, shown_as, .. } = file;
-                sources.all.push(Source { role, path, shown_as, text });
+                sources.all.push(Source::new(role, file, text));
             }
             Err(fault) if path.exists() => faults.push(fault),
             Err(_) => {
@@ -283,7 +309,7 @@ impl Finder<'_> {
             _ if is_pipeline(&text) => Role::Pipeline,
             _ => Role::Loop,
         };
-        Ok(Source { role, path: file.path, shown_as: file.shown_as, text })
+        Ok(Source::new(role, file, text))
     }
 
     /// The file behind a path or a name; else where it was looked for.
@@ -378,6 +404,7 @@ mod tests {
                 role: Role::Script,
                 path: "/p/turns.yaml".into(),
                 shown_as: "turns.yaml".into(),
+                dialect: None,
                 text: "turns: []".to_owned(),
             }],
             loops: vec![("work".to_owned(), "/p/work.yaml".into())],

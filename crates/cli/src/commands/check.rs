@@ -23,7 +23,8 @@ use crate::screen::Screen;
 ///
 /// Warnings are about commands that can be run but probably don't do what is meant: a variable in
 /// single quotes, somebody's text outside quotes or where the shell evaluates it again, a variable
-/// that nobody sets. They don't change how the check ends, unless --strict is given.
+/// that nobody sets; and about entries of other systems' files that cannot be used. They don't change
+/// how the check ends, unless --strict is given.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
     /// Files to check instead of those that would be found, like --config
@@ -53,22 +54,23 @@ pub(crate) fn check(mut arguments: CheckArguments, screen: &Screen) -> Result<u8
     } else if configuration.found.files.is_empty() {
         configuration.say_nothing_was_found(screen);
     } else {
+        configuration.show_left_out(screen);
         screen.warnings(&warnings);
         if has_faults {
             configuration.show_faults(screen);
-            screen.talk(&said_of(&warnings));
+            screen.talk(&said_of(&configuration, &warnings));
         } else {
             screen.result(&all_is_well(&configuration, &warnings))?;
         }
     }
-    if arguments.strict && !warnings.is_empty() {
+    if arguments.strict && count_of(&configuration, &warnings) > 0 {
         return Ok(exit_code::OUR_FAULT);
     }
     Ok(configuration.exit_code())
 }
 
 fn all_is_well(configuration: &Configuration, warnings: &[Warning]) -> String {
-    let said = said_of(warnings);
+    let said = said_of(configuration, warnings);
     let warnings = if said.is_empty() { "\n".into() } else { format!(", {said}") };
     format!(
         "{} checked, {}, no faults{warnings}",
@@ -77,12 +79,16 @@ fn all_is_well(configuration: &Configuration, warnings: &[Warning]) -> String {
     )
 }
 
-fn said_of(warnings: &[Warning]) -> String {
-    if warnings.is_empty() {
-        String::new()
-    } else {
-        format!("{}\n", count(warnings.len(), "warning"))
+fn said_of(configuration: &Configuration, warnings: &[Warning]) -> String {
+    match count_of(configuration, warnings) {
+        0 => String::new(),
+        all => format!("{}\n", count(all, "warning")),
     }
+}
+
+/// What was left out of a foreign file is a warning like the others.
+fn count_of(configuration: &Configuration, warnings: &[Warning]) -> usize {
+    configuration.loaded.left_out.len() + warnings.len()
 }
 
 fn as_json(configuration: &Configuration, warnings: &[Warning]) -> serde_json::Value {
@@ -93,6 +99,7 @@ fn as_json(configuration: &Configuration, warnings: &[Warning]) -> serde_json::V
         "files": files,
         "hooks": configuration.loaded.hooks.hooks().len(),
         "faults": configuration.faults_json(),
+        "left_out": configuration.left_out_json(),
         "warnings": warnings.iter().map(warning_json).collect::<Vec<_>>(),
     })
 }

@@ -42,6 +42,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
     let found = ConfigFiles::find(&arguments.options)?;
     let environment = process_environment();
     let (loaded, _) = found.load(&environment);
+    screen.left_out(&loaded.left_out);
     arguments.switches.warn_of_unknown(&loaded.hooks, screen);
     let all_off = arguments.switches.all_off();
     let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();

@@ -109,6 +109,7 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
     if !loaded.faults.is_empty() {
         return answer.with_faults(event, &loaded);
     }
+    screen.left_out(&loaded.left_out);
     arguments.switches.warn_of_unknown(&loaded.hooks, screen);
     let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
     let skip = arguments.switches.skip.clone();

@@ -36,8 +36,12 @@ pub(crate) struct InitArguments {
 
 pub(crate) fn init(arguments: &InitArguments, screen: &Screen) -> Result<u8, Failure> {
     let chosen = chosen(arguments, screen)?;
-    let options =
-        ConfigOptions { config: Vec::new(), cwd: arguments.cwd.clone(), no_global_hooks: true };
+    let options = ConfigOptions {
+        config: Vec::new(),
+        dialect: None,
+        cwd: arguments.cwd.clone(),
+        no_global_hooks: true,
+    };
     let folder = ConfigFiles::find(&options)?.working_dir;
     for name in PROJECT_NAMES {
         if fs::symlink_metadata(folder.join(name)).is_ok() {

@@ -3,6 +3,7 @@
 use clap::Args;
 use hookwright_engine::hook::{Hook, Layer};
 use hookwright_engine::hook_set::HookSet;
+use hookwright_engine::policy::Policy;
 use serde_json::{Map, Value, json};
 
 use crate::config_files::ConfigOptions;
@@ -47,6 +48,7 @@ pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Fai
         if !hooks.is_empty() {
             screen.result(&table(&configuration.loaded.hooks).to_string())?;
         }
+        configuration.show_left_out(screen);
         configuration.show_faults(screen);
         let files = count(configuration.found.files.len(), "file");
         screen.talk(&format!("{} in {files}\n", count(hooks.len(), "hook")));
@@ -84,6 +86,9 @@ fn flags(hook: &Hook, global_is_disabled: bool) -> Vec<String> {
     if hook.pipe_output {
         flags.push("pipe_output".to_owned());
     }
+    if hook.policy.dialect != Policy::NATIVE.dialect {
+        flags.push(format!("dialect: {}", hook.policy.dialect));
+    }
     if let Some(awaits) = hook.awaits {
         flags.push(format!("await: {awaits}"));
     }
@@ -102,7 +107,12 @@ fn flags(hook: &Hook, global_is_disabled: bool) -> Vec<String> {
 fn as_json(configuration: &Configuration) -> Value {
     let hooks = configuration.loaded.hooks.hooks();
     let hooks: Vec<Value> = hooks.iter().map(|hook| hook_json(hook)).collect();
-    json!({ "version": 1, "hooks": hooks, "faults": configuration.faults_json() })
+    json!({
+        "version": 1,
+        "hooks": hooks,
+        "faults": configuration.faults_json(),
+        "left_out": configuration.left_out_json(),
+    })
 }
 
 /// A hook as it was written: what was left out of the file is left out here, since its default
@@ -118,6 +128,7 @@ fn hook_json(hook: &Hook) -> Value {
     let file = hook.source.file.display().to_string();
     put("source", json!({ "file": file, "line": hook.source.line }));
     put("layer", json!(layer_word(hook.layer)));
+    put("dialect", json!(hook.policy.dialect));
     put("enabled", json!(hook.enabled));
     if let Some(matcher) = &hook.matcher_text {
         put("matcher", json!(matcher));

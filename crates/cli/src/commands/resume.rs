@@ -44,6 +44,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
         place = Place::find(&ConfigOptions {
             cwd: Some(PathBuf::from(&found.key.project)),
             config: arguments.how.options.config.clone(),
+            dialect: arguments.how.options.dialect.clone(),
             no_global_hooks: arguments.how.options.no_global_hooks,
         })?;
     }

@@ -35,7 +35,7 @@ use self::found::Found;
 use self::tree::Tree;
 use self::workspace::{CopyInUse, Workspace, needed, remove_copy_in_use};
 use super::fire::{off_by_environment, runtime};
-use crate::config_files::{ConfigFiles, ConfigOptions};
+use crate::config_files::{ConfigFiles, ConfigOptions, dialect_names};
 use crate::error::{Failure, fault_json};
 use crate::exit_code;
 use crate::interrupts::Interrupts;
@@ -84,6 +84,10 @@ pub(crate) struct TestArguments {
     #[arg(long, value_name = "FILE")]
     config: Vec<PathBuf>,
 
+    /// Whose format the files have that --config names, where their names don't say it
+    #[arg(long, value_name = "NAME", value_parser = dialect_names())]
+    dialect: Option<String>,
+
     /// Act as if started in this folder
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
@@ -92,6 +96,7 @@ pub(crate) struct TestArguments {
 pub(crate) fn test(arguments: &TestArguments, screen: &Screen) -> Result<u8, Failure> {
     let config = ConfigFiles::find(&ConfigOptions {
         config: arguments.config.clone(),
+        dialect: arguments.dialect.clone(),
         cwd: arguments.cwd.clone(),
         no_global_hooks: !arguments.global_hooks,
     })?;

@@ -30,13 +30,12 @@ const HEADING_CHARS_MAX: usize = 300;
 
 /// A fault of a configuration.
 pub(crate) fn fault(fault: &Fault, paint: Paint) -> String {
-    let drawing = Drawing {
-        advice: advice(fault),
-        location: fault.location(),
-        file: &fault.source.text,
-        place: fault.place.as_ref(),
-    };
-    drawing.drawn(paint, &paint.wrong("error:"), Paint::wrong)
+    Drawing::of(fault).drawn(paint, &paint.wrong("error:"), Paint::wrong)
+}
+
+/// What was left out of a foreign file.
+pub(crate) fn left_out(fault: &Fault, paint: Paint) -> String {
+    Drawing::of(fault).drawn(paint, &paint.odd("warning:"), Paint::odd)
 }
 
 /// A place of a configuration that is probably not meant.
@@ -57,7 +56,16 @@ struct Drawing<'a> {
     place: Option<&'a Place>,
 }
 
-impl Drawing<'_> {
+impl<'a> Drawing<'a> {
+    fn of(fault: &'a Fault) -> Self {
+        Self {
+            advice: advice(fault),
+            location: fault.location(),
+            file: &fault.source.text,
+            place: fault.place.as_ref(),
+        }
+    }
+
     fn drawn(&self, paint: Paint, word: &str, caret: fn(Paint, &str) -> String) -> String {
         let mut text = heading(word, &self.advice.heading, paint);
         let number = self.place.map_or_else(String::new, |place| place.line.to_string());

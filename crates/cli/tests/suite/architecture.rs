@@ -18,11 +18,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hookwright-store", &[]),
     (
         "hookwright-pipeline",
-        &["hookwright-engine", "hookwright-events", "hookwright-process", "hookwright-store"],
+        &[
+            "hookwright-dialects",
+            "hookwright-engine",
+            "hookwright-events",
+            "hookwright-process",
+            "hookwright-store",
+        ],
     ),
     (
         "hookwright",
         &[
+            "hookwright-dialects",
             "hookwright-engine",
             "hookwright-events",
             "hookwright-pipeline",

@@ -272,7 +272,10 @@ fn nothing_found_is_said_and_is_no_fault() {
     );
     assert_eq!(
         sandbox.json(&["check", "--json"]),
-        (0, json!({ "version": 1, "files": [], "hooks": 0, "faults": [], "warnings": [] }))
+        (
+            0,
+            json!({ "version": 1, "files": [], "hooks": 0, "faults": [], "left_out": [], "warnings": [] })
+        )
     );
 }
 
@@ -327,6 +330,7 @@ fn programs_read_every_fault_with_its_facts() {
                                  `hooks: {session:start: [{command: echo hello}]}`",
                     },
                 ],
+                "left_out": [],
                 "warnings": [],
             })
         )

@@ -58,6 +58,7 @@ fn programs_read_every_hook_as_it_was_written() {
                         "action": "./guards/no-sudo.sh",
                         "source": { "file": "hookwright.yaml", "line": 4 },
                         "layer": "project",
+                        "dialect": "native",
                         "enabled": true,
                         "pipe_output": false,
                         "once": true,
@@ -71,6 +72,7 @@ fn programs_read_every_hook_as_it_was_written() {
                         "action": "cargo test\necho done\n",
                         "source": { "file": "hookwright.yaml", "line": 8 },
                         "layer": "project",
+                        "dialect": "native",
                         "enabled": false,
                         "matcher": "/plan|work/",
                         "pipe_output": true,
@@ -85,6 +87,7 @@ fn programs_read_every_hook_as_it_was_written() {
                         "action": "${SLACK_WEBHOOK}",
                         "source": { "file": "hookwright.yaml", "line": 15 },
                         "layer": "project",
+                        "dialect": "native",
                         "enabled": true,
                         "when": "${STAGE} == 'plan'",
                         "await": true,
@@ -96,6 +99,7 @@ fn programs_read_every_hook_as_it_was_written() {
                     },
                 ],
                 "faults": [],
+                "left_out": [],
             })
         )
     );
