@@ -7,6 +7,7 @@ mod event_data;
 mod events;
 mod explain;
 mod fire;
+mod import;
 mod init;
 mod late;
 mod list;
@@ -52,6 +53,7 @@ pub(crate) enum Command {
     Check(check::CheckArguments),
     List(list::ListArguments),
     Events(events::EventsArguments),
+    Import(import::ImportArguments),
     Init(init::InitArguments),
     Template(template::TemplateArguments),
     Schema(schema::SchemaArguments),
@@ -73,6 +75,7 @@ impl Command {
             | Command::Check(_)
             | Command::List(_)
             | Command::Events(_)
+            | Command::Import(_)
             | Command::Init(_)
             | Command::Template(_)
             | Command::Schema(_)
@@ -95,6 +98,7 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Check(arguments) => check::check(arguments, screen),
         Command::List(arguments) => list::list(&arguments, screen),
         Command::Events(arguments) => events::events(&arguments, screen),
+        Command::Import(arguments) => import::import(&arguments, screen),
         Command::Init(arguments) => init::init(&arguments, screen),
         Command::Template(arguments) => template::template(&arguments, screen),
         Command::Schema(arguments) => schema::schema(&arguments, screen),

@@ -30,6 +30,8 @@ pub(crate) enum Failure {
     HomeNotAbsolute { home: PathBuf },
     /// `--dialect` without a file that it is about.
     DialectOfNoFile { dialect: String },
+    /// A file that is native already, or nobody's.
+    NothingToImport { file: PathBuf },
     /// `init` never overwrites.
     FileIsThere { name: &'static str },
     /// A file of ours cannot be written.
@@ -123,6 +125,7 @@ impl Failure {
             | Failure::NotAFile { .. }
             | Failure::HomeNotAbsolute { .. }
             | Failure::DialectOfNoFile { .. }
+            | Failure::NothingToImport { .. }
             | Failure::FileIsThere { .. }
             | Failure::CannotCreate { .. }
             | Failure::CannotAsk { .. }
@@ -194,6 +197,11 @@ impl Failure {
                 ),
                 place: None,
                 help: format!("name it: `--config FILE --dialect {dialect}`"),
+            },
+            Failure::NothingToImport { file } => Message {
+                heading: "nothing says which system this file is from".into(),
+                place: Some(file.display().to_string()),
+                help: format!("name it: `hookwright import FILE --dialect {}`", dialects()),
             },
             Failure::FileIsThere { name } => Message {
                 heading: format!("`{name}` is there already, and `init` never overwrites"),
@@ -487,6 +495,12 @@ fn cannot_copy(root: &Path, cause: &TreeError) -> Message {
         place: Some(root.display().to_string()),
         help: help.into(),
     }
+}
+
+/// The systems whose files we read.
+fn dialects() -> String {
+    let names = hookwright_dialects::all().iter().map(|foreign| foreign.name());
+    names.collect::<Vec<_>>().join("|")
 }
 
 fn did_you_mean(nearest: Option<&str>) -> Option<String> {

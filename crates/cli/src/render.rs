@@ -12,6 +12,7 @@ pub(crate) mod session_table;
 mod table;
 pub(crate) mod timeline;
 mod visible;
+pub(crate) mod yaml;
 
 pub(crate) use paint::Paint;
 pub(crate) use table::Table;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use hookwright_engine::config::Dialect;
-use hookwright_engine::hook::Layer;
+use hookwright_engine::hook::{Hook, Layer};
+use hookwright_events::EventSpec;
 
 /// Another system whose files we read.
 pub trait Foreign: Dialect {
@@ -17,6 +18,23 @@ pub trait Foreign: Dialect {
     /// Whether the agent that a pipeline drives runs these hooks itself, so that the runner must not.
     fn runs_by_itself(&self) -> bool {
         false
+    }
+
+    /// What native hooks cannot say of a hook of this system; nothing, if they can.
+    fn differences(&self, hook: &Hook) -> Vec<&'static str> {
+        let _ = hook;
+        vec!["it keeps the rules of its own system"]
+    }
+
+    /// The variable of ours with the value that `{{name}}` has at an event.
+    fn variable(&self, name: &str, event: &'static EventSpec) -> Option<&'static str> {
+        let _ = (name, event);
+        None
+    }
+
+    /// A hook's matcher as a native `matcher:` says it.
+    fn native_matcher(&self, hook: &Hook) -> Option<String> {
+        hook.matcher_text.as_deref().map(str::to_owned)
     }
 }
 

@@ -10,6 +10,8 @@
 //! | `event.rs` | what a hook reads: standard input, variables, `{{names}}` |
 //! | `reply.rs` | what its exit code and output mean, and what is shown of it |
 //!
+//! [`native`] says their hooks in the native format, for people who move.
+//!
 //! What differs from native hooks reaches the engine as a
 //! [`Policy`](hookwright_engine::policy::Policy) and a [`Wire`](hookwright_engine::policy::Wire); the
 //! engine knows no dialect. Foreign spelling stops here.
@@ -17,5 +19,6 @@
 #![warn(missing_docs)]
 
 mod foreign;
+pub mod native;
 
 pub use foreign::{Foreign, Location, Whereabouts, all, known, named, of_file};

@@ -151,6 +151,18 @@ impl CommandText {
         }
     }
 
+    /// The text with variables of ours in place of its `{{x}}`; `None` if one of them has none.
+    pub fn with_variables(
+        &self,
+        variable: &dyn Fn(&str) -> Option<&'static str>,
+    ) -> Option<String> {
+        match (&self.templates, &self.rewritten) {
+            (None, _) => Some(self.source.to_string()),
+            (Some(placed), None) => placed.with_variables(variable),
+            (Some(_), Some(_)) => None,
+        }
+    }
+
     /// The name between the braces that a generated variable stands for.
     pub fn template_of(&self, generated: &str) -> Option<&str> {
         let placed = self.templates.as_ref()?.references().iter();

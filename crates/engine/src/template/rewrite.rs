@@ -87,6 +87,20 @@ impl Rewritten {
         self.spreads.is_empty().then_some(self.text.as_str())
     }
 
+    /// The text with variables of ours in place of the generated ones; `None` if a name has none, or if
+    /// a list has to be spread into words.
+    pub fn with_variables(
+        &self,
+        variable: &dyn Fn(&str) -> Option<&'static str>,
+    ) -> Option<String> {
+        let mut text = self.text()?.to_owned();
+        for reference in &self.references {
+            let name = format!("${{{}}}", variable(&reference.name)?);
+            text = text.replace(&format!("${{{}}}", reference.generated), &name);
+        }
+        Some(text)
+    }
+
     /// The generated variables, each name once.
     pub fn references(&self) -> &[GeneratedReference] {
         &self.references

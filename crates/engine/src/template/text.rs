@@ -132,6 +132,24 @@ impl TextTemplate {
         Self { source: source.into(), parts }
     }
 
+    /// The text with variables of ours in place of its `{{name}}`; `None` if one of them has none.
+    pub fn with_variables(
+        &self,
+        variable: &dyn Fn(&str) -> Option<&'static str>,
+    ) -> Option<String> {
+        self.parts
+            .iter()
+            .map(|part| match part {
+                Part::Text(text) => Some(text.to_string()),
+                Part::Reference { name, path } => {
+                    let keys = [&**name].into_iter().chain(path.iter().map(String::as_str));
+                    Some(format!("${{{}}}", keys.collect::<Vec<_>>().join(".")))
+                }
+                Part::Template { name } => Some(format!("${{{}}}", variable(name)?)),
+            })
+            .collect()
+    }
+
     /// The text as its author wrote it.
     pub fn source(&self) -> &str {
         &self.source

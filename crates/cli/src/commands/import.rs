@@ -1,0 +1,118 @@
+//! `hookwright import`: another system's hooks in the native format.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hookwright_dialects::Foreign;
+use hookwright_dialects::native::{self, Said};
+use hookwright_engine::config::Loaded;
+
+use crate::config_files::{ConfigFiles, ConfigOptions, dialect_names, process_environment};
+use crate::error::Failure;
+use crate::exit_code;
+use crate::render::{count, visible, yaml};
+use crate::screen::Screen;
+
+/// Print the hooks of another system's file in the native format
+///
+/// What stands in the file as it is goes to standard output as YAML, ready for hookwright.yaml. Where
+/// native hooks differ from those of the other system, the hook keeps its dialect (`dialect: NAME`) so
+/// that it does what it did, and a comment above it says what the difference is. What cannot be used is
+/// shown on standard error, and the file itself stays as it is.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArguments {
+    /// The file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Whose file it is, where its name doesn't say it
+    #[arg(long, value_name = "NAME", value_parser = dialect_names())]
+    dialect: Option<String>,
+
+    /// Act as if started in this folder
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+}
+
+pub(crate) fn import(arguments: &ImportArguments, screen: &Screen) -> Result<u8, Failure> {
+    let found = ConfigFiles::find(&ConfigOptions {
+        config: vec![arguments.file.clone()],
+        dialect: arguments.dialect.clone(),
+        cwd: arguments.cwd.clone(),
+        no_global_hooks: true,
+    })?;
+    let file = &found.files[0];
+    let foreign = file.dialect.and_then(|dialect| hookwright_dialects::named(dialect.name()));
+    let Some(foreign) = foreign else {
+        return Err(Failure::NothingToImport { file: file.shown_as.clone() });
+    };
+    let (loaded, _) = found.load(&process_environment());
+    screen.left_out(&loaded.left_out);
+    let imported = Imported::of(foreign, &loaded);
+    if imported.hooks.is_empty() && imported.unsaid.is_empty() && !loaded.left_out.is_empty() {
+        return Ok(exit_code::OUR_FAULT);
+    }
+    screen.result(&imported.text(&file.shown_as.display().to_string(), foreign.name()))?;
+    screen.talk(&imported.summary(loaded.left_out.len()));
+    Ok(exit_code::GO_ON)
+}
+
+/// The hooks of a file, as a native one says them.
+struct Imported {
+    /// By event, in the order in which the events came first.
+    hooks: Vec<(String, Vec<Said>)>,
+    /// What has no native form, and why.
+    unsaid: Vec<(String, &'static str)>,
+}
+
+impl Imported {
+    fn of(foreign: &dyn Foreign, loaded: &Loaded) -> Self {
+        let mut imported = Self { hooks: Vec::new(), unsaid: Vec::new() };
+        for hook in loaded.hooks.hooks() {
+            match native::said(foreign, hook) {
+                Ok(said) => match imported.hooks.iter_mut().find(|(name, _)| *name == said.event) {
+                    Some((_, list)) => list.push(said),
+                    None => imported.hooks.push((said.event.clone(), vec![said])),
+                },
+                Err(why) => imported.unsaid.push((hook.source.to_string(), why)),
+            }
+        }
+        imported
+    }
+
+    fn text(&self, file: &str, dialect: &str) -> String {
+        let mut text = format!("# The hooks of {} ({dialect}).\n", visible(file));
+        for (place, why) in &self.unsaid {
+            text.push_str(&format!("# Left out: {}, {why}.\n", visible(place)));
+        }
+        text.push_str("version: 1\n");
+        if self.hooks.is_empty() {
+            text.push_str("hooks: {}\n");
+            return text;
+        }
+        text.push_str("hooks:\n");
+        for (event, list) in &self.hooks {
+            text.push_str(&format!("  {}:\n", yaml::key(event)));
+            for said in list {
+                for difference in &said.differences {
+                    text.push_str(&format!("    # {difference}\n"));
+                }
+                text.push_str(&yaml::entry(&said.fields, 4));
+            }
+        }
+        text
+    }
+
+    fn summary(&self, left_out: usize) -> String {
+        let all: Vec<&Said> = self.hooks.iter().flat_map(|(_, list)| list).collect();
+        let kept = all.iter().filter(|said| !said.differences.is_empty()).count();
+        let mut parts = vec![count(all.len(), "hook")];
+        if kept > 0 {
+            parts.push(format!("{kept} of them with their dialect"));
+        }
+        if left_out + self.unsaid.len() > 0 {
+            parts.push(format!("{} left out", left_out + self.unsaid.len()));
+        }
+        format!("{}\n", parts.join(", "))
+    }
+}
