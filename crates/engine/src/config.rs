@@ -3,7 +3,8 @@
 //! | module | does |
 //! |---|---|
 //! | [`mod@file`] | reads a file's bytes and its tree of values with their places |
-//! | `node` | that tree |
+//! | `node` | that tree; YAML becomes one here |
+//! | `json` | JSON becomes one here |
 //! | `notes` | questions to it that note a fault when the answer is wrong |
 //! | `top_level` | the keys of a whole file |
 //! | `entry` | one hook |
@@ -26,6 +27,7 @@ mod duration;
 mod entry;
 pub mod fault;
 pub mod file;
+mod json;
 mod loop_file;
 mod node;
 mod notes;

@@ -1,4 +1,4 @@
-//! A file's tree of values with their places. YAML and JSON are read by the same parser into
+//! A file's tree of values with their places. YAML is read here and JSON in `json.rs`, into the same
 //! [`Node`]s; `notes.rs` asks them questions.
 
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Location, Spanned};
 
-use super::{Fault, FaultKind, Place, SourceFile};
+use super::{Fault, FaultKind, Place, SourceFile, json};
 use crate::limits::{CONFIG_DEPTH_MAX, CONFIG_NODES_MAX};
 
 /// A place, small enough to stand at every value.
@@ -59,8 +59,20 @@ pub struct Field {
     pub value: Node,
 }
 
-/// The tree of a whole file.
+/// The tree of a whole file. What looks like JSON is JSON; in a file that is not named so it may be
+/// YAML that begins with a brace all the same.
 pub fn parse(source: &Arc<SourceFile>) -> Result<Node, Fault> {
+    if !json::seems_to_be(&source.text) {
+        return parse_yaml(source);
+    }
+    let is_named_so = source.path.extension().is_some_and(|ending| ending == "json");
+    match json::parse(source) {
+        Err(Fault { kind: FaultKind::Syntax { .. }, .. }) if !is_named_so => parse_yaml(source),
+        read => read,
+    }
+}
+
+fn parse_yaml(source: &Arc<SourceFile>) -> Result<Node, Fault> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
@@ -123,6 +135,11 @@ impl From<&Location> for Mark {
 }
 
 impl Mark {
+    pub(super) fn new(line: u32, column: u32, start: usize, len: usize) -> Self {
+        let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self { line, column, start: small(start), len: small(len) }
+    }
+
     /// The place as an editor opens it.
     pub fn place(self, source: &SourceFile) -> Place {
         let text = &source.text;
