@@ -30,13 +30,13 @@
 //! whoever fires.
 
 pub mod memory;
+mod waits;
 
 use std::borrow::Cow;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hookwright_events::{Answer, Decision, Event, RunEvent};
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,7 @@ use serde_json::{Map, Value};
 use crate::chain::Chain;
 use crate::limits::LATE_ANSWERS_MAX;
 use crate::variables::Carried;
+pub use waits::{NewWait, OpenWait, WaitEnd, WaitKey, Waits, Word};
 
 /// What a port promises to give.
 pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -175,62 +176,6 @@ pub trait Memory: Send + Sync {
 
     /// Remembers one thing more.
     fn keep<'a>(&'a self, session: &'a str, keepsake: Keepsake) -> Promise<'a, ()>;
-}
-
-/// A person's answer.
-///
-/// Asked by hooks that wait for a person. No action of this version does; hosts can call it from a
-/// callback of their own.
-///
-/// It must promise to end: with the answer, or with `None` when the question's timeout is over. The
-/// error says that nobody could be asked.
-///
-/// ```
-/// use std::io;
-/// use hookwright_engine::ports::{Promise, Question, Waits};
-/// use hookwright_engine::serde_json::{Value, json};
-/// use tokio::sync::{mpsc, oneshot};
-/// use tokio::time::timeout;
-///
-/// /// Somebody at the other end of a channel.
-/// struct AtTheDesk {
-///     questions: mpsc::Sender<(Question, oneshot::Sender<Value>)>,
-/// }
-///
-/// impl Waits for AtTheDesk {
-///     fn ask(&self, question: Question) -> Promise<'_, io::Result<Option<Value>>> {
-///         Box::pin(async move {
-///             let (answer, answered) = oneshot::channel();
-///             let patience = question.timeout;
-///             let sent = self.questions.send((question, answer)).await;
-///             sent.map_err(|_| io::Error::other("nobody is at the desk"))?;
-///             Ok(timeout(patience, answered).await.ok().and_then(Result::ok))
-///         })
-///     }
-/// }
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() {
-/// let (questions, mut desk) = mpsc::channel::<(Question, oneshot::Sender<Value>)>(1);
-/// tokio::spawn(async move {
-///     let (question, answer) = desk.recv().await.expect("a question");
-///     assert_eq!(question.text, "deploy?");
-///     answer.send(json!("yes")).expect("somebody waits");
-/// });
-/// let question = Question {
-///     hook: "deploy".into(),
-///     text: "deploy?".into(),
-///     timeout: std::time::Duration::from_secs(60),
-/// };
-/// let waits = AtTheDesk { questions };
-/// assert_eq!(waits.ask(question.clone()).await.expect("asked"), Some(json!("yes")));
-/// // The desk has closed since.
-/// assert!(waits.ask(question).await.is_err());
-/// # }
-/// ```
-pub trait Waits: Send + Sync {
-    /// Asks and waits; `None` when nobody answered in time.
-    fn ask(&self, question: Question) -> Promise<'_, io::Result<Option<Value>>>;
 }
 
 /// Starts pipelines.
@@ -415,17 +360,6 @@ pub enum Keepsake {
         /// Contexts and messages only.
         answer: Box<Answer>,
     },
-}
-
-/// A question to a person.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// The hook that asks.
-    pub hook: String,
-    /// What is asked.
-    pub text: String,
-    /// How long to wait.
-    pub timeout: Duration,
 }
 
 /// A pipeline to start.
