@@ -53,6 +53,7 @@ pub use schema::schema;
 
 pub use dialect::{Dialect, ForeignFile};
 pub use fault::{Conflict, Fault, FaultKind, Place, SourceFile};
+pub use file::ReadFile;
 pub use loop_file::{AgentKind, AgentSpec, LoopFile, PromptBy, PromptSpec, Termination};
 pub use pipeline_file::{Inputs, PipelineFile, Select, StageBody, StageSpec};
 pub use warning::Warning;
@@ -147,6 +148,17 @@ impl Scope<'_> {
 pub fn load(files: &[ConfigFile], environment: &Environment) -> Loaded {
     let mut loaded = Loaded::default();
     read_all(files, environment, &mut loaded);
+    loaded
+}
+
+/// Checks files that have been read already.
+pub fn load_read<'a>(
+    files: impl IntoIterator<Item = &'a ReadFile>,
+    environment: &Environment,
+) -> Loaded {
+    let mut loaded = Loaded::default();
+    let texts = files.into_iter().map(|read| (&read.file, read.source.clone()));
+    loaded.read_all(texts.collect(), environment, Scope::All);
     loaded
 }
 

@@ -7,6 +7,32 @@ use std::sync::Arc;
 use super::{ConfigFile, Fault, FaultKind, SourceFile};
 use crate::limits::CONFIG_BYTES_MAX;
 
+/// A file as it was read, once. Whoever judges its text and then loads it
+/// ([`load_read`](super::load_read)) has judged the very text that is loaded, whatever became of the
+/// file meanwhile.
+#[derive(Debug, Clone)]
+pub struct ReadFile {
+    pub(super) file: ConfigFile,
+    pub(super) source: Result<Arc<SourceFile>, Fault>,
+}
+
+impl ReadFile {
+    /// Reads a file.
+    pub fn read(file: &ConfigFile) -> Self {
+        Self { file: file.clone(), source: read(file) }
+    }
+
+    /// Which file it is.
+    pub fn file(&self) -> &ConfigFile {
+        &self.file
+    }
+
+    /// All that stands in it, byte for byte; `None` if it could not be read.
+    pub fn text(&self) -> Option<&str> {
+        self.source.as_ref().ok().map(|source| &*source.text)
+    }
+}
+
 /// The file's text, or the one thing that is wrong with the whole of it.
 pub(super) fn read(file: &ConfigFile) -> Result<Arc<SourceFile>, Fault> {
     let whole = |kind| Fault {

@@ -676,3 +676,20 @@ fn defaults_depend_on_what_the_event_can_do() {
     let person = one_hook("hooks: {'*': [{url: 'https://x', await: true}]}");
     assert_eq!(person.terms(Power::Observes).timeout.as_secs(), 3600);
 }
+
+#[test]
+fn what_was_read_is_loaded_whatever_became_of_the_file() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = |name: &str| ConfigFile::native(folder.path().join(name), name, Layer::Project);
+    let text = "hooks: {Stop: [{command: x, id: first}]}";
+    std::fs::write(file("a.yaml").path, text).unwrap();
+    let read = [ReadFile::read(&file("a.yaml")), ReadFile::read(&file("none.yaml"))];
+    std::fs::write(file("a.yaml").path, text.replace("first", "second")).unwrap();
+    std::fs::write(file("none.yaml").path, text.replace("first", "third")).unwrap();
+    assert_eq!(read.each_ref().map(ReadFile::text), [Some(text), None]);
+    let loaded = load_read(&read, &environment());
+    let ids: Vec<&str> = loaded.hooks.hooks().iter().map(|hook| hook.id.as_str()).collect();
+    assert_eq!(ids, ["first"]);
+    let [fault] = &loaded.faults[..] else { panic!("{:?}", loaded.faults) };
+    assert!(matches!(fault.kind, FaultKind::Unreadable { .. }), "{:?}", fault.kind);
+}
