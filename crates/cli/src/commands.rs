@@ -19,6 +19,7 @@ mod status;
 mod stop;
 mod template;
 mod test;
+mod trust;
 
 use clap::{Parser, Subcommand};
 
@@ -52,6 +53,7 @@ pub(crate) enum Command {
     Test(test::TestArguments),
     Check(check::CheckArguments),
     List(list::ListArguments),
+    Trust(trust::TrustArguments),
     Events(events::EventsArguments),
     Import(import::ImportArguments),
     Init(init::InitArguments),
@@ -74,6 +76,7 @@ impl Command {
             | Command::Test(_)
             | Command::Check(_)
             | Command::List(_)
+            | Command::Trust(_)
             | Command::Events(_)
             | Command::Import(_)
             | Command::Init(_)
@@ -97,6 +100,7 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Test(arguments) => test::test(&arguments, screen),
         Command::Check(arguments) => check::check(arguments, screen),
         Command::List(arguments) => list::list(&arguments, screen),
+        Command::Trust(arguments) => trust::trust(arguments, screen),
         Command::Events(arguments) => events::events(&arguments, screen),
         Command::Import(arguments) => import::import(&arguments, screen),
         Command::Init(arguments) => init::init(&arguments, screen),

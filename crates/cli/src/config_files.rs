@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use hookwright_dialects::{Foreign, Location, Whereabouts};
-use hookwright_engine::config::{self, ConfigFile, Dialect, Fault, Loaded, Warning};
+use hookwright_engine::config::{self, ConfigFile, Dialect, Fault, Loaded, ReadFile, Warning};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::secrets::{self, Secrets};
 use hookwright_engine::template::WarningKind;
@@ -89,6 +89,8 @@ pub(crate) struct ConfigFiles {
     pub(crate) working_dir: PathBuf,
     /// The user's folder for files that are for all projects, if it was looked at.
     pub(crate) global_folder: Option<PathBuf>,
+    /// Those that were named, not found.
+    named: Vec<PathBuf>,
     /// The user's secrets, if there are any.
     secrets: Option<PathBuf>,
     home: Option<PathBuf>,
@@ -108,6 +110,7 @@ impl ConfigFiles {
             project_root: working_dir.clone(),
             working_dir,
             global_folder: None,
+            named: Vec::new(),
             secrets: None,
             // Falls back to the user database: without HOME the user's guards must not vanish.
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
@@ -121,6 +124,7 @@ impl ConfigFiles {
         } else {
             for path in &options.config {
                 let whole = found.working_dir.join(path);
+                found.named.push(whole.clone());
                 found.add(whole.clone(), layer_of(path), options.dialect_of(&whole));
             }
         }
@@ -145,12 +149,36 @@ impl ConfigFiles {
 
     /// Reads and checks all of them.
     pub(crate) fn load(&self, environment: &Environment) -> (Loaded, Secrets) {
-        let mut loaded = config::load(&self.files, environment);
+        self.load_read(&self.read(), environment)
+    }
+
+    /// Reads all of them, each once.
+    pub(crate) fn read(&self) -> Vec<ReadFile> {
+        self.files.iter().map(ReadFile::read).collect()
+    }
+
+    /// Checks all of them as they have been read.
+    pub(crate) fn load_read(
+        &self,
+        files: &[ReadFile],
+        environment: &Environment,
+    ) -> (Loaded, Secrets) {
+        let mut loaded = config::load_read(files, environment);
         let secrets = self.secrets().unwrap_or_else(|faults| {
             loaded.secrets_are_broken(faults);
             Secrets::default()
         });
         (loaded, secrets)
+    }
+
+    /// Those of the files that run in an agent only if they are trusted: whoever names a file has
+    /// decided about it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for commands that run inside agents"))]
+    pub(crate) fn in_need_of_trust<'a>(
+        &self,
+        files: &'a [ReadFile],
+    ) -> impl Iterator<Item = &'a ReadFile> {
+        files.iter().filter(|read| !self.named.contains(&read.file().path))
     }
 
     /// The same, and what is probably not meant.

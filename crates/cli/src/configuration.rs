@@ -83,21 +83,7 @@ impl Configuration {
 
     /// Says that no file was found, and where one was looked for.
     pub(crate) fn say_nothing_was_found(&self, screen: &Screen) {
-        let found = &self.found;
-        let mut text = format!(
-            "note: no `{}` in {} or any folder above it",
-            PROJECT_NAMES[0],
-            found.shown(&found.working_dir).display()
-        );
-        if let Some(folder) = &found.global_folder {
-            let global = found.shown(&folder.join("hooks.yaml"));
-            text.push_str(&format!(", and no `{}`", global.display()));
-        }
-        text.push_str(
-            "\nhelp: write a first one: `echo 'hooks: {session:start: [{command: echo hello}]}' > \
-             hookwright.yaml`\n",
-        );
-        screen.talk(&visible(&text));
+        say_nothing_was_found(&self.found, screen);
     }
 
     /// Every fault, file by file, from top to bottom. The engine reports them as it finds them, the
@@ -118,4 +104,22 @@ impl Configuration {
         }
         faults
     }
+}
+
+/// Says that no file was found, and where one was looked for.
+pub(crate) fn say_nothing_was_found(found: &ConfigFiles, screen: &Screen) {
+    let mut text = format!(
+        "note: no `{}` in {} or any folder above it",
+        PROJECT_NAMES[0],
+        found.shown(&found.working_dir).display()
+    );
+    if let Some(folder) = &found.global_folder {
+        let global = found.shown(&folder.join("hooks.yaml"));
+        text.push_str(&format!(", and no `{}`", global.display()));
+    }
+    text.push_str(
+        "\nhelp: write a first one: `echo 'hooks: {session:start: [{command: echo hello}]}' > \
+         hookwright.yaml`\n",
+    );
+    screen.talk(&visible(&text));
 }

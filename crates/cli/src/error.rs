@@ -6,6 +6,7 @@
 
 mod advice;
 mod storage;
+mod trust;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ pub(crate) use self::advice::{Advice, advice, fault_json, warning_advice, warnin
 use self::storage::{of_folder, of_store};
 use crate::commands::TreeError;
 use crate::exit_code;
+use crate::trust::TrustError;
 
 /// What ends a command before it has done its work.
 #[derive(Debug)]
@@ -110,6 +112,10 @@ pub(crate) enum Failure {
     StillRuns { name: String, pid: u32, waited: Duration },
     /// A session's folder cannot be removed.
     FolderStays { name: String, cause: FolderError },
+    /// What is trusted cannot be read or changed.
+    Trust(TrustError),
+    /// Files that are not trusted, and no terminal.
+    NobodyToAsk { places: Vec<PathBuf> },
 }
 
 /// What a person is told about a [`Failure`].
@@ -165,7 +171,9 @@ impl Failure {
             | Failure::SessionElsewhere { .. }
             | Failure::SessionOfOthers { .. }
             | Failure::StillRuns { .. }
-            | Failure::FolderStays { .. } => exit_code::OUR_FAULT,
+            | Failure::FolderStays { .. }
+            | Failure::Trust(_)
+            | Failure::NobodyToAsk { .. } => exit_code::OUR_FAULT,
         }
     }
 
@@ -426,6 +434,8 @@ impl Failure {
                 place: None,
                 help: "the session is still in the store; mend the folder, then try again".into(),
             },
+            Failure::Trust(error) => trust::of_trust(error),
+            Failure::NobodyToAsk { places } => trust::nobody_to_ask(places),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Every exit code, each with its sentence. Hosts act on these numbers, so they never change.
 
 /// Go on: nothing stands against it. For `check`: no faults. For `test`: every case passed. For `run`
-/// and `resume`: the session is completed, also by `max_iterations` or `max_runtime`.
+/// and `resume`: the session is completed, also by `max_iterations` or `max_runtime`. For `trust`: all
+/// the files are trusted.
 pub(crate) const GO_ON: u8 = 0;
 
 /// Our own fault, bad usage, or a faulty configuration. For `check`: there are faults, or
 /// warnings with `--strict`. For `run`: nothing was started, or what happened could not be written
-/// down.
+/// down. For `trust`: a file is not trusted, because nobody said yes or it cannot be read.
 pub(crate) const OUR_FAULT: u8 = 1;
 
 /// `fire`: block what the event announced: a hook says so, has failed as a guard, or cannot be read.

@@ -9,6 +9,7 @@
 //! | [`interrupts`] | Ctrl-C and its kin, while hooks run |
 //! | [`runner`] | a project, a session in it, and letting it run |
 //! | [`state`] | where sessions are kept |
+//! | [`trust`] | which files may run inside an agent |
 //! | [`known_session`] | what is known of them, and who runs them |
 //! | [`span`] | spans of time as people type them |
 //! | [`screen`] | the one place where text leaves the program |
@@ -29,6 +30,7 @@ mod screen;
 mod span;
 mod state;
 mod templates;
+mod trust;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

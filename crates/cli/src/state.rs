@@ -1,4 +1,4 @@
-//! Where sessions are kept: one store per user.
+//! The user's state: one store of sessions, and the file of what is trusted (`trust.rs`).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) fn now_ms() -> i64 {
 }
 
 /// `$XDG_STATE_HOME/hookwright`, as a rule `~/.local/state/hookwright`.
-fn folder() -> Result<PathBuf, Failure> {
+pub(crate) fn folder() -> Result<PathBuf, Failure> {
     let configured = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
     if let Some(folder) = configured.filter(|folder| folder.is_absolute()) {
         return Ok(folder.join("hookwright"));

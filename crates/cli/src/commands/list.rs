@@ -57,6 +57,7 @@ pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Fai
 }
 
 fn table(set: &HookSet) -> Table {
+    let cut = |text: &str| one_line(text, FLAG_CHARS_MAX);
     let mut table = Table::with_headings(&["id", "event", "type", "action", "source", "flags"]);
     for hook in set.hooks() {
         table.row([
@@ -65,14 +66,18 @@ fn table(set: &HookSet) -> Table {
             &hook.action.kind().to_owned(),
             &one_line(hook.action.summary(), ACTION_CHARS_MAX),
             &hook.source.to_string(),
-            &flags(hook, set.global_is_disabled()).join(", "),
+            &flags(hook, set.global_is_disabled(), cut).join(", "),
         ]);
     }
     table
 }
 
-/// What was written beside the action, as it was written.
-fn flags(hook: &Hook, global_is_disabled: bool) -> Vec<String> {
+/// What was written beside the action, as it was written; long texts as `cut` leaves them.
+pub(super) fn flags(
+    hook: &Hook,
+    global_is_disabled: bool,
+    cut: impl Fn(&str) -> String,
+) -> Vec<String> {
     let mut flags = Vec::new();
     if global_is_disabled && hook.layer == Layer::Global {
         flags.push("only where it can block (disable_global_hooks)".to_owned());
@@ -96,10 +101,10 @@ fn flags(hook: &Hook, global_is_disabled: bool) -> Vec<String> {
         flags.push(format!("on_failure: {}", on_failure.as_str()));
     }
     if let Some(matcher) = &hook.matcher_text {
-        flags.push(format!("matcher: {}", one_line(matcher, FLAG_CHARS_MAX)));
+        flags.push(format!("matcher: {}", cut(matcher)));
     }
     if let Some(when) = &hook.when {
-        flags.push(format!("when: {}", one_line(when.source(), FLAG_CHARS_MAX)));
+        flags.push(format!("when: {}", cut(when.source())));
     }
     flags
 }
@@ -117,7 +122,7 @@ fn as_json(configuration: &Configuration) -> Value {
 
 /// A hook as it was written: what was left out of the file is left out here, since its default
 /// depends on the event.
-fn hook_json(hook: &Hook) -> Value {
+pub(super) fn hook_json(hook: &Hook) -> Value {
     let mut object = Map::new();
     let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
     put("id", json!(hook.id));

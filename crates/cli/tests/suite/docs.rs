@@ -287,6 +287,7 @@ fn commands_page() -> String {
         "test",
         "check",
         "list",
+        "trust",
         "events",
         "init",
         "template",

@@ -28,4 +28,5 @@ mod sessions;
 mod support;
 mod termination;
 mod tour;
+mod trust;
 mod usage;

@@ -1,0 +1,175 @@
+//! `hookwright trust`: shows hook files, and lets them run inside agents from then on.
+//!
+//! What is trusted is the text that was shown: it is read once, and its digest is written down after
+//! the answer, whatever has become of the file meanwhile.
+
+mod listed;
+mod shown;
+
+use std::io::{self, BufRead, IsTerminal};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use self::shown::Candidate;
+use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
+use crate::configuration;
+use crate::error::Failure;
+use crate::exit_code;
+use crate::render::{count, visible};
+use crate::screen::Screen;
+use crate::state;
+use crate::trust::{self, Standing, Trust};
+
+/// Look at hook files and let them run inside agents
+///
+/// Hook files that are found, not named, run inside an agent only when they are trusted. Shows every
+/// file that is not, with each of its hooks and what that runs, and asks. Without a terminal nothing is
+/// asked and nothing changes, unless --yes is given. A file is trusted where it is and as it is: when it
+/// changes it has to be trusted again. The scripts that it calls are not looked at. Ends with 0 when all
+/// the files are trusted, and with 1 when one is not.
+#[derive(Debug, Args)]
+pub(crate) struct TrustArguments {
+    /// Files to trust instead of those that would be found, like --config
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Do not ask
+    #[arg(long, conflicts_with_all = ["list", "revoke"])]
+    yes: bool,
+
+    /// List every file that is trusted, since when, and whether it is still the same
+    #[arg(long, conflicts_with_all = ["files", "config", "revoke"])]
+    list: bool,
+
+    /// Trust the files no longer
+    #[arg(long)]
+    revoke: bool,
+
+    /// Print one JSON value on standard output; nothing is asked
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    options: ConfigOptions,
+}
+
+pub(crate) fn trust(mut arguments: TrustArguments, screen: &Screen) -> Result<u8, Failure> {
+    arguments.options.config.append(&mut arguments.files);
+    if arguments.list {
+        return listed::list(arguments.json, screen);
+    }
+    let mut found = ConfigFiles::find(&arguments.options)?;
+    if arguments.revoke {
+        return revoke(&arguments, &found, screen);
+    }
+    let trust = Trust::of_user().or_problem().map_err(Failure::Trust)?;
+    if !arguments.options.config.is_empty() {
+        found.look_inside();
+    }
+    let candidates = shown::candidates(&found.read(), &trust, &process_environment());
+    if arguments.json {
+        return answer_in_json(&arguments, &candidates, screen);
+    }
+    if candidates.is_empty() {
+        configuration::say_nothing_was_found(&found, screen);
+        return Ok(exit_code::GO_ON);
+    }
+    decide(&arguments, &candidates, screen)
+}
+
+/// Shows what is not trusted, and trusts it if somebody says so.
+fn decide(
+    arguments: &TrustArguments,
+    candidates: &[Candidate],
+    screen: &Screen,
+) -> Result<u8, Failure> {
+    let open: Vec<&Candidate> = candidates.iter().filter(|file| file.can_be_trusted()).collect();
+    for file in candidates.iter().filter(|file| file.standing != Some(Standing::Trusted)) {
+        screen.result(&file.to_string())?;
+        screen.left_out(&file.loaded.left_out);
+        screen.faults(file.loaded.faults.iter().map(AsRef::as_ref));
+    }
+    if !open.is_empty() {
+        if !arguments.yes && !may_be_asked() {
+            let places = open.iter().map(|file| file.place.clone()).collect();
+            return Err(Failure::NobodyToAsk { places });
+        }
+        if !arguments.yes && !says_yes(open.len(), screen) {
+            screen.talk("nothing was changed\n");
+            return Ok(exit_code::OUR_FAULT);
+        }
+        write_down(&open)?;
+        screen.result(&format!("trusted {}\n", count(open.len(), "file")))?;
+    } else if candidates.iter().all(|file| file.standing.is_some()) {
+        for file in candidates {
+            let place = file.place.to_string_lossy();
+            screen.result(&format!("{}: trusted\n", visible(&place).replace('\n', "␊")))?;
+        }
+        screen.talk("nothing to do\n");
+    }
+    Ok(ended(candidates))
+}
+
+/// 1 where a file is left that cannot be read, and so cannot be trusted.
+fn ended(candidates: &[Candidate]) -> u8 {
+    let all = candidates.iter().all(|file| file.standing.is_some());
+    if all { exit_code::GO_ON } else { exit_code::OUR_FAULT }
+}
+
+fn may_be_asked() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Only a clear yes is one: no answer, the end of the input and a terminal that cannot be read are not.
+fn says_yes(files: usize, screen: &Screen) -> bool {
+    let these = if files == 1 { "this file" } else { &format!("these {files} files") };
+    screen.talk(&format!("trust {these}? [y/N] "));
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    read.is_ok() && matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
+}
+
+fn write_down(files: &[&Candidate]) -> Result<(), Failure> {
+    let seen: Vec<_> =
+        files.iter().filter_map(|file| Some((file.place.clone(), file.sha256?))).collect();
+    trust::add(&state::folder()?, &seen).map_err(Failure::Trust)
+}
+
+fn answer_in_json(
+    arguments: &TrustArguments,
+    candidates: &[Candidate],
+    screen: &Screen,
+) -> Result<u8, Failure> {
+    let open: Vec<&Candidate> = candidates.iter().filter(|file| file.can_be_trusted()).collect();
+    let asks = !open.is_empty() && !arguments.yes;
+    if !open.is_empty() && arguments.yes {
+        write_down(&open)?;
+    }
+    let code = if asks { exit_code::OUR_FAULT } else { ended(candidates) };
+    screen.json(&json!({
+        "version": 1,
+        "files": candidates.iter().map(Candidate::json).collect::<Vec<_>>(),
+        "trusted": code == exit_code::GO_ON,
+    }))?;
+    Ok(code)
+}
+
+fn revoke(arguments: &TrustArguments, found: &ConfigFiles, screen: &Screen) -> Result<u8, Failure> {
+    let places: Vec<PathBuf> = found.files.iter().map(|file| trust::place(&file.path)).collect();
+    let forgotten = trust::forget(&state::folder()?, &places).map_err(Failure::Trust)?;
+    let names: Vec<String> =
+        forgotten.iter().map(|place| place.to_string_lossy().into_owned()).collect();
+    if arguments.json {
+        screen.json(&json!({ "version": 1, "revoked": names }))?;
+    } else if names.is_empty() {
+        screen.talk("nothing to do: none of these files was trusted\n");
+    } else {
+        for name in names {
+            let name = visible(&name).replace('\n', "␊");
+            screen.result(&format!("{name}: no longer trusted\n"))?;
+        }
+    }
+    Ok(exit_code::GO_ON)
+}

@@ -1,0 +1,197 @@
+//! [`Candidate`]: a file as a person is shown it who has to decide about it.
+//!
+//! Nothing is cut, unlike in `list`: what a long command hides behind its beginning is run too. An
+//! entry with a fault is no hook here, but may be one elsewhere: a condition may name a variable that
+//! only an agent sets. So of a file with faults all of the text is shown.
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hookwright_engine::config::{self, AgentKind, Fault, Loaded, ReadFile};
+use hookwright_engine::hook::{Action, Hook, SpawnDir};
+use hookwright_engine::variables::Environment;
+use serde_json::{Value, json};
+
+use crate::commands::list;
+use crate::error::fault_json;
+use crate::render::{count, visible};
+use crate::trust::{self, Sha256, Standing, Trust};
+
+/// A file, how it stands, and what is in it.
+pub(super) struct Candidate {
+    pub(super) place: PathBuf,
+    /// `None` for one that cannot be read.
+    pub(super) standing: Option<Standing>,
+    pub(super) sha256: Option<Sha256>,
+    pub(super) loaded: Loaded,
+    /// As it was read; empty for one that cannot be.
+    text: String,
+}
+
+/// The files, each once.
+pub(super) fn candidates(
+    files: &[ReadFile],
+    trust: &Trust,
+    environment: &Environment,
+) -> Vec<Candidate> {
+    let mut all: Vec<Candidate> = Vec::new();
+    for read in files {
+        let place = trust::place(&read.file().path);
+        if all.iter().any(|known| known.place == place) {
+            continue;
+        }
+        let content = read.text().map(str::as_bytes);
+        all.push(Candidate {
+            place,
+            standing: content.map(|content| trust.of(read.file(), content)),
+            sha256: content.map(Sha256::of),
+            loaded: config::load_read([read], environment),
+            text: read.text().unwrap_or_default().to_owned(),
+        });
+    }
+    all
+}
+
+impl Candidate {
+    /// Whether there is something to decide about.
+    pub(super) fn can_be_trusted(&self) -> bool {
+        matches!(self.standing, Some(Standing::Changed | Standing::Unknown))
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let hooks = self.loaded.hooks.hooks().iter();
+        let faults = |all: &[Arc<Fault>]| -> Vec<Value> {
+            all.iter().map(|fault| fault_json(fault)).collect()
+        };
+        json!({
+            "path": self.place.to_string_lossy(),
+            "standing": self.word(),
+            "sha256": self.sha256.map(Sha256::to_hex),
+            "hooks": hooks.map(|hook| list::hook_json(hook)).collect::<Vec<_>>(),
+            "faults": faults(&self.loaded.faults),
+            "left_out": faults(&self.loaded.left_out),
+        })
+    }
+
+    /// Whether something in it is no hook here, whoever drops it.
+    fn has_faults(&self) -> bool {
+        !self.loaded.faults.is_empty() || !self.loaded.left_out.is_empty()
+    }
+
+    fn word(&self) -> &'static str {
+        match self.standing {
+            Some(Standing::Trusted) => "trusted",
+            Some(Standing::Changed) => "changed",
+            Some(Standing::Unknown) => "new",
+            None => "unreadable",
+        }
+    }
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let standing = match self.standing {
+            Some(Standing::Trusted) => "trusted",
+            Some(Standing::Changed) => "changed since it was trusted",
+            Some(Standing::Unknown) => "new",
+            None => {
+                return writeln!(f, "{}: cannot be read", in_line(&self.place.to_string_lossy()));
+            }
+        };
+        let hooks = self.loaded.hooks.hooks();
+        let mut parts = vec![standing.to_owned(), count(hooks.len(), "hook")];
+        if self.has_faults() {
+            let faults = self.loaded.faults.len() + self.loaded.left_out.len();
+            parts.push(count(faults, "fault"));
+        }
+        writeln!(f, "{}: {}", in_line(&self.place.to_string_lossy()), parts.join(", "))?;
+        if let Ok(target) = fs::read_link(&self.place) {
+            writeln!(f, "  a link to {}", in_line(&target.to_string_lossy()))?;
+        }
+        for agent in self.loaded.agents.iter().flat_map(|(_, agents)| agents) {
+            detail(f, "  ", "agent", &agent_in_words(&agent.kind))?;
+        }
+        hooks.iter().try_for_each(|hook| write_hook(f, hook))?;
+        if !self.has_faults() {
+            return Ok(());
+        }
+        writeln!(f, "  what has a fault is not among them; the whole file:")?;
+        let width = self.text.lines().count().to_string().len();
+        for (at, line) in self.text.split_terminator('\n').enumerate() {
+            writeln!(f, "    {:>width$} | {}", at + 1, in_line(line))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_hook(f: &mut fmt::Formatter<'_>, hook: &Hook) -> fmt::Result {
+    let (id, event, kind) = (in_line(&hook.id), in_line(&hook.event), hook.action.kind());
+    writeln!(f, "  {id}  {event}  {kind}, line {}", hook.source.line)?;
+    for line in hook.action.summary().trim_end_matches('\n').split('\n') {
+        writeln!(f, "    | {}", in_line(line))?;
+    }
+    for flag in list::flags(hook, false, str::to_owned) {
+        writeln!(f, "    {}", in_line(&flag))?;
+    }
+    for (name, value) in details(&hook.action) {
+        detail(f, "    ", &name, &value)?;
+    }
+    Ok(())
+}
+
+fn detail(f: &mut fmt::Formatter<'_>, margin: &str, name: &str, value: &str) -> fmt::Result {
+    writeln!(f, "{margin}{}: {}", in_line(name), in_line(value))
+}
+
+/// What else decides what is run or sent.
+fn details(action: &Action) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let mut put = |name: &str, value: Option<String>| {
+        all.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    match action {
+        Action::Shell(shell) => {
+            put("shell", shell.shell.clone());
+            put("working_dir", shell.working_dir.as_ref().map(|dir| dir.display().to_string()));
+            for (name, value) in &shell.env {
+                put("env", Some(format!("{name}={}", value.source())));
+            }
+        }
+        Action::Webhook(webhook) => {
+            put("method", webhook.method.clone());
+            for (name, value) in &webhook.headers {
+                put("header", Some(format!("{name}: {}", value.source())));
+            }
+            put("body", Some(webhook.body.source().to_string()));
+            put("secret", webhook.secret.as_ref().map(|secret| secret.source().to_owned()));
+            put("allow_http", webhook.allow_http.then(|| "true".to_owned()));
+        }
+        Action::Spawn(spawn) => {
+            put("inputs", Some(spawn.inputs.source().to_string()));
+            let in_session = spawn.working_dir == SpawnDir::Session;
+            put("working_dir", in_session.then(|| "session".to_owned()));
+        }
+        Action::GitCommit(commit) => {
+            put("no_verify", commit.no_verify.then(|| "true".to_owned()));
+        }
+        Action::GitPush(push) => put("branch", push.branch.clone()),
+        // Stands in no file.
+        Action::Callback(_) => {}
+    }
+    all
+}
+
+fn agent_in_words(agent: &AgentKind) -> String {
+    match agent {
+        AgentKind::Named(name) => name.clone(),
+        AgentKind::Command { command, .. } => command.clone(),
+        AgentKind::Scripted { script } => script.display().to_string(),
+    }
+}
+
+/// Text that others wrote, so that it cannot pass for a line of ours.
+fn in_line(text: &str) -> String {
+    visible(text).replace('\n', "␊")
+}
