@@ -7,6 +7,7 @@
 //! | `json` | JSON becomes one here |
 //! | `notes` | questions to it that note a fault when the answer is wrong |
 //! | `top_level` | the keys of a whole file |
+//! | `callback_address` | where people's answers are listened for |
 //! | `entry` | one hook |
 //! | `action` | what is particular to one type of hook |
 //! | `written` | where the parts of a text value stand |
@@ -22,6 +23,7 @@
 //! fault is left out and remembered as broken, the others stay.
 
 mod action;
+mod callback_address;
 mod dialect;
 mod duration;
 mod entry;
@@ -48,6 +50,7 @@ pub mod tree {
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use callback_address::CallbackAddress;
 pub(crate) use entry::{RETRIES_EXPECTED, conflicts};
 pub use schema::schema;
 
@@ -116,6 +119,8 @@ pub struct Loaded {
     pub faults: Vec<Arc<Fault>>,
     /// What was left out of foreign files, which stops nobody.
     pub left_out: Vec<Arc<Fault>>,
+    /// Where people's answers are listened for.
+    pub callback: CallbackAddress,
     /// The agents for loops that name none, with the files that say so.
     pub agents: Vec<(PathBuf, Vec<AgentSpec>)>,
     /// The loops among the files, with their paths.

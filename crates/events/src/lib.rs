@@ -10,6 +10,7 @@
 //! | [`decision`] | [`Decision`]: what the host must do, and how several answers become one |
 //! | [`outcome`] | [`Outcome`]: how one action ended |
 //! | [`report`] | [`Report`]: the record of one hook's run |
+//! | [`wait`] | [`Wait`]: a question to a person, and the words that answer it |
 //! | [`run_event`] | [`RunEvent`]: the one stream that screen, journal and pages read |
 #![warn(missing_docs)]
 
@@ -22,6 +23,7 @@ pub mod report;
 pub mod run_event;
 pub mod table;
 pub mod tool;
+pub mod wait;
 
 pub use answer::{Answer, AnswerDecision};
 pub use decision::{Decision, Verdict};
@@ -31,3 +33,4 @@ pub use outcome::{Outcome, Output};
 pub use report::{Report, Status};
 pub use run_event::{RunEvent, RunEventKind, TurnName, TurnResult};
 pub use table::{EventSpec, Power};
+pub use wait::Wait;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_engine::config::{
-    AgentKind, AgentSpec, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile, Place, PromptBy,
-    PromptSpec, Scope, StageBody, StageSpec, Termination, load_texts,
+    AgentKind, AgentSpec, CallbackAddress, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile,
+    Place, PromptBy, PromptSpec, Scope, StageBody, StageSpec, Termination, load_texts,
 };
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::template::TextTemplate;
@@ -27,6 +27,8 @@ pub struct Plan {
     pub hooks: HookSet,
     /// What was left out of foreign files, which stops nobody.
     pub left_out: Vec<Arc<Fault>>,
+    /// Where people's answers are listened for.
+    pub callback: CallbackAddress,
 }
 
 /// One stage.
@@ -129,7 +131,8 @@ impl Plan {
                 .and_then(|(_, pipeline)| pipeline.name.clone())
                 .or_else(|| whole.loops.first().and_then(|(_, read)| read.name.clone()))
                 .unwrap_or_else(|| name_of(&main.path));
-            return Ok(Self { name, stages, hooks: whole.hooks, left_out: whole.left_out });
+            let Loaded { hooks, left_out, callback, .. } = whole;
+            return Ok(Self { name, stages, hooks, left_out, callback });
         }
         Err(planning.faults)
     }

@@ -28,6 +28,7 @@
 mod commit;
 mod error;
 mod journal;
+mod kept_waits;
 mod lease;
 pub mod limits;
 mod memory;
@@ -39,6 +40,7 @@ mod store;
 pub use commit::{Append, Commit, Committed, Delete, Durability, Expected, Fence, Put};
 pub use error::StoreError;
 pub use journal::{Entry, JournalKey, entries};
+pub use kept_waits::{Decide, KeptWaits, Opened, WaitError};
 pub use lease::{Acquired, Held};
 pub use memory::MemoryStore;
 pub use record::{Filter, Kind, Place, Record, RecordKey, records};

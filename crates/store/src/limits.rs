@@ -60,6 +60,13 @@ pub const READERS_WAIT_MAX: Duration = Duration::from_millis(500);
 /// Bytes of its log file that the store keeps for use again; a large commit leaves no more behind.
 pub const LOG_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
+/// How long a wait that has ended is still known, so that whoever answers late is told what became of
+/// it. As long as a wait may last itself.
+pub const ENDED_WAITS_KEPT: Duration = Duration::from_secs(30 * 86_400);
+
+/// Ended waits that opening a new one forgets at most: more than come, and nobody has to wait for it.
+pub const ENDED_WAITS_FORGOTTEN_AT_ONCE: usize = 8;
+
 /// Everything that can be said about a commit's size without looking at what is there.
 pub(crate) fn check_commit(commit: &Commit<'_>) -> Result<(), StoreError> {
     let entries = commit.append.iter().flat_map(|append| append.entries);

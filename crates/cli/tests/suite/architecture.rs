@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hookwright-process", &[]),
     ("hookwright-engine", &["hookwright-events", "hookwright-process"]),
     ("hookwright-dialects", &["hookwright-engine", "hookwright-events"]),
-    ("hookwright-store", &[]),
+    ("hookwright-store", &["hookwright-events"]),
     (
         "hookwright-pipeline",
         &[

@@ -370,6 +370,45 @@ fn top_level_values_of_the_wrong_kind_are_faults() {
 }
 
 #[test]
+fn where_answers_are_listened_for_is_kept_and_the_first_file_counts() {
+    let text = "callback: {bind: localhost, port: 0, public_url: \"https://a.example:8443/x/\"}";
+    let kept = CallbackAddress {
+        bind: Some([127, 0, 0, 1].into()),
+        port: Some(0),
+        public_url: Some("https://a.example:8443/x".into()),
+    };
+    assert_eq!(load(text).callback, kept);
+    assert_eq!(load("hooks: {}").callback, CallbackAddress::default());
+    let (project, global) =
+        (file("hookwright.yaml", Layer::Project), file("hooks.yaml", Layer::Global));
+    let texts =
+        [(&project, "callback: {port: 9000}"), (&global, "callback: {port: 9001, bind: \"::1\"}")];
+    let both = load_texts(texts, &environment(), Scope::All);
+    let ports = CallbackAddress {
+        bind: Some("::1".parse().expect("an address")),
+        port: Some(9000),
+        public_url: None,
+    };
+    assert_eq!((both.callback, both.faults), (ports, Vec::new()));
+}
+
+#[test]
+fn an_address_that_nobody_can_listen_at_or_reach_is_a_fault() {
+    assert_eq!(
+        faults("callback: {bind: example.org, public_url: \"example.org\"}"),
+        [
+            "hookwright.yaml:1:18: expected an address of this machine like 127.0.0.1 or 0.0.0.0 but \
+             found `example.org`",
+            "hookwright.yaml:1:43: expected an address like https://hooks.example.org but found \
+             `example.org`",
+        ]
+    );
+    for url in ["https://", "http://:80", "https://a/?x", "https://a b", "https://u@a", "ftp://a"] {
+        assert_eq!(faults(&format!("callback: {{public_url: {url:?}}}")).len(), 1, "{url}");
+    }
+}
+
+#[test]
 fn what_cannot_stand_together_is_a_fault() {
     for (entry, message) in [
         ("{command: x, await: false, on_failure: abort}", "nobody would wait for the failure"),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::node::{Field, Mark, Node, Raw, parse};
 use super::notes::Notes;
 use super::{ConfigFile, Dialect, Fault, FaultKind, Loaded, Scope, SourceFile, entry};
-use super::{loop_file, pipeline_file};
+use super::{callback_address, loop_file, pipeline_file};
 use crate::hook::Layer;
 use crate::limits::HOOKS_MAX;
 use crate::pattern::Pattern;
@@ -141,7 +141,7 @@ fn read_key(
             notes.note(value.at, FaultKind::UnknownVersion { found: value.to_json().to_string() });
         }
         "disable_global_hooks" if notes.bool(value) == Some(true) => loaded.hooks.disable_global(),
-        "callback" => callback(value, notes),
+        "callback" => loaded.callback.or(&callback_address::read(value, notes)),
         "permissions" => permissions(value, notes),
         "mcp_servers" => {
             notes.map(value, "a map from names to servers");
@@ -171,21 +171,6 @@ pub(super) fn check_key(
         None => notes.unknown_key(field.at, key, known),
     }
     false
-}
-
-fn callback(node: &Node, notes: &mut Notes<'_>) {
-    const KEYS: &[&str] = &["bind", "port", "public_url"];
-    for field in notes.map(node, "a map with bind, port, public_url").unwrap_or_default() {
-        match &*field.key {
-            "bind" | "public_url" => {
-                notes.text(&field.value, "an address");
-            }
-            "port" => {
-                notes.whole_number(&field.value, 0..=65535, "a port from 0 to 65535");
-            }
-            key => notes.unknown_key(field.at, key, KEYS),
-        }
-    }
 }
 
 fn permissions(node: &Node, notes: &mut Notes<'_>) {

@@ -6,7 +6,7 @@
 use std::io;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+pub use hookwright_events::wait::{WaitKey, Word};
 use serde_json::Value;
 
 use super::Promise;
@@ -64,19 +64,6 @@ pub trait Waits: Send + Sync {
 
     /// Nobody waits any more: whoever answers is told so. A wait that has been decided stays so.
     fn abandon<'a>(&'a self, id: &'a str) -> Promise<'a, io::Result<()>>;
-}
-
-/// By what a wait is found again after a crash.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct WaitKey {
-    /// The session's name.
-    pub session: String,
-    /// The firing within the session: its number, and for one that an action fired the way to it.
-    pub firing: String,
-    /// The hook's id.
-    pub hook: String,
-    /// Tells the hook from another that later has its id.
-    pub digest: String,
 }
 
 /// A question that is to be stored.
@@ -153,57 +140,4 @@ pub enum WaitEnd {
     TimedOut,
     /// Nobody may answer any more.
     Abandoned,
-}
-
-/// What the action of an answer means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Word {
-    /// Go on.
-    Yes,
-    /// What `on_reject` says.
-    No,
-    /// A word that the hook's own texts offer: go on.
-    Offered,
-}
-
-/// Words that go on.
-const YES: &[&str] = &["approve", "approved", "continue", "yes", "ok"];
-
-/// Words that do what `on_reject` says.
-const NO: &[&str] = &["reject", "rejected", "deny", "abort", "stop", "no", "cancel"];
-
-impl Word {
-    /// What an action means, trimmed and in any case; `None` for a word that neither stands for yes
-    /// or no nor is offered.
-    pub fn of(action: &str, offered: &[String]) -> Option<Self> {
-        let word = action.trim().to_lowercase();
-        if YES.contains(&word.as_str()) {
-            return Some(Word::Yes);
-        }
-        if NO.contains(&word.as_str()) {
-            return Some(Word::No);
-        }
-        offered.contains(&word).then_some(Word::Offered)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn yes_words_go_on_no_words_reject_and_offered_ones_go_on() {
-        let offered = ["later".to_owned()];
-        for word in ["approve", "approved", "continue", "yes", "ok", " OK\n", "Approve"] {
-            assert_eq!(Word::of(word, &offered), Some(Word::Yes), "{word}");
-        }
-        for word in ["reject", "rejected", "deny", "abort", "stop", "no", "cancel", "NO "] {
-            assert_eq!(Word::of(word, &offered), Some(Word::No), "{word}");
-        }
-        assert_eq!(Word::of("Later", &offered), Some(Word::Offered));
-        for word in ["later!", "", "maybe"] {
-            assert_eq!(Word::of(word, &offered), None, "{word}");
-        }
-    }
 }

@@ -13,3 +13,4 @@ mod durability;
 mod processes;
 mod room;
 mod situation;
+mod waits;
