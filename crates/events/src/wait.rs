@@ -14,8 +14,8 @@ pub struct Wait {
     pub session: Option<String>,
     /// By what it is found again after a crash; `None` where nobody would take it up.
     pub key: Option<WaitKey>,
-    /// The process that alone can use the answer, where nobody would take the wait up after it.
-    pub keeper: Option<String>,
+    /// The process that asks, in words that tell whether it still runs.
+    pub keeper: String,
     /// The hook's id.
     pub hook: String,
     /// The event's canonical name.

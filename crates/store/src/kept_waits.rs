@@ -96,6 +96,23 @@ impl KeptWaits {
         Ok(record.is_some_and(|record| record.status == WaitState::Waiting.as_str()))
     }
 
+    /// Whether the process that asks may still run. One that does not run uses no answer before
+    /// somebody takes the wait up.
+    pub fn is_attended(&self, wait: &Wait) -> bool {
+        (self.may_run)(&wait.keeper)
+    }
+
+    /// Notes that from now on this process asks.
+    pub fn take_up(&self, id: &str, keeper: &str, now_ms: i64) -> Result<Option<Wait>, WaitError> {
+        self.change(id, now_ms, |wait, _| {
+            let is_another = wait.keeper != keeper;
+            if is_another {
+                keeper.clone_into(&mut wait.keeper);
+            }
+            is_another
+        })
+    }
+
     /// Those that can be answered at this time, oldest first.
     pub fn waiting(&self, now_ms: i64) -> Result<Vec<Wait>, WaitError> {
         let statuses = vec![WaitState::Waiting.as_str().to_owned()];
@@ -190,7 +207,7 @@ impl KeptWaits {
         if wait.state == WaitState::Waiting {
             if wait.until_ms <= now_ms {
                 wait.state = WaitState::Expired;
-            } else if wait.keeper.as_deref().is_some_and(|keeper| !(self.may_run)(keeper)) {
+            } else if wait.key.is_none() && !self.is_attended(&wait) {
                 wait.state = WaitState::Abandoned;
             }
         }

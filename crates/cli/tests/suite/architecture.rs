@@ -26,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hookwright-store",
         ],
     ),
+    ("hookwright-server", &["hookwright-engine", "hookwright-events", "hookwright-store"]),
     (
         "hookwright",
         &[

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Barrier};
 
-use hookwright_events::wait::{Paths, PersonsDecision, Wait, WaitState, Word};
+use hookwright_events::wait::{Paths, PersonsDecision, Wait, WaitKey, WaitState, Word};
 use hookwright_store::{
     Decide, KeptWaits, MemoryStore, Opened, SqliteStore, Store, StoreError, WaitError, limits,
 };
@@ -18,7 +18,7 @@ fn wait(id: &str) -> Wait {
         project: "/projects/one".into(),
         session: Some("calm-fox".into()),
         key: None,
-        keeper: None,
+        keeper: "alive".into(),
         hook: "deploy".into(),
         event: "stage:complete".into(),
         subject: None,
@@ -127,15 +127,25 @@ fn a_wait_whose_time_is_over_cannot_be_decided_and_one_decided_in_time_stays_so(
 fn a_wait_that_nobody_takes_up_is_abandoned_with_its_keeper() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let waits = KeptWaits::new(store, |keeper| keeper == "alive");
-    let kept = |id: &str, keeper: &str| Wait { keeper: Some(keeper.into()), ..wait(id) };
+    let key = Some(WaitKey {
+        session: "calm-fox".into(),
+        firing: "1".into(),
+        hook: "deploy".into(),
+        digest: "d".into(),
+    });
+    let kept = |id: &str, keeper: &str| Wait { keeper: keeper.into(), ..wait(id) };
     waits.open(&kept("a", "alive")).unwrap();
     waits.open(&kept("b", "dead")).unwrap();
-    waits.open(&wait("c")).unwrap();
+    waits.open(&Wait { key, ..kept("c", "dead") }).unwrap();
     let ids: Vec<String> = waits.waiting(2_000).unwrap().into_iter().map(|wait| wait.id).collect();
     assert_eq!(ids, ["a", "c"]);
     let gone = Wait { state: WaitState::Abandoned, ..kept("b", "dead") };
     let told = waits.decide("b", &decision("approve", "ann", 2_000)).unwrap();
     assert_eq!(told, Decide::TooLate(Box::new(gone)));
+    let taken_up = waits.get("c", 2_000).unwrap().unwrap();
+    assert!(!waits.is_attended(&taken_up), "a session can be taken up again");
+    let taken_up = waits.take_up("c", "alive", 2_000).unwrap().unwrap();
+    assert!(waits.is_attended(&taken_up));
     assert_eq!(waits.abandon("c", 2_000).unwrap().unwrap().state, WaitState::Abandoned);
     let told = waits.decide("c", &decision("approve", "ann", 2_000)).unwrap();
     assert!(matches!(told, Decide::TooLate(wait) if wait.state == WaitState::Abandoned));

@@ -1,0 +1,143 @@
+//! [`Approvals`]: everything that can be asked about waits and done with them, wherever a person is:
+//! at the page, in the terminal, behind a chat tool.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hookwright_events::wait::{PersonsDecision, Wait, Word};
+use hookwright_store::{Decide, KeptWaits, Store, WaitError};
+use serde_json::{Value, json};
+
+use crate::bell::Bell;
+use crate::limits;
+use crate::signing_key::{KeyError, SigningKey};
+
+/// The waits of one state folder.
+pub struct Approvals {
+    pub(crate) waits: KeptWaits,
+    pub(crate) key: SigningKey,
+    pub(crate) bell: Bell,
+}
+
+/// What somebody says to a wait.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    /// The word.
+    pub action: String,
+    /// What they want to say with it.
+    pub message: Option<String>,
+    /// Who says it, as far as that is known.
+    pub by: String,
+    /// All of it, for later hooks; `None` where the word and the message are all.
+    pub whole: Option<Value>,
+}
+
+/// What that led to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// It counts.
+    Counts(Box<Wait>),
+    /// The wait had ended before; its state says how.
+    TooLate(Box<Wait>),
+    /// The word means nothing here, and the wait stays.
+    NoSuchWord(Box<Wait>),
+    /// There is no such wait.
+    Unknown,
+}
+
+impl Approvals {
+    /// The waits of this folder, kept in this store. `may_run` says of the keeper of a wait whether it
+    /// may still run.
+    pub fn of_folder(
+        folder: &Path,
+        store: Arc<dyn Store>,
+        may_run: fn(&str) -> bool,
+    ) -> Result<Self, KeyError> {
+        let key = SigningKey::of_folder(folder)?;
+        Ok(Self { waits: KeptWaits::new(store, may_run), key, bell: Bell::of_folder(folder) })
+    }
+
+    /// Those that can be answered now, oldest first.
+    pub fn waiting(&self) -> Result<Vec<Wait>, WaitError> {
+        self.waits.waiting(now_ms())
+    }
+
+    /// The wait with this id, as it is now.
+    pub fn get(&self, id: &str) -> Result<Option<Wait>, WaitError> {
+        self.waits.get(id, now_ms())
+    }
+
+    /// The wait that a token is for.
+    pub fn of_token(&self, token: &str) -> Result<Option<Wait>, WaitError> {
+        match self.key.id_in(token) {
+            Some(id) => self.get(id),
+            None => Ok(None),
+        }
+    }
+
+    /// Where a wait can be answered.
+    pub fn url_of(&self, wait: &Wait) -> String {
+        format!("{}/callback/{}", wait.base_url, self.key.token(&wait.id))
+    }
+
+    /// Whether the process that asks may still run.
+    pub fn is_attended(&self, wait: &Wait) -> bool {
+        self.waits.is_attended(wait)
+    }
+
+    /// Answers a wait. Of many answers the first counts, wherever they come from.
+    pub fn say(&self, id: &str, said: Said) -> Result<Told, WaitError> {
+        let now_ms = now_ms();
+        let Some(wait) = self.waits.get(id, now_ms)? else {
+            return Ok(Told::Unknown);
+        };
+        let Said { action, message, by, whole } = said;
+        let Some(word) = Word::of(&action, &wait.offered) else {
+            return Ok(Told::NoSuchWord(Box::new(wait)));
+        };
+        let action = action.trim().to_lowercase();
+        let response = whole.unwrap_or_else(|| json!({ "action": action, "message": message }));
+        let decision = PersonsDecision { action, word, message, by, at_ms: now_ms, response };
+        let decided = self.waits.decide(id, &decision)?;
+        Ok(match decided {
+            Decide::Counts(wait) => {
+                self.bell.ring();
+                Told::Counts(wait)
+            }
+            Decide::TooLate(wait) => Told::TooLate(wait),
+            Decide::Unknown => Told::Unknown,
+        })
+    }
+}
+
+/// The words to offer for a wait, each once: those of the hook, and always one that goes on and one
+/// that does not.
+pub fn offered_words(wait: &Wait) -> Vec<(String, Word)> {
+    let mut words: Vec<(String, Word)> = Vec::new();
+    for word in &wait.offered {
+        let is_short = word.chars().count() <= limits::ACTION_CHARS_MAX;
+        let Some(meaning) = Word::of(word, &wait.offered).filter(|_| is_short) else { continue };
+        let word = word.trim().to_lowercase();
+        if !words.iter().any(|(known, _)| *known == word) {
+            words.push((word, meaning));
+        }
+    }
+    if !words.iter().any(|(_, meaning)| *meaning == Word::Yes) {
+        words.insert(0, ("approve".to_owned(), Word::Yes));
+    }
+    if !words.iter().any(|(_, meaning)| *meaning == Word::No) {
+        words.push(("reject".to_owned(), Word::No));
+    }
+    words
+}
+
+/// Now, in milliseconds since 1970.
+pub fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+/// A time as scripts and journals read it: ISO 8601 in UTC.
+pub fn iso(ms: i64) -> String {
+    let time = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
+    time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}

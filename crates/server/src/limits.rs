@@ -1,0 +1,69 @@
+//! Whatever waits or grows has a limit. All of the server's stand here, each with its reason.
+
+use std::time::Duration;
+
+/// Bytes of an answer: a person's words and whatever a chat tool puts around them.
+pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+/// Bytes of a request's line and headers: browsers and proxies send one or two thousand.
+pub const HEADER_BYTES_MAX: usize = 16 * 1024;
+
+/// Headers of a request.
+pub const HEADERS_MAX: usize = 64;
+
+/// Connections at once, for each listener. People and chat tools need a few, for a moment each; a
+/// process may as a rule open 1,024 files. One more, and the oldest is closed: those who hold
+/// connections open lose them, and whoever has something to say gets through.
+pub const CONNECTIONS_MAX: usize = 256;
+
+/// How long a request's headers may take to arrive.
+pub const HEADERS_WAIT: Duration = Duration::from_secs(10);
+
+/// How long a request's body may take to arrive.
+pub const BODY_WAIT: Duration = Duration::from_secs(20);
+
+/// How long a connection may last, from its first byte to the last of the answer.
+pub const CONNECTION_WAIT: Duration = Duration::from_secs(60);
+
+/// How long an answer that is on its way to a person holds up the end of the program.
+pub const LAST_ANSWERS_WAIT: Duration = Duration::from_secs(2);
+
+/// Before a listener that cannot take connections (the process has too many open files) tries again.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long whoever holds our port has to prove that it is one of us.
+pub const PROOF_WAIT: Duration = Duration::from_secs(2);
+
+/// Bytes of that proof and the headers before it.
+pub const PROOF_BYTES_MAX: u64 = 4096;
+
+/// How often a port is tried whose holder goes away while it is asked.
+pub const BIND_ATTEMPTS_MAX: u32 = 5;
+
+/// Between two looks whether a port that another process of ours listens at has become free. For so
+/// long at most nobody listens after that process has ended.
+pub const TAKE_OVER_PAUSE: Duration = Duration::from_millis(250);
+
+/// Between two looks into the store that nobody has asked for: for decisions whose maker was killed
+/// before it could ring.
+pub const UNASKED_LOOK_PAUSE: Duration = Duration::from_secs(1);
+
+/// Between two looks at the bell where the system does not tell of its ringing.
+pub const BELL_PAUSE: Duration = Duration::from_millis(20);
+
+/// The longest sleep before a wait looks at the wall clock again, which may have been set.
+pub const DEADLINE_LOOK_PAUSE: Duration = Duration::from_secs(30);
+
+/// Characters of a word that decides: those that mean something have at most ten, and offered ones
+/// have to fit on a button.
+pub const ACTION_CHARS_MAX: usize = 100;
+
+/// Characters of a message that is shown again to whoever comes later.
+pub const MESSAGE_CHARS_SHOWN_MAX: usize = 2000;
+
+/// Paths of changed files and outputs that are kept with a wait.
+pub const PATHS_MAX: usize = 500;
+
+/// Ids that are tried for a wait before it is given up. The second is tried only if two waits of two
+/// to the power of 40 happen to meet.
+pub const IDS_TRIED_MAX: u32 = 8;

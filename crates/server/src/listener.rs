@@ -1,0 +1,102 @@
+//! [`serve`]: takes connections, a bounded number for a bounded time, and lets the router answer.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::{Extension, Router};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+use crate::limits;
+use crate::reception::Desk;
+use crate::routes::Peer;
+
+/// Takes connections until the reception closes.
+pub(crate) async fn serve(listener: TcpListener, router: Router, desk: Desk) {
+    let connections = Connections::default();
+    for number in 0.. {
+        let accepted = tokio::select! {
+            () = desk.stop.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let (router, stop) = (router.clone(), desk.stop.clone());
+                let place = connections.enter(number);
+                desk.run(async move {
+                    let talk = talk(stream, peer.ip(), router, stop);
+                    let talk = tokio::time::timeout(limits::CONNECTION_WAIT, talk);
+                    tokio::select! {
+                        () = place.close.cancelled() => {}
+                        _ = talk => {}
+                    }
+                });
+            }
+            // As a rule too many open files: the connection waits until there is room.
+            Err(_) => tokio::time::sleep(limits::ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+/// One request and its answer. A connection is not used again: nobody asks often enough to gain by it.
+async fn talk(stream: TcpStream, peer: IpAddr, router: Router, stop: CancellationToken) {
+    let service = TowerToHyperService::new(router.layer(Extension(Peer(peer))));
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits::HEADERS_WAIT)
+        .max_headers(limits::HEADERS_MAX)
+        .max_buf_size(limits::HEADER_BYTES_MAX)
+        .keep_alive(false);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    // Whatever goes wrong with a connection concerns only whoever made it.
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+}
+
+/// The connections that are open, oldest first.
+#[derive(Clone, Default)]
+struct Connections(Arc<Mutex<BTreeMap<u64, CancellationToken>>>);
+
+/// One of them; it is free again when this is dropped.
+struct Place {
+    number: u64,
+    close: CancellationToken,
+    all: Connections,
+}
+
+impl Connections {
+    /// Makes room for one more: where there is none, the oldest is closed.
+    fn enter(&self, number: u64) -> Place {
+        let close = CancellationToken::new();
+        let mut open = self.open();
+        while open.len() >= limits::CONNECTIONS_MAX {
+            if let Some((_, oldest)) = open.pop_first() {
+                oldest.cancel();
+            }
+        }
+        open.insert(number, close.clone());
+        drop(open);
+        Place { number, close, all: self.clone() }
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, CancellationToken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.all.open().remove(&self.number);
+    }
+}

@@ -1,0 +1,273 @@
+//! [`Listeners`]: at which ports this process listens, and at which another one of ours does it for us.
+//!
+//! Every listener answers for every wait in the store, so a port that another process of ours holds
+//! is as good as our own, as long as that process lives; then it becomes ours.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use hookwright_engine::config::CallbackAddress;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Mutex;
+
+use crate::approvals::Approvals;
+use crate::listener::serve;
+use crate::reach::Reach;
+use crate::reception::Desk;
+use crate::routes::{PROOF_PATH, router};
+use crate::{limits, signing_key};
+
+/// The port where nothing says otherwise.
+pub const PORT: u16 = 8765;
+
+/// The listeners of this process.
+pub(crate) struct Listeners {
+    approvals: Arc<Approvals>,
+    address: CallbackAddress,
+    /// Where the configuration names no port.
+    default_port: u16,
+    desk: Desk,
+    /// From the port that was asked for to the one that it became.
+    ports: Mutex<HashMap<u16, u16>>,
+}
+
+/// Where people reach a wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// What their links begin with.
+    pub(crate) base_url: String,
+    /// The port that is listened at.
+    pub(crate) port: u16,
+    /// What a person should know about it.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Why nobody can listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Somebody else has the port that was asked for.
+    #[error("the port for answers, {address}, is used by another program")]
+    Taken {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The system does not let us.
+    #[error("answers cannot be listened for at {address}: {cause}")]
+    Refused {
+        /// Where.
+        address: SocketAddr,
+        /// What it says.
+        cause: io::Error,
+    },
+}
+
+/// What to do when a stranger has the port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stranger {
+    /// Take any free one.
+    Moves,
+    /// Nobody can be asked.
+    IsAFault,
+    /// Wait without a listener: the question has been asked already.
+    IsBorne,
+}
+
+impl Listeners {
+    pub(crate) fn new(
+        approvals: Arc<Approvals>,
+        address: CallbackAddress,
+        default_port: u16,
+        desk: Desk,
+    ) -> Self {
+        Self { approvals, address, default_port, desk, ports: Mutex::default() }
+    }
+
+    /// Makes sure that somebody listens for a new wait; a hook may want a port of its own.
+    pub(crate) async fn reach(&self, own_port: Option<u16>) -> Result<Reached, ListenError> {
+        let configured = self.address.port;
+        let usual = configured.unwrap_or(self.default_port);
+        let stranger = if configured.is_some() { Stranger::IsAFault } else { Stranger::Moves };
+        let own_port = own_port.filter(|port| *port != usual);
+        let (port, notes) = match own_port {
+            // A public address leads to one port only, as a rule the usual one.
+            Some(_) if self.address.public_url.is_some() => self.hold(usual, stranger).await?,
+            Some(port) => self.hold(port, Stranger::IsAFault).await?,
+            None => self.hold(usual, stranger).await?,
+        };
+        let port = match own_port {
+            Some(own_port) => self.hold(own_port, Stranger::IsAFault).await?.0,
+            None => port,
+        };
+        Ok(Reached { base_url: self.base_url(port), port, notes })
+    }
+
+    /// Makes sure that somebody listens again for a wait from before a crash. Its address has been sent
+    /// to people, so another port would be of no use.
+    pub(crate) async fn reach_again(&self, port: u16) -> Result<Vec<String>, ListenError> {
+        self.hold(port, Stranger::IsBorne).await.map(|(_, notes)| notes)
+    }
+
+    async fn hold(
+        &self,
+        wanted: u16,
+        stranger: Stranger,
+    ) -> Result<(u16, Vec<String>), ListenError> {
+        let mut ports = self.ports.lock().await;
+        if let Some(port) = ports.get(&wanted) {
+            return Ok((*port, Vec::new()));
+        }
+        let (port, note) = self.take(wanted, stranger).await?;
+        ports.extend([(wanted, port), (port, port)]);
+        Ok((port, note.into_iter().collect()))
+    }
+
+    async fn take(
+        &self,
+        wanted: u16,
+        stranger: Stranger,
+    ) -> Result<(u16, Option<String>), ListenError> {
+        for _ in 0..limits::BIND_ATTEMPTS_MAX {
+            if let Some(port) = self.bind(wanted).await? {
+                return Ok((port, None));
+            }
+            match self.who_is_at(wanted).await {
+                Holder::OneOfUs => {
+                    self.take_over_later(wanted);
+                    return Ok((wanted, None));
+                }
+                Holder::Stranger => break,
+                Holder::Nobody => {}
+            }
+        }
+        let address = self.address_of(wanted);
+        match stranger {
+            Stranger::IsAFault => Err(ListenError::Taken { address }),
+            Stranger::IsBorne => {
+                self.take_over_later(wanted);
+                let note = format!(
+                    "the address that was sent leads to {address}, which another program uses now; \
+                     answer with `hookwright approve` or `hookwright reject`"
+                );
+                Ok((wanted, Some(note)))
+            }
+            Stranger::Moves => {
+                let port = self.bind(0).await?.ok_or(ListenError::Taken { address })?;
+                let mut note = format!(
+                    "port {wanted} is used by another program, so answers go to port {port}"
+                );
+                if self.address.public_url.is_some() {
+                    note.push_str("; see to it that `public_url` leads there");
+                }
+                Ok((port, Some(note)))
+            }
+        }
+    }
+
+    /// Listens at a port; `None` if somebody has it.
+    async fn bind(&self, wanted: u16) -> Result<Option<u16>, ListenError> {
+        let address = self.address_of(wanted);
+        let refused = |cause| ListenError::Refused { address, cause };
+        match TcpListener::bind(address).await {
+            Ok(listener) => {
+                let port = listener.local_addr().map_err(refused)?.port();
+                self.start(listener, port);
+                Ok(Some(port))
+            }
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
+            Err(cause) => Err(refused(cause)),
+        }
+    }
+
+    fn start(&self, listener: TcpListener, port: u16) {
+        let router = router(Arc::clone(&self.approvals), self.known_as(port));
+        self.desk.run(serve(listener, router, self.desk.clone()));
+    }
+
+    /// Listens at a port as soon as whoever has it is gone.
+    fn take_over_later(&self, port: u16) {
+        let (address, desk) = (self.address_of(port), self.desk.clone());
+        let router = router(Arc::clone(&self.approvals), self.known_as(port));
+        self.desk.run(async move {
+            let listener = loop {
+                tokio::select! {
+                    () = desk.stop.cancelled() => return,
+                    () = tokio::time::sleep(limits::TAKE_OVER_PAUSE) => {}
+                }
+                if let Ok(listener) = TcpListener::bind(address).await {
+                    break listener;
+                }
+            };
+            serve(listener, router, desk).await;
+        });
+    }
+
+    async fn who_is_at(&self, port: u16) -> Holder {
+        let address = SocketAddr::new(nearest(self.bind_address()), port);
+        let Ok(challenge) = signing_key::random_text() else {
+            return Holder::Stranger;
+        };
+        let asked = tokio::time::timeout(limits::PROOF_WAIT, ask(address, &challenge)).await;
+        match asked {
+            Ok(Ok(proof)) if self.approvals.key.is_proof(&proof, port, &challenge) => {
+                Holder::OneOfUs
+            }
+            Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => Holder::Nobody,
+            Ok(_) | Err(_) => Holder::Stranger,
+        }
+    }
+
+    fn known_as(&self, port: u16) -> Reach {
+        let public_url = self.address.public_url.clone();
+        Reach { bind: self.bind_address(), port, public_url }
+    }
+
+    fn bind_address(&self) -> IpAddr {
+        self.address.bind.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
+
+    fn address_of(&self, port: u16) -> SocketAddr {
+        SocketAddr::new(self.bind_address(), port)
+    }
+
+    fn base_url(&self, port: u16) -> String {
+        match &self.address.public_url {
+            Some(url) => url.clone(),
+            None => format!("http://{}", SocketAddr::new(nearest(self.bind_address()), port)),
+        }
+    }
+}
+
+/// Who has a port.
+enum Holder {
+    OneOfUs,
+    Stranger,
+    Nobody,
+}
+
+/// The address by which this machine reaches itself.
+fn nearest(bind: IpAddr) -> IpAddr {
+    match bind {
+        IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        address => address,
+    }
+}
+
+/// Lets whoever listens there prove that it is one of us. The challenge tells nothing to a stranger.
+async fn ask(address: SocketAddr, challenge: &str) -> io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!(
+        "GET {PROOF_PATH}?challenge={challenge} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+         \r\n"
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.take(limits::PROOF_BYTES_MAX).read_to_end(&mut answer).await?;
+    let answer = String::from_utf8_lossy(&answer);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+    let is_good = head.starts_with("HTTP/1.1 200 ");
+    Ok(if is_good { body.trim().to_owned() } else { String::new() })
+}

@@ -1,0 +1,402 @@
+//! The pages that people see. They need no script, load nothing, and treat every text as text.
+
+use std::sync::LazyLock;
+
+use hmac_sha256::Hash;
+use hookwright_events::Wait;
+use hookwright_events::wait::{Paths, PersonsDecision, WaitState, Word};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::approvals::{iso, now_ms, offered_words};
+use crate::limits;
+use crate::reply::NoReply;
+use crate::routes::Refusal;
+use crate::span::in_words;
+
+const STYLE: &str = include_str!("assets/page.css");
+
+/// Files that are shown before somebody asks for the rest.
+const PATHS_IN_SIGHT: usize = 8;
+
+/// A question of one line and so many characters is a heading; a longer one is a text below it.
+const HEADING_CHARS_MAX: usize = 160;
+
+/// What a browser may do with our pages: show them with this one style, and send their form back.
+pub(crate) fn content_policy() -> &'static str {
+    static POLICY: LazyLock<String> = LazyLock::new(|| {
+        let style = base64(&Hash::hash(STYLE.as_bytes()));
+        format!(
+            "default-src 'none'; style-src 'sha256-{style}'; form-action 'self'; base-uri 'none'; \
+             frame-ancestors 'none'"
+        )
+    });
+    &POLICY
+}
+
+/// The question, and a button for every answer.
+pub(crate) fn question(wait: &Wait, suggested: Option<&str>) -> Markup {
+    let left_ms = wait.until_ms.saturating_sub(now_ms());
+    let words = with_suggested_first(wait, suggested);
+    layout(
+        "Approval asked for",
+        html! {
+            p.kicker { "Your decision is asked for" }
+            (asked(wait))
+            p.left { strong { (in_words(left_ms)) " left" } " · until " (time(wait.until_ms)) }
+            (facts(wait))
+            (paths("What changed", "file", &wait.changed_files))
+            (paths("What the stage has put out", "file", &wait.stage_outputs))
+            form method="post" aria-labelledby="decide" {
+                h2 #decide { "Decide" }
+                label for="message" { "Comment " span.quiet { "(optional)" } }
+                textarea #message name="message" rows="3" maxlength=(limits::MESSAGE_CHARS_SHOWN_MAX)
+                    aria-describedby="effect" {}
+                div.actions role="group" aria-label="Answers" {
+                    @for (word, meaning) in &words {
+                        button type="submit" name="action" value=(word) class=(class_of(*meaning)) {
+                            (capitalised(word))
+                        }
+                    }
+                }
+                p #effect .quiet {
+                    "The first answer counts, and cannot be taken back. The comment goes along with it."
+                }
+            }
+        },
+        &footer(wait),
+    )
+}
+
+/// What a person who has decided is told.
+pub(crate) fn decided(wait: &Wait, is_attended: bool) -> Markup {
+    let Some(decision) = wait.state.decision() else {
+        return refusal(&Refusal::Unknown);
+    };
+    layout(
+        past_of(decision),
+        html! {
+            p class={ "kicker " (class_of(decision.word)) } role="status" { "Your decision is stored" }
+            h1 { (past_of(decision)) }
+            p.lead { (now(wait, decision, is_attended)) }
+            (answered_with(decision))
+            (recalled(wait))
+        },
+        &footer(wait),
+    )
+}
+
+/// What happens now.
+fn now(wait: &Wait, decision: &PersonsDecision, is_attended: bool) -> Markup {
+    html! {
+        @match (is_attended, &wait.session, decision.word) {
+            (false, Some(session), _) => {
+                "Nothing runs the session " b { (session) } " at the moment. What you decided is kept, "
+                "and counts as soon as somebody resumes it: " code { "hookwright resume " (session) }
+            }
+            (_, Some(session), Word::Yes | Word::Offered) => {
+                "The session " b { (session) } " goes on now. You can close this page."
+            }
+            (_, Some(session), Word::No) => {
+                "The session " b { (session) } " is told now, and does what its hook says for a "
+                "rejection. You can close this page."
+            }
+            (_, None, Word::Yes | Word::Offered) => {
+                "Whoever asked goes on now. You can close this page."
+            }
+            (_, None, Word::No) => {
+                "Whoever asked is told now, and does what the hook says for a rejection. You can "
+                "close this page."
+            }
+        }
+    }
+}
+
+/// Why nothing was decided.
+pub(crate) fn refusal(refusal: &Refusal) -> Markup {
+    let plain = |heading: &str, text: Markup| {
+        layout(heading, html! { h1 { (heading) } p.lead { (text) } }, &html! {})
+    };
+    match refusal {
+        Refusal::OtherHost => plain(
+            "Not here",
+            html! {
+                "This server is not known under the name in the address. Set "
+                code { "callback: {public_url: …}" } " if the name is right."
+            },
+        ),
+        Refusal::Unknown => plain(
+            "Nothing to decide here",
+            html! {
+                "This address leads to no question. It may have been cut off when it was copied. "
+                code { "hookwright approvals" } " lists what waits for a decision."
+            },
+        ),
+        Refusal::Ended(wait) => ended(wait),
+        Refusal::CrossSite => plain(
+            "Not from there",
+            html! {
+                "A page of another site tried to decide in your name. Nothing was decided."
+            },
+        ),
+        Refusal::Method => plain(
+            "Nothing was decided",
+            html! {
+                "A page is looked at with GET and answered with POST."
+            },
+        ),
+        Refusal::TooLarge => plain(
+            "Nothing was decided",
+            html! {
+                "The answer is larger than " (limits::BODY_BYTES_MAX / 1024) " KiB."
+            },
+        ),
+        Refusal::TooSlow | Refusal::BrokenOff => plain(
+            "Nothing was decided",
+            html! {
+                "The answer did not arrive whole. Please try again."
+            },
+        ),
+        Refusal::NoReply(NoReply::NoAction) => plain(
+            "Nothing was decided",
+            html! {
+                "The answer does not say what is decided. Go back and press one of the buttons."
+            },
+        ),
+        Refusal::NoReply(NoReply::NotJson | NoReply::UnknownFormat) => {
+            plain("Nothing was decided", html! { "Expected a form or a JSON object." })
+        }
+        Refusal::NoSuchWord(wait) => plain(
+            "Nothing was decided",
+            html! {
+                "That word means nothing here. It still waits for one of these: "
+                @for (at, (word, _)) in offered_words(wait).iter().enumerate() {
+                    @if at > 0 { ", " }
+                    b { (word) }
+                }
+                "."
+            },
+        ),
+        Refusal::Broken => plain(
+            "Not now",
+            html! {
+                "What waits cannot be read or stored at the moment. Nothing was decided; please try "
+                "again, or look at the terminal."
+            },
+        ),
+    }
+}
+
+/// A wait that cannot be answered any more.
+fn ended(wait: &Wait) -> Markup {
+    let (heading, text) = match &wait.state {
+        WaitState::Decided(decision) | WaitState::Used(decision) => {
+            let heading = format!("Already {}", past_of(decision).to_lowercase());
+            (
+                heading,
+                html! {
+                    "Decided by " b { (decision.by) } " on " (time(decision.at_ms))
+                    ". The first answer counts; nothing has changed now."
+                },
+            )
+        }
+        WaitState::Expired => (
+            "Too late".to_owned(),
+            html! {
+                "The time to decide was over on " (time(wait.until_ms))
+                ". What happens then is what the hook says for a timeout."
+            },
+        ),
+        WaitState::Waiting | WaitState::Abandoned => (
+            "Nobody waits any more".to_owned(),
+            html! {
+                "Whoever asked has ended without an answer, so there is nothing left to decide."
+            },
+        ),
+    };
+    layout(
+        &heading,
+        html! {
+            h1 { (heading) }
+            p.lead { (text) }
+            @if let Some(decision) = wait.state.decision() { (answered_with(decision)) }
+            (recalled(wait))
+        },
+        &footer(wait),
+    )
+}
+
+/// The frame of every page.
+fn layout(title: &str, content: Markup, footer: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="robots" content="noindex, nofollow";
+                title { (title) " · Hookwright" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header { p.brand { span.mark aria-hidden="true" {} "Hookwright" } }
+                main { (content) }
+                footer { (footer) }
+            }
+        }
+    }
+}
+
+fn footer(wait: &Wait) -> Markup {
+    html! {
+        p { "Wait " code { (wait.id) } " of the hook " code { (wait.hook) } }
+        @if wait.state == WaitState::Waiting {
+            p {
+                "In a terminal: " code { "hookwright approve " (wait.id) } " or "
+                code { "hookwright reject " (wait.id) }
+            }
+        }
+    }
+}
+
+/// What is asked: as the heading where it is short, else below one.
+fn asked(wait: &Wait) -> Markup {
+    let question = wait.question.trim();
+    let is_short = question.chars().count() <= HEADING_CHARS_MAX && !question.contains('\n');
+    html! {
+        @if question.is_empty() {
+            h1 { "Shall this go on?" }
+        } @else if is_short {
+            h1 { (question) }
+        } @else {
+            h1 { "Shall this go on?" }
+            p.asked { (question) }
+        }
+    }
+}
+
+/// What was asked, on pages that come after.
+fn recalled(wait: &Wait) -> Markup {
+    html! {
+        section aria-labelledby="recalled" {
+            h2 #recalled { "What was asked" }
+            p.asked { (wait.question.trim()) }
+            (facts(wait))
+        }
+    }
+}
+
+fn facts(wait: &Wait) -> Markup {
+    let iteration = wait.iteration.map(|iteration| iteration.to_string());
+    let rows = [
+        ("Pipeline", wait.pipeline.as_deref()),
+        ("Stage", wait.stage.as_deref()),
+        ("Iteration", iteration.as_deref()),
+        (
+            "About",
+            wait.subject.as_deref().filter(|subject| Some(*subject) != wait.stage.as_deref()),
+        ),
+        ("Event", Some(wait.event.as_str())),
+        ("Session", wait.session.as_deref()),
+        ("Project", Some(wait.project.as_str()).filter(|project| !project.is_empty())),
+    ];
+    html! {
+        dl.facts {
+            @for (name, value) in rows {
+                @if let Some(value) = value { div { dt { (name) } dd { (value) } } }
+            }
+            div { dt { "Asked" } dd { (time(wait.since_ms)) } }
+        }
+    }
+}
+
+fn paths(heading: &str, noun: &str, paths: &Paths) -> Markup {
+    let Paths { first, more } = paths;
+    let in_sight = if first.len() > PATHS_IN_SIGHT + 1 { PATHS_IN_SIGHT } else { first.len() };
+    let (seen, folded) = first.split_at(in_sight);
+    let list = |paths: &[String]| html! { ul.paths { @for path in paths { li { (path) } } } };
+    html! {
+        @if !first.is_empty() {
+            section {
+                h2 { (heading) " " span.count { (count(first.len() + more, noun)) } }
+                (list(seen))
+                @if !folded.is_empty() {
+                    details {
+                        summary { (count(folded.len() + more, &format!("more {noun}"))) }
+                        (list(folded))
+                        @if *more > 0 { p.quiet { "and " (count(*more, &format!("more {noun}"))) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn answered_with(decision: &PersonsDecision) -> Markup {
+    html! {
+        @if let Some(message) = &decision.message {
+            @let shown: String = message.chars().take(limits::MESSAGE_CHARS_SHOWN_MAX).collect();
+            figure.comment {
+                blockquote { (shown) }
+                figcaption.quiet { "The comment" }
+            }
+        }
+    }
+}
+
+/// The offered words, the one that the link suggests first.
+fn with_suggested_first(wait: &Wait, suggested: Option<&str>) -> Vec<(String, Word)> {
+    let mut words = offered_words(wait);
+    let suggested = suggested.map(|word| word.trim().to_lowercase());
+    let at = suggested.and_then(|suggested| words.iter().position(|(word, _)| *word == suggested));
+    if let Some(at) = at {
+        words[..=at].rotate_right(1);
+    }
+    words
+}
+
+fn class_of(meaning: Word) -> &'static str {
+    match meaning {
+        Word::Yes => "yes",
+        Word::No => "no",
+        Word::Offered => "offered",
+    }
+}
+
+fn past_of(decision: &PersonsDecision) -> &'static str {
+    match decision.word {
+        Word::Yes => "Approved",
+        Word::No => "Rejected",
+        Word::Offered => "Answered",
+    }
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
+}
+
+fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+fn time(ms: i64) -> Markup {
+    let time = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
+    html! { time datetime=(iso(ms)) { (time.strftime("%-d %B %Y, %H:%M UTC").to_string()) } }
+}
+
+/// As content policies write hashes.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte))
+            << (8 * (3 - three.len()));
+        for at in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * at)) as usize & 63];
+            text.push(if at <= three.len() { char::from(letter) } else { '=' });
+        }
+    }
+    text
+}

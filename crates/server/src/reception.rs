@@ -1,0 +1,77 @@
+//! [`Reception`]: a thread of its own for everything that people's answers need.
+//!
+//! Whoever runs a session is busy with other things now and then; a person who opens a page must not
+//! wait for that.
+
+use std::io;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::limits;
+
+/// A thread that runs tasks until this is dropped.
+pub(crate) struct Reception {
+    handle: Handle,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Reception {
+    /// Starts the thread.
+    pub(crate) fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (handle, tasks) = (runtime.handle().clone(), TaskTracker::new());
+        let stop = CancellationToken::new();
+        let (all, stopped) = (tasks.clone(), stop.clone());
+        let thread = thread::Builder::new().name("approvals".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                stopped.cancelled().await;
+                all.close();
+                let _ = tokio::time::timeout(limits::LAST_ANSWERS_WAIT, all.wait()).await;
+            });
+            runtime.shutdown_timeout(Duration::ZERO);
+        })?;
+        Ok(Self { handle, tasks, stop, thread: Some(thread) })
+    }
+
+    /// What runs there, for tasks that start others.
+    pub(crate) fn desk(&self) -> Desk {
+        let (handle, tasks, stop) = (self.handle.clone(), self.tasks.clone(), self.stop.clone());
+        Desk { handle, tasks, stop }
+    }
+}
+
+impl Drop for Reception {
+    /// Answers that are on their way still arrive, within [`limits::LAST_ANSWERS_WAIT`].
+    fn drop(&mut self) {
+        self.stop.cancel();
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been told already.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Where tasks of the reception are started.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    handle: Handle,
+    tasks: TaskTracker,
+    /// It is over.
+    pub(crate) stop: CancellationToken,
+}
+
+impl Desk {
+    /// Runs a task there. It has to end soon after `stop`.
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        self.tasks.spawn_on(task, &self.handle)
+    }
+}

@@ -1,0 +1,92 @@
+//! What programs that answer are told, as JSON.
+
+use hookwright_events::Wait;
+use hookwright_events::wait::WaitState;
+use serde_json::{Value, json};
+
+use crate::approvals::{iso, offered_words};
+use crate::limits;
+use crate::reply::NoReply;
+use crate::routes::Refusal;
+
+/// What a request that has decided is told.
+pub(crate) fn decided(wait: &Wait, is_attended: bool) -> String {
+    let mut result = json!({ "version": 1, "status": "decided", "id": wait.id });
+    add_decision(&mut result, wait);
+    result["session"] = json!(wait.session);
+    result["running"] = json!(is_attended);
+    line(&result)
+}
+
+/// What a request that has not decided is told.
+pub(crate) fn refusal(refusal: &Refusal) -> String {
+    let error =
+        |status: &str, reason: String| json!({ "version": 1, "status": status, "error": reason });
+    let result = match refusal {
+        Refusal::OtherHost => {
+            error("refused", "this server is not known under the name in `Host`".into())
+        }
+        Refusal::Unknown => error("unknown", "there is nothing to decide at this address".into()),
+        Refusal::Ended(wait) => ended(wait),
+        Refusal::CrossSite => error("refused", "a page of another site may not decide here".into()),
+        Refusal::Method => error("refused", "expected GET or POST".into()),
+        Refusal::TooLarge => {
+            let most = limits::BODY_BYTES_MAX;
+            error("refused", format!("the body has more than {most} bytes"))
+        }
+        Refusal::TooSlow => {
+            let most = limits::BODY_WAIT.as_secs();
+            error("refused", format!("the body did not come within {most} seconds"))
+        }
+        Refusal::BrokenOff => error("refused", "the body broke off".into()),
+        Refusal::NoReply(NoReply::NoAction) => {
+            error("refused", "expected an `action` in the body or in the query".into())
+        }
+        Refusal::NoReply(NoReply::NotJson) => {
+            error("refused", "expected a JSON object like {\"action\": \"approve\"}".into())
+        }
+        Refusal::NoReply(NoReply::UnknownFormat) => {
+            error("refused", "expected a form or a JSON object".into())
+        }
+        Refusal::NoSuchWord(wait) => {
+            let words: Vec<String> =
+                offered_words(wait).into_iter().map(|(word, _)| word).collect();
+            let mut result = error("refused", "this action means nothing here".into());
+            result["expected"] = json!(words);
+            result
+        }
+        Refusal::Broken => {
+            error("failed", "the decision could not be stored; try again later".into())
+        }
+    };
+    line(&result)
+}
+
+fn ended(wait: &Wait) -> Value {
+    let (status, error) = match wait.state {
+        WaitState::Waiting | WaitState::Decided(_) | WaitState::Used(_) => {
+            ("used", "this has been decided already")
+        }
+        WaitState::Expired => ("expired", "the time to decide is over"),
+        WaitState::Abandoned => ("abandoned", "whoever asked does not wait any more"),
+    };
+    let mut result = json!({ "version": 1, "status": status, "error": error, "id": wait.id });
+    add_decision(&mut result, wait);
+    if wait.state == WaitState::Expired {
+        result["until"] = json!(iso(wait.until_ms));
+    }
+    result
+}
+
+fn add_decision(result: &mut Value, wait: &Wait) {
+    if let Some(decision) = wait.state.decision() {
+        result["action"] = json!(decision.action);
+        result["message"] = json!(decision.message);
+        result["by"] = json!(decision.by);
+        result["at"] = json!(iso(decision.at_ms));
+    }
+}
+
+fn line(value: &Value) -> String {
+    format!("{value}\n")
+}

@@ -1,0 +1,299 @@
+//! [`router`]: what a listener answers. Looking never decides, whoever looks; a POST does, once.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use axum::response::Response;
+use axum::routing::{any, get};
+use hookwright_events::Wait;
+use hookwright_events::wait::WaitState;
+use hookwright_store::WaitError;
+
+use crate::approvals::{Approvals, Said, Told};
+use crate::reach::{Reach, is_cross_site, is_host_of};
+use crate::reply::{NoReply, Reply, pairs_of, said_in, wants_json};
+use crate::{limits, page, results};
+
+/// Where a listener proves who it is.
+pub(crate) const PROOF_PATH: &str = "/.well-known/hookwright";
+
+/// Who is at the other end of a connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub IpAddr);
+
+/// What a listener knows.
+struct Door {
+    approvals: Arc<Approvals>,
+    reach: Reach,
+}
+
+/// What a listener answers.
+pub fn router(approvals: Arc<Approvals>, reach: Reach) -> Router {
+    Router::new()
+        .route("/callback", any(callback))
+        .route("/callback/{token}", any(callback))
+        .route(PROOF_PATH, get(prove))
+        .fallback(nothing_here)
+        .with_state(Arc::new(Door { approvals, reach }))
+}
+
+/// Why a request is not answered with what it asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Refusal {
+    /// It is meant for somebody else.
+    OtherHost,
+    /// No wait has this token. Guessed, cut, of another store: all the same.
+    Unknown,
+    /// The wait has ended.
+    Ended(Box<Wait>),
+    /// It comes from a page of somebody else.
+    CrossSite,
+    /// Neither a look nor an answer.
+    Method,
+    /// Its body is too large.
+    TooLarge,
+    /// Its body did not come.
+    TooSlow,
+    /// Its body broke off.
+    BrokenOff,
+    /// It does not say what is decided.
+    NoReply(NoReply),
+    /// The word means nothing here.
+    NoSuchWord(Box<Wait>),
+    /// The store cannot be used. What exactly is wrong concerns nobody outside.
+    Broken,
+}
+
+async fn callback(State(door): State<Arc<Door>>, request: Request<Body>) -> Response {
+    let as_json = *request.method() == Method::POST && wants_json(request.headers());
+    let answered = door.answer(request).await;
+    let (status, text) = match &answered {
+        Ok(Answered::Question(wait, suggested)) => {
+            (StatusCode::OK, page::question(wait, suggested.as_deref()).into_string())
+        }
+        Ok(Answered::Decided { wait, is_attended }) if as_json => {
+            (StatusCode::OK, results::decided(wait, *is_attended))
+        }
+        Ok(Answered::Decided { wait, is_attended }) => {
+            (StatusCode::OK, page::decided(wait, *is_attended).into_string())
+        }
+        Err(refusal) if as_json => (refusal.status(), results::refusal(refusal)),
+        Err(refusal) => (refusal.status(), page::refusal(refusal).into_string()),
+    };
+    let mut response = respond(status, text, as_json);
+    if answered == Err(Refusal::Method) {
+        let allowed = HeaderValue::from_static("GET, HEAD, POST");
+        response.headers_mut().insert(header::ALLOW, allowed);
+    }
+    response
+}
+
+/// A request that found its wait.
+#[derive(Debug, PartialEq)]
+enum Answered {
+    /// The question is shown, with the word that the link suggests.
+    Question(Box<Wait>, Option<String>),
+    /// This request has decided.
+    Decided { wait: Box<Wait>, is_attended: bool },
+}
+
+impl Door {
+    async fn answer(&self, request: Request<Body>) -> Result<Answered, Refusal> {
+        let (parts, body) = request.into_parts();
+        let (token, query) = token_and_query(&parts.uri);
+        let approvals = Arc::clone(&self.approvals);
+        let wait = in_the_store(move || approvals.of_token(&token)).await?;
+        if !self.is_meant(&parts.headers, wait.as_ref()) {
+            return Err(Refusal::OtherHost);
+        }
+        let wait = wait.ok_or(Refusal::Unknown)?;
+        match parts.method {
+            Method::GET | Method::HEAD => {
+                if wait.state != WaitState::Waiting {
+                    return Err(Refusal::Ended(Box::new(wait)));
+                }
+                let suggested = query.into_iter().find(|(name, _)| name == "action");
+                Ok(Answered::Question(Box::new(wait), suggested.map(|(_, action)| action)))
+            }
+            Method::POST => {
+                if is_cross_site(&parts.headers, &wait.base_url) {
+                    return Err(Refusal::CrossSite);
+                }
+                let body = whole(&parts.headers, body).await?;
+                let reply = said_in(&parts.headers, &query, &body).map_err(Refusal::NoReply)?;
+                let peer = parts.extensions.get::<Peer>().copied();
+                self.decide(wait, reply, peer, wants_json(&parts.headers)).await
+            }
+            _ => Err(Refusal::Method),
+        }
+    }
+
+    /// Whether the request names us. A link may have been made by another process of ours with a
+    /// public name of its own; whoever has its token knows that name.
+    fn is_meant(&self, headers: &HeaderMap, wait: Option<&Wait>) -> bool {
+        let host =
+            headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        self.reach.knows(host) || wait.is_some_and(|wait| is_host_of(host, &wait.base_url))
+    }
+
+    async fn decide(
+        &self,
+        wait: Wait,
+        reply: Reply,
+        peer: Option<Peer>,
+        is_program: bool,
+    ) -> Result<Answered, Refusal> {
+        let by = match (is_program, peer) {
+            (true, Some(Peer(address))) => format!("a request from {address}"),
+            (true, None) => "a request".to_owned(),
+            (false, Some(Peer(address))) => format!("somebody at the page, from {address}"),
+            (false, None) => "somebody at the page".to_owned(),
+        };
+        let Reply { action, message, whole } = reply;
+        let said = Said { action, message, by, whole: Some(whole) };
+        let approvals = Arc::clone(&self.approvals);
+        let told = in_the_store(move || {
+            let told = approvals.say(&wait.id, said)?;
+            let is_attended = approvals.is_attended(&wait);
+            Ok((told, is_attended))
+        });
+        match told.await? {
+            (Told::Counts(wait), is_attended) => Ok(Answered::Decided { wait, is_attended }),
+            (Told::TooLate(wait), _) => Err(Refusal::Ended(wait)),
+            (Told::NoSuchWord(wait), _) if wait.state == WaitState::Waiting => {
+                Err(Refusal::NoSuchWord(wait))
+            }
+            (Told::NoSuchWord(wait), _) => Err(Refusal::Ended(wait)),
+            (Told::Unknown, _) => Err(Refusal::Unknown),
+        }
+    }
+}
+
+impl Refusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Refusal::OtherHost => StatusCode::MISDIRECTED_REQUEST,
+            Refusal::Unknown => StatusCode::NOT_FOUND,
+            Refusal::Ended(wait) => match wait.state {
+                WaitState::Expired | WaitState::Abandoned => StatusCode::GONE,
+                WaitState::Waiting | WaitState::Decided(_) | WaitState::Used(_) => {
+                    StatusCode::CONFLICT
+                }
+            },
+            Refusal::CrossSite => StatusCode::FORBIDDEN,
+            Refusal::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Refusal::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Refusal::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Refusal::NoReply(NoReply::UnknownFormat) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Refusal::BrokenOff | Refusal::NoReply(_) | Refusal::NoSuchWord(_) => {
+                StatusCode::BAD_REQUEST
+            }
+            Refusal::Broken => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+/// The token and what the query says beside it. It stands in the path, else in the query; there a
+/// second `?` may stand where a `&` is meant, because addresses are put together from texts.
+fn token_and_query(uri: &axum::http::Uri) -> (String, Vec<(String, String)>) {
+    let mut query = pairs_of(uri.query().unwrap_or_default().as_bytes());
+    if let Some(token) = uri.path().strip_prefix("/callback/") {
+        return (token.to_owned(), query);
+    }
+    let Some(at) = query.iter().position(|(name, _)| name == "token") else {
+        return (String::new(), query);
+    };
+    let (_, value) = query.remove(at);
+    match value.split_once('?') {
+        Some((token, more)) => {
+            query.splice(at..at, pairs_of(more.as_bytes()));
+            (token.to_owned(), query)
+        }
+        None => (value, query),
+    }
+}
+
+/// The whole body, if it comes in time and is small enough.
+async fn whole(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let announced = announced.and_then(|length| length.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > limits::BODY_BYTES_MAX as u64) {
+        return Err(Refusal::TooLarge);
+    }
+    let reading = axum::body::to_bytes(body, limits::BODY_BYTES_MAX);
+    match tokio::time::timeout(limits::BODY_WAIT, reading).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        // With a length that is small enough, only the connection can have failed.
+        Ok(Err(_)) if announced.is_some() => Err(Refusal::BrokenOff),
+        Ok(Err(_)) => Err(Refusal::TooLarge),
+        Err(_) => Err(Refusal::TooSlow),
+    }
+}
+
+/// The store's calls block, and other requests must not wait for them.
+async fn in_the_store<T: Send + 'static>(
+    ask: impl FnOnce() -> Result<T, WaitError> + Send + 'static,
+) -> Result<T, Refusal> {
+    match tokio::task::spawn_blocking(ask).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(_)) | Err(_) => Err(Refusal::Broken),
+    }
+}
+
+/// Proves to another process that we have the same store, and tells nobody else anything.
+async fn prove(State(door): State<Arc<Door>>, request: Request<Body>) -> Response {
+    if !door.is_meant(request.headers(), None) {
+        return refused(&Refusal::OtherHost);
+    }
+    let query = pairs_of(request.uri().query().unwrap_or_default().as_bytes());
+    match query.iter().find(|(name, _)| name == "challenge") {
+        Some((_, challenge)) => {
+            let proof = door.approvals.key.proof(door.reach.port, challenge);
+            respond_as(StatusCode::OK, proof, "text/plain; charset=utf-8")
+        }
+        None => refused(&Refusal::Unknown),
+    }
+}
+
+async fn nothing_here(State(door): State<Arc<Door>>, request: Request<Body>) -> Response {
+    let is_meant = door.is_meant(request.headers(), None);
+    refused(if is_meant { &Refusal::Unknown } else { &Refusal::OtherHost })
+}
+
+fn refused(refusal: &Refusal) -> Response {
+    respond(refusal.status(), page::refusal(refusal).into_string(), false)
+}
+
+fn respond(status: StatusCode, text: String, as_json: bool) -> Response {
+    let page = "text/html; charset=utf-8";
+    respond_as(status, text, if as_json { "application/json" } else { page })
+}
+
+/// Every response: nothing of it is kept, framed, guessed at or taken elsewhere.
+fn respond_as(status: StatusCode, text: String, media_type: &'static str) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, media_type),
+        (header::CONTENT_SECURITY_POLICY, page::content_policy()),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    for (name, value) in [
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("x-robots-tag", "noindex, nofollow"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,311 @@
+//! [`WaitDesk`]: people's answers for the engine. Waits are kept in the store, and listened for as long
+//! as this lives.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hookwright_engine::config::CallbackAddress;
+use hookwright_engine::ports::{NewWait, OpenWait, Promise, WaitEnd, WaitKey, Waits};
+use hookwright_events::wait::{Paths, Wait, WaitState};
+use hookwright_store::{Opened, WaitError};
+use tokio::sync::{Notify, OnceCell};
+
+use crate::approvals::{Approvals, iso, now_ms};
+use crate::listeners::Listeners;
+use crate::reception::Reception;
+use crate::{limits, signing_key};
+
+/// People's answers for one project.
+pub struct WaitDesk {
+    about: About,
+    open: Box<dyn Fn() -> io::Result<Approvals> + Send + Sync>,
+    at_work: OnceCell<AtWork>,
+}
+
+/// Who asks, and where the answers are listened for.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// The project's path as text.
+    pub project: String,
+    /// This process, in words that tell later whether it still runs.
+    pub keeper: String,
+    /// What the configuration says about the address.
+    pub address: CallbackAddress,
+    /// The port where it names none; as a rule [`PORT`](crate::listeners::PORT).
+    pub default_port: u16,
+}
+
+/// What is there from the first question on.
+struct AtWork {
+    approvals: Arc<Approvals>,
+    listeners: Arc<Listeners>,
+    waiting: Waiting,
+    /// Dropped last, when nobody needs it any more.
+    reception: Reception,
+}
+
+impl WaitDesk {
+    /// A desk that opens, with `open`, when the first question comes.
+    pub fn new(
+        about: About,
+        open: impl Fn() -> io::Result<Approvals> + Send + Sync + 'static,
+    ) -> Self {
+        Self { about, open: Box::new(open), at_work: OnceCell::new() }
+    }
+
+    async fn at_work(&self) -> io::Result<&AtWork> {
+        self.at_work
+            .get_or_try_init(|| async {
+                let approvals = Arc::new((self.open)()?);
+                let reception = Reception::start()?;
+                let address = self.about.address.clone();
+                let (known, port) = (Arc::clone(&approvals), self.about.default_port);
+                let listeners = Arc::new(Listeners::new(known, address, port, reception.desk()));
+                let waiting = Waiting::default();
+                let watch = watch(Arc::clone(&approvals), waiting.clone(), reception.desk().stop);
+                reception.desk().run(watch);
+                Ok(AtWork { approvals, listeners, waiting, reception })
+            })
+            .await
+    }
+}
+
+impl Waits for WaitDesk {
+    fn find<'a>(&'a self, key: &'a WaitKey) -> Promise<'a, io::Result<Option<OpenWait>>> {
+        Box::pin(async move {
+            let desk = self.at_work().await?;
+            for attempt in 0..limits::IDS_TRIED_MAX {
+                let id = desk.approvals.key.id_of(&self.about.project, key, attempt);
+                match desk.ask(move |approvals| approvals.get(&id)).await? {
+                    Some(wait) if is_of(&wait, &self.about.project, key) => {
+                        return self.taken_up(desk, wait).await.map(Some);
+                    }
+                    Some(_) => {}
+                    None => return Ok(None),
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    fn open(&self, wait: NewWait) -> Promise<'_, io::Result<OpenWait>> {
+        Box::pin(async move {
+            if let Some(key) = &wait.key
+                && let Some(there) = self.find(key).await?
+            {
+                return Ok(there);
+            }
+            let desk = self.at_work().await?;
+            let (listeners, port) = (Arc::clone(&desk.listeners), wait.port);
+            let reached = desk.reception.desk().run(async move { listeners.reach(port).await });
+            let reached = reached.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
+            let mut kept = self.new_wait(wait, reached.base_url, reached.port);
+            for attempt in 0..limits::IDS_TRIED_MAX {
+                kept.id = match &kept.key {
+                    Some(key) => desk.approvals.key.id_of(&self.about.project, key, attempt),
+                    None => signing_key::random_id()?,
+                };
+                let asked = kept.clone();
+                match desk.ask(move |approvals| approvals.waits.open(&asked)).await? {
+                    Opened::New => return Ok(desk.opened(kept, reached.notes)),
+                    Opened::There(there) => {
+                        let key = kept.key.as_ref();
+                        if key.is_some_and(|key| is_of(&there, &self.about.project, key)) {
+                            return self.taken_up(desk, *there).await;
+                        }
+                    }
+                }
+            }
+            Err(io::Error::other("no id is free for this wait"))
+        })
+    }
+
+    fn sent<'a>(&'a self, id: &'a str) -> Promise<'a, io::Result<()>> {
+        Box::pin(async move {
+            let (desk, named) = (self.at_work().await?, id.to_owned());
+            let wait = desk.ask(move |approvals| approvals.waits.sent(&named, now_ms())).await?;
+            wait.map(drop).ok_or_else(|| no_such(id))
+        })
+    }
+
+    fn decided<'a>(&'a self, id: &'a str) -> Promise<'a, io::Result<WaitEnd>> {
+        Box::pin(async move {
+            let desk = self.at_work().await?;
+            // From here on no decision is missed.
+            let ticket = desk.waiting.enter(id);
+            loop {
+                let named = id.to_owned();
+                let settled = desk.ask(move |approvals| approvals.waits.settle(&named, now_ms()));
+                let wait = settled.await?.ok_or_else(|| no_such(id))?;
+                match wait.state {
+                    WaitState::Decided(decision) | WaitState::Used(decision) => {
+                        let (response, word) = (decision.response, decision.word);
+                        let (by, at) = (decision.by, iso(decision.at_ms));
+                        return Ok(WaitEnd::Decided { response, word, by, at });
+                    }
+                    WaitState::Expired => return Ok(WaitEnd::TimedOut),
+                    WaitState::Abandoned => return Ok(WaitEnd::Abandoned),
+                    WaitState::Waiting => {}
+                }
+                let left_ms = wait.until_ms.saturating_sub(now_ms());
+                let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or_default());
+                let pause = left.min(limits::DEADLINE_LOOK_PAUSE);
+                let _ = tokio::time::timeout(pause, ticket.look.notified()).await;
+            }
+        })
+    }
+
+    fn abandon<'a>(&'a self, id: &'a str) -> Promise<'a, io::Result<()>> {
+        Box::pin(async move {
+            let (desk, named) = (self.at_work().await?, id.to_owned());
+            let wait = desk.ask(move |approvals| approvals.waits.abandon(&named, now_ms()));
+            let wait = wait.await?;
+            desk.approvals.bell.ring();
+            wait.map(drop).ok_or_else(|| no_such(id))
+        })
+    }
+}
+
+impl WaitDesk {
+    /// A wait from before: where it still waits, it is listened for again and ours.
+    async fn taken_up(&self, desk: &AtWork, wait: Wait) -> io::Result<OpenWait> {
+        if wait.state != WaitState::Waiting {
+            return Ok(desk.opened(wait, Vec::new()));
+        }
+        let (listeners, port) = (Arc::clone(&desk.listeners), wait.port);
+        let reached = desk.reception.desk().run(async move { listeners.reach_again(port).await });
+        let notes = reached.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
+        let (id, keeper) = (wait.id.clone(), self.about.keeper.clone());
+        let ours =
+            desk.ask(move |approvals| approvals.waits.take_up(&id, &keeper, now_ms())).await?;
+        Ok(desk.opened(ours.unwrap_or(wait), notes))
+    }
+
+    fn new_wait(&self, wait: NewWait, base_url: String, port: u16) -> Wait {
+        let since_ms = now_ms();
+        let timeout_ms = i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX);
+        Wait {
+            id: String::new(),
+            project: self.about.project.clone(),
+            session: wait.session,
+            key: wait.key,
+            keeper: self.about.keeper.clone(),
+            hook: wait.hook,
+            event: wait.event,
+            subject: wait.subject,
+            pipeline: wait.pipeline,
+            stage: wait.stage,
+            iteration: wait.iteration,
+            question: wait.question,
+            offered: wait.offered,
+            changed_files: Paths::at_most(wait.changed_files, limits::PATHS_MAX),
+            stage_outputs: Paths::at_most(wait.stage_outputs, limits::PATHS_MAX),
+            since_ms,
+            until_ms: since_ms.saturating_add(timeout_ms),
+            base_url,
+            port,
+            request: wait.request,
+            sent: false,
+            state: WaitState::Waiting,
+        }
+    }
+}
+
+impl AtWork {
+    /// The store's calls block, and whoever waits beside us must not wait for them.
+    async fn ask<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&Approvals) -> Result<T, WaitError> + Send + 'static,
+    ) -> io::Result<T> {
+        let approvals = Arc::clone(&self.approvals);
+        let answered = tokio::task::spawn_blocking(move || ask(&approvals)).await;
+        answered.map_err(io::Error::other)?.map_err(io::Error::other)
+    }
+
+    fn opened(&self, wait: Wait, notes: Vec<String>) -> OpenWait {
+        OpenWait {
+            callback_url: self.approvals.url_of(&wait),
+            id: wait.id,
+            since: iso(wait.since_ms),
+            until: iso(wait.until_ms),
+            request: wait.request,
+            was_sent: wait.sent,
+            notes,
+        }
+    }
+}
+
+fn is_of(wait: &Wait, project: &str, key: &WaitKey) -> bool {
+    wait.project == project && wait.key.as_ref() == Some(key)
+}
+
+fn no_such(id: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("there is no wait `{id}`"))
+}
+
+/// Those in this process who wait for a decision.
+#[derive(Clone, Default)]
+struct Waiting(Arc<WaitingInner>);
+
+#[derive(Default)]
+struct WaitingInner {
+    tickets: Mutex<HashMap<u64, (String, Arc<Notify>)>>,
+    next: AtomicU64,
+}
+
+/// One of them, until it is dropped.
+struct Ticket {
+    number: u64,
+    look: Arc<Notify>,
+    waiting: Waiting,
+}
+
+impl Waiting {
+    fn enter(&self, id: &str) -> Ticket {
+        let number = self.0.next.fetch_add(1, Ordering::Relaxed);
+        let look = Arc::new(Notify::new());
+        self.tickets().insert(number, (id.to_owned(), Arc::clone(&look)));
+        Ticket { number, look, waiting: self.clone() }
+    }
+
+    fn tickets(&self) -> MutexGuard<'_, HashMap<u64, (String, Arc<Notify>)>> {
+        self.0.tickets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets those look for whose wait something has changed.
+    fn look_around(&self, approvals: &Approvals) {
+        let all: Vec<(String, Arc<Notify>)> = self.tickets().values().cloned().collect();
+        for (id, look) in all {
+            // Where it cannot be told, whoever waits finds out what is wrong.
+            if !approvals.waits.is_waiting(&id).unwrap_or(false) {
+                look.notify_one();
+            }
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.waiting.tickets().remove(&self.number);
+    }
+}
+
+/// Looks around whenever the bell rings.
+async fn watch(
+    approvals: Arc<Approvals>,
+    waiting: Waiting,
+    stop: tokio_util::sync::CancellationToken,
+) {
+    let mut ear = approvals.bell.listen();
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = ear.rung() => {}
+        }
+        let (approvals, waiting) = (Arc::clone(&approvals), waiting.clone());
+        let _ = tokio::task::spawn_blocking(move || waiting.look_around(&approvals)).await;
+    }
+}

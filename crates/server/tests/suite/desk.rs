@@ -1,0 +1,238 @@
+//! The engine's port: waits that outlive the process, and whoever waits for them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_engine::config::CallbackAddress;
+use hookwright_engine::ports::{NewWait, OpenWait, WaitEnd, WaitKey, Waits, Word};
+use hookwright_events::wait::WaitState;
+use hookwright_server::{About, Approvals, Said, WaitDesk};
+use hookwright_store::{SqliteStore, Store};
+use serde_json::json;
+
+use crate::client;
+use crate::situation::{Situation, may_run};
+
+/// A desk of another process with the same state folder, so to speak: nothing is shared but files.
+pub(crate) fn desk(situation: &Situation) -> WaitDesk {
+    desk_at(situation, CallbackAddress { port: Some(0), ..CallbackAddress::default() }, 0)
+}
+
+pub(crate) fn desk_at(
+    situation: &Situation,
+    address: CallbackAddress,
+    default_port: u16,
+) -> WaitDesk {
+    let folder = situation.folder.path().to_owned();
+    let (project, keeper) = ("/home/ann/shop".to_owned(), "alive".to_owned());
+    WaitDesk::new(About { project, keeper, address, default_port }, move || {
+        let store: Arc<dyn Store> =
+            Arc::new(SqliteStore::open(&folder).map_err(std::io::Error::other)?);
+        Approvals::of_folder(&folder, store, may_run).map_err(std::io::Error::other)
+    })
+}
+
+pub(crate) fn new_wait(firing: &str) -> NewWait {
+    NewWait {
+        key: Some(WaitKey {
+            session: "calm-fox".into(),
+            firing: firing.into(),
+            hook: "deploy".into(),
+            digest: "d".into(),
+        }),
+        session: Some("calm-fox".into()),
+        hook: "deploy".into(),
+        event: "stage:complete".into(),
+        question: "deploy?".into(),
+        timeout: Duration::from_secs(3600),
+        request: json!({ "body": "rendered once" }),
+        ..NewWait::default()
+    }
+}
+
+fn said(action: &str) -> Said {
+    Said { action: action.into(), message: None, by: "ann".into(), whole: None }
+}
+
+#[tokio::test]
+async fn a_wait_is_stored_and_listened_for_before_it_is_opened_and_ends_with_its_answer() {
+    let situation = Situation::new();
+    let desk = desk(&situation);
+    let open = desk.open(new_wait("1")).await.unwrap();
+    let kept = situation.approvals.get(&open.id).unwrap().unwrap();
+    assert_eq!((kept.state.clone(), kept.sent), (WaitState::Waiting, false));
+    assert_eq!(open.callback_url, situation.approvals.url_of(&kept));
+    let expected = OpenWait {
+        id: kept.id.clone(),
+        callback_url: open.callback_url.clone(),
+        since: hookwright_server::approvals::iso(kept.since_ms),
+        until: hookwright_server::approvals::iso(kept.since_ms + 3_600_000),
+        request: json!({ "body": "rendered once" }),
+        was_sent: false,
+        notes: Vec::new(),
+    };
+    assert_eq!(open, expected);
+    desk.sent(&open.id).await.unwrap();
+    assert!(situation.approvals.get(&open.id).unwrap().unwrap().sent);
+    let url = open.callback_url.clone();
+    let posting =
+        tokio::task::spawn_blocking(move || client::post(&url, "{\"action\":\"ok\",\"n\":7}"));
+    let WaitEnd::Decided { response, word, by, .. } = desk.decided(&open.id).await.unwrap() else {
+        panic!("decided")
+    };
+    assert_eq!((response, word), (json!({ "action": "ok", "n": 7 }), Word::Yes));
+    assert_eq!(by, "a request from 127.0.0.1");
+    assert_eq!(posting.await.unwrap().unwrap().status, 200);
+    let used = situation.approvals.get(&open.id).unwrap().unwrap();
+    assert!(matches!(used.state, WaitState::Used(_)), "{:?}", used.state);
+}
+
+#[tokio::test]
+async fn a_wait_from_before_a_crash_goes_on_with_the_same_address_request_and_time() {
+    let situation = Situation::new();
+    let first = desk(&situation);
+    let before = first.open(new_wait("1")).await.unwrap();
+    first.sent(&before.id).await.unwrap();
+    drop(first);
+    assert!(client::get(&before.callback_url).is_err(), "nobody listens");
+    let second = desk(&situation);
+    let key = new_wait("1").key.unwrap();
+    assert_eq!(second.find(&new_wait("2").key.unwrap()).await.unwrap(), None);
+    let after = second.find(&key).await.unwrap().unwrap();
+    assert_eq!(after, OpenWait { was_sent: true, ..before.clone() });
+    // Whoever does not look first gets it as well, and no second one is made.
+    let other = NewWait { request: json!("rendered again"), ..new_wait("1") };
+    assert_eq!(second.open(other).await.unwrap(), after);
+    assert_eq!(situation.approvals.waiting().unwrap().len(), 1);
+    assert_eq!(client::get(&before.callback_url).unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn a_decision_that_came_while_nobody_listened_counts_and_counts_again_after_a_crash() {
+    let situation = Situation::new();
+    let first = desk(&situation);
+    let before = first.open(new_wait("1")).await.unwrap();
+    drop(first);
+    situation.approvals.say(&before.id, said("reject")).unwrap();
+    for _ in 0..2 {
+        let again = desk(&situation);
+        let found = again.find(&new_wait("1").key.unwrap()).await.unwrap().unwrap();
+        let end = again.decided(&found.id).await.unwrap();
+        assert!(matches!(end, WaitEnd::Decided { word: Word::No, .. }), "{end:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_decision_of_another_process_wakes_whoever_waits() {
+    let situation = Situation::new();
+    let desk = desk(&situation);
+    let open = desk.open(new_wait("1")).await.unwrap();
+    let waiting = desk.decided(&open.id);
+    let deciding = async {
+        // It waits by now, or will see it when it looks first.
+        tokio::task::yield_now().await;
+        situation.approvals.say(&open.id, said("approve")).unwrap();
+    };
+    let (end, ()) = tokio::join!(waiting, deciding);
+    assert!(matches!(end.unwrap(), WaitEnd::Decided { word: Word::Yes, .. }));
+}
+
+#[tokio::test]
+async fn a_decision_whose_maker_was_killed_before_it_could_ring_is_still_found() {
+    let situation = Situation::new();
+    let desk = desk(&situation);
+    let open = desk.open(new_wait("1")).await.unwrap();
+    let deciding = async {
+        tokio::task::yield_now().await;
+        let decision = hookwright_events::wait::PersonsDecision {
+            action: "approve".into(),
+            word: Word::Yes,
+            message: None,
+            by: "ann".into(),
+            at_ms: hookwright_server::approvals::now_ms(),
+            response: json!({ "action": "approve" }),
+        };
+        situation.waits.decide(&open.id, &decision).unwrap();
+    };
+    let (end, ()) = tokio::join!(desk.decided(&open.id), deciding);
+    assert!(matches!(end.unwrap(), WaitEnd::Decided { word: Word::Yes, .. }));
+}
+
+#[tokio::test]
+async fn a_wait_ends_with_its_time_and_nobody_can_answer_it_then() {
+    let situation = Situation::new();
+    let desk = desk(&situation);
+    let short = NewWait { timeout: Duration::from_millis(20), ..new_wait("1") };
+    let open = desk.open(short).await.unwrap();
+    assert_eq!(desk.decided(&open.id).await.unwrap(), WaitEnd::TimedOut);
+    assert_eq!(client::post(&open.callback_url, "{\"action\":\"ok\"}").unwrap().status, 410);
+    assert_eq!(desk.decided(&open.id).await.unwrap(), WaitEnd::TimedOut);
+}
+
+#[tokio::test]
+async fn a_wait_without_a_key_is_always_new_and_can_be_abandoned() {
+    let situation = Situation::new();
+    let desk = desk(&situation);
+    let keyless = || NewWait { key: None, session: None, ..new_wait("1") };
+    let first = desk.open(keyless()).await.unwrap();
+    let second = desk.open(keyless()).await.unwrap();
+    assert_ne!(first.id, second.id);
+    let leaving = async {
+        tokio::task::yield_now().await;
+        desk.abandon(&first.id).await.unwrap();
+    };
+    let (end, ()) = tokio::join!(desk.decided(&first.id), leaving);
+    assert_eq!(end.unwrap(), WaitEnd::Abandoned);
+    let late = client::post(&first.callback_url, "{\"action\":\"ok\"}").unwrap();
+    assert_eq!(late.status, 410);
+    assert_eq!(client::get(&second.callback_url).unwrap().status, 200);
+    assert!(desk.decided("nobody00").await.is_err());
+    assert!(desk.sent("nobody00").await.is_err());
+}
+
+#[tokio::test]
+async fn an_answer_that_is_on_its_way_arrives_although_whoever_asked_is_done() {
+    for round in 0..10 {
+        let situation = Situation::new();
+        let desk = desk(&situation);
+        let open = desk.open(new_wait(&round.to_string())).await.unwrap();
+        let url = open.callback_url.clone();
+        let posting =
+            tokio::task::spawn_blocking(move || client::post(&url, "{\"action\":\"ok\"}"));
+        desk.decided(&open.id).await.unwrap();
+        drop(desk);
+        assert_eq!(posting.await.unwrap().unwrap().status, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_waits_at_once_are_each_decided_in_any_order() {
+    const WAITS: usize = 1000;
+    let situation = Situation::new();
+    let desk = Arc::new(desk(&situation));
+    let mut waiting = tokio::task::JoinSet::new();
+    let mut ids = Vec::new();
+    for number in 0..WAITS {
+        let open = desk.open(new_wait(&number.to_string())).await.unwrap();
+        ids.push(open.id.clone());
+        let desk = Arc::clone(&desk);
+        waiting.spawn(async move { (number, desk.decided(&open.id).await.unwrap()) });
+    }
+    let approvals = Arc::clone(&situation.approvals);
+    let deciding = tokio::task::spawn_blocking(move || {
+        // 619 and 1000 have no common divisor, so every wait has its turn.
+        for turn in 0..WAITS {
+            let number = turn * 619 % WAITS;
+            let action = if number.is_multiple_of(3) { "no" } else { "yes" };
+            approvals.say(&ids[number], said(action)).unwrap();
+        }
+    });
+    let mut ends = waiting.join_all().await;
+    deciding.await.unwrap();
+    ends.sort_by_key(|(number, _)| *number);
+    assert_eq!(ends.len(), WAITS);
+    for (number, end) in ends {
+        let expected = if number.is_multiple_of(3) { Word::No } else { Word::Yes };
+        assert!(matches!(&end, WaitEnd::Decided { word, .. } if *word == expected), "{number}");
+    }
+}

@@ -1,0 +1,11 @@
+//! What `hookwright-server` promises: the router called as a function, listeners over real sockets, the
+//! page in a real browser.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod answers;
+mod attacks;
+mod client;
+mod desk;
+mod listeners;
+mod pages;
+mod situation;
