@@ -36,10 +36,13 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("unshare", "util-linux"),
 ];
 
+/// The same for the tests of the page. They are skipped where no browser can be had.
+const BROWSER: &[(&str, &str)] = &[("chromium", "chromium"), ("chromedriver", "chromium-driver")];
+
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     let done = match args.first().map(String::as_str) {
-        Some("test") => install_missing().and_then(|()| test(&args[1..])),
+        Some("test") => install(PROGRAMS).and_then(|()| test(&args[1..])),
         Some("fuzz") => fuzz::run(&args[1..]),
         Some("faults") => faults(&args[1..]),
         Some("coverage") => coverage(),
@@ -57,7 +60,23 @@ fn main() -> ExitCode {
 fn test(args: &[String]) -> Result<(), String> {
     let mut all = vec!["test", "--workspace"];
     all.extend(args.iter().map(String::as_str));
-    cargo(&all)
+    let mut command = Command::new(cargo_program());
+    if has_browser() {
+        // From here on a browser that does not start is a failure.
+        command.env("HOOKWRIGHT_BROWSER", "required");
+    }
+    ended(command.args(&all), &format!("cargo {}", all.join(" ")))
+}
+
+/// Sees to a browser; whether there is one now.
+fn has_browser() -> bool {
+    match install(BROWSER) {
+        Ok(()) => true,
+        Err(error) => {
+            eprintln!("{error}\nnote: without a browser the tests of the page are skipped");
+            false
+        }
+    }
 }
 
 fn faults(args: &[String]) -> Result<(), String> {
@@ -96,8 +115,9 @@ fn coverage() -> Result<(), String> {
     ])
 }
 
-fn install_missing() -> Result<(), String> {
-    let missing: Vec<&str> = PROGRAMS
+/// Installs those programs that are missing.
+fn install(programs: &[(&str, &'static str)]) -> Result<(), String> {
+    let missing: Vec<&str> = programs
         .iter()
         .filter(|(program, _)| !is_installed(program))
         .map(|(_, package)| *package)
@@ -120,16 +140,22 @@ fn is_installed(program: &str) -> bool {
 }
 
 fn cargo(args: &[&str]) -> Result<(), String> {
-    run(&env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()), args)
+    run(&cargo_program(), args)
+}
+
+fn cargo_program() -> String {
+    env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
 fn run(program: &str, args: &[&str]) -> Result<(), String> {
-    let status = Command::new(program)
-        .args(args)
+    ended(Command::new(program).args(args), &format!("{program} {}", args.join(" ")))
+}
+
+/// Waits for a command's end, which has to be a good one.
+fn ended(command: &mut Command, shown: &str) -> Result<(), String> {
+    let program = shown.split(' ').next().unwrap_or_default();
+    let status = command
         .status()
         .map_err(|error| format!("error: `{program}` cannot be started: {error}"))?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(format!("error: `{program} {}` failed ({status})", args.join(" ")))
+    if status.success() { Ok(()) } else { Err(format!("error: `{shown}` failed ({status})")) }
 }

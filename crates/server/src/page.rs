@@ -252,8 +252,8 @@ fn footer(wait: &Wait) -> Markup {
         p { "Wait " code { (wait.id) } " of the hook " code { (wait.hook) } }
         @if wait.state == WaitState::Waiting {
             p {
-                "In a terminal: " code { "hookwright approve " (wait.id) } " or "
-                code { "hookwright reject " (wait.id) }
+                "In a terminal: " code.typed { "hookwright approve " (wait.id) } " or "
+                code.typed { "hookwright reject " (wait.id) }
             }
         }
     }

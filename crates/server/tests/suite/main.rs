@@ -4,6 +4,7 @@
 
 mod answers;
 mod attacks;
+mod browser;
 mod client;
 mod desk;
 mod listeners;
