@@ -7,18 +7,21 @@ mod git_commit;
 mod git_push;
 mod shell;
 mod telling;
+#[cfg(feature = "http")]
+mod webhook;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{Event, Outcome, Power, RunEventKind};
+use hookwright_events::{Event, EventName, Outcome, Power, RunEventKind};
 use tokio_util::sync::CancellationToken;
 
 use crate::Engine;
 use crate::chain::Chain;
 use crate::hook::{Action, Hook, Terms};
 use crate::policy::{Policy, Reader};
+use crate::ports::Waits;
 use crate::secrets::Secrets;
 use crate::slots::Slots;
 use crate::template::Filling;
@@ -37,6 +40,12 @@ pub(crate) struct Attempt {
     pub(crate) power: Power,
     pub(crate) policy: &'static Policy,
     pub(crate) chain: Chain,
+    pub(crate) place: FiringPlace,
+    /// Which try it is; one that a crash cut off and this one are the same.
+    pub(crate) try_number: u32,
+    /// Asks people.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only webhooks need it"))]
+    pub(crate) waits: Arc<dyn Waits>,
     pub(crate) run_id: String,
     pub(crate) surroundings: Arc<Surroundings>,
     /// Nobody can be asked about what the action fires either.
@@ -56,12 +65,20 @@ impl Attempt {
         }
     }
 
+    /// The way from this attempt to an event that it fires, if it can be found again after a crash.
+    pub(crate) fn way_to(&self, event: &EventName) -> Option<String> {
+        let (place, hook) = (&self.place, &self.hook.id);
+        let way = || format!("{}/{hook}#{}/{event}", place.firing, self.try_number);
+        place.is_kept.then(way)
+    }
+
     /// Where the values of its texts come from.
     pub(crate) fn filling(&self) -> Filling<'_> {
         Filling {
             variables: self.variables(),
             secrets: &self.surroundings.secrets,
             wire: self.policy.wire,
+            has_callback: false,
         }
     }
 
@@ -76,6 +93,22 @@ impl Attempt {
     }
 }
 
+/// Which firing of which session an attempt belongs to.
+#[derive(Debug, Clone)]
+pub(crate) struct FiringPlace {
+    /// The session's name, empty if it has none.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only webhooks need it"))]
+    pub(crate) session: String,
+    /// The firing within its session, or within the engine: its number, and for one that an action
+    /// fired the way to it.
+    pub(crate) firing: String,
+    /// Whether it can be taken up again after a crash.
+    pub(crate) is_kept: bool,
+    /// Tells the engine from any other.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only webhooks need it"))]
+    pub(crate) engine: u64,
+}
+
 /// What all actions of one engine share.
 pub(crate) struct Surroundings {
     pub(crate) root: PathBuf,
@@ -83,6 +116,10 @@ pub(crate) struct Surroundings {
     pub(crate) secrets: Secrets,
     pub(crate) slots: Slots,
     pub(crate) shells: Shells,
+    #[cfg(feature = "http")]
+    pub(crate) requests: Slots,
+    #[cfg(feature = "http")]
+    pub(crate) sender: crate::http::Sender,
 }
 
 /// News of an action while it runs.
@@ -90,11 +127,11 @@ pub(crate) trait News: Send {
     /// It has turned itself into a background one.
     fn went_async(&mut self);
 
-    /// Whether anybody wants to know of its process.
-    fn wants_process(&self) -> bool;
+    /// Whether anybody wants to know what becomes of it.
+    fn is_watched(&self) -> bool;
 
-    /// Its process runs.
-    fn runs(&mut self, kind: RunEventKind);
+    /// Its process runs, it waits for a person, or there is something to note.
+    fn tells(&mut self, kind: RunEventKind);
 
     /// Whether anybody is shown its output while it comes.
     fn wants_output(&self) -> bool;
@@ -111,8 +148,12 @@ pub(crate) async fn run(attempt: Attempt, news: &mut dyn News) -> (Outcome, Dura
         Action::GitCommit(commit) => Box::pin(git_commit::run(&attempt, commit, news)).await,
         Action::GitPush(push) => Box::pin(git_push::run(&attempt, push, news)).await,
         Action::Callback(callback) => Box::pin(callback::run(&attempt, callback)).await,
+        #[cfg(feature = "http")]
+        Action::Webhook(webhook) => Box::pin(webhook::run(&attempt, webhook, news)).await,
         // Dispatch refuses these before they start.
-        Action::Webhook(_) | Action::Spawn(_) => {
+        #[cfg(not(feature = "http"))]
+        Action::Webhook(_) => (Outcome::NotStarted { cause: "no HTTP".to_owned() }, Duration::ZERO),
+        Action::Spawn(_) => {
             let cause = format!("`type: {}` is not available", attempt.hook.action.kind());
             (Outcome::NotStarted { cause }, Duration::ZERO)
         }

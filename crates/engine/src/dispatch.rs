@@ -59,6 +59,8 @@ pub struct Given {
     pub nobody_to_ask: bool,
     /// Whether anybody reads run events; if not, none are put together.
     pub is_watched: bool,
+    /// Any number: what has to differ between firings is made of it.
+    pub chance: u64,
     /// What is known of each hook from before a crash; empty for a firing that begins.
     pub past: Vec<PastHook>,
 }
@@ -370,7 +372,7 @@ impl Dispatch {
         let is_failure = matches!(meaning.status, Status::Failed | Status::TimedOut);
         let tries_left = run.attempts <= run.terms.retries;
         if is_failure && meaning.may_retry && tries_left && !over {
-            let delay = run.terms.retry_delay;
+            let delay = run.delay(&outcome, self.given.chance.rotate_left(run.attempts));
             let attempt = run.attempts + 1;
             let after_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
             let reason = meaning.reason.clone().unwrap_or_default();
@@ -412,8 +414,9 @@ impl Dispatch {
 
     fn settled(&mut self, number: usize, outcome: Outcome, meaning: Meaning, steps: &mut Steps) {
         let run = &mut self.runs[number];
-        run.reason = run.explain(&meaning);
+        let told = meaning.clone();
         run.last = Some((outcome, meaning));
+        run.reason = run.explain(&told);
         steps.record(|| RunEventKind::HookReported { report: run.report() });
     }
 
@@ -471,6 +474,10 @@ impl Dispatch {
             if let Some(status) = meaning.status.as_last_hook_status() {
                 self.carried.last_hook_status = Some(status.into());
                 steps.push(Step::Remember(Keepsake::LastHookStatus { status: status.into() }));
+            }
+            if let Some(response) = run.response().cloned() {
+                self.carried.hook_response = Some(response.clone());
+                steps.push(Step::Remember(Keepsake::HookResponse { response }));
             }
             let ends = match self.part(number).verdict {
                 Verdict::Abort { .. } => Some(EndedBy::Abort(number)),

@@ -83,6 +83,9 @@ pub struct Firing {
     pub key: Option<String>,
     /// What is journalled together with the firing itself, before it: a crash cannot part them.
     pub with: Vec<RunEventKind>,
+    /// The way to it from a firing that can be taken up again, where something that runs there fires
+    /// it: by that a person's answer is found again after a crash.
+    pub within: Option<String>,
     /// What is known of it from before a crash; then it is taken up again instead of begun.
     pub past: Option<Box<PastFiring>>,
 }
@@ -160,6 +163,10 @@ impl Engine {
             secrets: setup.secrets,
             slots: Slots::default(),
             shells: Shells::default(),
+            #[cfg(feature = "http")]
+            requests: Slots::of(crate::limits::REQUESTS_MAX),
+            #[cfg(feature = "http")]
+            sender: crate::http::Sender::default(),
         };
         Self {
             shared: Arc::new(Shared {
@@ -221,6 +228,10 @@ impl Engine {
         if hooks.is_empty() && remembered == Remembered::default() && !self.concerns(&event) {
             return Fired::of_nothing(event);
         }
+        let number = match &firing.past {
+            Some(known) => known.number,
+            None => shared.firings.fetch_add(1, Ordering::Relaxed) + 1,
+        };
         let event = Arc::new(self.complete(event, &firing, remembered.stop_blocks));
         let broken = shared.hooks.broken_for(&event).map(ToString::to_string).collect();
         let dispatch = Dispatch::new(Given {
@@ -233,12 +244,9 @@ impl Engine {
             environment: Arc::clone(&shared.surroundings.environment),
             nobody_to_ask: firing.nobody_to_ask,
             is_watched: shared.is_watched(),
+            chance: shared.name.rotate_left(u32::try_from(number % 64).unwrap_or_default()),
             past,
         });
-        let number = match &firing.past {
-            Some(known) => known.number,
-            None => shared.firings.fetch_add(1, Ordering::Relaxed) + 1,
-        };
         let driver = Driver::new(Arc::clone(shared), dispatch, &event, firing, memory_of, number);
         let mut underway = Underway { driver: Some(driver) };
         let driver = underway.driver.as_mut().expect("it was just put there");
@@ -402,12 +410,17 @@ impl Shared {
             session: session.map(str::to_owned),
             kind,
         };
-        let events: Vec<RunEvent> = kinds.into_iter().map(of_kind).collect();
+        let mut events: Vec<RunEvent> = kinds.into_iter().map(of_kind).collect();
+        let unkept: Vec<Option<String>> =
+            events.iter_mut().map(|event| event.kind.take_unkept()).collect();
         match &events[..] {
             // Output is shown by itself, and never kept.
             [event] if !event.kind.is_journalled() => {}
             [event] => self.ports.journal.record(event).await?,
             events => self.ports.journal.record_all(events).await?,
+        }
+        for (event, unkept) in events.iter_mut().zip(unkept) {
+            event.kind.give_back(unkept);
         }
         let observers = self.observers().clone();
         for event in &events {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use hookwright_events::{Answer, Power};
 
-pub use action::{Action, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
+pub use action::{Action, Body, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
 pub use builder::HookBuilder;
 pub(crate) use callback::Answering;
 pub use callback::{Call, Callback, Failure};
@@ -179,6 +179,10 @@ pub struct Terms {
     pub on_failure: Exhausted,
     /// What a failure leads to is this event's own default, which nobody wrote down.
     pub on_failure_by_default: bool,
+    /// What it leads to when a person was asked and nobody answered in time.
+    pub on_timeout: Exhausted,
+    /// What a person's no leads to.
+    pub on_reject: Exhausted,
 }
 
 impl Hook {
@@ -240,6 +244,16 @@ impl Hook {
             Some(OnFailure::Retry) => (self.retries_or_default(), self.on_exhausted),
         };
         let on_failure = written.unwrap_or(by_default);
+        let refused = if power.can_block() { Exhausted::Block } else { Exhausted::Abort };
+        let (retries, on_timeout, on_reject) = match &self.action {
+            // A send that failed is tried again whatever a failure leads to in the end.
+            Action::Webhook(webhook) => (
+                self.retries_or_default(),
+                webhook.on_timeout.unwrap_or(refused),
+                webhook.on_reject.unwrap_or(refused),
+            ),
+            _ => (retries, refused, refused),
+        };
         Terms {
             awaited: self.awaited(power, on_failure),
             timeout: self.timeout.or(self.policy.timeout).unwrap_or(self.default_timeout()),
@@ -247,6 +261,8 @@ impl Hook {
             retry_delay: self.retry_delay.unwrap_or(RETRY_DELAY),
             on_failure,
             on_failure_by_default: written.is_none(),
+            on_timeout,
+            on_reject,
         }
     }
 

@@ -92,6 +92,8 @@ pub mod explain;
 pub mod glob;
 pub mod hook;
 pub mod hook_set;
+#[cfg(feature = "http")]
+mod http;
 pub mod limits;
 pub mod matcher;
 pub mod native;

@@ -122,3 +122,23 @@ pub const PATIENT_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Between attempts, unless `retry_delay` says otherwise.
 pub const RETRY_DELAY: Duration = Duration::from_secs(5);
+
+/// Bytes of a response that are kept; a receiver has no reason to send more than a command prints.
+pub const RESPONSE_BYTES_MAX: usize = OUTPUT_BYTES_MAX;
+
+/// To reach a receiver at all; one that does not answer in that time is down.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Redirects that one request follows: within one host, more is a circle.
+pub const REDIRECTS_MAX: usize = 3;
+
+/// Requests on their way at once, of each kind: awaited, and fire-and-forget. More only queue at the
+/// receiver, and each holds a connection and its body.
+pub const REQUESTS_MAX: usize = 32;
+
+/// Connections that are kept for the next request to the same host.
+pub const IDLE_CONNECTIONS_MAX: usize = REQUESTS_MAX;
+
+/// The longest between two attempts to send, whatever the receiver asks for and however often the
+/// delay has doubled: who waits for the hook waits for this too.
+pub const SEND_DELAY_MAX: Duration = Duration::from_secs(300);

@@ -4,6 +4,7 @@
 //! failure leads to is decided by the hook's terms, in `dispatch.rs`.
 
 use hookwright_events::{Answer, AnswerDecision, Outcome, Output, Power, Status};
+use serde_json::Value;
 
 use crate::answer::{self, Reading};
 use crate::policy::{At, Input, Meaning, Policy, Reader, Wire};
@@ -54,6 +55,12 @@ impl Wire for NativeWire {
                 ..failed(cause.clone())
             },
             Outcome::Answered { answer } => of_answer(Answer::clone(answer), at),
+            Outcome::Responded { status, output, .. } => responded(*status, output, at),
+            Outcome::Decided { response, refused, by, .. } => decided(response, *refused, by),
+            Outcome::Unanswered { after_ms } => {
+                let reason = format!("nobody answered within {}", seconds(*after_ms));
+                Meaning { status: Status::TimedOut, may_retry: false, ..failed(reason) }
+            }
         }
     }
 
@@ -102,6 +109,35 @@ fn success(output: &Output, at: At<'_>) -> Meaning {
         }
         Reading::Nothing => well(Answer::default()),
     }
+}
+
+/// Where something can be blocked the body is read as a command's output is; elsewhere it is kept.
+fn responded(status: u16, output: &Output, at: At<'_>) -> Meaning {
+    let said = format!("status {status}");
+    if !(200..300).contains(&status) {
+        // Slow down, or come back later; with the others the request itself is wrong.
+        let may_retry = status >= 500 || matches!(status, 408 | 425 | 429);
+        return Meaning { may_retry, ..failed(with_first_line(said, &output.stdout)) };
+    }
+    let read = match at.power.can_block() {
+        true => success(output, at),
+        false => well(Answer::default()),
+    };
+    Meaning { reason: read.reason.or(Some(said)), ..read }
+}
+
+fn decided(response: &Value, refused: bool, by: &str) -> Meaning {
+    let text = |key: &str| response.get(key).and_then(Value::as_str).map(str::trim);
+    let message = text("message").filter(|message| !message.is_empty());
+    if refused {
+        let reason = message.map_or_else(|| format!("rejected by {by}"), str::to_owned);
+        let answer = Answer::default();
+        return Meaning { status: Status::Blocked, reason: Some(reason), answer, may_retry: false };
+    }
+    let action = text("action").unwrap_or("approved");
+    let message = message.map(|message| format!(": {message}")).unwrap_or_default();
+    let reason = Some(format!("`{action}` by {by}{message}"));
+    Meaning { reason, ..well(Answer::default()) }
 }
 
 fn exit_2(output: &Output, at: At<'_>) -> Meaning {
@@ -193,8 +229,18 @@ fn failed(reason: String) -> Meaning {
 
 /// The last line on standard error says best what went wrong.
 fn with_last_line(what: String, output: &Output) -> String {
+    let last = output.stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
+    with_line(what, last)
+}
+
+/// The first line of a response says best what its sender thinks of the request.
+fn with_first_line(what: String, body: &str) -> String {
+    with_line(what, body.lines().map(str::trim).find(|line| !line.is_empty()))
+}
+
+fn with_line(what: String, line: Option<&str>) -> String {
     const CHARS_MAX: usize = 200;
-    match output.stderr.lines().map(str::trim).rfind(|line| !line.is_empty()) {
+    match line {
         None => what,
         Some(line) => {
             let short: String = line.chars().take(CHARS_MAX).collect();

@@ -325,6 +325,7 @@ impl Remembered {
                 }
             }
             Keepsake::LastHookStatus { status } => self.carried.last_hook_status = Some(status),
+            Keepsake::HookResponse { response } => self.carried.hook_response = Some(response),
             Keepsake::StopBlocks { count } => self.stop_blocks = count,
             Keepsake::LateAnswer { answer } => {
                 if self.late_answers.len() == LATE_ANSWERS_MAX {
@@ -349,6 +350,11 @@ pub enum Keepsake {
     LastHookStatus {
         /// `success` or `failed`.
         status: Cow<'static, str>,
+    },
+    /// What a person answered.
+    HookResponse {
+        /// The whole answer.
+        response: Value,
     },
     /// Stops that were blocked in a row.
     StopBlocks {

@@ -57,6 +57,17 @@ impl Secrets {
         redaction.value(value);
     }
 
+    /// What hides every secret, and these values behind their names.
+    #[cfg(feature = "http")]
+    pub(crate) fn and_values<'a>(
+        &'a self,
+        values: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Arc<Redaction> {
+        let secrets = self.all.iter().map(|(name, value)| (&**value, format!("[secret {name}]")));
+        let values = values.map(|(name, value)| (value, format!("${{{name}}}")));
+        Arc::new(Redaction::showing(secrets.chain(values)))
+    }
+
     /// What one stream of a child's output has to pass.
     pub fn filter(&self) -> Option<Box<dyn Filter>> {
         let redaction = self.redaction.as_ref()?;

@@ -19,7 +19,7 @@ pub use lexer::{Evaluation, LexError, Place, Quoting, Trouble, places};
 pub use rewrite::{
     Filled, Fix, GeneratedReference, Problem, Reference, Rewritten, TemplateError, Value, rewrite,
 };
-pub use text::{FillError, FilledText, Filling, TextTemplate, Writing};
+pub use text::{FillError, FilledText, Filling, Revealing, TextTemplate, Writing};
 pub use warnings::{Names, Warning, WarningKind, warnings};
 
 /// How the names of generated variables begin. A number follows for a path into a value, `T` and a

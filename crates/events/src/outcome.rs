@@ -4,6 +4,7 @@
 //! that a decision can depend on.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::Answer;
 
@@ -86,6 +87,32 @@ pub enum Outcome {
         /// What hooks of the events that it fired had to say: contexts and messages only.
         said: Box<Answer>,
     },
+    /// A request was sent, and its receiver responded.
+    Responded {
+        /// The HTTP status.
+        status: u16,
+        /// The response's body, as standard output.
+        output: Output,
+        /// When the receiver wants to be asked again, in milliseconds from then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<u64>,
+    },
+    /// A person was asked, and has decided.
+    Decided {
+        /// The whole answer: `{"action": …, "message": …}`.
+        response: Box<Value>,
+        /// The answer was no.
+        refused: bool,
+        /// Who, as far as that is known.
+        by: String,
+        /// When, ISO 8601 in UTC.
+        at: String,
+    },
+    /// A person was asked, and nobody answered in time.
+    Unanswered {
+        /// How long the question waited, in milliseconds.
+        after_ms: u64,
+    },
     /// An action without a process answered directly.
     Answered {
         /// What it asks for.
@@ -103,8 +130,12 @@ impl Outcome {
             | Outcome::Interrupted { output }
             | Outcome::WantedTerminal { output }
             | Outcome::Done { output, .. }
-            | Outcome::Failed { output, .. } => Some(output),
-            Outcome::NotStarted { .. } | Outcome::Answered { .. } => None,
+            | Outcome::Failed { output, .. }
+            | Outcome::Responded { output, .. } => Some(output),
+            Outcome::NotStarted { .. }
+            | Outcome::Answered { .. }
+            | Outcome::Decided { .. }
+            | Outcome::Unanswered { .. } => None,
         }
     }
 
@@ -119,7 +150,10 @@ impl Outcome {
             | Outcome::Interrupted { .. }
             | Outcome::WantedTerminal { .. }
             | Outcome::NotStarted { .. }
-            | Outcome::Answered { .. } => None,
+            | Outcome::Answered { .. }
+            | Outcome::Responded { .. }
+            | Outcome::Decided { .. }
+            | Outcome::Unanswered { .. } => None,
         }
     }
 }
@@ -142,17 +176,26 @@ mod tests {
                 cause: "x".into(),
                 may_retry: true,
                 exit_code: Some(128),
-                output,
+                output: output.clone(),
                 said: Box::default(),
             },
             Outcome::NotStarted { cause: "bash not found".into() },
             Outcome::Answered { answer: Box::default() },
+            Outcome::Responded { status: 503, output, retry_after_ms: Some(2000) },
+            Outcome::Decided {
+                response: Box::new(serde_json::json!({ "action": "approve" })),
+                refused: false,
+                by: "x".into(),
+                at: "2026-01-02T03:04:05Z".into(),
+            },
+            Outcome::Unanswered { after_ms: 3_600_000 },
         ] {
             let line = serde_json::to_string(&outcome).expect("outcomes are plain data");
             let back: Outcome = serde_json::from_str(&line).expect("as written");
             assert_eq!(back, outcome);
             assert_eq!(back.output().is_some(), line.contains("stdout"));
-            let has_code = ["exited", "done", "failed"].iter().any(|word| line.contains(word));
+            let has_code =
+                ["\"exited\"", "\"done\"", "\"failed\""].iter().any(|word| line.contains(word));
             assert_eq!(back.exit_code().is_some(), has_code, "{line}");
         }
     }

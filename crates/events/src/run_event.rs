@@ -89,6 +89,22 @@ pub enum RunEventKind {
         /// Bytes before it that were printed faster than they could be shown.
         left_out: u64,
     },
+    /// A hook waits for a person.
+    HookWaiting {
+        /// The hook's id.
+        hook: String,
+        /// The wait's id, for `approve` and `reject`.
+        wait: String,
+        /// What is asked.
+        question: String,
+        /// Since when, ISO 8601 in UTC.
+        since: String,
+        /// Until when, ISO 8601 in UTC.
+        until: String,
+        /// Where it can be answered. Whoever has it can decide, so it is shown and never journalled.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        url: Option<String>,
+    },
     /// One attempt of a hook has ended.
     HookEnded {
         /// The hook's id.
@@ -260,6 +276,21 @@ impl RunEventKind {
     pub fn is_journalled(&self) -> bool {
         !matches!(self, RunEventKind::HookOutput { .. } | RunEventKind::AgentOutput { .. })
     }
+
+    /// Takes out what is shown but must not be kept, and gives it.
+    pub fn take_unkept(&mut self) -> Option<String> {
+        match self {
+            RunEventKind::HookWaiting { url, .. } => url.take(),
+            _ => None,
+        }
+    }
+
+    /// Puts back what [`take_unkept`](Self::take_unkept) gave.
+    pub fn give_back(&mut self, unkept: Option<String>) {
+        if let (RunEventKind::HookWaiting { url, .. }, Some(unkept)) = (self, unkept) {
+            *url = Some(unkept);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -293,5 +324,21 @@ mod tests {
         };
         assert!(!output.is_journalled());
         assert!(RunEventKind::HookWentAsync { hook: "a".into() }.is_journalled());
+    }
+
+    #[test]
+    fn the_address_of_a_wait_is_shown_but_not_kept() {
+        let mut waiting = RunEventKind::HookWaiting {
+            hook: "a".into(),
+            wait: "w".into(),
+            question: "deploy?".into(),
+            since: "2026-01-02T03:04:05Z".into(),
+            until: "2026-01-02T04:04:05Z".into(),
+            url: Some("http://127.0.0.1/callback/token".into()),
+        };
+        assert!(waiting.is_journalled());
+        assert_eq!(waiting.take_unkept().as_deref(), Some("http://127.0.0.1/callback/token"));
+        let line = serde_json::to_string(&waiting).expect("plain data");
+        assert!(!line.contains("token"), "{line}");
     }
 }

@@ -16,9 +16,9 @@ use tokio::time::Instant;
 
 use super::telling::{Telling, output_of};
 use super::{Attempt, News};
+use crate::Firing;
 use crate::chain::{CHAIN_VARIABLE, Chain};
 use crate::limits::{KILL_GRACE, LINGER, OUTPUT_BYTES_MAX};
-use crate::ports::Fire;
 use crate::secrets::Secrets;
 
 /// Settings for every call: colours would hide the words we look for, and values are UTF-8.
@@ -142,13 +142,15 @@ impl<'a> Git<'a> {
         let event = Event::new(name, data);
         let begun = Instant::now();
         let left = self.time_left();
-        let firing = Fire::fire(&self.attempt.engine, event, self.chain.clone());
+        let within = self.attempt.way_to(&event.name);
+        let firing = Firing { chain: self.chain.clone(), within, ..Firing::default() };
+        let firing = self.attempt.engine.fire(event, firing);
         let fired = tokio::time::timeout(left, firing).await;
         self.took += begun.elapsed();
         if self.attempt.cancel.is_cancelled() {
             return Err(Outcome::Interrupted { output: self.output.clone() });
         }
-        let decision = fired.map_err(|_| self.timed_out(self.output.clone()))?;
+        let decision = fired.map_err(|_| self.timed_out(self.output.clone()))?.decision;
         self.hear(&decision);
         Ok(decision)
     }

@@ -22,8 +22,8 @@ impl<'a> Telling<'a> {
     }
 
     pub(super) fn started(&mut self, leader: &Leader) {
-        if self.news.wants_process() {
-            self.news.runs(RunEventKind::HookRunning {
+        if self.news.is_watched() {
+            self.news.tells(RunEventKind::HookRunning {
                 hook: self.hook.to_owned(),
                 pid: leader.pid,
                 start_time: leader.start_time(),

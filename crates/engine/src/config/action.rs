@@ -8,7 +8,7 @@ use super::FaultKind;
 use super::entry::{COMMON_KEYS, EXHAUSTED, EXHAUSTED_WORDS};
 use super::node::{Field, Node};
 use super::notes::Notes;
-use crate::hook::{Action, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
+use crate::hook::{Action, Body, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
 use crate::nearest::nearest;
 use crate::policy::Wire;
 use crate::template::{CommandText, JsonTemplate, TextError, TextTemplate};
@@ -256,7 +256,7 @@ fn webhook(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Webhook> {
         url: TextTemplate::new(&url),
         method: method.map(str::to_owned),
         headers: own.templates("headers", notes),
-        body: JsonTemplate::new(&body),
+        body: Body::Json(JsonTemplate::new(&body)),
         callback_port: own
             .get("callback_port")
             .and_then(|node| notes.whole_number(node, 0..=65535, "a port from 0 to 65535"))

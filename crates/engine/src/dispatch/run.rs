@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_events::{AnswerDecision, Decision, Outcome, Power, Report, Status, Verdict};
+use serde_json::Value;
 
 use crate::hook::{Action, Exhausted, Hook, Terms};
+use crate::limits::SEND_DELAY_MAX;
 use crate::policy::{Meaning, Order, Policy};
 
 #[derive(Debug)]
@@ -85,7 +87,8 @@ impl Run {
             updated_permissions: answer.updated_permissions.clone(),
         };
         let blocks = match meaning.status {
-            Status::Failed | Status::TimedOut => self.terms.on_failure == Exhausted::Block,
+            Status::Failed | Status::TimedOut => self.leads_to() == Exhausted::Block,
+            Status::Blocked if self.was_refused() => self.terms.on_reject == Exhausted::Block,
             status => status == Status::Blocked,
         };
         if power == Power::Annotates && blocks {
@@ -105,8 +108,13 @@ impl Run {
             Status::Blocked if answer.stop => {
                 Verdict::Stop { reason: answer.stop_reason.clone().unwrap_or_else(reason) }
             }
+            Status::Blocked if self.was_refused() => match self.terms.on_reject {
+                Exhausted::Abort => Verdict::Abort { reason: reason() },
+                Exhausted::Block if power.can_block() => Verdict::Block { reason: reason() },
+                Exhausted::Block | Exhausted::Continue => proceed,
+            },
             Status::Blocked if power.can_block() => Verdict::Block { reason: reason() },
-            Status::Failed | Status::TimedOut => match self.terms.on_failure {
+            Status::Failed | Status::TimedOut => match self.leads_to() {
                 Exhausted::Abort => Verdict::Abort { reason: reason() },
                 Exhausted::Block if power.can_block() => Verdict::Block { reason: reason() },
                 Exhausted::Block | Exhausted::Continue => {
@@ -139,10 +147,59 @@ impl Run {
         }
     }
 
+    /// What its failure leads to: a person who did not answer is no hook that failed.
+    fn leads_to(&self) -> Exhausted {
+        match &self.last {
+            Some((Outcome::Unanswered { .. }, _)) => self.terms.on_timeout,
+            _ => self.terms.on_failure,
+        }
+    }
+
+    /// Whether a person said no.
+    fn was_refused(&self) -> bool {
+        matches!(&self.last, Some((Outcome::Decided { refused: true, .. }, _)))
+    }
+
+    /// What a person answered.
+    pub(super) fn response(&self) -> Option<&Value> {
+        match &self.last {
+            Some((Outcome::Decided { response, .. }, _)) => Some(response),
+            _ => None,
+        }
+    }
+
+    /// How long to wait before the next attempt. `chance` keeps many hooks that failed together from
+    /// coming back together.
+    pub(super) fn delay(&self, outcome: &Outcome, chance: u64) -> Duration {
+        let delay = self.terms.retry_delay;
+        match self.hook.action {
+            Action::Webhook(_) => {
+                let doublings = self.attempts.saturating_sub(1).min(16);
+                let doubled = delay.saturating_mul(1 << doublings).min(SEND_DELAY_MAX);
+                let quarter = doubled / 4;
+                let part = u32::try_from(chance % 1000).unwrap_or_default();
+                let spread = doubled + quarter * part / 1000;
+                let asked = match outcome {
+                    Outcome::Responded { retry_after_ms: Some(after), .. } => *after,
+                    _ => 0,
+                };
+                spread.max(Duration::from_millis(asked)).min(SEND_DELAY_MAX)
+            }
+            Action::Shell(_)
+            | Action::Spawn(_)
+            | Action::GitCommit(_)
+            | Action::GitPush(_)
+            | Action::Callback(_) => delay,
+        }
+    }
+
     /// The reason that report and agent are given.
     pub(super) fn explain(&self, meaning: &Meaning) -> Option<String> {
         let reason = meaning.reason.clone()?;
         if !matches!(meaning.status, Status::Failed | Status::TimedOut) {
+            return Some(reason);
+        }
+        if matches!(self.last, Some((Outcome::Unanswered { .. }, _))) {
             return Some(reason);
         }
         let id = &self.hook.id;
@@ -165,11 +222,10 @@ impl Run {
     fn way_out(&self) -> &'static str {
         match self.hook.action {
             Action::Callback(_) => "let it return an answer, or set its on_failure to continue",
-            Action::Shell(_)
-            | Action::Webhook(_)
-            | Action::Spawn(_)
-            | Action::GitCommit(_)
-            | Action::GitPush(_) => "end it with exit 0, or set on_failure: continue",
+            Action::Webhook(_) => "let its receiver answer, or set on_failure: continue",
+            Action::Shell(_) | Action::Spawn(_) | Action::GitCommit(_) | Action::GitPush(_) => {
+                "end it with exit 0, or set on_failure: continue"
+            }
         }
     }
 

@@ -55,6 +55,15 @@ fn timed_out() -> Outcome {
     Outcome::TimedOut { after_ms: 2_000, output: Output::default() }
 }
 
+fn responded(status: u16, retry_after_ms: Option<u64>) -> Outcome {
+    Outcome::Responded { status, output: Output::default(), retry_after_ms }
+}
+
+fn said(action: &str, refused: bool) -> Outcome {
+    let (response, by) = (Box::new(json!({ "action": action })), "ann".to_owned());
+    Outcome::Decided { response, refused, by, at: String::new() }
+}
+
 fn interrupted() -> Outcome {
     Outcome::Interrupted { output: Output::default() }
 }
@@ -106,6 +115,7 @@ impl Firing {
         let event = Event::new(name, serde_json::Map::new());
         Self {
             given: Given {
+                chance: 0,
                 hooks: loaded.hooks.woken(&event),
                 event: Arc::new(event),
                 broken: Vec::new(),
@@ -294,6 +304,7 @@ impl Machine {
                 let line = match &keepsake {
                     Keepsake::Once { hook } => format!("remember once {hook}"),
                     Keepsake::LastHookStatus { status } => format!("remember {status}"),
+                    Keepsake::HookResponse { response } => format!("remember {response}"),
                     Keepsake::StopBlocks { count } => format!("remember {count} stop blocks"),
                     Keepsake::LateAnswer { .. } => "remember a late answer".into(),
                 };
@@ -767,6 +778,129 @@ fn a_hook_of_a_type_that_cannot_run_yet_has_failed() {
 }
 
 // Retries.
+
+#[test]
+fn a_send_is_tried_again_whatever_on_failure_says_and_its_delay_doubles() {
+    let busy = || responded(503, None).into();
+    let machine = Firing::at(OBSERVED, "id: a, url: 'https://x', on_failure: abort")
+        .play([("a", vec![busy(), busy(), busy(), busy()])]);
+    assert_eq!(
+        machine.order(),
+        [
+            "start a",
+            "sleep a 5s",
+            "start a, attempt 2",
+            "sleep a 10s",
+            "start a, attempt 3",
+            "sleep a 20s",
+            "start a, attempt 4",
+            "finished"
+        ]
+    );
+    assert_eq!(machine.decided(), aborted("hook a failed in 4 attempts (status 503)"));
+}
+
+#[test]
+fn a_receiver_may_ask_for_more_time_within_a_bound() {
+    let machine = Firing::at(OBSERVED, "id: a, url: 'https://x', on_failure: abort").play([(
+        "a",
+        vec![
+            responded(429, Some(60_000)).into(),
+            responded(503, Some(1_000)).into(),
+            responded(503, Some(86_400_000)).into(),
+        ],
+    )]);
+    let order = machine.order();
+    let slept: Vec<&&str> = order.iter().filter(|line| line.starts_with("sleep")).collect();
+    assert_eq!(slept, [&"sleep a 60s", &"sleep a 10s", &"sleep a 300s"]);
+}
+
+#[test]
+fn delays_differ_between_firings_and_are_never_shorter_than_what_was_asked_for() {
+    let delay_with = |chance: u64| {
+        let mut firing = Firing::at(OBSERVED, "id: a, url: 'https://x', retry_delay: 8s");
+        firing.given.chance = chance;
+        let machine = firing.play([("a", vec![responded(500, None).into()])]);
+        machine.order()[2].to_owned()
+    };
+    assert_eq!(delay_with(0), "sleep a 8s");
+    // One bit further for the first attempt.
+    assert_eq!(delay_with(250), "sleep a 9s");
+    assert_eq!(delay_with(499), "sleep a 9.996s");
+}
+
+#[test]
+fn a_send_that_cannot_succeed_is_not_tried_again() {
+    for status in [400, 401, 404, 410, 302] {
+        let machine = Firing::at(OBSERVED, "id: a, url: 'https://x', on_failure: abort")
+            .play([("a", vec![responded(status, None).into()])]);
+        assert_eq!(machine.order(), ["start a", "finished"], "{status}");
+    }
+}
+
+// People.
+
+#[test]
+fn a_persons_no_does_what_on_reject_says() {
+    let proceed = Decision::default;
+    for (event, more, expected) in [
+        (OBSERVED, "", aborted("rejected by ann")),
+        (OBSERVED, ", on_reject: continue", proceed()),
+        (OBSERVED, ", on_failure: continue", aborted("rejected by ann")),
+        (GUARD, "", blocked("rejected by ann")),
+        (GUARD, ", on_reject: abort", aborted("rejected by ann")),
+        (GUARD, ", on_reject: continue", proceed()),
+        (STOP, "", blocked("rejected by ann")),
+    ] {
+        let machine = Firing::at(event, &format!("id: a, url: 'https://x', await: true{more}"))
+            .play([("a", vec![said("no", true).into()])]);
+        assert_eq!(machine.decided(), expected, "{event}{more}");
+        assert_eq!(machine.reports(), ["a blocked x1: rejected by ann"], "{event}{more}");
+    }
+}
+
+#[test]
+fn nobodys_answer_does_what_on_timeout_says_and_is_not_asked_for_again() {
+    let (proceed, reason) = (Decision::default, "nobody answered within 60 s");
+    for (event, more, expected) in [
+        (OBSERVED, "", aborted(reason)),
+        (OBSERVED, ", on_timeout: continue, on_failure: abort", proceed()),
+        (GUARD, "", blocked(reason)),
+        (GUARD, ", on_timeout: abort", aborted(reason)),
+        (GUARD, ", on_timeout: continue", proceed()),
+    ] {
+        let machine = Firing::at(event, &format!("id: a, url: 'https://x', await: true{more}"))
+            .play([("a", vec![Outcome::Unanswered { after_ms: 60_000 }.into()])]);
+        assert_eq!(machine.decided(), expected, "{event}{more}");
+        assert_eq!(machine.order(), ["start a", "finished"]);
+        assert_eq!(machine.reports(), [format!("a timed_out x1: {reason}")], "{event}{more}");
+    }
+}
+
+#[test]
+fn what_a_person_answered_is_there_for_later_hooks_and_events() {
+    let machine = Firing::at(
+        OBSERVED,
+        "id: a, url: 'https://x', await: true
+         id: b, command: x, await: true, when: \"${HOOK_RESPONSE.action} == 'later'\"
+         id: c, command: x, await: true, when: \"${HOOK_RESPONSE.action} == 'never'\"",
+    )
+    .play([("a", vec![said("later", false).into()])]);
+    assert_eq!(
+        machine.order(),
+        ["start a", "start b", "skip c: when: ${HOOK_RESPONSE.action} == 'never'", "finished"]
+    );
+    let response = json!({ "action": "later" });
+    assert!(machine.kept.contains(&Keepsake::HookResponse { response: response.clone() }));
+    let mut remembered = Remembered::default();
+    remembered.keep(Keepsake::HookResponse { response });
+    let next = Firing::at(STOP, "id: d, command: x, when: \"${HOOK_RESPONSE.action} == 'later'\"")
+        .remembered(remembered)
+        .play([]);
+    assert_eq!(next.order(), ["start d", "finished"]);
+}
+
+// Retries of commands.
 
 #[test]
 fn a_failed_hook_is_tried_again_after_its_delay_until_it_succeeds() {

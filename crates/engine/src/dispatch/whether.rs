@@ -48,7 +48,9 @@ pub(crate) fn refusal(hook: &Hook, event: &Event, chain: &Chain) -> Option<Strin
     }
     match hook.action {
         Action::Shell(_) | Action::GitCommit(_) | Action::GitPush(_) | Action::Callback(_) => None,
-        Action::Webhook(_) | Action::Spawn(_) => {
+        Action::Webhook(_) if cfg!(feature = "http") => None,
+        Action::Webhook(_) => Some("this program was built without HTTP".into()),
+        Action::Spawn(_) => {
             Some(format!("`type: {}` is not available in this version", hook.action.kind()))
         }
     }

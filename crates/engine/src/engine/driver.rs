@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{
 };
 
 use super::{Engine, Firing, Shared};
-use crate::actions::{self, Attempt, News};
+use crate::actions::{self, Attempt, FiringPlace, News};
 use crate::dispatch::{Dispatch, Happening, Step};
 use crate::limits::OUTPUT_CHUNKS_MAX;
 use crate::past::Written;
@@ -298,6 +298,9 @@ impl Driver {
             power: self.dispatch.power(),
             policy: self.dispatch.policy(hook),
             chain: self.firing.chain.clone(),
+            place: self.place(),
+            try_number: self.dispatch.attempts(hook),
+            waits: Arc::clone(&self.shared.ports.waits),
             nobody_to_ask: self.firing.nobody_to_ask,
             run_id: self.run_id.take().unwrap_or_else(|| self.shared.new_run_id()),
             surroundings: Arc::clone(&self.shared.surroundings),
@@ -325,6 +328,16 @@ impl Driver {
             self.awaited.push(Running { hook, action: Box::pin(action) });
         } else {
             tokio::spawn(action);
+        }
+    }
+
+    fn place(&self) -> FiringPlace {
+        let firing = &self.firing;
+        FiringPlace {
+            session: self.memory_of.clone(),
+            firing: firing.within.clone().unwrap_or_else(|| self.number.to_string()),
+            is_kept: firing.within.is_some() || firing.key.is_some() || firing.past.is_some(),
+            engine: self.shared.name,
         }
     }
 
@@ -408,11 +421,11 @@ impl News for Reporter {
         let _ = self.sender.send(Message::Happened(Happening::WentAsync { hook: self.hook }));
     }
 
-    fn wants_process(&self) -> bool {
+    fn is_watched(&self) -> bool {
         self.is_watched
     }
 
-    fn runs(&mut self, kind: RunEventKind) {
+    fn tells(&mut self, kind: RunEventKind) {
         let _ = self.sender.send(Message::Told(Box::new(kind)));
     }
 

@@ -75,8 +75,8 @@ pub struct Webhook {
     pub method: Option<String>,
     /// Headers.
     pub headers: Vec<(String, TextTemplate)>,
-    /// The JSON body.
-    pub body: JsonTemplate,
+    /// What is sent.
+    pub body: Body,
     /// Port of the callback listener.
     pub callback_port: Option<u16>,
     /// When nobody answers in time.
@@ -87,6 +87,15 @@ pub struct Webhook {
     pub secret: Option<TextTemplate>,
     /// Plain http beyond this machine.
     pub allow_http: bool,
+}
+
+/// What a request carries.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// JSON with values in it.
+    Json(JsonTemplate),
+    /// The event as the hook's wire writes it.
+    Event,
 }
 
 /// Runs a pipeline or loop.

@@ -32,11 +32,14 @@ struct Pattern {
 
 impl Redaction {
     pub(super) fn of(secrets: &[(String, String)]) -> Self {
-        let patterns: Vec<Pattern> = secrets
-            .iter()
-            .filter(|(_, value)| !value.is_empty())
-            .flat_map(|(name, value)| {
-                let shown_as = format!("[secret {name}]");
+        Self::showing(secrets.iter().map(|(name, value)| (&**value, format!("[secret {name}]"))))
+    }
+
+    /// Hides these values, each behind what is shown for it.
+    pub(super) fn showing<'a>(values: impl Iterator<Item = (&'a str, String)>) -> Self {
+        let patterns: Vec<Pattern> = values
+            .filter(|(value, _)| !value.is_empty())
+            .flat_map(|(value, shown_as)| {
                 forms(value)
                     .into_iter()
                     .map(move |form| Pattern { form, shown_as: shown_as.clone() })
@@ -54,8 +57,14 @@ impl Redaction {
         Self { search, patterns, first_bytes, bytes_max }
     }
 
+    /// What a stream has to pass.
+    #[cfg(feature = "http")]
+    pub(crate) fn stream(hidden: &Arc<Self>) -> impl Filter + use<> {
+        Stream::new(Arc::clone(hidden))
+    }
+
     /// The text without any of them.
-    pub(super) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !self.search.is_match(text) {
             return Cow::Borrowed(text);
         }

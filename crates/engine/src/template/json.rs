@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{FillError, FilledText, Filling, TextTemplate, Writing};
+use super::{FillError, FilledText, Filling, Revealing, TextTemplate, Writing};
 use crate::secrets::Secrets;
 
 /// JSON whose texts hold references. Keys are taken as they are.
@@ -96,6 +96,21 @@ impl FilledJson {
         self.made(&|text| text.reveal(secrets))
     }
 
+    /// The same where a person can answer.
+    pub fn reveal_all(&self, revealing: Revealing<'_>) -> Result<Value, FillError> {
+        self.made(&|text| text.reveal_all(revealing))
+    }
+
+    /// Whether the address at which a person can answer stands in it.
+    pub fn names_callback(&self) -> bool {
+        match self {
+            Self::Constant(_) => false,
+            Self::Text(text) => text.names_callback(),
+            Self::List(items) => items.iter().any(Self::names_callback),
+            Self::Object(map) => map.iter().any(|(_, value)| value.names_callback()),
+        }
+    }
+
     /// What may be seen: everything but secrets.
     pub fn shown(&self) -> Value {
         self.made(&|text| Ok(text.shown())).unwrap_or_default()
@@ -137,6 +152,7 @@ mod tests {
             variables,
             secrets: &secrets(),
             wire: &crate::native::NativeWire,
+            has_callback: true,
         })
     }
 

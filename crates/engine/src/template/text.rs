@@ -19,7 +19,7 @@ use super::{self as template, Reference};
 use crate::condition::Values;
 use crate::policy::Wire;
 use crate::secrets::{Secrets, for_url};
-use crate::variables::{Variables, is_ours, nearest_to, text_of};
+use crate::variables::{PREFIX, Variables, is_ours, nearest_to, text_of};
 
 /// A text with references in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,22 @@ pub struct Filling<'a> {
     pub secrets: &'a Secrets,
     /// Whose `{{name}}` stand in the text.
     pub wire: &'a dyn Wire,
+    /// Whether `CALLBACK_URL` will have a value: it is known only when the text is stored, and stays
+    /// a reference until then.
+    pub has_callback: bool,
 }
+
+/// What the references that are left in a text stand for.
+#[derive(Debug, Clone, Copy)]
+pub struct Revealing<'a> {
+    /// The secrets.
+    pub secrets: &'a Secrets,
+    /// `CALLBACK_URL`.
+    pub callback_url: &'a str,
+}
+
+/// The variable that holds the address at which a person can answer.
+const CALLBACK_URL: &str = "CALLBACK_URL";
 
 /// Why a text cannot be filled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -200,6 +215,9 @@ fn piece(
     writing: Writing,
 ) -> Result<Piece, FillError> {
     let variables = &filling.variables;
+    if filling.has_callback && path.is_empty() && plain(name) == CALLBACK_URL {
+        return Ok(Piece::Callback { callback_url: true });
+    }
     let secret = filling.secrets.get(name).filter(|_| path.is_empty());
     let value = match secret {
         Some(secret) => Cow::Borrowed(secret),
@@ -225,6 +243,11 @@ fn value_piece(name: &str, value: &str, writing: Writing) -> Result<Piece, FillE
     Ok(Piece::Value { name: name.to_owned(), value: written(value, writing).into_owned() })
 }
 
+/// The name of a variable of ours without its prefix.
+fn plain(name: &str) -> &str {
+    name.strip_prefix(PREFIX).unwrap_or(name)
+}
+
 fn unknown(name: &str) -> FillError {
     FillError::Unknown { name: name.to_owned(), nearest: nearest_to(name) }
 }
@@ -247,21 +270,36 @@ pub struct FilledText {
 #[serde(untagged)]
 enum Piece {
     Text(String),
-    Value { name: String, value: String },
-    Secret { secret: String },
+    Value {
+        name: String,
+        value: String,
+    },
+    Secret {
+        secret: String,
+    },
+    /// The value of the field says nothing; its name tells the piece from the others.
+    Callback {
+        callback_url: bool,
+    },
 }
 
 impl FilledText {
     /// All of it, for whoever it is meant for. A secret that is gone meanwhile is an error.
     pub fn reveal(&self, secrets: &Secrets) -> Result<String, FillError> {
+        self.reveal_all(Revealing { secrets, callback_url: "" })
+    }
+
+    /// The same where a person can answer.
+    pub fn reveal_all(&self, revealing: Revealing<'_>) -> Result<String, FillError> {
         self.pieces
             .iter()
             .map(|piece| match piece {
                 Piece::Text(text) | Piece::Value { value: text, .. } => Ok(Cow::Borrowed(&**text)),
-                Piece::Secret { secret } => match secrets.get(secret) {
+                Piece::Secret { secret } => match revealing.secrets.get(secret) {
                     Some(value) => Ok(written(value, self.writing)),
                     None => Err(unknown(secret)),
                 },
+                Piece::Callback { .. } => Ok(written(revealing.callback_url, self.writing)),
             })
             .collect()
     }
@@ -273,6 +311,7 @@ impl FilledText {
             .map(|piece| match piece {
                 Piece::Text(text) | Piece::Value { value: text, .. } => text.clone(),
                 Piece::Secret { secret } => format!("[secret {secret}]"),
+                Piece::Callback { .. } => format!("${{{CALLBACK_URL}}}"),
             })
             .collect()
     }
@@ -286,6 +325,7 @@ impl FilledText {
                 Piece::Text(text) => text.clone(),
                 Piece::Value { name, .. } => format!("${{{name}}}"),
                 Piece::Secret { secret } => format!("[secret {secret}]"),
+                Piece::Callback { .. } => format!("${{{CALLBACK_URL}}}"),
             })
             .collect()
     }
@@ -294,7 +334,20 @@ impl FilledText {
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Secret { secret } => Some(secret.as_str()),
-            Piece::Text(_) | Piece::Value { .. } => None,
+            Piece::Text(_) | Piece::Value { .. } | Piece::Callback { .. } => None,
+        })
+    }
+
+    /// Whether the address at which a person can answer stands in it.
+    pub fn names_callback(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Callback { .. }))
+    }
+
+    /// Names and values of what was filled in, secrets left out.
+    pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Value { name, value } => Some((name.as_str(), value.as_str())),
+            Piece::Text(_) | Piece::Secret { .. } | Piece::Callback { .. } => None,
         })
     }
 }

@@ -3,6 +3,7 @@
 //! Order, retries and giving up are dispatch's, and are tested there as a table without processes.
 
 mod answers;
+mod approvals;
 mod background;
 mod broken_hooks;
 mod builder;
@@ -16,6 +17,8 @@ mod many;
 mod past;
 mod ports;
 mod program;
+mod receiver;
 mod secrets;
 mod support;
 mod templates;
+mod webhooks;

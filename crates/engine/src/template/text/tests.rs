@@ -18,7 +18,12 @@ fn fill(written: &str, data: Value, writing: Writing) -> Result<FilledText, Fill
     let (event, carried, environment) = (&event, &Carried::default(), &environment);
     let variables = Variables { event, carried, environment };
     TextTemplate::new(written).fill(
-        &Filling { variables, secrets: &secrets(), wire: &crate::native::NativeWire },
+        &Filling {
+            variables,
+            secrets: &secrets(),
+            wire: &crate::native::NativeWire,
+            has_callback: false,
+        },
         writing,
     )
 }

@@ -1,0 +1,98 @@
+//! The webhook action: a request goes out, and its response comes back or a person's answer.
+//!
+//! What is sent is rendered once (`rendered.rs`); secrets and the address of the callback are filled
+//! in when it leaves. How often a send that failed is tried again is dispatch's choice, and every
+//! attempt carries the same id, so that a receiver can tell it from another message.
+//!
+//! With `await: true` a person is asked (`asking.rs`). Without, the response is all there is; where
+//! something can be blocked, the hook's wire reads an answer in it.
+
+mod asking;
+mod question;
+mod rendered;
+
+use std::time::Duration;
+
+use hookwright_events::{Answer, Outcome, Output};
+use tokio::time::{Instant, timeout};
+
+use super::{Attempt, News};
+use crate::hook::Webhook;
+use crate::http::Response;
+use rendered::Rendered;
+
+/// Sends the request, and asks a person where the hook does.
+pub(super) async fn run(
+    attempt: &Attempt,
+    webhook: &Webhook,
+    news: &mut dyn News,
+) -> (Outcome, Duration) {
+    let begun = Instant::now();
+    let outcome = if attempt.hook.awaits == Some(true) {
+        asking::run(attempt, webhook, news).await
+    } else {
+        match Rendered::of(attempt, webhook, false) {
+            Ok(rendered) => send(attempt, &rendered, "", attempt.terms.timeout).await,
+            Err(cause) => failed(cause, false),
+        }
+    };
+    (outcome, begun.elapsed())
+}
+
+/// One send, from its place among those that are on their way to its end.
+async fn send(
+    attempt: &Attempt,
+    rendered: &Rendered,
+    callback_url: &str,
+    deadline: Duration,
+) -> Outcome {
+    let surroundings = &attempt.surroundings;
+    let hidden = rendered.hidden(&surroundings.secrets, callback_url);
+    let request = match rendered.request(&surroundings.secrets, callback_url) {
+        Ok(request) => request,
+        Err(cause) => return failed(cause, false),
+    };
+    let interrupted = || Outcome::Interrupted { output: Output::default() };
+    let sending = async {
+        // The time starts with the request, as a command's does with its process.
+        let _slot = surroundings.requests.take(attempt.terms.awaited).await;
+        let sending = surroundings.sender.send(&request, &surroundings.environment, &hidden);
+        timeout(deadline, sending).await
+    };
+    let sent = tokio::select! {
+        biased;
+        () = attempt.cancel.cancelled() => return interrupted(),
+        sent = sending => sent,
+    };
+    match sent {
+        Ok(Ok(response)) => responded(response),
+        Ok(Err(error)) => failed(hidden.text(&error.to_string()).into_owned(), error.may_retry()),
+        Err(_) => {
+            let after_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
+            Outcome::TimedOut { after_ms, output: Output::default() }
+        }
+    }
+}
+
+fn responded(response: Response) -> Outcome {
+    let milliseconds = |after: Duration| u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+    Outcome::Responded {
+        status: response.status,
+        output: Output {
+            stdout: response.body,
+            stdout_left_out: response.left_out,
+            ..Output::default()
+        },
+        retry_after_ms: response.retry_after.map(milliseconds),
+    }
+}
+
+fn failed(cause: String, may_retry: bool) -> Outcome {
+    Outcome::Failed {
+        cause,
+        may_retry,
+        exit_code: None,
+        output: Output::default(),
+        said: Box::<Answer>::default(),
+    }
+}

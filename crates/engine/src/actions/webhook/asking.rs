@@ -1,0 +1,204 @@
+//! Asking a person: the wait is stored and somebody listens before the request leaves, and the
+//! decision is waited for from then on, however it comes.
+//!
+//! A kill can come between any two steps. The wait is stored together with the request, so that
+//! what was rendered is never rendered again; it is marked as sent once the request has arrived, so
+//! that the person is not asked twice; and a decision that came meanwhile is found with it.
+
+use std::io;
+use std::sync::Arc;
+
+use hookwright_events::{Outcome, Output, RunEventKind};
+use reqwest::Url;
+use tokio::runtime::Handle;
+
+use super::rendered::Rendered;
+use super::{failed, question, send};
+use crate::actions::{Attempt, News};
+use crate::hook::Webhook;
+use crate::http::is_this_machine;
+use crate::limits::SEND_TIMEOUT;
+use crate::policy::At;
+use crate::ports::{OpenWait, WaitEnd, Waits, Word};
+
+/// Asks, and waits for the answer.
+pub(super) async fn run(attempt: &Attempt, webhook: &Webhook, news: &mut dyn News) -> Outcome {
+    if attempt.cancel.is_cancelled() {
+        return Outcome::Interrupted { output: Output::default() };
+    }
+    let wait = match open(attempt, webhook).await {
+        Ok(wait) => wait,
+        Err(outcome) => return outcome,
+    };
+    let rendered: Rendered = match serde_json::from_value(wait.request.clone()) {
+        Ok(rendered) => rendered,
+        Err(error) => return failed(format!("the stored request cannot be read: {error}"), false),
+    };
+    tell(attempt, &rendered, &wait, news);
+    let mut left_behind = LeftBehind::new(attempt, &wait.id);
+    let asked = Asked { attempt, wait: &wait, rendered: &rendered };
+    let end = tokio::select! {
+        biased;
+        () = attempt.cancel.cancelled() => End::Interrupted,
+        end = asked.answer() => end,
+    };
+    let outcome = match end {
+        End::Of(Ok(end)) => outcome(attempt, end),
+        End::Of(Err(error)) => failed(format!("nobody can be asked: {error}"), true),
+        End::NotSent(outcome) => outcome,
+        End::Interrupted => {
+            if attempt.place.is_kept {
+                left_behind.stays();
+            }
+            left_behind.end().await;
+            return Outcome::Interrupted { output: Output::default() };
+        }
+    };
+    if may_be_tried_again(attempt, &outcome) {
+        left_behind.stays();
+    }
+    left_behind.end().await;
+    outcome
+}
+
+/// The wait of this hook in this firing, stored now or before a crash.
+async fn open(attempt: &Attempt, webhook: &Webhook) -> Result<OpenWait, Outcome> {
+    let nobody = |error: io::Error| failed(format!("nobody can be asked: {error}"), true);
+    if let Some(key) = question::key(attempt)
+        && let Some(known) = attempt.waits.find(&key).await.map_err(nobody)?
+    {
+        return Ok(known);
+    }
+    let rendered = Rendered::of(attempt, webhook, true).map_err(|cause| failed(cause, false))?;
+    attempt.waits.open(question::wait(attempt, webhook, &rendered)).await.map_err(nobody)
+}
+
+fn tell(attempt: &Attempt, rendered: &Rendered, wait: &OpenWait, news: &mut dyn News) {
+    if !news.is_watched() {
+        return;
+    }
+    let hook = &attempt.hook.id;
+    let is_here = |url: &str| Url::parse(url).is_ok_and(|url| is_this_machine(&url));
+    let secrets = &attempt.surroundings.secrets;
+    let unreachable = (is_here(&wait.callback_url)
+        && rendered.names_callback()
+        && !rendered.request(secrets, "").is_ok_and(|request| is_here(&request.url)))
+    .then(|| {
+        format!(
+            "hook {hook} sends an address on this machine to somebody outside; set \
+             `callback: {{public_url: …}}` to one that can be reached from there"
+        )
+    });
+    for note in wait.notes.iter().cloned().chain(unreachable) {
+        news.tells(RunEventKind::Noted { note });
+    }
+    news.tells(RunEventKind::HookWaiting {
+        hook: hook.clone(),
+        wait: wait.id.clone(),
+        question: question::text(attempt, rendered),
+        since: wait.since.clone(),
+        until: wait.until.clone(),
+        url: Some(wait.callback_url.clone()),
+    });
+}
+
+struct Asked<'a> {
+    attempt: &'a Attempt,
+    wait: &'a OpenWait,
+    rendered: &'a Rendered,
+}
+
+enum End {
+    Of(io::Result<WaitEnd>),
+    NotSent(Outcome),
+    Interrupted,
+}
+
+impl Asked<'_> {
+    /// Sends what has not arrived yet, and waits for the decision all the while.
+    async fn answer(&self) -> End {
+        let waits = &self.attempt.waits;
+        let mut decided = waits.decided(&self.wait.id);
+        if !self.wait.was_sent {
+            let sending = send(self.attempt, self.rendered, &self.wait.callback_url, SEND_TIMEOUT);
+            let sent = tokio::select! {
+                biased;
+                // Decided in the terminal, perhaps while the receiver was down: then nobody has to be
+                // asked any more.
+                end = &mut decided => return End::Of(end),
+                sent = sending => sent,
+            };
+            if !has_arrived(&sent) {
+                return End::NotSent(sent);
+            }
+            if let Err(error) = waits.sent(&self.wait.id).await {
+                return End::Of(Err(error));
+            }
+        }
+        End::Of(decided.await)
+    }
+}
+
+fn has_arrived(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Responded { status: 200..300, .. })
+}
+
+/// Whether a next attempt will go on with the same wait.
+fn may_be_tried_again(attempt: &Attempt, outcome: &Outcome) -> bool {
+    let at = At { event: &attempt.event, power: attempt.power, awaited: true };
+    attempt.try_number <= attempt.terms.retries
+        && attempt.policy.wire.meaning(outcome, at).may_retry
+}
+
+fn outcome(attempt: &Attempt, end: WaitEnd) -> Outcome {
+    match end {
+        WaitEnd::Decided { mut response, word, by, at } => {
+            attempt.surroundings.secrets.hide_in(&mut response);
+            let response = Box::new(response);
+            Outcome::Decided { response, refused: word == Word::No, by, at }
+        }
+        WaitEnd::TimedOut => {
+            let after = attempt.terms.timeout.as_millis();
+            Outcome::Unanswered { after_ms: u64::try_from(after).unwrap_or(u64::MAX) }
+        }
+        WaitEnd::Abandoned => failed("nobody may answer any more".to_owned(), false),
+    }
+}
+
+/// Ends a wait that nobody will take up; also when the firing is dropped.
+struct LeftBehind {
+    waits: Arc<dyn Waits>,
+    id: Option<String>,
+    /// Somebody may take it up after the program has ended.
+    is_kept: bool,
+}
+
+impl LeftBehind {
+    fn new(attempt: &Attempt, id: &str) -> Self {
+        let is_kept = attempt.place.is_kept;
+        Self { waits: Arc::clone(&attempt.waits), id: Some(id.to_owned()), is_kept }
+    }
+
+    /// Somebody will go on with it.
+    fn stays(&mut self) {
+        self.id = None;
+    }
+
+    async fn end(&mut self) {
+        if let Some(id) = self.id.take() {
+            // What has been decided stays so; what cannot be written down is found out by its time.
+            let _ = self.waits.abandon(&id).await;
+        }
+    }
+}
+
+impl Drop for LeftBehind {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take().filter(|_| !self.is_kept) else { return };
+        let Ok(runtime) = Handle::try_current() else { return };
+        let waits = Arc::clone(&self.waits);
+        runtime.spawn(async move {
+            let _ = waits.abandon(&id).await;
+        });
+    }
+}

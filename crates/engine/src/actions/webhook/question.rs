@@ -1,0 +1,107 @@
+//! What a person is asked: the words of the question, and the answers that the hook itself offers.
+
+use hookwright_events::Event;
+use serde_json::Value;
+
+use super::rendered::Rendered;
+use crate::actions::Attempt;
+use crate::hook::{Body, Webhook};
+use crate::ports::{NewWait, WaitKey};
+use crate::template::{JsonTemplate, TextTemplate};
+
+/// How an address offers an answer.
+const OFFER: &str = "?action=";
+
+/// The wait for this attempt's answer.
+pub(super) fn wait(attempt: &Attempt, webhook: &Webhook, rendered: &Rendered) -> NewWait {
+    let (event, hook) = (&attempt.event, &attempt.hook);
+    let field = |name: &str| event.text(name).map(str::to_owned);
+    let session = Some(attempt.place.session.clone()).filter(|name| !name.is_empty());
+    NewWait {
+        key: key(attempt),
+        session,
+        hook: hook.id.clone(),
+        event: event.name.to_string(),
+        subject: event.subject().map(str::to_owned),
+        stage: field("stage"),
+        iteration: event.data.get("iteration").and_then(Value::as_u64),
+        pipeline: field("pipeline"),
+        question: text(attempt, rendered),
+        offered: offered(webhook),
+        changed_files: paths(event, "changed_files"),
+        stage_outputs: paths(event, "stage_outputs"),
+        timeout: attempt.terms.timeout,
+        port: webhook.callback_port,
+        request: serde_json::to_value(rendered).unwrap_or_default(),
+    }
+}
+
+/// By what the wait is found again, where the firing can be taken up.
+pub(super) fn key(attempt: &Attempt) -> Option<WaitKey> {
+    let place = &attempt.place;
+    place.is_kept.then(|| WaitKey {
+        session: place.session.clone(),
+        firing: place.firing.clone(),
+        hook: attempt.hook.id.clone(),
+        digest: attempt.hook.digest(),
+    })
+}
+
+/// What is asked, in words for people.
+pub(super) fn text(attempt: &Attempt, rendered: &Rendered) -> String {
+    let hook = &attempt.hook;
+    let text = rendered.text().map(|text| without_address(&text));
+    let text = text.filter(|text| !text.is_empty()).or_else(|| hook.description.clone());
+    let text = text.unwrap_or_else(|| hook.id.clone());
+    attempt.surroundings.secrets.hide(&text).into_owned()
+}
+
+/// Whoever reads the question has the address already, or must not see it.
+fn without_address(text: &str) -> String {
+    let is_address = |word: &&str| !word.contains("${CALLBACK_URL}");
+    let lines = text.lines().map(|line| match line.contains("${CALLBACK_URL}") {
+        true => line.split(' ').filter(is_address).collect::<Vec<_>>().join(" "),
+        false => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n").trim().trim_end_matches(':').to_owned()
+}
+
+/// The words that the hook's own texts offer, as they are compared: lower case, each once.
+fn offered(webhook: &Webhook) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut add = |text: &str| {
+        for rest in text.split(OFFER).skip(1) {
+            let is_of_word = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+            let word = rest.chars().take_while(is_of_word).collect::<String>().to_lowercase();
+            if !word.is_empty() && !words.contains(&word) {
+                words.push(word);
+            }
+        }
+    };
+    add(webhook.url.source());
+    match &webhook.body {
+        Body::Json(body) => texts(body, &mut add),
+        Body::Event => {}
+    }
+    words
+}
+
+/// Every text of the body that can hold the address.
+fn texts(body: &JsonTemplate, add: &mut dyn FnMut(&str)) {
+    match body {
+        JsonTemplate::Constant(_) => {}
+        JsonTemplate::Text(text) => add(TextTemplate::source(text)),
+        JsonTemplate::List(items) => items.iter().for_each(|item| texts(item, add)),
+        JsonTemplate::Object(map) => map.iter().for_each(|(_, value)| texts(value, add)),
+    }
+}
+
+fn paths(event: &Event, field: &str) -> Vec<String> {
+    match event.data.get(field) {
+        Some(Value::Array(items)) => {
+            items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        }
+        Some(Value::String(lines)) => lines.lines().map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
+}

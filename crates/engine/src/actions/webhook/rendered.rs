@@ -1,0 +1,197 @@
+//! [`Rendered`]: a request with its values, secrets and the callback's address still by name. It can
+//! be stored, and is rendered once: after a crash what was stored is sent.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::actions::Attempt;
+use crate::hook::{Body, Webhook};
+use crate::http::Request;
+use crate::limits::SECRET_BYTES_MIN;
+use crate::secrets::{Redaction, Secrets};
+use crate::template::{
+    FilledJson, FilledText, Filling, JsonTemplate, Revealing, TextTemplate, Writing,
+};
+use crate::variables::is_ours;
+
+/// A request that can be stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Rendered {
+    /// The same for all attempts.
+    id: String,
+    method: String,
+    url: FilledText,
+    headers: Vec<(String, FilledText)>,
+    body: Option<RenderedBody>,
+    secret: Option<FilledText>,
+    allow_http: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RenderedBody {
+    Json(FilledJson),
+    Text(String),
+}
+
+impl Rendered {
+    /// The request of this attempt; the error says which text cannot be filled.
+    pub(super) fn of(
+        attempt: &Attempt,
+        webhook: &Webhook,
+        has_callback: bool,
+    ) -> Result<Self, String> {
+        let filling = Filling { has_callback, ..attempt.filling() };
+        let fill = |text: &TextTemplate, writing, what: &str| {
+            check_callback(text.names(), has_callback, what)?;
+            text.fill(&filling, writing).map_err(|error| error.within(what))
+        };
+        let method = webhook.method.clone().unwrap_or_else(|| "POST".to_owned());
+        let headers = webhook.headers.iter().map(|(name, value)| {
+            let what = format!("header `{name}`");
+            Ok((name.clone(), fill(value, Writing::Header, &what)?))
+        });
+        let body = match &webhook.body {
+            Body::Json(template) if is_left_out(&method, template) => None,
+            Body::Json(template) => {
+                check_callback(template.names().into_iter(), has_callback, "`body`")?;
+                let filled = template.fill(&filling).map_err(|error| error.within("`body`"))?;
+                Some(RenderedBody::Json(filled))
+            }
+            Body::Event => {
+                let wire = attempt.policy.wire;
+                let text = wire.input(&attempt.reader()).stdin;
+                Some(RenderedBody::Text(text.trim_end().to_owned()))
+            }
+        };
+        let secret = webhook.secret.as_ref();
+        Ok(Self {
+            id: message_id(attempt),
+            url: fill(&webhook.url, Writing::Url, "`url`")?,
+            headers: headers.collect::<Result<_, String>>()?,
+            body,
+            secret: secret.map(|text| fill(text, Writing::Plain, "`secret`")).transpose()?,
+            allow_http: webhook.allow_http,
+            method,
+        })
+    }
+
+    /// The request as it leaves now.
+    pub(super) fn request(&self, secrets: &Secrets, callback_url: &str) -> Result<Request, String> {
+        let revealing = Revealing { secrets, callback_url };
+        let reveal = |text: &FilledText, what: &str| {
+            text.reveal_all(revealing).map_err(|error| error.within(what))
+        };
+        let body = self.body.as_ref().map(|body| match body {
+            RenderedBody::Json(json) => {
+                let value = json.reveal_all(revealing).map_err(|error| error.within("`body`"))?;
+                Ok::<_, String>(value.to_string())
+            }
+            RenderedBody::Text(text) => Ok(text.clone()),
+        });
+        let body = body.transpose()?;
+        let mut headers = vec![("webhook-id".to_owned(), self.id.clone())];
+        if body.is_some() {
+            headers.push(("content-type".to_owned(), "application/json".to_owned()));
+        }
+        for (name, value) in &self.headers {
+            headers.push((name.clone(), reveal(value, &format!("header `{name}`"))?));
+        }
+        if let Some(secret) = &self.secret {
+            let secret = reveal(secret, "`secret`")?;
+            headers.extend(signature(&secret, &self.id, body.as_deref().unwrap_or_default())?);
+        }
+        Ok(Request {
+            method: self.method.clone(),
+            url: reveal(&self.url, "`url`")?,
+            headers,
+            body: body.map(String::into_bytes),
+            allow_http: self.allow_http,
+        })
+    }
+
+    /// What must not be seen in whatever comes back: secrets, values from the environment that stand
+    /// in address and headers, where a token may be any of them, and the callback's address.
+    pub(super) fn hidden(&self, secrets: &Secrets, callback_url: &str) -> Arc<Redaction> {
+        let texts =
+            self.headers.iter().map(|(_, text)| text).chain([&self.url]).chain(&self.secret);
+        let values = texts
+            .flat_map(FilledText::values)
+            .filter(|(name, value)| !is_ours(name) && value.len() >= SECRET_BYTES_MIN);
+        let token = callback_url.rsplit('/').next().filter(|token| !token.is_empty());
+        let token = token.map(|token| ("CALLBACK_TOKEN", token));
+        secrets.and_values(values.chain(token))
+    }
+
+    /// Whether the address at which a person can answer is part of it.
+    pub(super) fn names_callback(&self) -> bool {
+        let texts = self.headers.iter().map(|(_, text)| text).chain([&self.url]);
+        let in_body = match &self.body {
+            Some(RenderedBody::Json(json)) => json.names_callback(),
+            Some(RenderedBody::Text(_)) | None => false,
+        };
+        in_body || texts.into_iter().any(FilledText::names_callback)
+    }
+
+    /// What is asked, as far as the body says it.
+    pub(super) fn text(&self) -> Option<String> {
+        let RenderedBody::Json(FilledJson::Object(fields)) = self.body.as_ref()? else {
+            return None;
+        };
+        fields.iter().find(|(key, _)| key == "text").and_then(|(_, value)| match value.shown() {
+            Value::String(text) => Some(text),
+            _ => None,
+        })
+    }
+}
+
+/// A request that carries nothing has no body.
+fn is_left_out(method: &str, template: &JsonTemplate) -> bool {
+    matches!(method, "GET" | "DELETE") && template.source() == Value::Object(Map::new())
+}
+
+/// An address at which nobody can answer is not sent.
+fn check_callback<'a>(
+    mut names: impl Iterator<Item = &'a str>,
+    has_callback: bool,
+    what: &str,
+) -> Result<(), String> {
+    if !has_callback && names.any(|name| name.ends_with("CALLBACK_URL") && is_ours(name)) {
+        return Err(format!("`CALLBACK_URL` in {what} has a value only with `await: true`"));
+    }
+    Ok(())
+}
+
+/// The same for every attempt of a hook in one firing, also after a crash, and for nothing else.
+fn message_id(attempt: &Attempt) -> String {
+    let (place, event) = (&attempt.place, &attempt.event);
+    let engine = if place.is_kept { 0 } else { place.engine };
+    let when = event.text("timestamp").unwrap_or_default();
+    let session = event.text("session_id").unwrap_or_default();
+    let digest = attempt.hook.digest();
+    let parts = [&*place.session, session, &*place.firing, when, &*digest];
+    // Two halves of FNV-1a: nobody has to be kept from finding a second one.
+    let half = |start: u64| {
+        let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+        bytes.fold(start ^ engine, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    };
+    format!("msg_{:016x}{:016x}", half(0xcbf2_9ce4_8422_2325), half(0x6c62_272e_07bb_0142))
+}
+
+/// The headers by which a receiver that has the same secret knows that we sent it.
+fn signature(secret: &str, id: &str, body: &str) -> Result<[(String, String); 2], String> {
+    let key = standardwebhooks::Webhook::new(secret)
+        .map_err(|_| "`secret` is no signing secret, expected `whsec_` and base64".to_owned())?;
+    let now = jiff::Timestamp::now().as_second();
+    let signature = key
+        .sign(id, now, body.as_bytes())
+        .map_err(|_| "the request cannot be signed with `secret`".to_owned())?;
+    Ok([
+        ("webhook-timestamp".to_owned(), now.to_string()),
+        ("webhook-signature".to_owned(), signature),
+    ])
+}

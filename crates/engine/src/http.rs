@@ -1,0 +1,270 @@
+//! [`Sender`]: one HTTP request goes out, one bounded response comes back.
+//!
+//! https, or http to this machine; anything else only where it is allowed. A redirect is followed
+//! only within the same scheme, host and port, and only if it keeps method and body, so that neither
+//! a body nor a header ever reaches somebody else. What comes back is kept up to a limit, without
+//! what must not be seen.
+//!
+//! How often something is sent, and what a status means, is decided elsewhere.
+
+mod failure;
+mod retry_after;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use hookwright_process::Filter as _;
+use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{RETRY_AFTER, TRANSFER_ENCODING};
+use reqwest::{Client, Method, NoProxy, Proxy, Url, redirect};
+
+pub(crate) use failure::SendError;
+
+use crate::limits::{CONNECT_TIMEOUT, IDLE_CONNECTIONS_MAX, REDIRECTS_MAX, RESPONSE_BYTES_MAX};
+use crate::secrets::Redaction;
+use crate::variables::Environment;
+
+/// What is to be sent.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) url: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Option<Vec<u8>>,
+    /// Plain http beyond this machine.
+    pub(crate) allow_http: bool,
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    /// Its beginning, as text, without what must not be seen.
+    pub(crate) body: String,
+    /// Bytes of it that were not kept, as far as they are known; at least one if there are any.
+    pub(crate) left_out: u64,
+    /// When the receiver wants to be asked again.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+/// Sends requests. The client behind it is made when the first is sent: it reads the machine's
+/// certificates, which nobody should wait for who sends nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Sender {
+    client: OnceLock<Result<Client, String>>,
+}
+
+impl Sender {
+    /// Sends it and waits for the response. Whoever asks sets the time.
+    pub(crate) async fn send(
+        &self,
+        request: &Request,
+        environment: &Environment,
+        hidden: &Arc<Redaction>,
+    ) -> Result<Response, SendError> {
+        let client = self.client.get_or_init(|| client(environment)).as_ref();
+        let client = client.map_err(|cause| SendError::NoClient { cause: cause.clone() })?;
+        let method = Method::from_bytes(request.method.as_bytes())
+            .map_err(|_| SendError::BadMethod { method: request.method.clone() })?;
+        let headers = headers(&request.headers)?;
+        let mut url = address(&request.url, request.allow_http)?;
+        for _ in 0..=REDIRECTS_MAX {
+            let mut sending = client.request(method.clone(), url.clone()).headers(headers.clone());
+            if let Some(body) = &request.body {
+                sending = sending.body(body.clone());
+            }
+            let response = sending.send().await.map_err(|error| SendError::of(&error))?;
+            match elsewhere(&url, &response)? {
+                Some(next) => url = next,
+                None => return read(response, hidden).await,
+            }
+        }
+        Err(SendError::RedirectedTooOften { times: REDIRECTS_MAX })
+    }
+}
+
+fn client(environment: &Environment) -> Result<Client, String> {
+    // An embedder may have installed one already; then that one is used.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .redirect(redirect::Policy::none())
+        .no_proxy()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+        .user_agent(concat!("hookwright/", env!("CARGO_PKG_VERSION")));
+    for proxy in proxies(environment)? {
+        builder = builder.proxy(proxy);
+    }
+    builder.build().map_err(|error| SendError::of(&error).to_string())
+}
+
+/// The proxies that the host's environment names. This machine is always reached directly.
+fn proxies(environment: &Environment) -> Result<Vec<Proxy>, String> {
+    let value = |name: &str| {
+        let upper = name.to_uppercase();
+        let found = environment.text(name).or_else(|| environment.text(&upper));
+        found.filter(|text| !text.is_empty())
+    };
+    let direct = value("no_proxy").unwrap_or_default();
+    let direct = NoProxy::from_string(&format!("{direct},localhost,127.0.0.0/8,::1"));
+    let mut proxies = Vec::new();
+    for (name, is_https) in [("https_proxy", true), ("http_proxy", false)] {
+        let Some(address) = value(name).or_else(|| value("all_proxy")) else { continue };
+        let proxy = if is_https { Proxy::https(address) } else { Proxy::http(address) };
+        let proxy = proxy.map_err(|_| format!("`{name}` holds no address"))?;
+        proxies.push(proxy.no_proxy(direct.clone()));
+    }
+    Ok(proxies)
+}
+
+/// The address, if something may be sent there.
+fn address(text: &str, allow_http: bool) -> Result<Url, SendError> {
+    let url =
+        Url::parse(text).map_err(|error| SendError::BadAddress { cause: error.to_string() })?;
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if allow_http || is_this_machine(&url) => Ok(url),
+        "http" => Err(SendError::PlainHttp),
+        scheme => Err(SendError::OtherScheme { scheme: scheme.to_owned() }),
+    }
+}
+
+/// Whether an address names this machine itself.
+pub(crate) fn is_this_machine(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    match bare.parse::<std::net::IpAddr>() {
+        Ok(ip) => ip.to_canonical().is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
+fn headers(written: &[(String, String)]) -> Result<HeaderMap, SendError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in written {
+        let bad = || SendError::BadHeader { name: name.clone() };
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        if key == CONTENT_LENGTH || key == TRANSFER_ENCODING {
+            return Err(bad());
+        }
+        headers.insert(key, HeaderValue::from_str(value).map_err(|_| bad())?);
+    }
+    Ok(headers)
+}
+
+/// Where the response sends us, if it does and we may follow.
+fn elsewhere(from: &Url, response: &reqwest::Response) -> Result<Option<Url>, SendError> {
+    let status = response.status().as_u16();
+    let location = response.headers().get(LOCATION).filter(|_| (300..400).contains(&status));
+    let Some(location) = location else { return Ok(None) };
+    let next = location.to_str().ok().and_then(|text| from.join(text).ok());
+    let refused = |why| {
+        // Its path may hold anything; who it is will do.
+        let to = next.as_ref().map_or_else(String::new, |url| url.origin().ascii_serialization());
+        Err(SendError::Redirected { status, to, why })
+    };
+    let Some(next) = &next else { return refused("which is no address") };
+    if next.origin() != from.origin() {
+        return refused("which is not the host it was sent to");
+    }
+    // With the other statuses a body would be lost on the way.
+    if !matches!(status, 307 | 308) {
+        return refused("and such a redirect drops the body");
+    }
+    Ok(Some(next.clone()))
+}
+
+async fn read(
+    mut response: reqwest::Response,
+    hidden: &Arc<Redaction>,
+) -> Result<Response, SendError> {
+    let status = response.status().as_u16();
+    let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let retry_after = retry_after.and_then(retry_after::read);
+    let announced = response.content_length();
+    let mut filter = Redaction::stream(hidden);
+    let (mut body, mut taken) = (Vec::new(), 0_u64);
+    let mut is_whole = true;
+    while let Some(chunk) = response.chunk().await.map_err(|error| SendError::of(&error))? {
+        let room = RESPONSE_BYTES_MAX - usize::try_from(taken).unwrap_or(RESPONSE_BYTES_MAX);
+        let kept = &chunk[..chunk.len().min(room)];
+        filter.push(kept, &mut body);
+        taken += kept.len() as u64;
+        if kept.len() < chunk.len() {
+            // Nobody has to send the rest: the connection ends with the response.
+            is_whole = false;
+            break;
+        }
+    }
+    let left_out = match is_whole {
+        true => {
+            filter.finish(&mut body);
+            0
+        }
+        // What the filter still holds may be the beginning of something hidden.
+        false => announced.map_or(1, |bytes| bytes.saturating_sub(taken).max(1)),
+    };
+    let body = String::from_utf8_lossy(&body).into_owned();
+    Ok(Response { status, body, left_out, retry_after })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn https_goes_anywhere_and_http_only_to_this_machine_unless_it_is_allowed() {
+        for fine in [
+            "https://example.com/x",
+            "http://localhost:9/x",
+            "http://127.3.2.1/",
+            "http://[::1]:80/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://a.localhost/",
+        ] {
+            assert!(address(fine, false).is_ok(), "{fine}");
+        }
+        for refused in [
+            "http://example.com/",
+            "http://localhost.example.com/",
+            "http://127.0.0.1.example.com/",
+            "http://127.0.0.1@example.com/",
+            "http://[::2]/",
+            "http://0.0.0.0/",
+        ] {
+            let error = address(refused, false).expect_err(refused);
+            assert_eq!(error, SendError::PlainHttp, "{refused}");
+            assert!(address(refused, true).is_ok(), "{refused}");
+        }
+        let error = address("ftp://example.com/", true).expect_err("not ours");
+        assert_eq!(error, SendError::OtherScheme { scheme: "ftp".into() });
+        assert!(matches!(address("x y", true), Err(SendError::BadAddress { .. })));
+    }
+
+    #[test]
+    fn headers_that_the_sender_sets_itself_or_that_end_the_line_are_refused() {
+        let of = |name: &str, value: &str| headers(&[(name.to_owned(), value.to_owned())]);
+        assert_eq!(of("X-Token", "a b").expect("fine")["x-token"], "a b");
+        for (name, value) in
+            [("content-length", "1"), ("Transfer-Encoding", "x"), ("a b", "c"), ("a", "b\r\nc: d")]
+        {
+            assert_eq!(of(name, value), Err(SendError::BadHeader { name: name.to_owned() }));
+        }
+    }
+
+    #[test]
+    fn proxies_come_from_the_hosts_environment_and_a_broken_one_is_named() {
+        let of = |pairs: &[(&str, &str)]| {
+            let environment =
+                Environment::new(pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())));
+            proxies(&environment).map(|proxies| proxies.len())
+        };
+        assert_eq!(of(&[]), Ok(0));
+        assert_eq!(of(&[("HTTPS_PROXY", "http://proxy:3128"), ("http_proxy", "")]), Ok(1));
+        assert_eq!(of(&[("all_proxy", "http://proxy:3128")]), Ok(2));
+        assert_eq!(
+            of(&[("https_proxy", "http://[")]),
+            Err("`https_proxy` holds no address".into())
+        );
+    }
+}
