@@ -1,6 +1,8 @@
 //! The commands: one file each, with its arguments and its function. A new one is a file, a variant
 //! of [`Command`] and a line in [`run`].
 
+mod approvals;
+mod approve;
 mod check;
 mod completions;
 mod event_data;
@@ -11,6 +13,7 @@ mod import;
 mod init;
 mod late;
 mod list;
+mod reject;
 mod resume;
 mod run;
 mod schema;
@@ -48,6 +51,9 @@ pub(crate) enum Command {
     Status(status::StatusArguments),
     Stop(stop::StopArguments),
     Sessions(sessions::SessionsArguments),
+    Approvals(approvals::ApprovalsArguments),
+    Approve(approve::ApproveArguments),
+    Reject(reject::RejectArguments),
     Fire(fire::FireArguments),
     Explain(explain::ExplainArguments),
     Test(test::TestArguments),
@@ -73,6 +79,9 @@ impl Command {
             | Command::Status(_)
             | Command::Stop(_)
             | Command::Sessions(_)
+            | Command::Approvals(_)
+            | Command::Approve(_)
+            | Command::Reject(_)
             | Command::Test(_)
             | Command::Check(_)
             | Command::List(_)
@@ -95,6 +104,9 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Status(arguments) => status::status(&arguments, screen),
         Command::Stop(arguments) => stop::stop(&arguments, screen),
         Command::Sessions(arguments) => sessions::sessions(&arguments, screen),
+        Command::Approvals(arguments) => approvals::approvals(&arguments, screen),
+        Command::Approve(arguments) => approve::approve(&arguments, screen),
+        Command::Reject(arguments) => reject::reject(&arguments, screen),
         Command::Fire(arguments) => fire::fire(&arguments, screen),
         Command::Explain(arguments) => explain::explain(&arguments, screen),
         Command::Test(arguments) => test::test(&arguments, screen),

@@ -5,6 +5,7 @@
 //! are in `error/advice.rs`.
 
 mod advice;
+mod approval;
 mod storage;
 mod trust;
 
@@ -18,6 +19,7 @@ use hookwright_pipeline::session::SessionError;
 use hookwright_store::StoreError;
 
 pub(crate) use self::advice::{Advice, advice, fault_json, warning_advice, warning_json};
+pub(crate) use self::approval::ApprovalFailure;
 use self::storage::{of_folder, of_store};
 use crate::commands::TreeError;
 use crate::exit_code;
@@ -116,6 +118,8 @@ pub(crate) enum Failure {
     Trust(TrustError),
     /// Files that are not trusted, and no terminal.
     NobodyToAsk { places: Vec<PathBuf> },
+    /// Something is wrong with what waits for a person.
+    Approval(ApprovalFailure),
 }
 
 /// What a person is told about a [`Failure`].
@@ -173,7 +177,8 @@ impl Failure {
             | Failure::StillRuns { .. }
             | Failure::FolderStays { .. }
             | Failure::Trust(_)
-            | Failure::NobodyToAsk { .. } => exit_code::OUR_FAULT,
+            | Failure::NobodyToAsk { .. }
+            | Failure::Approval(_) => exit_code::OUR_FAULT,
         }
     }
 
@@ -436,6 +441,7 @@ impl Failure {
             },
             Failure::Trust(error) => trust::of_trust(error),
             Failure::NobodyToAsk { places } => trust::nobody_to_ask(places),
+            Failure::Approval(failure) => failure.message(),
         }
     }
 }

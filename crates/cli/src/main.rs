@@ -10,6 +10,7 @@
 //! | [`runner`] | a project, a session in it, and letting it run |
 //! | [`state`] | where sessions are kept |
 //! | [`trust`] | which files may run inside an agent |
+//! | [`approvals`] | what waits for a person, for hooks and for the commands about it |
 //! | [`known_session`] | what is known of them, and who runs them |
 //! | [`span`] | spans of time as people type them |
 //! | [`screen`] | the one place where text leaves the program |
@@ -17,6 +18,7 @@
 //! | [`error`] | heading, place, help and exit code of everything that can be wrong |
 //! | [`exit_code`] | every exit code with its sentence |
 
+mod approvals;
 mod commands;
 mod config_files;
 mod configuration;

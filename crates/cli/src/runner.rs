@@ -24,11 +24,11 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::HookSwitches;
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
 use crate::error::Failure;
-use crate::exit_code;
 use crate::interrupts::Interrupts;
 use crate::render::session::SessionScreen;
 use crate::render::{count, visible};
 use crate::screen::Screen;
+use crate::{approvals, exit_code};
 
 /// How a session is run and shown. Both commands take these.
 #[derive(Debug, Args)]
@@ -251,6 +251,9 @@ impl Place {
             Arc::new(Mutex::new(SessionScreen::new(shown.json, shown.agent_output)));
         let interrupt = CancellationToken::new();
         screen.left_out(&plan.left_out);
+        let kept_in = Arc::clone(&store);
+        let (project, callback) = (self.project(), plan.callback.clone());
+        let waits = approvals::port(project, callback, move || Ok(Arc::clone(&kept_in)));
         let plan = if switches.all_off().is_some() { plan.without_hooks() } else { plan };
         let session = Session::new(Parts {
             plan,
@@ -265,6 +268,7 @@ impl Place {
             skip: switches.skip.clone(),
             observers: vec![observer(&session_screen)],
             clock: Ports::default().clock,
+            waits,
             interrupt: interrupt.clone(),
         });
         if let Some(why) = switches.all_off() {

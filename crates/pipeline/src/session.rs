@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use hookwright_engine::ports::memory::InMemoryMemory;
-use hookwright_engine::ports::{Clock, Ports};
+use hookwright_engine::ports::{Clock, Ports, Waits};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Interest, Observer, Setup};
@@ -69,6 +69,8 @@ pub struct Parts {
     pub observers: Vec<Observer>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
+    /// Asks people.
+    pub waits: Arc<dyn Waits>,
     /// Cancelled when the session shall end early.
     pub interrupt: CancellationToken,
 }
@@ -166,6 +168,7 @@ impl Session {
             journal: Arc::clone(&journal) as _,
             memory: Arc::clone(&memory) as _,
             clock: Arc::clone(&parts.clock),
+            waits: parts.waits,
             ..Ports::default()
         };
         let pending = std::mem::take(&mut history.pending);

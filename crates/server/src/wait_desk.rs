@@ -30,8 +30,8 @@ pub struct WaitDesk {
 pub struct About {
     /// The project's path as text.
     pub project: String,
-    /// This process, in words that tell later whether it still runs.
-    pub keeper: String,
+    /// This process, in words that tell later whether it still runs. Asked when somebody is asked.
+    pub keeper: fn() -> String,
     /// What the configuration says about the address.
     pub address: CallbackAddress,
     /// The port where it names none; as a rule [`PORT`](crate::listeners::PORT).
@@ -43,6 +43,7 @@ struct AtWork {
     approvals: Arc<Approvals>,
     listeners: Arc<Listeners>,
     waiting: Waiting,
+    keeper: String,
     /// Dropped last, when nobody needs it any more.
     reception: Reception,
 }
@@ -67,7 +68,8 @@ impl WaitDesk {
                 let waiting = Waiting::default();
                 let watch = watch(Arc::clone(&approvals), waiting.clone(), reception.desk().stop);
                 reception.desk().run(watch);
-                Ok(AtWork { approvals, listeners, waiting, reception })
+                let keeper = (self.about.keeper)();
+                Ok(AtWork { approvals, listeners, waiting, keeper, reception })
             })
             .await
     }
@@ -102,7 +104,8 @@ impl Waits for WaitDesk {
             let (listeners, port) = (Arc::clone(&desk.listeners), wait.port);
             let reached = desk.reception.desk().run(async move { listeners.reach(port).await });
             let reached = reached.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
-            let mut kept = self.new_wait(wait, reached.base_url, reached.port);
+            let mut kept = self.new_wait(wait, desk.keeper.clone());
+            (kept.base_url, kept.port) = (reached.base_url, reached.port);
             for attempt in 0..limits::IDS_TRIED_MAX {
                 kept.id = match &kept.key {
                     Some(key) => desk.approvals.key.id_of(&self.about.project, key, attempt),
@@ -178,13 +181,14 @@ impl WaitDesk {
         let (listeners, port) = (Arc::clone(&desk.listeners), wait.port);
         let reached = desk.reception.desk().run(async move { listeners.reach_again(port).await });
         let notes = reached.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
-        let (id, keeper) = (wait.id.clone(), self.about.keeper.clone());
+        let (id, keeper) = (wait.id.clone(), desk.keeper.clone());
         let ours =
             desk.ask(move |approvals| approvals.waits.take_up(&id, &keeper, now_ms())).await?;
         Ok(desk.opened(ours.unwrap_or(wait), notes))
     }
 
-    fn new_wait(&self, wait: NewWait, base_url: String, port: u16) -> Wait {
+    /// All of it but its id and its address.
+    fn new_wait(&self, wait: NewWait, keeper: String) -> Wait {
         let since_ms = now_ms();
         let timeout_ms = i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX);
         Wait {
@@ -192,7 +196,7 @@ impl WaitDesk {
             project: self.about.project.clone(),
             session: wait.session,
             key: wait.key,
-            keeper: self.about.keeper.clone(),
+            keeper,
             hook: wait.hook,
             event: wait.event,
             subject: wait.subject,
@@ -205,8 +209,8 @@ impl WaitDesk {
             stage_outputs: Paths::at_most(wait.stage_outputs, limits::PATHS_MAX),
             since_ms,
             until_ms: since_ms.saturating_add(timeout_ms),
-            base_url,
-            port,
+            base_url: String::new(),
+            port: 0,
             request: wait.request,
             sent: false,
             state: WaitState::Waiting,

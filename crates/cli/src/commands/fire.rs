@@ -12,6 +12,7 @@ use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
 use hookwright_engine::config::{Fault, Loaded};
 use hookwright_engine::dispatch::can_block;
 use hookwright_engine::hook_set::HookSet;
+use hookwright_engine::ports::Ports;
 use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
 use hookwright_events::{Decision, Event, Power, Report, RunEvent, Verdict};
 
@@ -19,10 +20,10 @@ use super::event_data::{EventArguments, with_session};
 use super::late::{Late, with_late};
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::error::{Failure, advice};
-use crate::exit_code;
 use crate::interrupts::Interrupts;
 use crate::render::{human, visible};
 use crate::screen::Screen;
+use crate::{approvals, exit_code, state};
 
 /// Fire an event and say what its hooks decided
 ///
@@ -113,8 +114,11 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
     arguments.switches.warn_of_unknown(&loaded.hooks, screen);
     let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
     let skip = arguments.switches.skip.clone();
+    let project = found.project_root.to_string_lossy().into_owned();
+    let waits = approvals::port(project, loaded.callback, state::store);
+    let ports = Ports { waits, ..Ports::default() };
     let setup = Setup::new(loaded.hooks, found.project_root, environment);
-    let engine = Engine::new(Setup { secrets, skip, ..setup });
+    let engine = Engine::new(Setup { secrets, skip, ports, ..setup });
     runtime()?.block_on(answer.by_firing(&engine, event, chain))
 }
 

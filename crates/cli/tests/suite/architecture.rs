@@ -35,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hookwright-events",
             "hookwright-pipeline",
             "hookwright-process",
+            "hookwright-server",
             "hookwright-store",
         ],
     ),

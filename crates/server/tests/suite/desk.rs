@@ -24,7 +24,8 @@ pub(crate) fn desk_at(
     default_port: u16,
 ) -> WaitDesk {
     let folder = situation.folder.path().to_owned();
-    let (project, keeper) = ("/home/ann/shop".to_owned(), "alive".to_owned());
+    let project = "/home/ann/shop".to_owned();
+    let keeper = || "alive".to_owned();
     WaitDesk::new(About { project, keeper, address, default_port }, move || {
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(&folder).map_err(std::io::Error::other)?);

@@ -1,0 +1,146 @@
+//! What waits for a person: the engine's port for it, and what the commands about it share.
+
+use std::io;
+use std::sync::Arc;
+
+use clap::Args;
+use hookwright_engine::config::CallbackAddress;
+use hookwright_engine::nearest::nearest;
+use hookwright_engine::ports::Waits;
+use hookwright_events::Wait;
+use hookwright_events::wait::Word;
+use hookwright_pipeline::lease::Holder;
+use hookwright_server::approvals::{iso, offered_words};
+use hookwright_server::listeners::PORT;
+use hookwright_server::{About, Approvals, Said, Told, WaitDesk};
+use hookwright_store::Store;
+use serde_json::{Value, json};
+
+use crate::error::{ApprovalFailure, Failure};
+use crate::render::visible;
+use crate::screen::Screen;
+use crate::{exit_code, state};
+
+/// People's answers for the hooks of a project. Nothing is opened before a hook asks somebody.
+pub(crate) fn port(
+    project: String,
+    address: CallbackAddress,
+    store: impl Fn() -> Result<Arc<dyn Store>, Failure> + Send + Sync + 'static,
+) -> Arc<dyn Waits> {
+    let keeper = || serde_json::to_string(&Holder::this()).unwrap_or_default();
+    let about = About { project, keeper, address, default_port: PORT };
+    let open = move || {
+        let store = store()?;
+        let folder = state::folder()?;
+        Approvals::of_folder(&folder, store, may_run)
+            .map_err(|error| Failure::Approval(ApprovalFailure::Key(error)))
+    };
+    let in_words = |failure: Failure| io::Error::other(failure.message().heading);
+    Arc::new(WaitDesk::new(about, move || open().map_err(in_words)))
+}
+
+/// What waits, if anything was ever asked.
+pub(crate) fn existing() -> Result<Option<Approvals>, Failure> {
+    let Some(store) = state::existing_store()? else { return Ok(None) };
+    let approvals = Approvals::of_folder(&state::folder()?, Arc::new(store), may_run);
+    approvals.map(Some).map_err(|error| Failure::Approval(ApprovalFailure::Key(error)))
+}
+
+/// Whether the process that asked may still run. Nobody can tell of a keeper that is not understood.
+fn may_run(keeper: &str) -> bool {
+    serde_json::from_str::<Holder>(keeper).map_or(true, |holder| holder.may_run())
+}
+
+/// Which wait, and what to say with the decision.
+#[derive(Debug, Args)]
+pub(crate) struct DecisionArguments {
+    /// The wait's id; `hookwright approvals` lists them
+    #[arg(value_name = "ID")]
+    id: String,
+
+    /// What to say with it; later hooks read it as HOOK_RESPONSE
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+
+    /// Print one JSON value on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Decides a wait with this word, in the store: whoever asked is told at once, or when it is resumed.
+pub(crate) fn decide(
+    arguments: &DecisionArguments,
+    action: &str,
+    screen: &Screen,
+) -> Result<u8, Failure> {
+    let DecisionArguments { id, message, json } = arguments;
+    let failed = |error| Failure::Approval(ApprovalFailure::Wait(error));
+    let unknown = |waiting: &[Wait]| {
+        let nearest = nearest(id, waiting.iter().map(|wait| wait.id.as_str())).map(str::to_owned);
+        let (id, waiting) = (id.clone(), waiting.len());
+        Failure::Approval(ApprovalFailure::NoSuchWait { id, nearest, waiting })
+    };
+    let approvals = existing()?.ok_or_else(|| unknown(&[]))?;
+    let (action, message) = (action.to_owned(), message.clone());
+    let said = Said { action: action.clone(), message, by: this_person(), whole: None };
+    match approvals.say(id, said).map_err(failed)? {
+        Told::Counts(wait) => {
+            let is_attended = approvals.is_attended(&wait);
+            if *json {
+                screen.json(&decided_json(&wait, is_attended))?;
+            } else {
+                screen.result(&visible(&decided(&wait, is_attended)))?;
+            }
+            Ok(exit_code::GO_ON)
+        }
+        Told::TooLate(wait) => Err(Failure::Approval(ApprovalFailure::Ended { wait })),
+        Told::NoSuchWord(wait) => {
+            let expected = offered_words(&wait).into_iter().map(|(word, _)| word).collect();
+            Err(Failure::Approval(ApprovalFailure::NoSuchWord { action, expected }))
+        }
+        Told::Unknown => Err(unknown(&approvals.waiting().map_err(failed)?)),
+    }
+}
+
+fn decided(wait: &Wait, is_attended: bool) -> String {
+    let decision = wait.state.decision().expect("it was decided just now");
+    let id = &wait.id;
+    let what = match decision.word {
+        Word::Yes => format!("approved {id}"),
+        Word::No => format!("rejected {id}"),
+        Word::Offered => format!("answered {id} with {}", decision.action),
+    };
+    match (&wait.session, is_attended) {
+        (Some(session), true) if decision.word == Word::No => {
+            format!("{what}: the session {session} is told\n")
+        }
+        (Some(session), true) => format!("{what}: the session {session} goes on\n"),
+        (Some(session), false) => format!(
+            "{what}: it counts when the session {session} goes on: hookwright resume {session}\n"
+        ),
+        (None, _) => format!("{what}\n"),
+    }
+}
+
+fn decided_json(wait: &Wait, is_attended: bool) -> Value {
+    let decision = wait.state.decision().expect("it was decided just now");
+    json!({
+        "version": 1,
+        "id": wait.id,
+        "session": wait.session,
+        "action": decision.action,
+        "message": decision.message,
+        "by": decision.by,
+        "at": iso(decision.at_ms),
+        "running": is_attended,
+    })
+}
+
+/// Who decides, as far as the terminal knows.
+fn this_person() -> String {
+    let named = |name| std::env::var(name).ok().filter(|user| !user.trim().is_empty());
+    match named("USER").or_else(|| named("LOGNAME")) {
+        Some(user) => format!("{user} in the terminal"),
+        None => "somebody in the terminal".to_owned(),
+    }
+}

@@ -1,0 +1,25 @@
+//! `hookwright approve`: a wait is answered with yes, or with a word that its hook offers.
+
+use clap::Args;
+
+use crate::approvals::{self, DecisionArguments};
+use crate::error::Failure;
+use crate::screen::Screen;
+
+/// Approve what waits for a decision: whoever asked goes on
+///
+/// Works from any folder and any terminal, also while nobody listens at the wait's address. The first
+/// answer counts; one that comes later ends with 1 and says who decided and when.
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArguments {
+    #[command(flatten)]
+    decision: DecisionArguments,
+
+    /// Another word that the hook takes, where it offers more than yes and no
+    #[arg(long, value_name = "WORD", default_value = "approve")]
+    action: String,
+}
+
+pub(crate) fn approve(arguments: &ApproveArguments, screen: &Screen) -> Result<u8, Failure> {
+    approvals::decide(&arguments.decision, &arguments.action, screen)
+}

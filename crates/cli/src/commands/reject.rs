@@ -1,0 +1,21 @@
+//! `hookwright reject`: a wait is answered with no.
+
+use clap::Args;
+
+use crate::approvals::{self, DecisionArguments};
+use crate::error::Failure;
+use crate::screen::Screen;
+
+/// Reject what waits for a decision: whoever asked does what its hook says for that
+///
+/// Works from any folder and any terminal, also while nobody listens at the wait's address. The first
+/// answer counts; one that comes later ends with 1 and says who decided and when.
+#[derive(Debug, Args)]
+pub(crate) struct RejectArguments {
+    #[command(flatten)]
+    decision: DecisionArguments,
+}
+
+pub(crate) fn reject(arguments: &RejectArguments, screen: &Screen) -> Result<u8, Failure> {
+    approvals::decide(&arguments.decision, "reject", screen)
+}
