@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | [`Journal`] | before every effect, and after it | nothing is written down |
 //! | [`Memory`] | at every firing, and when a hook leaves something | as long as the engine lives |
-//! | [`Waits`] | when a hook wants a person's answer | nobody answers |
+//! | [`Waits`] | when a hook wants a person's answer | such a hook fails |
 //! | [`Pipelines`] | when a hook starts a pipeline | there are none |
 //! | [`Clock`] | for the time in events and run events | the system's |
 //! | [`Fire`] | by actions that fire events; the engine is one itself | |

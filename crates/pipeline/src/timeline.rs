@@ -310,6 +310,7 @@ impl Timeline {
             RunEventKind::Noted { note } => self.add(Deed::Note { note }),
             // Details of what is told above, and what is no hook's.
             RunEventKind::HookRunning { .. }
+            | RunEventKind::HookWaiting { .. }
             | RunEventKind::HookOutput { .. }
             | RunEventKind::HookEnded { .. }
             | RunEventKind::HookRetrying { .. }

@@ -14,7 +14,7 @@ use hookwright_engine::dispatch::can_block;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::ports::Ports;
 use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
-use hookwright_events::{Decision, Event, Power, Report, RunEvent, Verdict};
+use hookwright_events::{Decision, Event, Power, Report, RunEvent, RunEventKind, Verdict};
 
 use super::event_data::{EventArguments, with_session};
 use super::late::{Late, with_late};
@@ -144,6 +144,9 @@ impl Answering<'_> {
         let late = Arc::new(Mutex::new(Late::default()));
         let keep = Arc::clone(&late);
         let observer = move |event: &RunEvent| {
+            if let Some(text) = talk_of(&event.kind) {
+                Screen.talk(&text);
+            }
             keep.lock().unwrap_or_else(PoisonError::into_inner).see(event);
         };
         engine.observe(Interest::NoOutput, Arc::new(observer));
@@ -245,6 +248,14 @@ impl Answering<'_> {
         let message = failure.message();
         let place = message.place.map(|place| format!("{place}: ")).unwrap_or_default();
         self.with(event, blocked(&format!("{place}{}", message.heading)))
+    }
+}
+
+/// What whoever waits for the decision should know meanwhile.
+fn talk_of(kind: &RunEventKind) -> Option<String> {
+    match kind {
+        RunEventKind::Noted { note } => Some(format!("note: {}\n", visible(note))),
+        kind => human::waiting(kind),
     }
 }
 

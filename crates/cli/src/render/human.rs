@@ -1,7 +1,7 @@
 //! What happened, one line a hook. A line opens up only where something went wrong.
 
 use hookwright_engine::Fired;
-use hookwright_events::{Event, EventName, Report, Status, Verdict};
+use hookwright_events::{Event, EventName, Report, RunEventKind, Status, Verdict};
 
 use super::{count, one_line, visible};
 
@@ -49,6 +49,21 @@ pub(crate) fn report(event: &EventName, report: &Report) -> String {
         Status::Success | Status::Skipped | Status::Started => {}
     }
     text
+}
+
+/// What a hook asks a person, since when, until when, and how to answer; `None` for anything else.
+pub(crate) fn waiting(kind: &RunEventKind) -> Option<String> {
+    let RunEventKind::HookWaiting { hook, wait, question, since, until, url } = kind else {
+        return None;
+    };
+    let (hook, wait) = (visible(hook), visible(wait));
+    let mut text = format!("waiting for a person (hook {hook}), since {since}, until {until}\n");
+    text.push_str(&indented(question));
+    if let Some(url) = url {
+        text.push_str(&indented(url));
+    }
+    text.push_str(&indented(&format!("hookwright approve {wait}, or hookwright reject {wait}")));
+    Some(text)
 }
 
 /// The last lines of what a failed hook printed.

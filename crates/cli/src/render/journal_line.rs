@@ -41,6 +41,10 @@ fn what(kind: &RunEventKind) -> String {
         RunEventKind::HookRunning { hook, pid, .. } => {
             format!("hook {} runs, process {pid}", said(hook))
         }
+        RunEventKind::HookWaiting { hook, wait, question, until, .. } => {
+            let (hook, question) = (said(hook), said(question));
+            format!("hook {hook} waits for a person until {until} ({wait}): {question}")
+        }
         RunEventKind::HookOutput { hook, text, .. } => {
             format!("hook {} prints: {}", said(hook), said(text))
         }
@@ -114,6 +118,12 @@ fn of_outcome(outcome: &Outcome) -> String {
         Outcome::Done { what, .. } => one_line(what, WORDS_MAX),
         Outcome::Failed { cause, .. } => one_line(cause, WORDS_MAX),
         Outcome::Answered { .. } => "answered".to_owned(),
+        Outcome::Responded { status, .. } => format!("status {status}"),
+        Outcome::Decided { response, by, .. } => {
+            let action = response["action"].as_str().unwrap_or("decided");
+            format!("{} by {}", one_line(action, WORDS_MAX), one_line(by, WORDS_MAX))
+        }
+        Outcome::Unanswered { after_ms } => format!("nobody answered within {after_ms} ms"),
     }
 }
 

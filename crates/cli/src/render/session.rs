@@ -84,6 +84,9 @@ impl SessionScreen {
                 }
                 return None;
             }
+            RunEventKind::HookWaiting { .. } => {
+                return human::waiting(&event.kind).map(|text| format!("    {text}"));
+            }
             RunEventKind::HookReported { report } if report.status != Status::Skipped => {
                 let name = self.events.get(&event.firing)?;
                 return Some(format!("    {}", human::report(name, report)));

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::{Callback, Exhausted};
 use crate::template::{CommandText, JsonTemplate, TextTemplate};
 
@@ -96,6 +98,16 @@ pub enum Body {
     Json(JsonTemplate),
     /// The event as the hook's wire writes it.
     Event,
+}
+
+impl Body {
+    /// The JSON as its author wrote it; null where it is the event.
+    pub fn source(&self) -> Value {
+        match self {
+            Body::Json(template) => template.source(),
+            Body::Event => Value::Null,
+        }
+    }
 }
 
 /// Runs a pipeline or loop.

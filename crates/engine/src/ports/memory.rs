@@ -14,15 +14,16 @@ use super::{Child, Clock, Fire, Journal, Keepsake, Memory, Pipelines, Ports, Pro
 use crate::chain::Chain;
 use crate::limits::{JOURNAL_EVENTS_MAX, SESSIONS_MAX};
 use crate::variables::Carried;
-pub use waits::InMemoryWaits;
+pub use waits::{InMemoryWaits, NobodyToAsk};
 
 impl Default for Ports {
-    /// Nothing is journalled, a session is remembered as long as the program runs.
+    /// Nothing is journalled, a session is remembered as long as the program runs, and nobody can be
+    /// asked.
     fn default() -> Self {
         Self {
             journal: Arc::new(NoJournal),
             memory: Arc::new(InMemoryMemory::default()),
-            waits: Arc::new(InMemoryWaits::default()),
+            waits: Arc::new(NobodyToAsk),
             pipelines: Arc::new(InMemoryPipelines::default()),
             clock: Arc::new(SystemClock),
         }

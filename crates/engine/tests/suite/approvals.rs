@@ -376,3 +376,13 @@ async fn what_a_person_answered_is_journalled_without_secrets() {
         .collect();
     assert_eq!(responses, [json!({ "action": "ok", "message": "use [secret KEY]" })]);
 }
+
+#[tokio::test]
+async fn where_nobody_can_be_asked_nothing_is_sent_and_the_hook_fails_at_once() {
+    let mut receiver = Receiver::new([]).await;
+    let host = Host::new(&gate(&receiver.url("/"), "on_failure: abort").replace("${KEY}", "x"));
+    let fired = host.fire("stage:complete", json!({ "stage": "plan" })).await;
+    let reason = "hook gate failed (nobody can be asked: this program has no way to ask people)";
+    assert_eq!(fired.decision.verdict, Verdict::Abort { reason: reason.into() });
+    assert!(receiver.is_quiet());
+}

@@ -327,5 +327,8 @@ fn failure_of(outcome: &Outcome) -> Option<String> {
         }
         Outcome::NotStarted { cause } => Some(format!("the agent could not be started: {cause}")),
         Outcome::Failed { cause, .. } => Some(cause.clone()),
+        Outcome::Responded { .. } | Outcome::Decided { .. } | Outcome::Unanswered { .. } => {
+            unreachable!("an agent is neither a request nor a person")
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::io;
 use std::sync::Arc;
 
 use hookwright_events::{Outcome, Output, RunEventKind};
+use hookwright_process::faults;
 use reqwest::Url;
 use tokio::runtime::Handle;
 
@@ -44,7 +45,7 @@ pub(super) async fn run(attempt: &Attempt, webhook: &Webhook, news: &mut dyn New
     };
     let outcome = match end {
         End::Of(Ok(end)) => outcome(attempt, end),
-        End::Of(Err(error)) => failed(format!("nobody can be asked: {error}"), true),
+        End::Of(Err(error)) => failed(format!("nobody can be asked: {error}"), false),
         End::NotSent(outcome) => outcome,
         End::Interrupted => {
             if attempt.place.is_kept {
@@ -63,14 +64,18 @@ pub(super) async fn run(attempt: &Attempt, webhook: &Webhook, news: &mut dyn New
 
 /// The wait of this hook in this firing, stored now or before a crash.
 async fn open(attempt: &Attempt, webhook: &Webhook) -> Result<OpenWait, Outcome> {
-    let nobody = |error: io::Error| failed(format!("nobody can be asked: {error}"), true);
+    // Who cannot be asked now cannot be asked a few seconds later.
+    let nobody = |error: io::Error| failed(format!("nobody can be asked: {error}"), false);
     if let Some(key) = question::key(attempt)
         && let Some(known) = attempt.waits.find(&key).await.map_err(nobody)?
     {
         return Ok(known);
     }
     let rendered = Rendered::of(attempt, webhook, true).map_err(|cause| failed(cause, false))?;
-    attempt.waits.open(question::wait(attempt, webhook, &rendered)).await.map_err(nobody)
+    faults::point("wait is stored");
+    let opened = attempt.waits.open(question::wait(attempt, webhook, &rendered)).await;
+    faults::point("wait stored");
+    opened.map_err(nobody)
 }
 
 fn tell(attempt: &Attempt, rendered: &Rendered, wait: &OpenWait, news: &mut dyn News) {
@@ -131,11 +136,15 @@ impl Asked<'_> {
             if !has_arrived(&sent) {
                 return End::NotSent(sent);
             }
+            faults::point("request arrived");
             if let Err(error) = waits.sent(&self.wait.id).await {
                 return End::Of(Err(error));
             }
+            faults::point("request known to have arrived");
         }
-        End::Of(decided.await)
+        let end = decided.await;
+        faults::point("decision known");
+        End::Of(end)
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`InMemoryWaits`]: waits that are gone with the program.
+//! [`InMemoryWaits`]: waits that are gone with the program. [`NobodyToAsk`]: no waits at all.
 
 use std::collections::VecDeque;
 use std::io;
@@ -138,6 +138,39 @@ impl Waits for InMemoryWaits {
         };
         self.changed.notify_waiters();
         Box::pin(std::future::ready(done))
+    }
+}
+
+/// For programs that have no way to ask people: whatever asks has failed, at once.
+#[derive(Debug, Default)]
+pub struct NobodyToAsk;
+
+impl NobodyToAsk {
+    fn error<T: Send + 'static>() -> Promise<'static, io::Result<T>> {
+        let error = io::Error::other("this program has no way to ask people");
+        Box::pin(std::future::ready(Err(error)))
+    }
+}
+
+impl Waits for NobodyToAsk {
+    fn find<'a>(&'a self, _key: &'a WaitKey) -> Promise<'a, io::Result<Option<OpenWait>>> {
+        Self::error()
+    }
+
+    fn open(&self, _wait: NewWait) -> Promise<'_, io::Result<OpenWait>> {
+        Self::error()
+    }
+
+    fn sent<'a>(&'a self, _id: &'a str) -> Promise<'a, io::Result<()>> {
+        Self::error()
+    }
+
+    fn decided<'a>(&'a self, _id: &'a str) -> Promise<'a, io::Result<WaitEnd>> {
+        Self::error()
+    }
+
+    fn abandon<'a>(&'a self, _id: &'a str) -> Promise<'a, io::Result<()>> {
+        Self::error()
     }
 }
 

@@ -200,7 +200,12 @@ impl<'a> Performance<'a> {
             Outcome::NotStarted { cause } => {
                 self.check("run a command", Err(io::Error::other(cause)))
             }
-            Outcome::Done { .. } | Outcome::Failed { .. } | Outcome::Answered { .. } => {
+            Outcome::Done { .. }
+            | Outcome::Failed { .. }
+            | Outcome::Answered { .. }
+            | Outcome::Responded { .. }
+            | Outcome::Decided { .. }
+            | Outcome::Unanswered { .. } => {
                 unreachable!("a command of the shell has no such outcome")
             }
         }
