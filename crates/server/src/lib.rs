@@ -11,7 +11,7 @@
 //! | [`listeners`] | the ports that are listened at, shared between processes |
 //! | `listener`, `reception` | connections, and the thread they live in |
 //! | [`signing_key`] | what makes the address of a wait unguessable |
-//! | [`bell`] | how processes that wait hear of a decision |
+//! | [`bell`], `waiting` | how those who wait hear of a decision |
 //! | [`limits`] | what is bounded, and why |
 //!
 //! Everything that matters is in the store: a listener is a door to it, and any number of them, in any
@@ -32,6 +32,7 @@ pub mod routes;
 pub mod signing_key;
 pub mod span;
 pub mod wait_desk;
+mod waiting;
 
 pub use approvals::{Approvals, Said, Told};
 pub use reach::Reach;

@@ -1,25 +1,25 @@
 //! The pages that people see. They need no script, load nothing, and treat every text as text.
 
+mod parts;
+
 use std::sync::LazyLock;
 
 use hmac_sha256::Hash;
 use hookwright_events::Wait;
-use hookwright_events::wait::{Paths, PersonsDecision, WaitState, Word};
+use hookwright_events::wait::{PersonsDecision, WaitState, Word};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::approvals::{iso, now_ms, offered_words};
+use self::parts::{
+    answered_with, asked, capitalised, class_of, facts, past_of, paths, recalled, time,
+    with_suggested_first,
+};
+use crate::approvals::{now_ms, offered_words};
 use crate::limits;
 use crate::reply::NoReply;
 use crate::routes::Refusal;
 use crate::span::in_words;
 
 const STYLE: &str = include_str!("assets/page.css");
-
-/// Files that are shown before somebody asks for the rest.
-const PATHS_IN_SIGHT: usize = 8;
-
-/// A question of one line and so many characters is a heading; a longer one is a text below it.
-const HEADING_CHARS_MAX: usize = 160;
 
 /// What a browser may do with our pages: show them with this one style, and send their form back.
 pub(crate) fn content_policy() -> &'static str {
@@ -257,133 +257,6 @@ fn footer(wait: &Wait) -> Markup {
             }
         }
     }
-}
-
-/// What is asked: as the heading where it is short, else below one.
-fn asked(wait: &Wait) -> Markup {
-    let question = wait.question.trim();
-    let is_short = question.chars().count() <= HEADING_CHARS_MAX && !question.contains('\n');
-    html! {
-        @if question.is_empty() {
-            h1 { "Shall this go on?" }
-        } @else if is_short {
-            h1 { (question) }
-        } @else {
-            h1 { "Shall this go on?" }
-            p.asked { (question) }
-        }
-    }
-}
-
-/// What was asked, on pages that come after.
-fn recalled(wait: &Wait) -> Markup {
-    html! {
-        section aria-labelledby="recalled" {
-            h2 #recalled { "What was asked" }
-            p.asked { (wait.question.trim()) }
-            (facts(wait))
-        }
-    }
-}
-
-fn facts(wait: &Wait) -> Markup {
-    let iteration = wait.iteration.map(|iteration| iteration.to_string());
-    let rows = [
-        ("Pipeline", wait.pipeline.as_deref()),
-        ("Stage", wait.stage.as_deref()),
-        ("Iteration", iteration.as_deref()),
-        (
-            "About",
-            wait.subject.as_deref().filter(|subject| Some(*subject) != wait.stage.as_deref()),
-        ),
-        ("Event", Some(wait.event.as_str())),
-        ("Session", wait.session.as_deref()),
-        ("Project", Some(wait.project.as_str()).filter(|project| !project.is_empty())),
-    ];
-    html! {
-        dl.facts {
-            @for (name, value) in rows {
-                @if let Some(value) = value { div { dt { (name) } dd { (value) } } }
-            }
-            div { dt { "Asked" } dd { (time(wait.since_ms)) } }
-        }
-    }
-}
-
-fn paths(heading: &str, noun: &str, paths: &Paths) -> Markup {
-    let Paths { first, more } = paths;
-    let in_sight = if first.len() > PATHS_IN_SIGHT + 1 { PATHS_IN_SIGHT } else { first.len() };
-    let (seen, folded) = first.split_at(in_sight);
-    let list = |paths: &[String]| html! { ul.paths { @for path in paths { li { (path) } } } };
-    html! {
-        @if !first.is_empty() {
-            section {
-                h2 { (heading) " " span.count { (count(first.len() + more, noun)) } }
-                (list(seen))
-                @if !folded.is_empty() {
-                    details {
-                        summary { (count(folded.len() + more, &format!("more {noun}"))) }
-                        (list(folded))
-                        @if *more > 0 { p.quiet { "and " (count(*more, &format!("more {noun}"))) } }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn answered_with(decision: &PersonsDecision) -> Markup {
-    html! {
-        @if let Some(message) = &decision.message {
-            @let shown: String = message.chars().take(limits::MESSAGE_CHARS_SHOWN_MAX).collect();
-            figure.comment {
-                blockquote { (shown) }
-                figcaption.quiet { "The comment" }
-            }
-        }
-    }
-}
-
-/// The offered words, the one that the link suggests first.
-fn with_suggested_first(wait: &Wait, suggested: Option<&str>) -> Vec<(String, Word)> {
-    let mut words = offered_words(wait);
-    let suggested = suggested.map(|word| word.trim().to_lowercase());
-    let at = suggested.and_then(|suggested| words.iter().position(|(word, _)| *word == suggested));
-    if let Some(at) = at {
-        words[..=at].rotate_right(1);
-    }
-    words
-}
-
-fn class_of(meaning: Word) -> &'static str {
-    match meaning {
-        Word::Yes => "yes",
-        Word::No => "no",
-        Word::Offered => "offered",
-    }
-}
-
-fn past_of(decision: &PersonsDecision) -> &'static str {
-    match decision.word {
-        Word::Yes => "Approved",
-        Word::No => "Rejected",
-        Word::Offered => "Answered",
-    }
-}
-
-fn capitalised(word: &str) -> String {
-    let mut letters = word.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    first + letters.as_str()
-}
-
-fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
-}
-
-fn time(ms: i64) -> Markup {
-    let time = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
-    html! { time datetime=(iso(ms)) { (time.strftime("%-d %B %Y, %H:%M UTC").to_string()) } }
 }
 
 /// As content policies write hashes.

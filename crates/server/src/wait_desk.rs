@@ -1,21 +1,20 @@
 //! [`WaitDesk`]: people's answers for the engine. Waits are kept in the store, and listened for as long
 //! as this lives.
 
-use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_engine::config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, OpenWait, Promise, WaitEnd, WaitKey, Waits};
 use hookwright_events::wait::{Paths, Wait, WaitState};
 use hookwright_store::{Opened, WaitError};
-use tokio::sync::{Notify, OnceCell};
+use tokio::sync::OnceCell;
 
 use crate::approvals::{Approvals, iso, now_ms};
 use crate::listeners::Listeners;
 use crate::reception::Reception;
+use crate::waiting::{Waiting, watch};
 use crate::{limits, signing_key};
 
 /// People's answers for one project.
@@ -248,68 +247,4 @@ fn is_of(wait: &Wait, project: &str, key: &WaitKey) -> bool {
 
 fn no_such(id: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, format!("there is no wait `{id}`"))
-}
-
-/// Those in this process who wait for a decision.
-#[derive(Clone, Default)]
-struct Waiting(Arc<WaitingInner>);
-
-#[derive(Default)]
-struct WaitingInner {
-    tickets: Mutex<HashMap<u64, (String, Arc<Notify>)>>,
-    next: AtomicU64,
-}
-
-/// One of them, until it is dropped.
-struct Ticket {
-    number: u64,
-    look: Arc<Notify>,
-    waiting: Waiting,
-}
-
-impl Waiting {
-    fn enter(&self, id: &str) -> Ticket {
-        let number = self.0.next.fetch_add(1, Ordering::Relaxed);
-        let look = Arc::new(Notify::new());
-        self.tickets().insert(number, (id.to_owned(), Arc::clone(&look)));
-        Ticket { number, look, waiting: self.clone() }
-    }
-
-    fn tickets(&self) -> MutexGuard<'_, HashMap<u64, (String, Arc<Notify>)>> {
-        self.0.tickets.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lets those look for whose wait something has changed.
-    fn look_around(&self, approvals: &Approvals) {
-        let all: Vec<(String, Arc<Notify>)> = self.tickets().values().cloned().collect();
-        for (id, look) in all {
-            // Where it cannot be told, whoever waits finds out what is wrong.
-            if !approvals.waits.is_waiting(&id).unwrap_or(false) {
-                look.notify_one();
-            }
-        }
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        self.waiting.tickets().remove(&self.number);
-    }
-}
-
-/// Looks around whenever the bell rings.
-async fn watch(
-    approvals: Arc<Approvals>,
-    waiting: Waiting,
-    stop: tokio_util::sync::CancellationToken,
-) {
-    let mut ear = approvals.bell.listen();
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = ear.rung() => {}
-        }
-        let (approvals, waiting) = (Arc::clone(&approvals), waiting.clone());
-        let _ = tokio::task::spawn_blocking(move || waiting.look_around(&approvals)).await;
-    }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use hookwright_events::wait::{PersonsDecision, Wait, WaitState};
 
-use crate::{Commit, Delete, Expected, Filter, Kind, Place, Put, Record, RecordKey};
+use crate::{Commit, Delete, Durability, Expected, Filter, Kind, Place, Put, Record, RecordKey};
 use crate::{Store, StoreError, limits, records};
 
 /// Questions to people.
@@ -153,7 +153,9 @@ impl KeptWaits {
     /// What has become of a wait, for whoever asked: a decision counts as used from here on, and a
     /// wait whose time is over cannot be decided any more.
     pub fn settle(&self, id: &str, now_ms: i64) -> Result<Option<Wait>, WaitError> {
-        self.change(id, now_ms, |wait, kept_as| match &wait.state {
+        // A note that is lost with the machine leaves a decision that can be used again by the same
+        // wait, or a time that is over anyway.
+        self.change_with(Durability::Unsynced, id, now_ms, |wait, kept_as| match &wait.state {
             WaitState::Decided(decision) => {
                 wait.state = WaitState::Used(decision.clone());
                 true
@@ -181,6 +183,16 @@ impl KeptWaits {
         &self,
         id: &str,
         now_ms: i64,
+        change: impl FnMut(&mut Wait, &str) -> bool,
+    ) -> Result<Option<Wait>, WaitError> {
+        self.change_with(Durability::Synced, id, now_ms, change)
+    }
+
+    fn change_with(
+        &self,
+        durability: Durability,
+        id: &str,
+        now_ms: i64,
         mut change: impl FnMut(&mut Wait, &str) -> bool,
     ) -> Result<Option<Wait>, WaitError> {
         loop {
@@ -192,7 +204,7 @@ impl KeptWaits {
                 return Ok(Some(wait));
             }
             let puts = vec![put(&wait, Expected::Version(record.version))];
-            match self.store.commit(&Commit { puts, ..Commit::synced() }) {
+            match self.store.commit(&Commit { durability, puts, ..Commit::synced() }) {
                 Ok(_) => return Ok(Some(wait)),
                 Err(StoreError::RecordConflict { .. }) => {}
                 Err(error) => return Err(error.into()),
