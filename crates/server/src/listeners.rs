@@ -1,4 +1,4 @@
-//! [`Listeners`]: at which ports this process listens, and at which another one of ours does it for us.
+//! `Listeners`: at which ports this process listens, and at which another one of ours does it for us.
 //!
 //! Every listener answers for every wait in the store, so a port that another process of ours holds
 //! is as good as our own, as long as that process lives; then it becomes ours.

@@ -5,8 +5,9 @@
 //! documentation are taken anew.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use fantoccini::elements::Element;
 use fantoccini::key::Key;
@@ -156,8 +157,14 @@ async fn press(browser: &Client, key: Key) {
     element.send_keys(&key.to_string()).await.unwrap();
 }
 
-fn pictures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images")
+/// Takes a picture for the documentation, when pictures are taken.
+async fn picture(browser: &Client, name: &str) {
+    if takes_pictures() {
+        let picture = browser.screenshot().await.unwrap();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(format!("approval-{name}.png")), picture).unwrap();
+    }
 }
 
 #[tokio::test]
@@ -183,6 +190,10 @@ async fn a_person_decides_with_a_click_with_and_without_scripts() {
         assert_eq!((response, word), (expected, Word::Offered));
         assert_eq!(by, "somebody at the page, from 127.0.0.1");
         assert_eq!(text(&browser, "h1").await, "Answered");
+        if scripts {
+            assert_eq!(browser.execute(LOOK, vec![]).await.unwrap(), json!([]));
+            picture(&browser, "decided").await;
+        }
         let now = "The session calm-fox goes on now. You can close this page.";
         assert_eq!(text(&browser, ".lead").await, now);
         assert_eq!(text(&browser, "blockquote").await, "looks good,\ngo on");
@@ -258,8 +269,12 @@ const LOOK: &str = r#"
 async fn every_page_can_be_read_used_and_heard_on_a_desk_and_on_a_phone_by_day_and_by_night() {
     let Some(driver) = Driver::start() else { return };
     let situation = Situation::new();
-    let (_desk, open) = asked(&situation, question()).await;
+    let (desk, open) = asked(&situation, question()).await;
     let unknown = format!("{}x", open.callback_url);
+    let late = NewWait { timeout: Duration::ZERO, ..new_wait("late") };
+    let late = desk.open(late).await.unwrap().callback_url;
+    let left = desk.open(new_wait("left")).await.unwrap();
+    desk.abandon(&left.id).await.unwrap();
     for (name, setup) in [
         ("light", DESK),
         ("dark", Setup { dark: true, ..DESK }),
@@ -267,7 +282,7 @@ async fn every_page_can_be_read_used_and_heard_on_a_desk_and_on_a_phone_by_day_a
         ("phone-dark", Setup { dark: true, ..PHONE }),
     ] {
         let browser = driver.browser(setup).await;
-        for url in [&open.callback_url, &unknown] {
+        for url in [&open.callback_url, &unknown, &late, &left.callback_url] {
             browser.goto(url).await.unwrap();
             let is_dark = browser
                 .execute("return matchMedia('(prefers-color-scheme: dark)').matches", vec![])
@@ -276,11 +291,9 @@ async fn every_page_can_be_read_used_and_heard_on_a_desk_and_on_a_phone_by_day_a
             let problems = browser.execute(LOOK, vec![]).await.unwrap();
             assert_eq!(problems, json!([]), "{name} {url}");
         }
-        if takes_pictures() {
+        if ["light", "phone-dark"].contains(&name) {
             browser.goto(&open.callback_url).await.unwrap();
-            let picture = browser.screenshot().await.unwrap();
-            std::fs::create_dir_all(pictures()).unwrap();
-            std::fs::write(pictures().join(format!("approval-{name}.png")), picture).unwrap();
+            picture(&browser, name).await;
         }
         browser.close().await.unwrap();
     }
