@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
@@ -45,7 +47,12 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, desk: Desk) {
 
 /// One request and its answer. A connection is not used again: nobody asks often enough to gain by it.
 async fn talk(stream: TcpStream, peer: IpAddr, router: Router, stop: CancellationToken) {
-    let service = TowerToHyperService::new(router.layer(Extension(Peer(peer))));
+    let router = TowerToHyperService::new(router.layer(Extension(Peer(peer))));
+    let has_asked = AtomicBool::new(false);
+    let service = service_fn(|request| {
+        has_asked.store(true, Ordering::Relaxed);
+        router.call(request)
+    });
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -58,8 +65,11 @@ async fn talk(stream: TcpStream, peer: IpAddr, router: Router, stop: Cancellatio
     tokio::select! {
         _ = connection.as_mut() => {}
         () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            let _ = connection.await;
+            // Browsers open connections that they may need later. Nobody waits for an answer there.
+            if has_asked.load(Ordering::Relaxed) {
+                connection.as_mut().graceful_shutdown();
+                let _ = connection.await;
+            }
         }
     }
 }

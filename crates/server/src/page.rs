@@ -73,7 +73,7 @@ pub(crate) fn decided(wait: &Wait, is_attended: bool) -> Markup {
         return refusal(&Refusal::Unknown);
     };
     layout(
-        past_of(decision),
+        &past_of(decision),
         html! {
             p class={ "kicker " (class_of(decision.word)) } role="status" { "Your decision is stored" }
             h1 { (past_of(decision)) }
@@ -190,7 +190,8 @@ pub(crate) fn refusal(refusal: &Refusal) -> Markup {
 fn ended(wait: &Wait) -> Markup {
     let (heading, text) = match &wait.state {
         WaitState::Decided(decision) | WaitState::Used(decision) => {
-            let heading = format!("Already {}", past_of(decision).to_lowercase());
+            let what = past_of(decision);
+            let heading = format!("Already {}{}", what[..1].to_lowercase(), &what[1..]);
             (
                 heading,
                 html! {

@@ -122,11 +122,11 @@ pub(super) fn class_of(meaning: Word) -> &'static str {
 }
 
 /// What a decision was.
-pub(super) fn past_of(decision: &PersonsDecision) -> &'static str {
+pub(super) fn past_of(decision: &PersonsDecision) -> String {
     match decision.word {
-        Word::Yes => "Approved",
-        Word::No => "Rejected",
-        Word::Offered => "Answered",
+        Word::Yes => "Approved".to_owned(),
+        Word::No => "Rejected".to_owned(),
+        Word::Offered => format!("Answered: {}", decision.action),
     }
 }
 

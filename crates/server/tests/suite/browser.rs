@@ -189,7 +189,7 @@ async fn a_person_decides_with_a_click_with_and_without_scripts() {
         let expected = json!({ "message": "looks good,\r\ngo on", "action": "revise" });
         assert_eq!((response, word), (expected, Word::Offered));
         assert_eq!(by, "somebody at the page, from 127.0.0.1");
-        assert_eq!(text(&browser, "h1").await, "Answered");
+        assert_eq!(text(&browser, "h1").await, "Answered: revise");
         if scripts {
             assert_eq!(browser.execute(LOOK, vec![]).await.unwrap(), json!([]));
             picture(&browser, "decided").await;
@@ -199,7 +199,7 @@ async fn a_person_decides_with_a_click_with_and_without_scripts() {
         assert_eq!(text(&browser, "blockquote").await, "looks good,\ngo on");
         // Whoever comes later is told.
         browser.goto(&open.callback_url).await.unwrap();
-        assert_eq!(text(&browser, "h1").await, "Already answered");
+        assert_eq!(text(&browser, "h1").await, "Already answered: revise");
         browser.close().await.unwrap();
     }
 }

@@ -207,6 +207,19 @@ async fn an_answer_that_is_on_its_way_arrives_although_whoever_asked_is_done() {
 }
 
 #[tokio::test]
+async fn a_connection_at_which_nobody_has_asked_anything_ends_with_the_desk() {
+    use std::io::Read;
+    let situation = Situation::new();
+    let desk = desk(&situation);
+    let open = desk.open(new_wait("1")).await.unwrap();
+    let mut spare = std::net::TcpStream::connect(client::parts(&open.callback_url).0).unwrap();
+    assert_eq!(client::get(&open.callback_url).unwrap().status, 200);
+    drop(desk);
+    let end = spare.read(&mut [0; 1]);
+    assert!(matches!(end, Ok(0) | Err(_)), "{end:?}");
+}
+
+#[tokio::test]
 async fn a_thousand_waits_at_once_are_each_decided_in_any_order() {
     const WAITS: usize = 1000;
     let situation = Situation::new();
