@@ -21,14 +21,22 @@ use crate::render::visible;
 use crate::screen::Screen;
 use crate::{exit_code, state};
 
-/// People's answers for the hooks of a project. Nothing is opened before a hook asks somebody.
+/// Who asks people, and where the answers are listened for.
+pub(crate) struct Asking {
+    pub(crate) project: String,
+    /// The loop or pipeline that runs.
+    pub(crate) pipeline: Option<String>,
+    pub(crate) address: CallbackAddress,
+}
+
+/// People's answers for hooks. Nothing is opened before one asks somebody.
 pub(crate) fn port(
-    project: String,
-    address: CallbackAddress,
+    asking: Asking,
     store: impl Fn() -> Result<Arc<dyn Store>, Failure> + Send + Sync + 'static,
 ) -> Arc<dyn Waits> {
+    let Asking { project, pipeline, address } = asking;
     let keeper = || serde_json::to_string(&Holder::this()).unwrap_or_default();
-    let about = About { project, keeper, address, default_port: PORT };
+    let about = About { project, pipeline, keeper, address, default_port: PORT };
     let open = move || {
         let store = store()?;
         let folder = state::folder()?;

@@ -21,14 +21,15 @@ use hookwright_pipeline::sources::{Asked, Finder, Gathered, Sources};
 use hookwright_store::{Fence, Store};
 use tokio_util::sync::CancellationToken;
 
+use crate::approvals::{self, Asking};
 use crate::commands::HookSwitches;
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
 use crate::error::Failure;
+use crate::exit_code;
 use crate::interrupts::Interrupts;
 use crate::render::session::SessionScreen;
 use crate::render::{count, visible};
 use crate::screen::Screen;
-use crate::{approvals, exit_code};
 
 /// How a session is run and shown. Both commands take these.
 #[derive(Debug, Args)]
@@ -252,8 +253,12 @@ impl Place {
         let interrupt = CancellationToken::new();
         screen.left_out(&plan.left_out);
         let kept_in = Arc::clone(&store);
-        let (project, callback) = (self.project(), plan.callback.clone());
-        let waits = approvals::port(project, callback, move || Ok(Arc::clone(&kept_in)));
+        let asking = Asking {
+            project: self.project(),
+            pipeline: Some(plan.name.clone()),
+            address: plan.callback.clone(),
+        };
+        let waits = approvals::port(asking, move || Ok(Arc::clone(&kept_in)));
         let plan = if switches.all_off().is_some() { plan.without_hooks() } else { plan };
         let session = Session::new(Parts {
             plan,

@@ -40,7 +40,7 @@ fn desk(folder: &Path) -> WaitDesk {
     let address = CallbackAddress { port: Some(0), ..CallbackAddress::default() };
     let (project, keeper) = ("/project".to_owned(), String::new as fn() -> String);
     let folder = folder.to_owned();
-    let about = About { project, keeper, address, default_port: 0 };
+    let about = About { project, pipeline: None, keeper, address, default_port: 0 };
     WaitDesk::new(about, move || Ok(approvals(&folder)))
 }
 

@@ -29,6 +29,8 @@ pub struct WaitDesk {
 pub struct About {
     /// The project's path as text.
     pub project: String,
+    /// The loop or pipeline that runs, for questions that do not say it themselves.
+    pub pipeline: Option<String>,
     /// This process, in words that tell later whether it still runs. Asked when somebody is asked.
     pub keeper: fn() -> String,
     /// What the configuration says about the address.
@@ -199,7 +201,7 @@ impl WaitDesk {
             hook: wait.hook,
             event: wait.event,
             subject: wait.subject,
-            pipeline: wait.pipeline,
+            pipeline: wait.pipeline.or_else(|| self.about.pipeline.clone()),
             stage: wait.stage,
             iteration: wait.iteration,
             question: wait.question,

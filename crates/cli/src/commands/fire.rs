@@ -18,12 +18,13 @@ use hookwright_events::{Decision, Event, Power, Report, RunEvent, RunEventKind, 
 
 use super::event_data::{EventArguments, with_session};
 use super::late::{Late, with_late};
+use crate::approvals::{self, Asking};
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::error::{Failure, advice};
 use crate::interrupts::Interrupts;
 use crate::render::{human, visible};
 use crate::screen::Screen;
-use crate::{approvals, exit_code, state};
+use crate::{exit_code, state};
 
 /// Fire an event and say what its hooks decided
 ///
@@ -115,7 +116,8 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
     let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
     let skip = arguments.switches.skip.clone();
     let project = found.project_root.to_string_lossy().into_owned();
-    let waits = approvals::port(project, loaded.callback, state::store);
+    let asking = Asking { project, pipeline: None, address: loaded.callback };
+    let waits = approvals::port(asking, state::store);
     let ports = Ports { waits, ..Ports::default() };
     let setup = Setup::new(loaded.hooks, found.project_root, environment);
     let engine = Engine::new(Setup { secrets, skip, ports, ..setup });

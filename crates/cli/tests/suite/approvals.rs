@@ -22,7 +22,13 @@ fn state(sandbox: &Sandbox) -> PathBuf {
 fn session(sandbox: &Sandbox, keeper: fn() -> String) -> WaitDesk {
     let folder = state(sandbox);
     let address = CallbackAddress { port: Some(0), ..CallbackAddress::default() };
-    let about = About { project: "/home/ann/shop".into(), keeper, address, default_port: 0 };
+    let about = About {
+        project: "/home/ann/shop".into(),
+        pipeline: None,
+        keeper,
+        address,
+        default_port: 0,
+    };
     WaitDesk::new(about, move || {
         let store = Arc::new(SqliteStore::open(&folder).map_err(io::Error::other)?);
         Approvals::of_folder(&folder, store, |_| true).map_err(io::Error::other)

@@ -26,7 +26,7 @@ pub(crate) fn desk_at(
     let folder = situation.folder.path().to_owned();
     let project = "/home/ann/shop".to_owned();
     let keeper = || "alive".to_owned();
-    WaitDesk::new(About { project, keeper, address, default_port }, move || {
+    WaitDesk::new(About { project, pipeline: None, keeper, address, default_port }, move || {
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(&folder).map_err(std::io::Error::other)?);
         Approvals::of_folder(&folder, store, may_run).map_err(std::io::Error::other)
