@@ -118,7 +118,7 @@ fn decided(wait: &Wait, is_attended: bool) -> String {
         Word::No => format!("rejected {id}"),
         Word::Offered => format!("answered {id} with {}", decision.action),
     };
-    match (&wait.session, is_attended) {
+    match (wait.resumable_session(), is_attended) {
         (Some(session), true) if decision.word == Word::No => {
             format!("{what}: the session {session} is told\n")
         }
@@ -126,7 +126,7 @@ fn decided(wait: &Wait, is_attended: bool) -> String {
         (Some(session), false) => format!(
             "{what}: it counts when the session {session} goes on: hookwright resume {session}\n"
         ),
-        (None, _) => format!("{what}\n"),
+        (None, _) => format!("{what}: whoever asked is told\n"),
     }
 }
 

@@ -52,6 +52,13 @@ pub struct Wait {
     pub state: WaitState,
 }
 
+impl Wait {
+    /// The session that would take it up again, if one would.
+    pub fn resumable_session(&self) -> Option<&str> {
+        self.session.as_deref().filter(|_| self.key.is_some())
+    }
+}
+
 /// By what a wait is found again after a crash.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct WaitKey {

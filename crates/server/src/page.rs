@@ -88,7 +88,7 @@ pub(crate) fn decided(wait: &Wait, is_attended: bool) -> Markup {
 /// What happens now.
 fn now(wait: &Wait, decision: &PersonsDecision, is_attended: bool) -> Markup {
     html! {
-        @match (is_attended, &wait.session, decision.word) {
+        @match (is_attended, wait.resumable_session(), decision.word) {
             (false, Some(session), _) => {
                 "Nothing runs the session " b { (session) } " at the moment. What you decided is kept, "
                 "and counts as soon as somebody resumes it: " code { "hookwright resume " (session) }

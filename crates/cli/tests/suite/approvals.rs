@@ -188,6 +188,16 @@ fn a_wait_that_nobody_takes_up_ends_with_the_process_that_asked() {
 }
 
 #[test]
+fn a_wait_outside_of_sessions_names_none_to_resume() {
+    let sandbox = Sandbox::new();
+    let desk = session(&sandbox, alive);
+    let session = Some("fire-1".to_owned());
+    let open = ask(&desk, NewWait { key: None, session, ..question(HOUR) });
+    let told = format!("rejected {}: whoever asked is told\n", open.id);
+    assert_eq!(sandbox.run(&["reject", &open.id]), Ran::new(0, &told, ""));
+}
+
+#[test]
 fn a_wait_whose_time_is_over_cannot_be_approved() {
     let sandbox = Sandbox::new();
     let desk = session(&sandbox, alive);
