@@ -1,0 +1,184 @@
+//! [`HookOutput`]: what a hook answers Claude Code, field for field; to and from our [`Answer`].
+//!
+//! Reading what a command printed is the business of the engine's `answer` module, which also finds
+//! an answer between other text. These types are for programs: callbacks answer with them, and our
+//! replies to Claude Code are written with them.
+
+mod specific;
+
+use hookwright_events::{Answer, AnswerDecision};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+pub use specific::{
+    Behavior, ContextOutput, ElicitationAction, ElicitationOutput, HookSpecificOutput,
+    MessageDisplayOutput, ModelSwitchOutput, PermissionAnswer, PermissionDecision,
+    PermissionDeniedOutput, PermissionRequestOutput, PostToolUseOutput, PreToolUseOutput,
+    SessionStartOutput, UserPromptOutput, WatchOutput, WorktreeOutput,
+};
+
+/// What a hook answers: now, or later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it lives shortly")]
+pub enum HookOutput {
+    /// It goes on in the background.
+    Async(AsyncHookOutput),
+    /// It answers now.
+    Sync(SyncHookOutput),
+}
+
+/// A hook goes on in the background.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AsyncHookOutput {
+    /// Always `true`.
+    #[serde(rename = "async")]
+    pub is_async: True,
+    /// For how many milliseconds it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub async_timeout: Option<f64>,
+}
+
+/// The value `true`, and no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "bool", into = "bool")]
+pub struct True;
+
+impl TryFrom<bool> for True {
+    type Error = &'static str;
+
+    fn try_from(value: bool) -> Result<Self, Self::Error> {
+        value.then_some(True).ok_or("expected `true`")
+    }
+}
+
+impl From<True> for bool {
+    fn from(_: True) -> Self {
+        true
+    }
+}
+
+/// What a hook answers now. Whatever is absent asks for nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SyncHookOutput {
+    /// `false` ends the turn.
+    #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
+    pub go_on: Option<bool>,
+    /// The hook's output is not shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suppress_output: Option<bool>,
+    /// Why the turn ends; for the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// For or against what the event announced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<TopDecision>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// For the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_message: Option<String>,
+    /// For the user's terminal: a title, a notification, a bell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminal_sequence: Option<String>,
+    /// What only this event knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook_specific_output: Option<HookSpecificOutput>,
+    /// What is newer than this program.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// For or against what an event announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TopDecision {
+    /// For it.
+    Approve,
+    /// Against it.
+    Block,
+}
+
+impl HookOutput {
+    /// Nothing is asked for.
+    pub fn nothing() -> Self {
+        HookOutput::Sync(SyncHookOutput::default())
+    }
+
+    /// What it asks for, in our words. One that goes on in the background asks for nothing.
+    pub fn into_answer(self) -> Answer {
+        match self {
+            HookOutput::Async(_) => Answer::default(),
+            HookOutput::Sync(output) => output.into(),
+        }
+    }
+}
+
+impl From<SyncHookOutput> for HookOutput {
+    fn from(output: SyncHookOutput) -> Self {
+        HookOutput::Sync(output)
+    }
+}
+
+impl From<HookSpecificOutput> for HookOutput {
+    fn from(specific: HookSpecificOutput) -> Self {
+        SyncHookOutput::from(specific).into()
+    }
+}
+
+impl From<HookSpecificOutput> for SyncHookOutput {
+    fn from(specific: HookSpecificOutput) -> Self {
+        Self { hook_specific_output: Some(specific), ..Self::default() }
+    }
+}
+
+impl SyncHookOutput {
+    /// Whether it asks for anything.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What the event announced must not happen, and why.
+    pub fn block(reason: impl Into<String>) -> Self {
+        Self { decision: Some(TopDecision::Block), reason: Some(reason.into()), ..Self::default() }
+    }
+}
+
+impl From<SyncHookOutput> for Answer {
+    fn from(output: SyncHookOutput) -> Self {
+        let said = output.hook_specific_output.map(Answer::from).unwrap_or_default();
+        let top = output.decision.map(|decision| match decision {
+            TopDecision::Approve => AnswerDecision::Allow,
+            TopDecision::Block => AnswerDecision::Deny,
+        });
+        // A deny anywhere is a deny, and an ask beats an allow, as where an answer was printed.
+        let strength = |decision: Option<AnswerDecision>| match decision {
+            None => 0,
+            Some(AnswerDecision::Allow) => 1,
+            Some(AnswerDecision::Ask) => 2,
+            Some(AnswerDecision::Deny) => 3,
+        };
+        let top_leads = strength(top) > strength(said.decision);
+        let (decision, reason) = if top_leads {
+            (top, output.reason)
+        } else {
+            let beside = output.reason.filter(|_| top == said.decision || top.is_none());
+            (said.decision, said.reason.or(beside))
+        };
+        Answer {
+            decision,
+            reason,
+            stop: said.stop || output.go_on == Some(false),
+            stop_reason: output.stop_reason.or(said.stop_reason),
+            system_message: output.system_message,
+            suppress_output: output.suppress_output == Some(true),
+            ..said
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

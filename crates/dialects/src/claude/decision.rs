@@ -1,0 +1,316 @@
+//! [`Reply`]: a decision of ours in the form that Claude Code expects at an event, for hooks of ours
+//! that run inside it.
+//!
+//! What an event cannot carry becomes the next safer thing that it can (an ask that nobody could be
+//! asked is a deny; at a stop, where a deny would keep the agent going, it is none), and the user is
+//! told.
+
+use hookwright_events::{Decision, Event, Power, Verdict};
+use serde_json::{Map, Value};
+
+use super::answer::{
+    ContextOutput, ElicitationAction, ElicitationOutput, HookSpecificOutput, ModelSwitchOutput,
+    PermissionAnswer, PermissionDecision, PermissionRequestOutput, PostToolUseOutput,
+    PreToolUseOutput, SessionStartOutput, SyncHookOutput, TopDecision, UserPromptOutput,
+};
+use super::capability::{self, Capability, Deny};
+
+/// What a program that Claude Code calls as a hook prints, and how it exits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// On standard output: one line of JSON, or nothing where there is nothing to say.
+    pub stdout: String,
+    /// On standard error: why, where only the exit code can say no.
+    pub stderr: String,
+    /// 0; or 2 where only the exit code can say no.
+    pub exit_code: u8,
+}
+
+/// What standard output says to Claude Code: one line of JSON, or nothing. At the few events where
+/// only an exit code can say no ([`Deny::ExitCode`]) that is not all; [`Reply::to`] is.
+pub fn reply_to(event: &Event, decision: &Decision) -> String {
+    Reply::to(event, decision).stdout
+}
+
+impl Reply {
+    /// The decision of our hooks at this event, as Claude Code reads it.
+    pub fn to(event: &Event, decision: &Decision) -> Self {
+        let writing = Writing {
+            event,
+            decision,
+            can: capability::of(&event.name),
+            output: SyncHookOutput::default(),
+            lost: Vec::new(),
+        };
+        writing.reply()
+    }
+}
+
+/// A reply that is being written.
+struct Writing<'a> {
+    event: &'a Event,
+    decision: &'a Decision,
+    can: Capability,
+    output: SyncHookOutput,
+    /// What cannot be carried; the user is told.
+    lost: Vec<String>,
+}
+
+impl Writing<'_> {
+    fn reply(mut self) -> Reply {
+        let refusal = self.refusal();
+        let context = self.context(refusal.is_some());
+        let input = self.rewritten_input();
+        let result = self.rewritten_output();
+        if let Some(reason) = &refusal {
+            self.refuse(reason);
+        }
+        self.add_specific(refusal.as_deref(), context, input, result);
+        self.output.suppress_output = self.decision.suppress_output.then_some(true);
+        self.output.system_message = self.message();
+        match refusal {
+            Some(reason) if self.can.deny == Deny::ExitCode => {
+                Reply { stdout: self.stdout(), stderr: reason, exit_code: 2 }
+            }
+            Some(_) | None => Reply { stdout: self.stdout(), ..Reply::default() },
+        }
+    }
+
+    /// Why the operation must not happen, if the verdict comes to that at this event.
+    fn refusal(&mut self) -> Option<String> {
+        match &self.decision.verdict {
+            Verdict::Proceed { .. } | Verdict::Allow { .. } => None,
+            Verdict::Ask { .. } if self.can.ask => None,
+            Verdict::Ask { reason, .. } => {
+                let why = reason.clone().unwrap_or_else(|| "a hook wants a person's answer".into());
+                let then = if self.can_refuse() { ", so it is denied" } else { "" };
+                self.lose(format!("nobody can be asked here{then}: {why}"));
+                self.can_refuse().then_some(why)
+            }
+            Verdict::Block { reason } if self.can.deny != Deny::Never => Some(said(reason)),
+            Verdict::Block { reason } => {
+                self.lose(format!("nothing can be blocked here: {}", said(reason)));
+                None
+            }
+            Verdict::Stop { reason } | Verdict::Abort { reason } => {
+                let reason = said(reason);
+                self.halt(&reason);
+                // Where the end could be missed, what was announced does not happen either.
+                self.can_refuse().then_some(reason)
+            }
+        }
+    }
+
+    /// Whether a refusal that no hook has spoken out is safe. At a stop it would keep the agent going.
+    fn can_refuse(&self) -> bool {
+        self.can.deny.prevents() && self.event.name.power() == Power::Blocks
+    }
+
+    /// Ends the turn.
+    fn halt(&mut self, reason: &str) {
+        self.output.go_on = Some(false);
+        self.output.stop_reason = Some(reason.to_owned());
+        if !self.can.halt {
+            let then = if self.can_refuse() { ", so it is only denied" } else { "" };
+            self.lose(format!("the session cannot be ended here{then}: {reason}"));
+        }
+    }
+
+    /// What the agent is told. At a stop it would go on because of it, so only a block tells it more.
+    fn context(&mut self, refuses: bool) -> Option<String> {
+        let piped = self.decision.piped_output.trim_end();
+        let texts: Vec<&str> = self
+            .decision
+            .additional_context
+            .iter()
+            .map(String::as_str)
+            .chain(Some(piped).filter(|text| !text.is_empty()))
+            .collect();
+        let text = Some(texts.join("\n")).filter(|text| !text.is_empty())?;
+        let is_stop = self.can.goes_on && self.can.deny == Deny::Decision;
+        if self.can.inject || (is_stop && refuses) {
+            return Some(text);
+        }
+        self.lose(format!("the agent cannot be told here: {text}"));
+        None
+    }
+
+    fn rewritten_input(&mut self) -> Option<Map<String, Value>> {
+        let input = self.decision.verdict.rewritten_input()?;
+        match input {
+            Value::Object(fields) if self.takes_input() => Some(fields.clone()),
+            _ => {
+                self.lose("the input cannot be rewritten here".into());
+                None
+            }
+        }
+    }
+
+    fn takes_input(&self) -> bool {
+        // A permission prompt takes new input with a yes alone.
+        let says_yes = matches!(self.decision.verdict, Verdict::Allow { .. });
+        match self.can.deny {
+            Deny::Permission => self.can.rewrite,
+            Deny::Prompt => says_yes,
+            Deny::Never | Deny::Decision | Deny::Beside | Deny::Action | Deny::ExitCode => false,
+        }
+    }
+
+    fn rewritten_output(&mut self) -> Option<Value> {
+        let output = self.decision.updated_output.clone()?;
+        if self.can.deny == Deny::Beside && self.can.rewrite {
+            return Some(output);
+        }
+        self.lose("the output cannot be rewritten here".into());
+        None
+    }
+
+    /// What is said against it outside of `hookSpecificOutput`.
+    fn refuse(&mut self, reason: &str) {
+        match self.can.deny {
+            Deny::Decision | Deny::Beside | Deny::ExitCode => {
+                self.output.decision = Some(TopDecision::Block);
+                self.output.reason = Some(reason.to_owned());
+            }
+            Deny::Permission | Deny::Prompt | Deny::Action | Deny::Never => {}
+        }
+    }
+
+    /// What is said within it.
+    fn add_specific(
+        &mut self,
+        refusal: Option<&str>,
+        context: Option<String>,
+        input: Option<Map<String, Value>>,
+        result: Option<Value>,
+    ) {
+        let (permission, why) = self.permission(refusal);
+        let told = context.clone().map(|text| ContextOutput { additional_context: Some(text) });
+        self.output.hook_specific_output = match self.can.event {
+            "PreToolUse" => {
+                let output = PreToolUseOutput {
+                    permission_decision: permission,
+                    permission_decision_reason: why,
+                    updated_input: input,
+                    additional_context: context,
+                };
+                filled(output).map(HookSpecificOutput::PreToolUse)
+            }
+            "PreModelSwitch" => {
+                let output = ModelSwitchOutput {
+                    permission_decision: permission,
+                    permission_decision_reason: why,
+                };
+                filled(output).map(HookSpecificOutput::PreModelSwitch)
+            }
+            "PostToolUse" => {
+                let output = PostToolUseOutput {
+                    additional_context: context,
+                    updated_tool_output: result,
+                    ..PostToolUseOutput::default()
+                };
+                filled(output).map(HookSpecificOutput::PostToolUse)
+            }
+            "UserPromptSubmit" => filled(UserPromptOutput {
+                additional_context: context,
+                ..UserPromptOutput::default()
+            })
+            .map(HookSpecificOutput::UserPromptSubmit),
+            "UserPromptExpansion" => filled(UserPromptOutput {
+                additional_context: context,
+                ..UserPromptOutput::default()
+            })
+            .map(HookSpecificOutput::UserPromptExpansion),
+            "SessionStart" => filled(SessionStartOutput {
+                additional_context: context,
+                ..SessionStartOutput::default()
+            })
+            .map(HookSpecificOutput::SessionStart),
+            "PermissionRequest" => self.prompt_answer(refusal, input).map(|decision| {
+                HookSpecificOutput::PermissionRequest(PermissionRequestOutput { decision })
+            }),
+            "ElicitationResult" => refusal.map(|_| {
+                let action = Some(ElicitationAction::Decline);
+                let output = ElicitationOutput { action, content: None };
+                HookSpecificOutput::ElicitationResult(output)
+            }),
+            "PostToolUseFailure" => told.map(HookSpecificOutput::PostToolUseFailure),
+            "PostToolBatch" => told.map(HookSpecificOutput::PostToolBatch),
+            "SubagentStart" => told.map(HookSpecificOutput::SubagentStart),
+            "Stop" => told.map(HookSpecificOutput::Stop),
+            "SubagentStop" => told.map(HookSpecificOutput::SubagentStop),
+            "PostModelSwitch" => told.map(HookSpecificOutput::PostModelSwitch),
+            _ => None,
+        };
+    }
+
+    fn permission(&self, refusal: Option<&str>) -> (Option<PermissionDecision>, Option<String>) {
+        if let Some(reason) = refusal {
+            return (Some(PermissionDecision::Deny), Some(reason.to_owned()));
+        }
+        match &self.decision.verdict {
+            Verdict::Allow { reason, .. } => (Some(PermissionDecision::Allow), reason.clone()),
+            Verdict::Ask { reason, .. } => (Some(PermissionDecision::Ask), reason.clone()),
+            Verdict::Proceed { .. }
+            | Verdict::Block { .. }
+            | Verdict::Stop { .. }
+            | Verdict::Abort { .. } => (None, None),
+        }
+    }
+
+    /// The answer in place of the user's. None leaves the question to the user, as an ask wants it.
+    fn prompt_answer(
+        &self,
+        refusal: Option<&str>,
+        input: Option<Map<String, Value>>,
+    ) -> Option<PermissionAnswer> {
+        if let Some(reason) = refusal {
+            let interrupt = (self.output.go_on == Some(false)).then_some(true);
+            return Some(PermissionAnswer { interrupt, ..PermissionAnswer::deny(reason) });
+        }
+        let Verdict::Allow { .. } = self.decision.verdict else { return None };
+        let updated_permissions = self
+            .decision
+            .updated_permissions
+            .clone()
+            .and_then(|rules| serde_json::from_value(rules).ok());
+        Some(PermissionAnswer {
+            updated_input: input,
+            updated_permissions,
+            ..PermissionAnswer::allow()
+        })
+    }
+
+    fn lose(&mut self, what: String) {
+        self.lost.push(format!("{}: {what}", self.event.name.hook_event_name()));
+    }
+
+    fn message(&self) -> Option<String> {
+        let lines: Vec<&str> =
+            self.decision.system_messages.iter().chain(&self.lost).map(String::as_str).collect();
+        Some(lines.join("\n")).filter(|text| !text.is_empty())
+    }
+
+    fn stdout(&self) -> String {
+        // There, what is printed is the path of the work tree.
+        if self.output.is_nothing() || self.can.event == "WorktreeCreate" {
+            return String::new();
+        }
+        let mut line = serde_json::to_string(&self.output).expect("plain data");
+        line.push('\n');
+        line
+    }
+}
+
+/// Something that says something.
+fn filled<T: Default + PartialEq>(output: T) -> Option<T> {
+    Some(output).filter(|output| *output != T::default())
+}
+
+/// Claude Code's own words where a block has no reason.
+fn said(reason: &str) -> String {
+    if reason.trim().is_empty() { "Blocked by hook".into() } else { reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

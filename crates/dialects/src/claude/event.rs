@@ -1,0 +1,367 @@
+//! [`HookInput`]: what Claude Code tells a hook, typed for every event that has a name of ours; to
+//! and from [`Event`], so that nothing is lost either way.
+//!
+//! Fields that are newer than this program stay beside the others (`more`), words that are newer stay
+//! as they are (`Other`). Events that live in the open namespace `claude:*` carry their own fields
+//! untyped ([`OtherEvent`]).
+
+pub mod agent;
+pub mod base;
+pub mod session;
+pub mod tool;
+
+use hookwright_events::table::OPEN_DOMAIN;
+use hookwright_events::{Event, EventName};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::tool_name;
+use agent::{SubagentStart, SubagentStop, TaskCompleted, TeammateIdle};
+use base::Base;
+use session::{Notification, PreCompact, SessionEnd, SessionStart, Setup, Stop, UserPromptSubmit};
+use tool::{PermissionRequest, PostToolUse, PostToolUseFailure, PreToolUse};
+
+/// The field that names the event.
+const NAME: &str = "hook_event_name";
+
+/// In an [`Event`], `event` is the event's own name, so what happened to a file stands here.
+const FILE_EVENT: (&str, &str) = ("event", "file_event");
+
+/// What our runner adds to every event, and Claude Code's hooks do not know.
+const OURS_ALONE: &[&str] = &[
+    "session",
+    "session_dir",
+    "timestamp",
+    "stage",
+    "next_stage",
+    "iteration",
+    "max_iterations",
+    "progress",
+    "status",
+    "ctx",
+    "last_decision",
+];
+
+/// What Claude Code tells a hook.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum HookInput {
+    /// A tool is about to run.
+    PreToolUse(PreToolUse),
+    /// A tool has run.
+    PostToolUse(PostToolUse),
+    /// A tool has failed.
+    PostToolUseFailure(PostToolUseFailure),
+    /// The user is shown something.
+    Notification(Notification),
+    /// A prompt was submitted.
+    UserPromptSubmit(UserPromptSubmit),
+    /// A session begins.
+    SessionStart(SessionStart),
+    /// A session has ended.
+    SessionEnd(SessionEnd),
+    /// The agent is about to stop.
+    Stop(Stop),
+    /// A subagent begins.
+    SubagentStart(SubagentStart),
+    /// A subagent is about to stop.
+    SubagentStop(SubagentStop),
+    /// The context is about to be compacted.
+    PreCompact(PreCompact),
+    /// The user is about to be asked.
+    PermissionRequest(PermissionRequest),
+    /// A project is set up.
+    Setup(Setup),
+    /// An agent of a team has nothing left to do.
+    TeammateIdle(TeammateIdle),
+    /// A task is about to be marked completed.
+    TaskCompleted(TaskCompleted),
+    /// An event of the open namespace.
+    Other(OtherEvent),
+}
+
+/// An event whose own fields have no type here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OtherEvent {
+    /// What stands in every event.
+    #[serde(flatten)]
+    pub base: Base,
+    /// All the rest.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// A text that is no event of Claude Code's.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// It is no JSON object.
+    #[error("expected a JSON object but found none: {0}")]
+    NoObject(serde_json::Error),
+    /// It does not say which event it is.
+    #[error("missing `hook_event_name`")]
+    NoName,
+    /// No event can be called like that.
+    #[error("`{name}` cannot be the name of an event")]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// A field is missing or wrong.
+    #[error("the event {name} cannot be read: {cause}")]
+    BadField {
+        /// The event.
+        name: String,
+        /// Which field, and what was expected.
+        cause: serde_json::Error,
+    },
+}
+
+impl HookInput {
+    /// Reads what Claude Code sends.
+    ///
+    /// ```
+    /// use hookwright_dialects::claude::HookInput;
+    ///
+    /// let sent = r#"{"session_id":"s","transcript_path":"/t","cwd":"/p",
+    ///     "hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"},
+    ///     "tool_use_id":"toolu_1"}"#;
+    /// let event = HookInput::parse(sent)?.into_event();
+    /// assert_eq!(event.name.as_str(), "tool:pre_execute");
+    /// assert_eq!(event.text_at("/tool_input/command"), Some("ls"));
+    /// # Ok::<(), hookwright_dialects::claude::InputError>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, InputError> {
+        let text = text.trim_start_matches('\u{feff}');
+        Self::of_fields(serde_json::from_str(text).map_err(InputError::NoObject)?)
+    }
+
+    /// The same from fields that have been read already.
+    pub fn of_fields(fields: Map<String, Value>) -> Result<Self, InputError> {
+        let name = fields.get(NAME).and_then(Value::as_str).ok_or(InputError::NoName)?.to_owned();
+        if event_named(&name).is_none() {
+            return Err(InputError::BadName { name });
+        }
+        let fields = Value::Object(fields);
+        let read = match name.as_str() {
+            "PreToolUse" => typed(fields, Self::PreToolUse),
+            "PostToolUse" => typed(fields, Self::PostToolUse),
+            "PostToolUseFailure" => typed(fields, Self::PostToolUseFailure),
+            "Notification" => typed(fields, Self::Notification),
+            "UserPromptSubmit" => typed(fields, Self::UserPromptSubmit),
+            "SessionStart" => typed(fields, Self::SessionStart),
+            "SessionEnd" => typed(fields, Self::SessionEnd),
+            "Stop" => typed(fields, Self::Stop),
+            "SubagentStart" => typed(fields, Self::SubagentStart),
+            "SubagentStop" => typed(fields, Self::SubagentStop),
+            "PreCompact" => typed(fields, Self::PreCompact),
+            "PermissionRequest" => typed(fields, Self::PermissionRequest),
+            "Setup" => typed(fields, Self::Setup),
+            "TeammateIdle" => typed(fields, Self::TeammateIdle),
+            "TaskCompleted" => typed(fields, Self::TaskCompleted),
+            _ => typed(fields, Self::Other),
+        };
+        read.map_err(|cause| InputError::BadField { name, cause })
+    }
+
+    /// What stands in every event.
+    pub fn base(&self) -> &Base {
+        match self {
+            Self::PreToolUse(input) => &input.base,
+            Self::PostToolUse(input) => &input.base,
+            Self::PostToolUseFailure(input) => &input.base,
+            Self::Notification(input) => &input.base,
+            Self::UserPromptSubmit(input) => &input.base,
+            Self::SessionStart(input) => &input.base,
+            Self::SessionEnd(input) => &input.base,
+            Self::Stop(input) => &input.base,
+            Self::SubagentStart(input) => &input.base,
+            Self::SubagentStop(input) => &input.base,
+            Self::PreCompact(input) => &input.base,
+            Self::PermissionRequest(input) => &input.base,
+            Self::Setup(input) => &input.base,
+            Self::TeammateIdle(input) => &input.base,
+            Self::TaskCompleted(input) => &input.base,
+            Self::Other(input) => &input.base,
+        }
+    }
+
+    /// The event as the engine knows it.
+    pub fn into_event(self) -> Event {
+        let mut fields = self.into_fields();
+        let name = match fields.shift_remove(NAME) {
+            Some(Value::String(name)) => name,
+            _ => String::new(),
+        };
+        let event = event_named(&name).expect("only what has a name of ours is read");
+        if event.hook_event_name() != name {
+            fields.insert(NAME.to_owned(), name.into());
+        }
+        if event.as_str() == "claude:file_changed" {
+            fields = renamed(fields, FILE_EVENT.0, FILE_EVENT.1);
+        }
+        Event::new(event, fields)
+    }
+
+    /// What a hook of Claude Code's reads of an event, wherever that came from: tools are spelled as
+    /// Claude Code spells them, and what every event must have is there. `cwd` is what stands there
+    /// if the event has none.
+    pub fn of_event(event: &Event, cwd: &str) -> Self {
+        let fields = fields_of(event, cwd);
+        // Data that do not fit their types are told as they are: a hook can still judge them.
+        Self::of_fields(fields.clone()).unwrap_or_else(|_| Self::Other(OtherEvent::of(fields)))
+    }
+
+    /// The line that a hook reads on standard input.
+    pub fn to_line(&self) -> String {
+        let mut line = serde_json::to_string(self).expect("plain data");
+        line.push('\n');
+        line
+    }
+
+    fn into_fields(self) -> Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(_) | Err(_) => unreachable!("every variant is a struct of plain data"),
+        }
+    }
+}
+
+impl OtherEvent {
+    /// All that can be said of fields of which not even the common ones have to fit.
+    fn of(mut more: Map<String, Value>) -> Self {
+        let mut text = |name: &str| match more.shift_remove(name) {
+            Some(Value::String(text)) => text,
+            Some(Value::Null) | None => String::new(),
+            Some(other) => other.to_string(),
+        };
+        let base = Base {
+            session_id: text("session_id"),
+            transcript_path: text("transcript_path"),
+            cwd: text("cwd"),
+            hook_event_name: text(NAME),
+            ..Base::default()
+        };
+        Self { base, more }
+    }
+}
+
+fn typed<T: DeserializeOwned>(
+    fields: Value,
+    variant: fn(T) -> HookInput,
+) -> Result<HookInput, serde_json::Error> {
+    serde_json::from_value(fields).map(variant)
+}
+
+/// The event behind a name of Claude Code's. One that is not in the table is `claude:snake_case`.
+pub(super) fn event_named(name: &str) -> Option<EventName> {
+    let is_claudes = |spec: &&hookwright_events::EventSpec| spec.claude == Some(name);
+    if let Some(spec) = hookwright_events::table::EVENTS.iter().find(is_claudes) {
+        return Some(EventName::from(spec));
+    }
+    EventName::resolve(&format!("{OPEN_DOMAIN}:{}", snake_case(name)?))
+}
+
+/// `post_tool_batch` for `PostToolBatch`; nothing for what is no such word.
+fn snake_case(name: &str) -> Option<String> {
+    if !name.starts_with(|first: char| first.is_ascii_uppercase()) {
+        return None;
+    }
+    let mut snake = String::with_capacity(name.len() + 4);
+    for (at, letter) in name.char_indices() {
+        if !letter.is_ascii_alphanumeric() {
+            return None;
+        }
+        if letter.is_ascii_uppercase() && at > 0 {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    Some(snake)
+}
+
+fn fields_of(event: &Event, cwd: &str) -> Map<String, Value> {
+    let mut fields = event.data.clone();
+    let session = fields.get("session").cloned().unwrap_or_default();
+    for name in OURS_ALONE {
+        fields.shift_remove(*name);
+    }
+    let name = match fields.shift_remove(NAME) {
+        Some(Value::String(name)) if event_named(&name).as_ref() == Some(&event.name) => name,
+        _ => event.name.hook_event_name().into_owned(),
+    };
+    fields.insert(NAME.to_owned(), name.into());
+    if event.name.as_str() == "claude:file_changed" {
+        fields = renamed(fields, FILE_EVENT.1, FILE_EVENT.0);
+    }
+    if let Some(Value::String(tool)) = fields.get_mut("tool_name") {
+        *tool = tool_name::claudes(tool).to_owned();
+    }
+    let session = if session.is_string() { session } else { "".into() };
+    let common = [("session_id", session), ("transcript_path", "".into()), ("cwd", cwd.into())];
+    for (name, value) in common {
+        let given = fields.entry(name).or_insert(Value::Null);
+        if given.is_null() {
+            *given = value;
+        }
+    }
+    for (name, value) in defaults(&event.name) {
+        fields.entry(*name).or_insert_with(value);
+    }
+    fields
+}
+
+/// Makes a value.
+type Make = fn() -> Value;
+
+/// What an event must have, and what stands there when its host had nothing to say.
+fn defaults(event: &EventName) -> &'static [(&'static str, Make)] {
+    const TEXT: Make = || Value::from("");
+    const NULL: Make = || Value::Null;
+    const FALSE: Make = || Value::Bool(false);
+    const OBJECT: Make = || Value::Object(Map::new());
+    match event.as_str() {
+        "tool:pre_execute" => &[("tool_name", TEXT), ("tool_input", OBJECT), ("tool_use_id", TEXT)],
+        "tool:post_execute" => &[
+            ("tool_name", TEXT),
+            ("tool_input", OBJECT),
+            ("tool_response", NULL),
+            ("tool_use_id", TEXT),
+        ],
+        "tool:error" => {
+            &[("tool_name", TEXT), ("tool_input", OBJECT), ("tool_use_id", TEXT), ("error", TEXT)]
+        }
+        "permission:prompt" => &[("tool_name", TEXT), ("tool_input", OBJECT)],
+        "session:notification" => &[("message", TEXT), ("notification_type", TEXT)],
+        "user:prompt_submit" => &[("prompt", TEXT)],
+        "session:start" => &[("source", || Value::from("startup"))],
+        "session:end" => &[("reason", || Value::from("other"))],
+        "session:stop" => &[("stop_hook_active", FALSE)],
+        "agent:start" => &[("agent_id", TEXT), ("agent_type", TEXT)],
+        "agent:stop" => &[
+            ("stop_hook_active", FALSE),
+            ("agent_id", TEXT),
+            ("agent_transcript_path", TEXT),
+            ("agent_type", TEXT),
+        ],
+        "session:pre_compact" => {
+            &[("trigger", || Value::from("manual")), ("custom_instructions", NULL)]
+        }
+        "session:setup" => &[("trigger", || Value::from("init"))],
+        "agent:idle" => &[("teammate_name", TEXT), ("team_name", TEXT)],
+        "task:complete" => &[("task_id", TEXT), ("task_subject", TEXT)],
+        _ => &[],
+    }
+}
+
+/// The same fields in the same order, one of them under another name.
+fn renamed(fields: Map<String, Value>, from: &str, to: &str) -> Map<String, Value> {
+    if fields.contains_key(to) {
+        return fields;
+    }
+    let name = |name: String| if name == from { to.to_owned() } else { name };
+    fields.into_iter().map(|(key, value)| (name(key), value)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,299 @@
+//! Rules of `event.rs`.
+
+use hookwright_events::table::OPEN_EVENTS;
+use serde_json::json;
+
+use super::*;
+
+/// What Claude Code really sends: an event's name, a tab, its JSON.
+const SENT: &str = include_str!("../../../tests/payloads/claude_code.tsv");
+
+fn sent() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SENT.lines().map(|line| line.split_once('\t').expect("name and JSON"))
+}
+
+fn event(name: &str, data: Value) -> Event {
+    Event::named(name, data).expect("an event")
+}
+
+fn is_typed(input: &HookInput) -> bool {
+    !matches!(input, HookInput::Other(_))
+}
+
+#[test]
+fn what_is_really_sent_comes_back_byte_for_byte() {
+    let mut seen = Vec::new();
+    for (name, line) in sent() {
+        let input = HookInput::parse(line).unwrap();
+        assert!(is_typed(&input), "{name}");
+        assert_eq!(input.base().hook_event_name, name);
+        assert_eq!(input.to_line(), format!("{line}\n"));
+        let event = input.clone().into_event();
+        assert_eq!(event.name.hook_event_name(), name);
+        assert_eq!(HookInput::of_event(&event, "/elsewhere"), input);
+        seen.push(name);
+    }
+    let all = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "Stop"];
+    assert_eq!(seen, [&all[..], &["SessionEnd"]].concat());
+}
+
+/// Every event with a type, with all that it can have, in Claude Code's order.
+fn whole() -> Vec<Value> {
+    let base = json!({
+        "session_id": "s", "transcript_path": "/t", "cwd": "/p", "prompt_id": "id",
+        "permission_mode": "acceptEdits", "agent_id": "a", "agent_type": "reviewer",
+        "effort": { "level": "high" },
+    });
+    let server = json!({ "name": "github", "source": "project" });
+    let tasks = json!([{ "id": "1", "type": "shell", "status": "running", "description": "d",
+        "command": "sleep 5" }]);
+    let crons = json!([{ "id": "1", "schedule": "* * * * *", "recurring": true, "prompt": "p" }]);
+    let rules = json!([
+        { "type": "addRules", "rules": [{ "toolName": "Bash", "ruleContent": "git *" },
+            { "toolName": "Read" }], "behavior": "allow", "destination": "localSettings" },
+        { "type": "replaceRules", "rules": [], "behavior": "deny", "destination": "userSettings" },
+        { "type": "removeRules", "rules": [], "behavior": "ask", "destination": "cliArg" },
+        { "type": "setMode", "mode": "dontAsk", "destination": "projectSettings" },
+        { "type": "removeDirectories", "directories": ["/x"], "destination": "session" },
+        { "type": "brandNew", "x": 1 },
+    ]);
+    let own = [
+        (
+            "PreToolUse",
+            json!({ "tool_name": "mcp__github__x", "tool_input": { "b": 1, "a": 2 },
+            "tool_use_id": "u", "mcp_server": server }),
+        ),
+        (
+            "PostToolUse",
+            json!({ "tool_name": "Bash", "tool_input": {}, "tool_response": "out",
+            "tool_use_id": "u", "duration_ms": 12, "mcp_server": server }),
+        ),
+        (
+            "PostToolUseFailure",
+            json!({ "tool_name": "Bash", "tool_input": {}, "tool_use_id": "u",
+            "error": "no", "is_interrupt": true, "duration_ms": 1.5, "mcp_server": server }),
+        ),
+        (
+            "Notification",
+            json!({ "message": "m", "title": "t",
+            "notification_type": "idle_prompt" }),
+        ),
+        (
+            "UserPromptSubmit",
+            json!({ "prompt": "p", "session_title": "t",
+            "source": "loop_wakeup" }),
+        ),
+        ("SessionEnd", json!({ "reason": "prompt_input_exit" })),
+        (
+            "Stop",
+            json!({ "stop_hook_active": true, "last_assistant_message": "m",
+            "background_tasks": tasks, "session_crons": crons }),
+        ),
+        ("PreCompact", json!({ "trigger": "manual", "custom_instructions": null })),
+        (
+            "PermissionRequest",
+            json!({ "tool_name": "Bash", "tool_input": {},
+            "permission_suggestions": rules, "mcp_server": server }),
+        ),
+        ("Setup", json!({ "trigger": "maintenance" })),
+        ("TeammateIdle", json!({ "teammate_name": "n", "team_name": "t" })),
+        (
+            "TaskCompleted",
+            json!({ "task_id": "1", "task_subject": "s", "task_description": "d",
+            "teammate_name": "n", "team_name": "t" }),
+        ),
+    ];
+    let mut all: Vec<Value> = own.into_iter().map(|(name, own)| joined(&base, name, own)).collect();
+    // There the agent's own fields are the event's.
+    let mut short = base;
+    for name in ["agent_id", "agent_type"] {
+        short.as_object_mut().unwrap().shift_remove(name);
+    }
+    let agents = [
+        (
+            "SessionStart",
+            json!({ "source": "resume", "agent_type": "x", "model": "opus",
+            "session_title": "t", "context_tokens": 5 }),
+        ),
+        ("SubagentStart", json!({ "agent_id": "a", "agent_type": "x" })),
+        (
+            "SubagentStop",
+            json!({ "stop_hook_active": false, "agent_id": "a",
+            "agent_transcript_path": "/a", "agent_type": "", "last_assistant_message": "m",
+            "background_tasks": [], "session_crons": [] }),
+        ),
+    ];
+    all.extend(agents.into_iter().map(|(name, own)| joined(&short, name, own)));
+    all
+}
+
+fn joined(base: &Value, name: &str, own: Value) -> Value {
+    let mut fields = base.as_object().unwrap().clone();
+    fields.insert(NAME.into(), name.into());
+    fields.extend(own.as_object().unwrap().clone());
+    fields.insert("brand_new".into(), json!({ "z": 1, "a": [null] }));
+    Value::Object(fields)
+}
+
+#[test]
+fn all_fifteen_events_are_typed_both_ways_with_every_field_and_in_order() {
+    let all = whole();
+    assert_eq!(all.len(), 15);
+    for fields in all {
+        let line = format!("{fields}\n");
+        let input = HookInput::parse(&line).unwrap();
+        assert!(is_typed(&input), "{line}");
+        assert_eq!(input.to_line(), line);
+        assert_eq!(HookInput::of_event(&input.clone().into_event(), "/elsewhere"), input);
+    }
+}
+
+/// What each event must have beside the common fields, and no more.
+const REQUIRED: &[(&str, &[&str])] = &[
+    ("PreToolUse", &["tool_name", "tool_input", "tool_use_id"]),
+    ("PostToolUse", &["tool_name", "tool_input", "tool_response", "tool_use_id"]),
+    ("PostToolUseFailure", &["tool_name", "tool_input", "tool_use_id", "error"]),
+    ("Notification", &["message", "notification_type"]),
+    ("UserPromptSubmit", &["prompt"]),
+    ("SessionStart", &["source"]),
+    ("SessionEnd", &["reason"]),
+    ("Stop", &["stop_hook_active"]),
+    ("SubagentStart", &["agent_id", "agent_type"]),
+    ("SubagentStop", &["stop_hook_active", "agent_id", "agent_transcript_path", "agent_type"]),
+    ("PreCompact", &["trigger", "custom_instructions"]),
+    ("PermissionRequest", &["tool_name", "tool_input"]),
+    ("Setup", &["trigger"]),
+    ("TeammateIdle", &["teammate_name", "team_name"]),
+    ("TaskCompleted", &["task_id", "task_subject"]),
+];
+
+#[test]
+fn exactly_what_an_event_must_have_is_required_and_filled_for_events_of_our_own() {
+    const COMMON: &[&str] = &["session_id", "transcript_path", "cwd"];
+    for (name, required) in REQUIRED {
+        let whole = whole().into_iter().find(|fields| fields[NAME] == *name).unwrap();
+        for field in whole.as_object().unwrap().keys().filter(|field| *field != NAME) {
+            let mut fields = whole.as_object().unwrap().clone();
+            fields.shift_remove(field);
+            let is_required =
+                required.contains(&field.as_str()) || COMMON.contains(&field.as_str());
+            assert_eq!(HookInput::of_fields(fields).is_err(), is_required, "{name}.{field}");
+        }
+        let input = HookInput::of_event(&event(name, json!({})), "/root");
+        assert!(is_typed(&input), "{name} without data");
+        let filled: Vec<String> = input.into_fields().keys().cloned().collect();
+        assert_eq!(filled, [COMMON, &[NAME], required].concat(), "{name}");
+    }
+}
+
+#[test]
+fn the_other_events_are_carried_with_their_common_fields_typed() {
+    for open in OPEN_EVENTS {
+        let name = EventName::resolve(open.name).unwrap().hook_event_name().into_owned();
+        let line = format!(
+            r#"{{"session_id":"s","transcript_path":"/t","cwd":"/p","permission_mode":"plan","hook_event_name":"{name}","x":[1,{{"b":2,"a":1}}]}}"#
+        );
+        let input = HookInput::parse(&line).unwrap();
+        assert_eq!(input.base().permission_mode, Some(base::PermissionMode::Plan));
+        assert_eq!(input.to_line(), format!("{line}\n"));
+        let event = input.into_event();
+        assert_eq!(event.name.as_str(), open.name);
+        assert_eq!(HookInput::of_event(&event, "/p").to_line(), format!("{line}\n"));
+    }
+}
+
+#[test]
+fn an_event_that_is_newer_than_this_program_keeps_its_name() {
+    for (name, ours) in [("BrandNew", "claude:brand_new"), ("PreMCPCall", "claude:pre_m_c_p_call")]
+    {
+        let line = format!(
+            "{{\"session_id\":\"\",\"transcript_path\":\"\",\"cwd\":\"\",\"{NAME}\":\"{name}\"}}\n"
+        );
+        let event = HookInput::parse(&line).unwrap().into_event();
+        assert_eq!(event.name.as_str(), ours);
+        assert_eq!(HookInput::of_event(&event, "").to_line(), line);
+    }
+}
+
+#[test]
+fn what_happened_to_a_file_does_not_take_the_name_of_the_event() {
+    let line = "{\"session_id\":\"\",\"transcript_path\":\"\",\"cwd\":\"\",\
+                \"hook_event_name\":\"FileChanged\",\"file_path\":\"/x\",\"event\":\"unlink\"}\n";
+    let event = HookInput::parse(line).unwrap().into_event();
+    assert_eq!(event.text("file_event"), Some("unlink"));
+    assert_eq!(event.data.get("event"), None);
+    assert_eq!(HookInput::of_event(&event, "").to_line(), line);
+}
+
+#[test]
+fn what_is_no_event_says_why() {
+    let long = |name: &str| {
+        format!(r#"{{"session_id":"s","transcript_path":"","cwd":"","hook_event_name":"{name}"}}"#)
+    };
+    for (text, why) in [
+        ("", "expected a JSON object but found none: EOF while parsing a value at line 1 column 0"),
+        (
+            "[]",
+            "expected a JSON object but found none: invalid type: sequence, expected a map at line 1 column 0",
+        ),
+        ("{}", "missing `hook_event_name`"),
+        (r#"{"hook_event_name":1}"#, "missing `hook_event_name`"),
+        (&long("tool:pre_execute"), "`tool:pre_execute` cannot be the name of an event"),
+        (&long(""), "`` cannot be the name of an event"),
+        (&long("PreToolUse"), "the event PreToolUse cannot be read: missing field `tool_name`"),
+    ] {
+        assert_eq!(HookInput::parse(text).unwrap_err().to_string(), why, "{text}");
+    }
+    assert!(HookInput::parse("\u{feff}{\"hook_event_name\":\"X\",\"session_id\":\"\",\"transcript_path\":\"\",\"cwd\":\"\"}").is_ok());
+}
+
+#[test]
+fn an_event_of_our_own_is_told_in_claude_codes_words() {
+    let ours = event(
+        "tool:pre_execute",
+        json!({ "tool_name": "bash", "tool_input": { "command": "ls" }, "session": "calm-fox",
+            "session_dir": "/s", "timestamp": "now", "stage": "plan", "iteration": 3, "custom": 1 }),
+    );
+    let line = HookInput::of_event(&ours, "/root").to_line();
+    assert_eq!(
+        line,
+        "{\"session_id\":\"calm-fox\",\"transcript_path\":\"\",\"cwd\":\"/root\",\
+         \"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\
+         \"tool_input\":{\"command\":\"ls\"},\"tool_use_id\":\"\",\"custom\":1}\n"
+    );
+}
+
+#[test]
+fn tools_are_spelled_as_claude_code_spells_them() {
+    for (ours, claudes) in [
+        ("bash", "Bash"),
+        ("run_shell_command", "Bash"),
+        ("read", "Read"),
+        ("write_file", "Write"),
+        ("apply_patch", "Edit"),
+        ("glob", "Glob"),
+        ("grep", "Grep"),
+        ("task", "Agent"),
+        ("Task", "Task"),
+        ("Agent", "Agent"),
+        ("MultiEdit", "MultiEdit"),
+        ("mcp__github__create_issue", "mcp__github__create_issue"),
+        ("WebFetch", "WebFetch"),
+        ("", ""),
+    ] {
+        assert_eq!(tool_name::claudes(ours), claudes);
+    }
+}
+
+#[test]
+fn data_that_do_not_fit_their_types_are_told_all_the_same() {
+    let odd = event("Stop", json!({ "stop_hook_active": "yes", "session_id": 7, "x": 1 }));
+    let input = HookInput::of_event(&odd, "/root");
+    assert_eq!(
+        input.to_line(),
+        "{\"session_id\":\"7\",\"transcript_path\":\"\",\"cwd\":\"/root\",\
+         \"hook_event_name\":\"Stop\",\"stop_hook_active\":\"yes\",\"x\":1}\n"
+    );
+    let null = event("Stop", json!({ "cwd": null, "stop_hook_active": 1 }));
+    assert_eq!(HookInput::of_event(&null, "/root").base().cwd, "/root");
+}
