@@ -126,6 +126,18 @@ pub trait Wire: fmt::Debug + Send + Sync {
     /// What the agent is shown of a hook whose output is piped to it.
     fn shown(&self, hook: &str, outcome: &Outcome, meaning: &Meaning) -> String;
 
+    /// Where a command runs that does not say so itself; the project root, unless this is a folder.
+    fn working_dir<'e>(&self, event: &'e Event) -> Option<&'e Path> {
+        let _ = event;
+        None
+    }
+
+    /// Whether exit code 2 is told apart from that of a shell or an interpreter that could not read
+    /// its script. Where it is not, such a slip blocks as well.
+    fn looks_behind_exit_2(&self) -> bool {
+        true
+    }
+
     /// What `{{name}}` stands for in the dialect's texts. Where it is unknown the text stays as it is,
     /// as it does in all texts of dialects that have no `{{name}}`.
     fn reference(&self, name: &str) -> Reference {

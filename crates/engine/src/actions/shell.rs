@@ -3,12 +3,13 @@
 //! The command's text goes to the shell as it is. What does not fit into an environment is put into
 //! files that live as long as the command.
 
+mod exec;
 mod missing_script;
 mod shells;
 mod watching;
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,25 +38,22 @@ pub(super) async fn run(
     news: &mut dyn News,
 ) -> (Outcome, Duration) {
     let around = &attempt.surroundings;
-    let working_dir = match &shell.working_dir {
-        None => around.root.clone(),
-        Some(folder) => around.root.join(folder),
+    let working_dir = working_dir(attempt, shell);
+    let reader = attempt.reader();
+    let input = attempt.policy.wire.input(&reader);
+    let command = shell.command.filled(attempt.policy.wire, &attempt.event);
+    let found = match &shell.exec {
+        None => in_shell(attempt, shell, &working_dir, &command.text),
+        Some(words) => exec::program(attempt, words, &working_dir, &input.variables),
     };
-    let named = shell.shell.as_deref();
-    let names = named.as_slice();
-    let names = if names.is_empty() { attempt.policy.shells } else { names };
-    let find = |name: &&str| around.shells.find(name, &around.environment, &working_dir);
-    let Some(program) = names.iter().find_map(find) else {
-        let advice = if named.is_none() { "; set shell: sh" } else { "" };
-        return not_started(format!("shell `{}` not found{advice}", names.join("` or `")));
+    let (program, args) = match found {
+        Ok(found) => found,
+        Err(cause) => return not_started(cause),
     };
     let set_by_author = match author_env(attempt, shell) {
         Ok(strings) => strings,
         Err(cause) => return not_started(cause),
     };
-    let reader = attempt.reader();
-    let input = attempt.policy.wire.input(&reader);
-    let command = shell.command.filled(attempt.policy.wire, &attempt.event);
     let mut environment = ChildEnvironment::new(
         &attempt.variables(),
         shell.command.references(),
@@ -74,7 +72,7 @@ pub(super) async fn run(
     let guards = attempt.power.can_block() && attempt.terms.awaited;
     let launch = Launch {
         program,
-        args: arguments(&command.text, &["-c"]),
+        args,
         shared_env: environment.inherited,
         env: environment.strings,
         working_dir,
@@ -97,8 +95,9 @@ pub(super) async fn run(
     let ended = hookwright_process::run(launch, &mut watching, &attempt.cancel).await;
     drop((watching, files));
     let took = ended.duration;
-    let outcome = outcome_of(ended, &command.text, &folder);
-    if looks_like_a_syntax_error(&outcome) {
+    let looks_behind = attempt.policy.wire.looks_behind_exit_2();
+    let outcome = outcome_of(ended, looks_behind.then_some(&*command.text), &folder);
+    if looks_behind && shell.exec.is_none() && looks_like_a_syntax_error(&outcome) {
         let reading = Launch {
             program,
             args: arguments(&command.text, &["-n", "-c"]),
@@ -126,6 +125,40 @@ pub(super) async fn run(
         return (Outcome::NotStarted { cause }, took);
     }
     (outcome, took)
+}
+
+/// Where it runs: where its author says, else where its dialect does, else in the project root.
+fn working_dir(attempt: &Attempt, shell: &Shell) -> PathBuf {
+    let root = &attempt.surroundings.root;
+    match &shell.working_dir {
+        Some(folder) => root.join(folder),
+        None => {
+            let of_dialect = attempt.policy.wire.working_dir(&attempt.event);
+            let folder = of_dialect.map(|folder| root.join(folder)).filter(|path| path.is_dir());
+            folder.unwrap_or_else(|| root.clone())
+        }
+    }
+}
+
+/// The shell, and what it is called with.
+fn in_shell(
+    attempt: &Attempt,
+    shell: &Shell,
+    working_dir: &Path,
+    text: &str,
+) -> Result<(PathBuf, Vec<OsString>), String> {
+    let around = &attempt.surroundings;
+    let named = shell.shell.as_deref();
+    let names = named.as_slice();
+    let names = if names.is_empty() { attempt.policy.shells } else { names };
+    let find = |name: &&str| around.shells.find(name, &around.environment, working_dir);
+    match names.iter().find_map(find) {
+        Some(program) => Ok((program, arguments(text, &["-c"]))),
+        None => {
+            let advice = if named.is_none() { "; set shell: sh" } else { "" };
+            Err(format!("shell `{}` not found{advice}", names.join("` or `")))
+        }
+    }
 }
 
 /// What the author adds to the environment: the secrets that the command names, and `env`.
@@ -228,12 +261,16 @@ fn too_large(left: &LeftOut) -> String {
     format!("`{shown_as}` {why}; read it from the JSON on standard input{file}")
 }
 
-fn outcome_of(ended: Ended, command: &str, folder: &Path) -> Outcome {
+/// `command` is looked at where an exit code 2 may be somebody else's.
+fn outcome_of(ended: Ended, command: Option<&str>, folder: &Path) -> Outcome {
     let output = output_of(&ended);
     match ended.how {
         // An interpreter that cannot open its script exits with 2, which must not pass for a block.
         How::Exited { code: 2 } => {
-            match missing_script::find(command, folder, &output.stdout, &output.stderr) {
+            let missing = command.and_then(|command| {
+                missing_script::find(command, folder, &output.stdout, &output.stderr)
+            });
+            match missing {
                 Some(script) => {
                     Outcome::NotStarted { cause: format!("script `{script}` does not exist") }
                 }

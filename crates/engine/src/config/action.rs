@@ -217,6 +217,7 @@ fn shell(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Shell> {
         }
     };
     Some(Shell {
+        exec: None,
         command,
         env: own.get("env").map(|node| templates(env(node, notes))).unwrap_or_default(),
         working_dir: own.text("working_dir", notes).map(PathBuf::from),

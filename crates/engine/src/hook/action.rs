@@ -53,11 +53,14 @@ impl Action {
     }
 }
 
-/// Runs a command in a shell.
+/// Runs a command in a shell, or a program without one.
 #[derive(Debug, Clone)]
 pub struct Shell {
     /// The command, its text untouched except for references into JSON values.
     pub command: CommandText,
+    /// A program and its arguments, run as they are in place of the command, which then only says
+    /// what they are. `${NAME}` in them stands for a variable that the hook's dialect adds.
+    pub exec: Option<Vec<String>>,
     /// Variables that the author sets.
     pub env: Vec<(String, TextTemplate)>,
     /// Where it runs; relative to the project root.

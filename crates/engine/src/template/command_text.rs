@@ -133,6 +133,11 @@ impl CommandText {
         Ok(Self { source: source.into(), rewritten, templates: None })
     }
 
+    /// A command in which nothing is ours: its text stays as it is, whatever stands there.
+    pub fn literal(source: &str) -> Self {
+        Self { source: source.into(), rewritten: None, templates: None }
+    }
+
     /// The text as its author wrote it.
     pub fn source(&self) -> &str {
         &self.source
