@@ -2,18 +2,94 @@
 //!
 //! | part | holds |
 //! |---|---|
-//! | `event` | [`HookInput`]: what it tells a hook, typed, to and from our events |
-//! | `answer` | [`HookOutput`]: what a hook answers, typed, to and from our answers |
+//! | `files` | where its settings are |
+//! | `config` | matcher groups as hooks of ours; `handler` one of them, `switch` what is switched off |
+//! | `matcher`, `rule` | when a handler wakes: its group's `matcher`, its own `if` |
+//! | [`event`] | [`HookInput`]: what it tells a hook, typed, to and from our events |
+//! | `environment` | the variables that a hook has |
+//! | `reply` | what a hook's end and its output mean |
+//! | [`answer`] | [`HookOutput`]: what a hook answers, typed, to our answers |
 //! | `decision` | [`Reply`]: what we answer it when our own hooks run inside it |
-//! | `capability` | what each of its events can carry |
+//! | [`capability`] | what each of its events can carry |
+//! | [`callbacks`] | functions of a Rust program as hooks of its events |
 //! | `tool_name` | what it calls its tools |
 
 pub mod answer;
+pub mod callbacks;
 pub mod capability;
+mod config;
 mod decision;
+mod environment;
 pub mod event;
+mod files;
+mod handler;
+mod limits;
+mod matcher;
+mod reply;
+mod rule;
+mod switch;
 mod tool_name;
 
+use std::path::Path;
+use std::time::Duration;
+
+use hookwright_engine::config::{Dialect, ForeignFile, Loaded};
+use hookwright_engine::hook::Exhausted;
+use hookwright_engine::policy::{Order, Policy};
+use hookwright_engine::variables::Environment;
+
+use crate::{Foreign, Location, Whereabouts};
 pub use answer::HookOutput;
 pub use decision::{Reply, reply_to};
 pub use event::{HookInput, InputError};
+use reply::ClaudeWire;
+
+/// Claude Code.
+#[derive(Debug)]
+pub struct Claude;
+
+/// How its hooks run.
+static POLICY: Policy = Policy {
+    dialect: "claude",
+    order: Order::AtOnce,
+    awaits: Some(true),
+    timeout: Some(limits::COMMAND_TIMEOUT),
+    on_failure: Some(Exhausted::Continue),
+    shells: &["sh"],
+    async_unit: Duration::from_millis(1),
+    first_decision_at: &["permission:prompt"],
+    wire: &ClaudeWire { is_strict: false },
+    ..Policy::NATIVE
+};
+
+/// How those run that say `onFailure: block`.
+static STRICT_POLICY: Policy = Policy { wire: &ClaudeWire { is_strict: true }, ..POLICY };
+
+impl Dialect for Claude {
+    fn name(&self) -> &'static str {
+        "claude"
+    }
+
+    fn policy(&self) -> &'static Policy {
+        &POLICY
+    }
+
+    fn read(&self, files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded) {
+        config::read(files, environment, loaded);
+    }
+}
+
+impl Foreign for Claude {
+    fn locations(&self, whereabouts: &Whereabouts<'_>) -> Vec<Location> {
+        files::locations(whereabouts)
+    }
+
+    fn owns(&self, path: &Path) -> bool {
+        files::owns(path)
+    }
+
+    /// Claude Code reads its settings itself.
+    fn runs_by_itself(&self) -> bool {
+        true
+    }
+}

@@ -7,6 +7,8 @@ use hookwright_engine::config::Dialect;
 use hookwright_engine::hook::{Hook, Layer};
 use hookwright_events::EventSpec;
 
+use crate::claude::Claude;
+
 /// Another system whose files we read.
 pub trait Foreign: Dialect {
     /// Where its files are looked for, in the order in which they are read.
@@ -71,7 +73,7 @@ impl Location {
 }
 
 /// Every system whose files we read.
-static ALL: &[&dyn Foreign] = &[];
+static ALL: &[&dyn Foreign] = &[&Claude];
 
 /// Every system whose files we read.
 pub fn all() -> &'static [&'static dyn Foreign] {

@@ -117,6 +117,12 @@ impl HookOutput {
     }
 }
 
+impl Default for HookOutput {
+    fn default() -> Self {
+        Self::nothing()
+    }
+}
+
 impl From<SyncHookOutput> for HookOutput {
     fn from(output: SyncHookOutput) -> Self {
         HookOutput::Sync(output)

@@ -13,6 +13,18 @@ const NAMES: &[(&str, &str)] = &[
     ("task", "Agent"),
 ];
 
+/// Names that it has had, and what they became.
+const LEGACY: &[(&str, &str)] = &[
+    ("Task", "Agent"),
+    ("KillShell", "TaskStop"),
+    ("KillBash", "TaskStop"),
+    ("ListPeers", "ListAgents"),
+    ("Brief", "SendUserMessage"),
+    ("ListMcpResources", "ListMcpResourcesTool"),
+    ("ReadMcpResource", "ReadMcpResourceTool"),
+    ("ReadMcpResourceDir", "ReadMcpResourceDirTool"),
+];
+
 /// Names that stand in our table beside those above, and are its own as well.
 const ALSO_ITS_OWN: &[&str] = &["MultiEdit", "Task"];
 
@@ -24,4 +36,14 @@ pub(super) fn claudes(name: &str) -> &str {
     }
     let ours = tool::canonical(name);
     NAMES.iter().find(|(known, _)| *known == ours).map_or(name, |(_, its)| its)
+}
+
+/// The name that a tool has today.
+pub(super) fn current(name: &str) -> &str {
+    LEGACY.iter().find(|(old, _)| *old == name).map_or(name, |(_, now)| now)
+}
+
+/// The names that it has had before.
+pub(super) fn earlier(name: &str) -> impl Iterator<Item = &'static str> {
+    LEGACY.iter().filter(move |(_, now)| *now == name).map(|(old, _)| *old)
 }

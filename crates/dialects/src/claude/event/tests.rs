@@ -1,6 +1,8 @@
 //! Rules of `event.rs`.
 
 use hookwright_events::table::OPEN_EVENTS;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use serde_json::json;
 
 use super::*;
@@ -296,4 +298,77 @@ fn data_that_do_not_fit_their_types_are_told_all_the_same() {
     );
     let null = event("Stop", json!({ "cwd": null, "stop_hook_active": 1 }));
     assert_eq!(HookInput::of_event(&null, "/root").base().cwd, "/root");
+}
+
+/// Any JSON value, a few levels deep.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        (-1.0e9..1.0e9).prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((any::<String>(), inner), 0..4)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(7),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn whatever_a_tool_call_holds_comes_back_byte_for_byte(
+        (session, cwd, tool) in (any::<String>(), any::<String>(), "[A-Z][a-zA-Z_]{0,12}"),
+        mode in prop::option::of(any::<String>()),
+        (input, response) in (any_json(), any_json()),
+        more in prop::collection::vec(("x_[a-z]{1,8}", any_json()), 0..4),
+    ) {
+        let mut fields = json!({ "session_id": session, "transcript_path": "/t", "cwd": cwd });
+        if let Some(mode) = mode {
+            fields["permission_mode"] = mode.into();
+        }
+        fields[NAME] = "PostToolUse".into();
+        fields["tool_name"] = tool.into();
+        fields["tool_input"] = input;
+        fields["tool_response"] = response;
+        fields["tool_use_id"] = "u".into();
+        for (name, value) in more {
+            fields[name] = value;
+        }
+        let line = format!("{fields}\n");
+        let input = HookInput::parse(&line).unwrap();
+        prop_assert_eq!(input.to_line(), line);
+        let back = HookInput::of_event(&input.clone().into_event(), "/elsewhere");
+        prop_assert_eq!(back, input);
+    }
+
+    #[test]
+    fn reading_never_panics(text in any::<String>(), fields in any_json(), name in "[A-Z][A-Za-z]{0,20}") {
+        let _ = HookInput::parse(&text);
+        if let Value::Object(mut fields) = fields {
+            fields.insert(NAME.into(), name.into());
+            if let Ok(input) = HookInput::of_fields(fields) {
+                let _ = HookInput::of_event(&input.into_event(), "").to_line();
+            }
+        }
+    }
+
+    #[test]
+    fn any_data_are_told_in_one_line(at in 0..REQUIRED.len(), data in any_json()) {
+        let Value::Object(data) = data else { return Ok(()) };
+        let event = Event::named(REQUIRED[at].0, Value::Object(data)).unwrap();
+        let line = HookInput::of_event(&event, "/root").to_line();
+        prop_assert_eq!(line.matches('\n').count(), 1);
+        prop_assert!(serde_json::from_str::<Map<String, Value>>(&line).is_ok());
+    }
 }

@@ -1,0 +1,246 @@
+//! [`Group`]: functions of a Rust program as hooks of Claude Code's events, with typed input and typed
+//! answers.
+//!
+//! The members of a group run one by one. `continue: false` ends the group; an error or a panic of
+//! one does not: the user is told, and the next one runs. The group has one time for all of them; a
+//! member that is too late blocks where a tool or a prompt waits for it, and what the others said
+//! before counts. Of their decisions the first deny counts, else the first allow, else an ask.
+//! Groups of an event run at once, and between groups the strictest decision counts, as between all
+//! hooks.
+//!
+//! ```
+//! use hookwright_dialects::claude::answer::{HookSpecificOutput, PermissionDecision, PreToolUseOutput};
+//! use hookwright_dialects::claude::callbacks::{Call, Group};
+//! use hookwright_dialects::claude::event::tool::PreToolUse;
+//! use hookwright_engine::hook_set::HookSet;
+//! use hookwright_engine::{Engine, Event, Firing, Setup, Verdict, serde_json::json};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let guard = Group::matching("Bash").then(|call: Call<PreToolUse>| async move {
+//!     let command = call.input.tool_input["command"].as_str().ok_or("no command to look at")?;
+//!     Ok(match command.contains("sudo") {
+//!         false => Default::default(),
+//!         true => HookSpecificOutput::PreToolUse(PreToolUseOutput {
+//!             permission_decision: Some(PermissionDecision::Deny),
+//!             permission_decision_reason: Some("sudo is not allowed here".into()),
+//!             ..Default::default()
+//!         })
+//!         .into(),
+//!     })
+//! });
+//! let mut hooks = HookSet::new();
+//! hooks.add(guard.into_hook("no-sudo")?)?;
+//! let engine = Engine::new(Setup::new(hooks, std::env::current_dir()?, Default::default()));
+//! let call = json!({ "tool_name": "bash", "tool_input": { "command": "sudo reboot" } });
+//! let fired = engine.fire(Event::named("PreToolUse", call)?, Firing::default()).await;
+//! assert_eq!(
+//!     fired.decision.verdict,
+//!     Verdict::Block { reason: "sudo is not allowed here".into() }
+//! );
+//! # Ok(())
+//! # }
+//! ```
+
+mod contained;
+mod members;
+mod typed;
+
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_engine::hook::{Action, Callback, Hook, Layer, OnFailure, Source};
+use hookwright_engine::limits::CALLBACK_GRACE;
+use hookwright_engine::matcher::{Looks, Matcher};
+use hookwright_engine::pattern::Pattern;
+use hookwright_engine::{CancellationToken, Failure};
+use hookwright_events::Event;
+use regex::Regex;
+
+use super::answer::HookOutput;
+use super::limits::{COMMAND_TIMEOUT, REGEX_BYTES_MAX};
+use super::{POLICY, tool_name};
+use members::{Member, Members};
+pub use typed::TypedInput;
+
+/// What a member of a group is called with.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Call<T> {
+    /// The event.
+    pub input: T,
+    /// The tool call that the event is about, if it is about one.
+    pub tool_use_id: Option<String>,
+    /// Is cancelled when the group's time is over, when the engine is interrupted and when the host
+    /// drops the firing.
+    pub cancelled: CancellationToken,
+}
+
+/// Functions that look at the same events, one after the other.
+#[derive(Debug)]
+pub struct Group<T> {
+    matcher: String,
+    timeout: Option<Duration>,
+    blocks_on_failure: bool,
+    members: Vec<Member>,
+    input: PhantomData<fn(T)>,
+}
+
+/// A group that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GroupError {
+    /// The matcher is no name and no glob.
+    #[error("`{matcher}` is no name and no glob")]
+    BadMatcher {
+        /// The text.
+        matcher: String,
+    },
+    /// A group without time can answer nothing.
+    #[error("expected a timeout longer than 0")]
+    NoTime,
+}
+
+impl<T: TypedInput> Group<T> {
+    /// For every tool, or for every event where it is about none.
+    pub fn all() -> Self {
+        Self::matching("")
+    }
+
+    /// For the tools of this name (`Bash`) or glob (`mcp__*`). Case matters.
+    pub fn matching(matcher: impl Into<String>) -> Self {
+        Self {
+            matcher: matcher.into(),
+            timeout: None,
+            blocks_on_failure: false,
+            members: Vec::new(),
+            input: PhantomData,
+        }
+    }
+
+    /// The time that all members have together; 600 s unless said.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
+    }
+
+    /// A member that fails blocks, where something can be blocked.
+    #[must_use]
+    pub fn blocking_on_failure(self) -> Self {
+        Self { blocks_on_failure: true, ..self }
+    }
+
+    /// Adds a function behind the others.
+    #[must_use]
+    pub fn then<F, R>(mut self, function: F) -> Self
+    where
+        F: Fn(Call<T>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<HookOutput, Failure>> + Send + 'static,
+    {
+        self.members.push(Member::new(function));
+        self
+    }
+
+    /// The hook that runs the group.
+    #[track_caller]
+    pub fn into_hook(self, id: impl Into<String>) -> Result<Hook, GroupError> {
+        let looks = ToolMatcher::parse(&self.matcher)?;
+        let timeout = self.timeout.unwrap_or(COMMAND_TIMEOUT);
+        if timeout.is_zero() {
+            return Err(GroupError::NoTime);
+        }
+        let members = Arc::new(Members {
+            all: self.members,
+            timeout,
+            blocks_on_failure: self.blocks_on_failure,
+        });
+        let run = move |call| Arc::clone(&members).answer(call);
+        let at = Location::caller();
+        Ok(Hook {
+            id: id.into(),
+            description: None,
+            source: Source {
+                file: Path::new(at.file()).into(),
+                path: Path::new("program").into(),
+                line: at.line(),
+            },
+            layer: Layer::Program,
+            event: T::NAME.into(),
+            pattern: Pattern::parse(T::NAME).expect("it is a name of the table"),
+            matcher: looks.map_or(Matcher::All, |looks| Matcher::Foreign(Arc::new(looks))),
+            matcher_text: (!self.matcher.is_empty()).then(|| self.matcher.into()),
+            enabled: true,
+            when: None,
+            action: Action::Callback(Callback::new(run)),
+            awaits: Some(true),
+            // The group minds its own time; this is for one that gives nobody a turn.
+            timeout: Some(timeout + CALLBACK_GRACE),
+            on_failure: self.blocks_on_failure.then_some(OnFailure::Block),
+            retries: None,
+            retry_delay: None,
+            on_exhausted: None,
+            pipe_output: false,
+            once: false,
+            twin: None,
+            policy: &POLICY,
+        })
+    }
+}
+
+/// A name or a glob over tools.
+#[derive(Debug)]
+struct ToolMatcher(Regex);
+
+impl ToolMatcher {
+    /// `None` looks at all.
+    fn parse(text: &str) -> Result<Option<Self>, GroupError> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let bad = || GroupError::BadMatcher { matcher: text.to_owned() };
+        let pattern = format!("^{}$", glob_regex(text).ok_or_else(bad)?);
+        let regex = regex::RegexBuilder::new(&pattern).size_limit(REGEX_BYTES_MAX).build();
+        regex.map(|regex| Some(Self(regex))).map_err(|_| bad())
+    }
+}
+
+impl Looks for ToolMatcher {
+    fn wakes(&self, event: &Event) -> bool {
+        // An event that is about no tool is everybody's.
+        event.text("tool_name").is_none_or(|tool| {
+            [tool, tool_name::claudes(tool)].into_iter().any(|name| self.0.is_match(name))
+        })
+    }
+}
+
+/// A glob as paths have it: `*` and `?` stay within a segment, `[…]` is one of these, `\` takes the
+/// next letter as it is.
+fn glob_regex(glob: &str) -> Option<String> {
+    let mut regex = String::new();
+    let mut letters = glob.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '*' => regex.push_str("[^/]*"),
+            '?' => regex.push_str("[^/]"),
+            '[' => {
+                let class: String = letters.by_ref().take_while(|letter| *letter != ']').collect();
+                let (not, class) = match class.strip_prefix('^') {
+                    Some(class) => ("^", class),
+                    None => ("", &*class),
+                };
+                if class.is_empty() || class.contains(['[', '\\', '&', '~']) {
+                    return None;
+                }
+                regex.push_str(&format!("[{not}{class}]"));
+            }
+            '\\' => regex.push_str(&regex::escape(letters.next()?.encode_utf8(&mut [0; 4]))),
+            letter => regex.push_str(&regex::escape(letter.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    Some(regex)
+}
+
+#[cfg(test)]
+mod tests;

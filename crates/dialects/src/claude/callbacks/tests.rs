@@ -1,0 +1,303 @@
+//! Rules of `callbacks.rs`.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hookwright_engine::hook_set::HookSet;
+use hookwright_engine::{Decision, Engine, Firing, Setup, Verdict};
+use serde_json::{Value, json};
+use tokio::sync::Barrier;
+
+use super::*;
+use crate::claude::answer::{
+    HookSpecificOutput, PermissionDecision, PreToolUseOutput, SyncHookOutput,
+};
+use crate::claude::event::session::{Stop, UserPromptSubmit};
+use crate::claude::event::tool::{PostToolUse, PreToolUse};
+
+fn engine(hooks: impl IntoIterator<Item = Hook>) -> Engine {
+    let mut set = HookSet::new();
+    for hook in hooks {
+        set.add(hook).unwrap();
+    }
+    Engine::new(Setup::new(set, "/".into(), Default::default()))
+}
+
+async fn fire(hooks: impl IntoIterator<Item = Hook>, name: &str, data: Value) -> Decision {
+    engine(hooks).fire(Event::named(name, data).unwrap(), Firing::default()).await.decision
+}
+
+async fn call_bash(hooks: impl IntoIterator<Item = Hook>) -> Decision {
+    let data = json!({ "tool_name": "bash", "tool_input": { "command": "ls" },
+        "tool_use_id": "toolu_1" });
+    fire(hooks, "PreToolUse", data).await
+}
+
+fn permission(word: PermissionDecision, reason: &str) -> HookOutput {
+    HookSpecificOutput::PreToolUse(PreToolUseOutput {
+        permission_decision: Some(word),
+        permission_decision_reason: Some(reason.into()),
+        ..PreToolUseOutput::default()
+    })
+    .into()
+}
+
+fn context(text: &str) -> HookOutput {
+    HookSpecificOutput::PreToolUse(PreToolUseOutput {
+        additional_context: Some(text.into()),
+        ..PreToolUseOutput::default()
+    })
+    .into()
+}
+
+/// A group whose members answer these, in order.
+fn saying(outputs: impl IntoIterator<Item = HookOutput>) -> Group<PreToolUse> {
+    outputs.into_iter().fold(Group::all(), |group, output| {
+        group.then(move |_| {
+            let output = output.clone();
+            async move { Ok(output) }
+        })
+    })
+}
+
+#[tokio::test]
+async fn a_member_gets_typed_input_the_id_of_the_call_and_a_token() {
+    let seen = Arc::new(Mutex::new(None));
+    let keep = Arc::clone(&seen);
+    let group = Group::matching("Bash").then(move |call: Call<PreToolUse>| {
+        *keep.lock().unwrap() =
+            Some((call.input.tool_name, call.tool_use_id, call.cancelled.is_cancelled()));
+        async { Ok(HookOutput::nothing()) }
+    });
+    assert_eq!(call_bash([group.into_hook("a").unwrap()]).await, Decision::default());
+    let seen = seen.lock().unwrap().take();
+    assert_eq!(seen, Some(("Bash".into(), Some("toolu_1".into()), false)));
+}
+
+#[tokio::test]
+async fn the_first_deny_counts_then_the_first_allow_else_an_ask() {
+    use PermissionDecision::{Allow, Ask, Deny};
+    let verdict = async |words: &[(PermissionDecision, &str)]| {
+        let outputs = words.iter().map(|(word, reason)| permission(*word, reason));
+        call_bash([saying(outputs).into_hook("a").unwrap()]).await.verdict
+    };
+    assert_eq!(
+        verdict(&[(Allow, "a"), (Deny, "b"), (Deny, "c"), (Ask, "d")]).await,
+        Verdict::Block { reason: "b".into() }
+    );
+    assert_eq!(
+        verdict(&[(Ask, "a"), (Allow, "b"), (Allow, "c")]).await,
+        Verdict::Allow { reason: Some("b".into()), rewritten_input: None }
+    );
+    assert_eq!(
+        verdict(&[(Ask, "a"), (Ask, "b")]).await,
+        Verdict::Ask { reason: Some("a".into()), rewritten_input: None }
+    );
+}
+
+#[tokio::test]
+async fn members_run_one_by_one_and_continue_false_ends_only_their_own_group() {
+    let stop = SyncHookOutput {
+        go_on: Some(false),
+        stop_reason: Some("enough".into()),
+        ..SyncHookOutput::default()
+    };
+    let first = saying([context("1"), stop.into(), context("never")]).into_hook("a").unwrap();
+    let second = saying([context("2")]).into_hook("b").unwrap();
+    let decision = call_bash([first, second]).await;
+    assert_eq!(decision.verdict, Verdict::Stop { reason: "enough".into() });
+    assert_eq!(decision.additional_context, ["1", "2"]);
+}
+
+#[tokio::test]
+async fn an_error_or_a_panic_of_one_member_keeps_no_other_from_running() {
+    let group = Group::all()
+        .then(|_: Call<PreToolUse>| async { Err("no network".into()) })
+        .then(|_| async { panic!("oops") })
+        .then(|_| -> std::future::Ready<_> { panic!("at once") })
+        .then(|_| async { Ok(context("last")) });
+    let decision = call_bash([group.into_hook("a").unwrap()]).await;
+    assert_eq!(
+        decision,
+        Decision {
+            additional_context: vec!["last".into()],
+            system_messages: vec![
+                "Hook callback failed: no network\nHook callback failed: panicked: oops\n\
+                 Hook callback failed: panicked: at once"
+                    .into()
+            ],
+            ..Decision::default()
+        }
+    );
+}
+
+#[tokio::test]
+async fn a_group_that_blocks_on_failure_does_unless_a_member_has_a_better_reason() {
+    let failing = || Group::all().blocking_on_failure().then(|_| async { Err("broken".into()) });
+    let blocked = call_bash([failing().into_hook("a").unwrap()]).await;
+    assert_eq!(blocked.verdict, Verdict::Block { reason: "hook a failed (broken)".into() });
+    let deny = permission(PermissionDecision::Deny, "mine");
+    let denying = failing().then(move |_: Call<PreToolUse>| {
+        let deny = deny.clone();
+        async move { Ok(deny) }
+    });
+    let denied = call_bash([denying.into_hook("a").unwrap()]).await;
+    assert_eq!(denied.verdict, Verdict::Block { reason: "mine".into() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_share_one_timeout_and_what_was_said_before_it_counts() {
+    let token = Arc::new(Mutex::new(None));
+    let keep = Arc::clone(&token);
+    let later = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&later);
+    let group = Group::all()
+        .timeout(Duration::from_secs(1))
+        .then(|_: Call<PreToolUse>| async {
+            tokio::time::sleep(Duration::from_millis(700)).await;
+            Ok(context("in time"))
+        })
+        .then(move |call| {
+            *keep.lock().unwrap() = Some(call.cancelled);
+            async {
+                tokio::time::sleep(Duration::from_millis(700)).await;
+                Ok(context("too late"))
+            }
+        })
+        .then(move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+            async { Ok(HookOutput::nothing()) }
+        });
+    let decision = call_bash([group.into_hook("a").unwrap()]).await;
+    let reason = "PreToolUse hook did not respond before its timeout".to_owned();
+    assert_eq!(decision.verdict, Verdict::Block { reason });
+    assert_eq!(decision.additional_context, ["in time"]);
+    assert!(token.lock().unwrap().as_ref().unwrap().is_cancelled());
+    assert_eq!(later.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_blocks_a_prompt_and_is_only_told_elsewhere() {
+    async fn forever<T>(_: Call<T>) -> Result<HookOutput, Failure> {
+        std::future::pending().await
+    }
+    let second = Duration::from_secs(1);
+    let prompt = Group::<UserPromptSubmit>::all().timeout(second).then(forever);
+    let decision = fire([prompt.into_hook("a").unwrap()], "UserPromptSubmit", json!({})).await;
+    let reason = "UserPromptSubmit hook did not respond before its timeout".to_owned();
+    assert_eq!(decision.verdict, Verdict::Block { reason });
+    let stop = Group::<Stop>::all().timeout(second).then(forever);
+    let decision = fire([stop.into_hook("a").unwrap()], "Stop", json!({})).await;
+    let told = "Hook callback failed: Stop hook did not respond before its timeout".to_owned();
+    assert_eq!(decision, Decision { system_messages: vec![told], ..Decision::default() });
+}
+
+#[tokio::test]
+async fn groups_run_at_once_and_answer_in_order() {
+    let meeting = Arc::new(Barrier::new(2));
+    let group = |text: &'static str| {
+        let meeting = Arc::clone(&meeting);
+        Group::all().then(move |_: Call<PreToolUse>| {
+            let meeting = Arc::clone(&meeting);
+            async move {
+                // Only if both run at the same time does either come back.
+                meeting.wait().await;
+                Ok(context(text))
+            }
+        })
+    };
+    let hooks = [group("one").into_hook("a").unwrap(), group("two").into_hook("b").unwrap()];
+    assert_eq!(call_bash(hooks).await.additional_context, ["one", "two"]);
+}
+
+#[tokio::test]
+async fn between_groups_the_strictest_decision_counts() {
+    let allow = saying([permission(PermissionDecision::Allow, "a")]).into_hook("a").unwrap();
+    let ask = saying([permission(PermissionDecision::Ask, "b")]).into_hook("b").unwrap();
+    let verdict = call_bash([allow, ask]).await.verdict;
+    assert_eq!(verdict, Verdict::Ask { reason: Some("b".into()), rewritten_input: None });
+}
+
+#[tokio::test]
+async fn the_last_rewrite_and_every_other_field_of_the_members_reach_the_host() {
+    let rewrite = |command: &str| -> HookOutput {
+        let input = json!({ "command": command }).as_object().unwrap().clone();
+        HookSpecificOutput::PreToolUse(PreToolUseOutput {
+            updated_input: Some(input),
+            ..PreToolUseOutput::default()
+        })
+        .into()
+    };
+    let quiet = SyncHookOutput {
+        suppress_output: Some(true),
+        system_message: Some("m".into()),
+        ..SyncHookOutput::default()
+    };
+    let group = saying([rewrite("a"), rewrite("b"), quiet.into()]);
+    let decision = call_bash([group.into_hook("a").unwrap()]).await;
+    let rewritten_input = Some(json!({ "command": "b" }));
+    assert_eq!(
+        decision,
+        Decision {
+            verdict: Verdict::Proceed { rewritten_input },
+            system_messages: vec!["m".into()],
+            suppress_output: true,
+            ..Decision::default()
+        }
+    );
+}
+
+#[test]
+fn a_matcher_is_a_name_a_glob_or_empty() {
+    let wakes = |matcher: &str, tool: &str| {
+        let event = Event::named("PreToolUse", json!({ "tool_name": tool })).unwrap();
+        ToolMatcher::parse(matcher).unwrap().is_none_or(|looks| looks.wakes(&event))
+    };
+    for (matcher, tool, fits) in [
+        ("", "Bash", true),
+        ("Bash", "Bash", true),
+        ("Bash", "bash", true),
+        ("Bash", "BashOutput", false),
+        ("BASH", "Bash", false),
+        ("mcp__*", "mcp__github__create", true),
+        ("mcp__*", "mcp__a/b", false),
+        ("*", "Read", true),
+        ("B?sh", "Bash", true),
+        ("[BD]ash", "Dash", true),
+        ("[^B]ash", "Bash", false),
+        ("Bash|Edit", "Bash", false),
+        (".*", "Bash", false),
+        (r"a\*", "a*", true),
+    ] {
+        assert_eq!(wakes(matcher, tool), fits, "{matcher} {tool}");
+    }
+    let stop = Event::named("Stop", json!({})).unwrap();
+    assert!(ToolMatcher::parse("Bash").unwrap().unwrap().wakes(&stop));
+}
+
+#[test]
+fn a_group_that_cannot_be_used_says_why() {
+    for matcher in ["[", "[]", "a[\\d]", "\\"] {
+        let error = Group::<PostToolUse>::matching(matcher).into_hook("a").unwrap_err();
+        assert_eq!(error, GroupError::BadMatcher { matcher: matcher.into() });
+    }
+    let error = Group::<PostToolUse>::all().timeout(Duration::ZERO).into_hook("a").unwrap_err();
+    assert_eq!(error, GroupError::NoTime);
+}
+
+#[tokio::test]
+async fn data_of_another_shape_are_a_failure_of_the_member() {
+    let group = Group::<Stop>::all().then(|_| async { Ok(HookOutput::nothing()) });
+    let odd = json!({ "stop_hook_active": "yes" });
+    let decision = fire([group.into_hook("a").unwrap()], "Stop", odd).await;
+    let told = "Hook callback failed: the event's data do not have the types that they should";
+    assert_eq!(decision.system_messages, [told]);
+}
+
+#[test]
+fn every_event_with_a_type_has_its_input() {
+    assert_eq!(typed::ALL.len(), 15);
+    for name in typed::ALL {
+        assert!(Pattern::parse(name).is_ok(), "{name}");
+    }
+}

@@ -1,0 +1,293 @@
+//! What stands in Claude Code's settings, as hooks of ours.
+//!
+//! All files are added up. An entry that cannot be used is left out alone, with a warning, and what it
+//! would have guarded is blocked until it is mended; only where a block would keep an agent from
+//! stopping it is not. Claude Code drops the whole file there, or the guard in silence.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_engine::config::tree::{Field, Node, Notes, Raw, parse};
+use hookwright_engine::config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
+use hookwright_engine::glob::Glob;
+use hookwright_engine::limits::HOOKS_MAX;
+use hookwright_engine::matcher::{Matcher as Subjects, MatcherError};
+use hookwright_engine::nearest::nearest;
+use hookwright_engine::pattern::{Pattern, PatternError, Point};
+use hookwright_engine::variables::Environment;
+use hookwright_events::{EventName, Power};
+
+use super::capability;
+use super::event::event_named;
+use super::handler::{Handler, Where};
+use super::limits::{SESSION_END_TIMEOUT, SESSION_END_TIMEOUT_MAX};
+use super::matcher::{Matcher, Waking};
+use super::switch::{self, Switch};
+
+/// Reads all settings that were found.
+pub(super) fn read(files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded) {
+    let mut all = Vec::with_capacity(files.len());
+    for file in files {
+        let tree = file.text.as_ref().map_err(Fault::clone);
+        let tree = tree.and_then(|source| Ok((source, parse(source)?)));
+        match tree {
+            Ok((source, root)) => all.push(Settings { file, source, root }),
+            // It may have held a guard for any event.
+            Err(fault) => loaded.block_until_mended(None, [fault]),
+        }
+    }
+    let switches = all.iter().map(|settings| settings.switch(loaded)).collect::<Vec<_>>();
+    let off = switch::effective(&switches);
+    let session_end = session_end_timeout(&all);
+    let environment = with_its_own(environment);
+    for settings in &all {
+        let stem = settings.file.file.path.file_stem().unwrap_or_default().to_string_lossy();
+        let mut reading = Reading {
+            stem: loaded.unused_stem(&stem),
+            settings,
+            environment: &environment,
+            session_end,
+            off,
+            loaded,
+        };
+        reading.hooks();
+    }
+}
+
+/// One file that could be read.
+pub(super) struct Settings<'a> {
+    pub(super) file: &'a ForeignFile<'a>,
+    pub(super) source: &'a Arc<SourceFile>,
+    pub(super) root: Node,
+}
+
+impl Settings<'_> {
+    fn get(&self, key: &str) -> Option<&Field> {
+        match &self.root.raw {
+            Raw::Map(fields) => fields.iter().find(|field| *field.key == *key),
+            _ => None,
+        }
+    }
+
+    fn switch(&self, loaded: &mut Loaded) -> Switch {
+        let mut notes = Notes::new(self.source);
+        let says = self.get("disableAllHooks").and_then(|field| notes.bool(&field.value));
+        // What nobody can read switches nothing off.
+        loaded.leave_out(notes.faults);
+        Switch::new(self.file.file, says)
+    }
+}
+
+/// The hooks of one file on their way into the set.
+struct Reading<'a> {
+    stem: String,
+    settings: &'a Settings<'a>,
+    environment: &'a Environment,
+    session_end: Duration,
+    off: switch::Off,
+    loaded: &'a mut Loaded,
+}
+
+/// An event's key in the file.
+struct EventKey {
+    claudes: &'static str,
+    name: EventName,
+}
+
+impl Reading<'_> {
+    fn hooks(&mut self) {
+        let settings = self.settings;
+        let mut notes = Notes::new(settings.source);
+        let events = match (&settings.root.raw, settings.get("hooks")) {
+            (Raw::Map(_), None) => return,
+            // A file that was made and never filled.
+            (Raw::Null, None) => return,
+            (Raw::Map(_), Some(hooks)) => notes.map(&hooks.value, "a map from events to lists"),
+            _ => notes.map(&settings.root, "a map with the key `hooks`"),
+        };
+        if !notes.faults.is_empty() {
+            self.loaded.block_until_mended(None, notes.faults);
+        }
+        for event in events.unwrap_or_default() {
+            self.event(event);
+        }
+    }
+
+    fn event(&mut self, field: &Field) {
+        let claudes = &*field.key;
+        let known = capability::ALL.iter().find(|known| known.event == claudes);
+        let Some((known, name)) = known.zip(event_named(claudes)) else {
+            let nearest = nearest(claudes, capability::ALL.iter().map(|known| known.event));
+            let mut notes = Notes::new(self.settings.source);
+            let unknown = PatternError::UnknownEvent { name: claudes.to_owned(), nearest };
+            notes.note(field.at, FaultKind::Pattern(unknown));
+            return self.loaded.leave_out(notes.faults);
+        };
+        let event = EventKey { claudes: known.event, name };
+        let mut notes = Notes::new(self.settings.source);
+        let groups = notes.list(&field.value, "a list of matcher groups");
+        self.give_up(&event, &Matcher::All, notes.faults);
+        let mut number = 0;
+        for group in groups.unwrap_or_default() {
+            self.group(&event, group, &mut number);
+        }
+    }
+
+    fn group(&mut self, event: &EventKey, group: &Node, number: &mut usize) {
+        let mut notes = Notes::new(self.settings.source);
+        let Some(fields) = notes.map(group, "a matcher group, `{matcher, hooks}`") else {
+            return self.give_up(event, &Matcher::All, notes.faults);
+        };
+        let get = |key: &str| fields.iter().find(|field| *field.key == *key);
+        let matcher = matcher_of(get("matcher"), event.claudes, &mut notes);
+        // Nobody knows what a matcher that cannot be read would have looked at.
+        let looks_at = matcher.clone().unwrap_or(Matcher::All);
+        let handlers = match get("hooks") {
+            Some(field) => notes.list(&field.value, "a list of handlers"),
+            None => {
+                notes.note(group.at, FaultKind::Missing { missing: "`hooks`, a list of handlers" });
+                None
+            }
+        };
+        let readable = notes.faults.is_empty();
+        self.give_up(event, &looks_at, notes.faults);
+        if !readable {
+            return;
+        }
+        for handler in handlers.unwrap_or_default() {
+            self.handler(event, &looks_at, get("matcher"), handler, *number);
+            *number += 1;
+        }
+    }
+
+    fn handler(
+        &mut self,
+        event: &EventKey,
+        matcher: &Matcher,
+        written: Option<&Field>,
+        node: &Node,
+        number: usize,
+    ) {
+        let file = self.settings.file.file;
+        if self.off.drops(file.layer, event.name.power()) {
+            return;
+        }
+        let mut notes = Notes::new(self.settings.source);
+        let place = Where {
+            claudes: event.claudes,
+            name: &event.name,
+            source: self.settings.source,
+            file,
+            id: format!("{}/{}#{number}", self.stem, event.claudes),
+            session_end: self.session_end,
+            home: self.environment.text("HOME"),
+        };
+        match Handler::read(node, &place, &mut notes) {
+            Ok(Some(handler)) => {
+                let (rule, action) = handler.split();
+                let waking = Waking { matcher: matcher.clone(), rule };
+                let written = written.and_then(|field| match &field.value.raw {
+                    Raw::Text(text) if !text.is_empty() => Some(text.clone()),
+                    _ => None,
+                });
+                let hook =
+                    action.hook(&place, waking, written, node, pattern(event, Subjects::All));
+                self.loaded.look_at(&hook, node, self.settings.source, self.environment);
+                if self.loaded.add(hook).is_err() {
+                    notes.note(node.at, FaultKind::TooManyHooks { hooks_max: HOOKS_MAX });
+                    self.give_up(event, matcher, notes.faults);
+                }
+            }
+            // Claude Code passes it over as well.
+            Ok(None) => self.loaded.leave_out(notes.faults),
+            Err(()) => self.give_up(event, matcher, notes.faults),
+        }
+    }
+
+    /// Leaves out what cannot be used, and blocks what it may have guarded.
+    fn give_up(&mut self, event: &EventKey, matcher: &Matcher, faults: Vec<Fault>) {
+        let power = event.name.power();
+        if power != Power::Blocks || self.off.drops(self.settings.file.file.layer, power) {
+            return self.loaded.leave_out(faults);
+        }
+        let subjects = match matcher {
+            Matcher::All => Subjects::All,
+            matcher => {
+                let waking = Waking { matcher: matcher.clone(), rule: None };
+                Subjects::Foreign(Arc::new(waking))
+            }
+        };
+        self.loaded.block_until_mended(Some(pattern(event, subjects)), faults);
+    }
+}
+
+/// The group's matcher; `None` where it cannot be read.
+fn matcher_of(field: Option<&Field>, event: &str, notes: &mut Notes<'_>) -> Option<Matcher> {
+    let Some(field) = field else { return Some(Matcher::All) };
+    let Raw::Text(text) = &field.value.raw else {
+        notes.wrong_kind(&field.value, "a name, `A|B` or a regular expression");
+        return None;
+    };
+    match Matcher::parse(text, event) {
+        Ok(matcher) => Some(matcher),
+        Err(cause) => {
+            let error = MatcherError::BadRegex { cause };
+            notes.note(field.value.at, FaultKind::Matcher(error));
+            None
+        }
+    }
+}
+
+fn pattern(event: &EventKey, subjects: Subjects) -> Pattern {
+    match event.name.spec() {
+        Some(spec) => {
+            let point = Point { event: spec, subjects, only_reasons: &[] };
+            Pattern { points: vec![point], open: Vec::new() }
+        }
+        None => Pattern { points: Vec::new(), open: vec![Glob::new(event.name.as_str())] },
+    }
+}
+
+/// What all hooks of a session's end share: what the most patient of them asks for.
+fn session_end_timeout(all: &[Settings<'_>]) -> Duration {
+    let seconds = |handler: &Node| match in_map(handler, "timeout")?.raw {
+        Raw::Int(seconds) => Some(seconds as f64),
+        Raw::Float(seconds) => Some(seconds),
+        _ => None,
+    };
+    all.iter()
+        .filter_map(|settings| in_map(&settings.get("hooks")?.value, "SessionEnd"))
+        .flat_map(items)
+        .filter_map(|group| in_map(group, "hooks"))
+        .flat_map(items)
+        .filter_map(seconds)
+        .map(|asked| asked.clamp(0.0, SESSION_END_TIMEOUT_MAX.as_secs_f64()))
+        .map(Duration::from_secs_f64)
+        .fold(SESSION_END_TIMEOUT, Duration::max)
+}
+
+fn items(node: &Node) -> &[Node] {
+    match &node.raw {
+        Raw::List(items) => items,
+        _ => &[],
+    }
+}
+
+fn in_map<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+    match &node.raw {
+        Raw::Map(fields) => {
+            fields.iter().find(|field| *field.key == *key).map(|field| &field.value)
+        }
+        _ => None,
+    }
+}
+
+/// The environment as a hook sees it, as far as names go: what it is given is nothing unknown.
+fn with_its_own(environment: &Environment) -> Environment {
+    let own = ["CLAUDE_PROJECT_DIR", "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_ENV_FILE"];
+    let inherited = environment
+        .names()
+        .filter_map(|name| Some((OsString::from(name), environment.get(name)?.to_owned())));
+    Environment::new(inherited.chain(own.map(|name| (name.into(), OsString::new()))))
+}

@@ -1,0 +1,34 @@
+//! The variables that Claude Code sets for a hook.
+//!
+//! `CLAUDE_ENV_FILE` names a file to which a hook may append what later commands of the session shall
+//! have in their environment. It belongs to the host: where the event names the session's folder it
+//! is `env.sh` there; elsewhere the one that the host has in its own environment is inherited, if it
+//! has one.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use hookwright_events::Event;
+
+/// The file in a session's folder.
+const ENV_FILE: &str = "env.sh";
+
+/// Events whose hooks may say what later commands have in their environment.
+const WITH_ENV_FILE: &[&str] =
+    &["session:start", "session:setup", "claude:cwd_changed", "claude:file_changed"];
+
+/// The variables of a hook at this event.
+pub(super) fn of(event: &Event, root: &Path) -> Vec<(Cow<'static, str>, String)> {
+    let mut variables = vec![
+        (Cow::Borrowed("CLAUDE_PROJECT_DIR"), root.to_string_lossy().into_owned()),
+        (Cow::Borrowed("CLAUDECODE"), "1".to_owned()),
+    ];
+    let session = event.text("session_id").or(event.text("session")).unwrap_or_default();
+    variables.push((Cow::Borrowed("CLAUDE_CODE_SESSION_ID"), session.to_owned()));
+    let folder = event.text("session_dir").filter(|folder| !folder.is_empty());
+    if let Some(folder) = folder.filter(|_| WITH_ENV_FILE.contains(&event.name.as_str())) {
+        let file = root.join(folder).join(ENV_FILE);
+        variables.push((Cow::Borrowed("CLAUDE_ENV_FILE"), file.to_string_lossy().into_owned()));
+    }
+    variables
+}

@@ -1,0 +1,329 @@
+//! [`Handler`]: one handler of a matcher group, and the hook that it becomes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_engine::config::tree::{Field, Node, Notes, Raw};
+use hookwright_engine::config::{ConfigFile, FaultKind, SourceFile};
+use hookwright_engine::hook::{Action, Hook, OnFailure, Shell, Source};
+use hookwright_engine::matcher::Matcher as Subjects;
+use hookwright_engine::pattern::Pattern;
+use hookwright_engine::template::CommandText;
+use hookwright_events::{EventName, Power};
+
+use super::limits::{
+    COMMAND_TIMEOUT, DISPLAY_TIMEOUT, PROMPT_TIMEOUT, SESSION_END_TIMEOUT_MAX, TIMEOUT_MAX,
+};
+use super::matcher::Waking;
+use super::rule::Rule;
+use super::{POLICY, STRICT_POLICY};
+
+/// Where a handler stands.
+pub(super) struct Where<'a> {
+    /// Its event, as Claude Code names it.
+    pub(super) claudes: &'static str,
+    /// The same as we do.
+    pub(super) name: &'a EventName,
+    pub(super) source: &'a Arc<SourceFile>,
+    pub(super) file: &'a ConfigFile,
+    /// What its hook is called.
+    pub(super) id: String,
+    /// What all hooks of a session's end share.
+    pub(super) session_end: Duration,
+    /// The user's home.
+    pub(super) home: Option<&'a str>,
+}
+
+/// One handler that can be used.
+pub(super) struct Handler {
+    rule: Option<Rule>,
+    ready: Ready,
+}
+
+/// A handler whose hook has only to be put together.
+pub(super) struct Ready {
+    action: Action,
+    twin: String,
+    timeout: Duration,
+    background: bool,
+    is_strict: bool,
+    description: Option<String>,
+}
+
+const TYPES: &[&str] = &["command", "http", "mcp_tool", "prompt", "agent"];
+
+/// The types of handlers that an event knows.
+fn types_at(event: &str) -> &'static [&'static str] {
+    match event {
+        "Setup" => &["command"],
+        "SessionStart" => &["command", "mcp_tool"],
+        "PermissionRequest" => &["command", "http", "mcp_tool", "prompt"],
+        "PermissionDenied"
+        | "PostToolBatch"
+        | "PostToolUse"
+        | "PostToolUseFailure"
+        | "PreToolUse"
+        | "Stop"
+        | "SubagentStop"
+        | "TaskCompleted"
+        | "TaskCreated"
+        | "TeammateIdle"
+        | "UserPromptExpansion"
+        | "UserPromptSubmit" => TYPES,
+        _ => &["command", "http", "mcp_tool"],
+    }
+}
+
+/// Events at which a handler may have an `if`.
+const WITH_RULE: &[&str] =
+    &["PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"];
+
+impl Handler {
+    /// Reads a handler. `Ok(None)` is one that Claude Code passes over too, `Err` one that cannot be
+    /// used; either way the notes say why.
+    pub(super) fn read(
+        node: &Node,
+        place: &Where<'_>,
+        notes: &mut Notes<'_>,
+    ) -> Result<Option<Self>, ()> {
+        let Some(fields) = notes.map(node, "a handler, `{type, command}`") else { return Err(()) };
+        let own = Own { fields, node };
+        let kind = own.word("type", TYPES, notes)?;
+        let types = types_at(place.claudes);
+        if !types.contains(&kind) {
+            let unfit =
+                FaultKind::UnknownWord { found: kind.into(), expected: types, nearest: None };
+            notes.note(own.at("type"), unfit);
+            return Ok(None);
+        }
+        if kind != "command" {
+            notes.note(own.at("type"), FaultKind::NotYet { what: format!("type: {kind}") });
+            return Err(());
+        }
+        let rule = match own.rule(place, notes)? {
+            Some(_) if !WITH_RULE.contains(&place.claudes) => {
+                let (belongs_to, found) = ("tool", place.claudes);
+                let key = "if".to_owned();
+                notes.note(own.at("if"), FaultKind::KeyOfOtherType { key, belongs_to, found });
+                return Ok(None);
+            }
+            rule => rule,
+        };
+        let ready = command(&own, place, notes);
+        match ready.filter(|_| notes.faults.is_empty()) {
+            Some(ready) => Ok(Some(Self { rule, ready })),
+            None => Err(()),
+        }
+    }
+
+    /// When it runs, and what.
+    pub(super) fn split(self) -> (Option<Rule>, Ready) {
+        (self.rule, self.ready)
+    }
+}
+
+fn command(own: &Own<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Option<Ready> {
+    let text = match own.get("command") {
+        Some(node) => notes.text(node, "a command"),
+        None => {
+            notes.note(own.node.at, FaultKind::Missing { missing: "`command`" });
+            None
+        }
+    };
+    let args = own.texts("args", notes);
+    let shell = own.shell(notes);
+    let asks_async = own.flag("async", notes);
+    own.flag("asyncRewake", notes);
+    own.flag("once", notes);
+    let is_strict = own.is_strict(notes);
+    let description = own.text("statusMessage", notes);
+    let timeout = own.timeout(notes);
+    let text = text?;
+    let rule = own.get("if").map(|node| node.to_json().to_string()).unwrap_or_default();
+    let shown = std::iter::once(text).chain(args.iter().flatten().map(String::as_str));
+    let shown = shown.collect::<Vec<_>>().join(" ");
+    let exec = args.map(|args| std::iter::once(text.to_owned()).chain(args).collect::<Vec<_>>());
+    // Of copies in several settings one runs; a plugin's copy is its own.
+    let whose = match place.file.path.file_name().is_some_and(|name| name == "hooks.json") {
+        true => place.file.path.to_string_lossy(),
+        false => "settings".into(),
+    };
+    let twin = format!("{whose}\n{}\n{text}\n{exec:?}\n{rule}", place.claudes);
+    Some(Ready {
+        action: Action::Shell(Shell {
+            command: CommandText::literal(&shown),
+            exec,
+            env: Vec::new(),
+            working_dir: None,
+            shell,
+            kill_grace: None,
+        }),
+        twin,
+        timeout: limited(timeout, place),
+        background: asks_async == Some(true),
+        is_strict: is_strict && place.name.power() != Power::BlocksOnPurpose,
+        description,
+    })
+}
+
+/// How long it may take at its event.
+fn limited(written: Option<Duration>, place: &Where<'_>) -> Duration {
+    match place.claudes {
+        "SessionEnd" => written.unwrap_or(place.session_end).min(SESSION_END_TIMEOUT_MAX),
+        "UserPromptSubmit" | "PreModelSwitch" | "PostModelSwitch" => {
+            written.unwrap_or(PROMPT_TIMEOUT)
+        }
+        "MessageDisplay" => written.unwrap_or(DISPLAY_TIMEOUT),
+        _ => written.unwrap_or(COMMAND_TIMEOUT),
+    }
+}
+
+impl Ready {
+    /// The hook.
+    pub(super) fn hook(
+        self,
+        place: &Where<'_>,
+        waking: Waking,
+        matcher_text: Option<Box<str>>,
+        node: &Node,
+        pattern: Pattern,
+    ) -> Hook {
+        let all = matches!(waking, Waking { matcher: super::matcher::Matcher::All, rule: None });
+        let blocks = self.is_strict && !self.background;
+        Hook {
+            id: place.id.clone(),
+            description: self.description,
+            source: Source {
+                file: Arc::from(place.file.shown_as.as_path()),
+                path: Arc::from(place.file.path.as_path()),
+                line: node.at.place(place.source).line,
+            },
+            layer: place.file.layer,
+            event: Arc::from(place.claudes),
+            pattern,
+            matcher: if all { Subjects::All } else { Subjects::Foreign(Arc::new(waking)) },
+            matcher_text,
+            enabled: true,
+            when: None,
+            action: self.action,
+            awaits: Some(!self.background),
+            timeout: Some(self.timeout),
+            on_failure: blocks.then_some(OnFailure::Block),
+            retries: None,
+            retry_delay: None,
+            on_exhausted: None,
+            pipe_output: false,
+            once: false,
+            twin: Some(self.twin.into()),
+            policy: if blocks { &STRICT_POLICY } else { &POLICY },
+        }
+    }
+}
+
+/// A handler's own fields. Those that nobody knows are passed over, as Claude Code does.
+struct Own<'n> {
+    fields: &'n [Field],
+    node: &'n Node,
+}
+
+impl<'n> Own<'n> {
+    fn get(&self, key: &str) -> Option<&'n Node> {
+        self.fields.iter().find(|field| *field.key == *key).map(|field| &field.value)
+    }
+
+    /// Where a field's value stands, or the handler, if it has none.
+    fn at(&self, key: &str) -> hookwright_engine::config::tree::Mark {
+        self.get(key).map_or(self.node.at, |node| node.at)
+    }
+
+    fn word(
+        &self,
+        key: &'static str,
+        words: &'static [&'static str],
+        notes: &mut Notes<'_>,
+    ) -> Result<&'static str, ()> {
+        match self.get(key) {
+            Some(node) => notes.word(node, words, words).ok_or(()),
+            None => {
+                notes.note(self.node.at, FaultKind::Missing { missing: "`type`" });
+                Err(())
+            }
+        }
+    }
+
+    fn rule(&self, place: &Where<'_>, notes: &mut Notes<'_>) -> Result<Option<Rule>, ()> {
+        const EXPECTED: &str = "a permission rule like Bash(git *)";
+        let Some(node) = self.get("if") else { return Ok(None) };
+        let Raw::Text(text) = &node.raw else {
+            notes.wrong_kind(node, EXPECTED);
+            return Err(());
+        };
+        let rule = Rule::parse(text, place.home);
+        if rule.is_none() {
+            let found = text.to_string();
+            notes.note(node.at, FaultKind::BadValue { found, expected: EXPECTED });
+        }
+        rule.map(Some).ok_or(())
+    }
+
+    fn text(&self, key: &str, notes: &mut Notes<'_>) -> Option<String> {
+        let node = self.get(key)?;
+        match &node.raw {
+            Raw::Text(text) => Some(text.to_string()).filter(|text| !text.is_empty()),
+            _ => {
+                notes.wrong_kind(node, "a text");
+                None
+            }
+        }
+    }
+
+    fn texts(&self, key: &str, notes: &mut Notes<'_>) -> Option<Vec<String>> {
+        let items = notes.list(self.get(key)?, "a list of texts")?;
+        let mut texts = Vec::with_capacity(items.len());
+        for item in items {
+            match &item.raw {
+                Raw::Text(text) => texts.push(text.to_string()),
+                _ => notes.wrong_kind(item, "a text"),
+            }
+        }
+        Some(texts)
+    }
+
+    fn flag(&self, key: &str, notes: &mut Notes<'_>) -> Option<bool> {
+        notes.bool(self.get(key)?)
+    }
+
+    fn is_strict(&self, notes: &mut Notes<'_>) -> bool {
+        let words = &["continue", "block"];
+        let node = self.get("onFailure");
+        node.and_then(|node| notes.word(node, words, &[false, true])).unwrap_or(false)
+    }
+
+    fn shell(&self, notes: &mut Notes<'_>) -> Option<String> {
+        let node = self.get("shell")?;
+        let word = notes.word(node, &["bash", "powershell"], &["bash", "powershell"])?;
+        if word == "powershell" {
+            notes.note(node.at, FaultKind::NotYet { what: "shell: powershell".into() });
+        }
+        Some(word.to_owned())
+    }
+
+    fn timeout(&self, notes: &mut Notes<'_>) -> Option<Duration> {
+        const EXPECTED: &str = "seconds, a number over 0";
+        let node = self.get("timeout")?;
+        let seconds = match node.raw {
+            Raw::Int(seconds) => seconds as f64,
+            Raw::Float(seconds) => seconds,
+            _ => {
+                notes.wrong_kind(node, EXPECTED);
+                return None;
+            }
+        };
+        if seconds > 0.0 {
+            return Some(Duration::from_secs_f64(seconds.min(TIMEOUT_MAX.as_secs_f64())));
+        }
+        let found = node.to_json().to_string();
+        notes.note(node.at, FaultKind::BadValue { found, expected: EXPECTED });
+        None
+    }
+}

@@ -1,0 +1,219 @@
+//! [`Matcher`]: which events of a kind a matcher group looks at, by Claude Code's own rules.
+//!
+//! `*`, nothing or no matcher is all. Plain words are exact names, several of them between `|` or
+//! `,`. Anything else is a regular expression that has to find something in the name. Case matters.
+
+use std::borrow::Cow;
+
+use hookwright_engine::matcher::Looks;
+use hookwright_events::Event;
+use regex::{Regex, RegexBuilder};
+
+use super::{limits, rule, tool_name};
+
+/// The events that a handler wakes for: those of its group, as far as its `if` allows.
+#[derive(Debug)]
+pub(super) struct Waking {
+    /// The group's matcher.
+    pub(super) matcher: Matcher,
+    /// The handler's own `if`.
+    pub(super) rule: Option<rule::Rule>,
+}
+
+impl Looks for Waking {
+    fn wakes(&self, event: &Event) -> bool {
+        self.matcher.wakes(event) && self.rule.as_ref().is_none_or(|rule| rule.fits(event))
+    }
+}
+
+/// Which events of a kind a matcher group looks at.
+#[derive(Debug, Clone)]
+pub(super) enum Matcher {
+    /// All.
+    All,
+    /// Those whose subject is called exactly so.
+    Names(Vec<Box<str>>),
+    /// Those in whose subject this finds something.
+    Regex(Box<Regex>),
+}
+
+impl Matcher {
+    /// Reads the text of a `matcher` at an event, or says what is wrong with it.
+    pub(super) fn parse(text: &str, event: &str) -> Result<Self, String> {
+        if text.is_empty() || text == "*" {
+            return Ok(Matcher::All);
+        }
+        let is_narrow = matches!(event, "FileChanged" | "StopFailure");
+        let is_plain = |letter: char| {
+            letter.is_ascii_alphanumeric()
+                || matches!(letter, '_' | '|')
+                || (!is_narrow && matches!(letter, '-' | ' ' | ','))
+        };
+        if text.chars().all(is_plain) {
+            let names = text.split(['|', ',']).map(str::trim).filter(|name| !name.is_empty());
+            return Ok(Matcher::Names(names.map(Box::from).collect()));
+        }
+        RegexBuilder::new(text)
+            .size_limit(limits::REGEX_BYTES_MAX)
+            .build()
+            .map(|regex| Matcher::Regex(Box::new(regex)))
+            .map_err(|error| last_line(&error.to_string()))
+    }
+
+    fn wakes(&self, event: &Event) -> bool {
+        if matches!(self, Matcher::All) {
+            return true;
+        }
+        // Where there is nothing to compare, nothing can be ruled out.
+        let Some(subject) = subject_of(event) else { return true };
+        let is = |name: &str| {
+            name == subject || tool_name::current(name) == tool_name::current(&subject)
+        };
+        match self {
+            Matcher::All => true,
+            Matcher::Names(names) => names.iter().any(|name| is(name)),
+            Matcher::Regex(regex) => {
+                regex.is_match(&subject)
+                    || tool_name::earlier(&subject).any(|name| regex.is_match(name))
+            }
+        }
+    }
+}
+
+/// What a matcher looks at; nothing where Claude Code has nothing for it.
+fn subject_of(event: &Event) -> Option<Cow<'_, str>> {
+    let name = event.name.as_str();
+    // Ours has a subject there, Claude Code's has none.
+    if name == "session:stop" {
+        return None;
+    }
+    let field = event.name.subject_field()?;
+    let value = event.text(field)?;
+    Some(match field {
+        "tool_name" => Cow::Borrowed(tool_name::claudes(value)),
+        // The model's name without what is said about its context.
+        "to_model" => Cow::Borrowed(value.split('[').next().unwrap_or(value)),
+        "file_path" => Cow::Borrowed(value.rsplit('/').next().unwrap_or(value)),
+        _ => Cow::Borrowed(value),
+    })
+}
+
+/// The regex crate draws its errors over several lines; the last one says what is wrong.
+fn last_line(error: &str) -> String {
+    let last = error.lines().rfind(|line| !line.trim().is_empty()).unwrap_or(error);
+    last.trim().trim_start_matches("error: ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn wakes(matcher: &str, claudes: &str, event: &str, data: serde_json::Value) -> bool {
+        let event = Event::named(event, data).unwrap();
+        Matcher::parse(matcher, claudes).unwrap().wakes(&event)
+    }
+
+    #[test]
+    fn a_tools_matcher_is_a_name_a_list_or_a_regular_expression() {
+        for (matcher, fits) in [
+            ("Bash", true),
+            ("Bash|Edit", true),
+            ("Edit, Bash", true),
+            ("Ba.*", true),
+            ("^Bash$", true),
+            ("*", true),
+            ("", true),
+            ("B.sh|X", true),
+            ("Bash ", true),
+            (".*", true),
+            ("bash", false),
+            ("ash", false),
+            ("Bas", false),
+            ("Edit", false),
+            ("mcp__.*", false),
+        ] {
+            for tool in ["Bash", "bash", "run_shell_command"] {
+                let data = json!({ "tool_name": tool });
+                assert_eq!(wakes(matcher, "PreToolUse", "PreToolUse", data), fits, "{matcher}");
+            }
+        }
+        assert_eq!(Matcher::parse("[", "PreToolUse").unwrap_err(), "unclosed character class");
+    }
+
+    #[test]
+    fn names_that_tools_have_had_still_match() {
+        for (matcher, tool) in [
+            ("Task", "Agent"),
+            ("Agent", "Task"),
+            ("Task", "task"),
+            ("KillShell", "TaskStop"),
+            ("KillBash", "TaskStop"),
+            ("ListPeers", "ListAgents"),
+            ("Brief", "SendUserMessage"),
+            ("ListMcpResources", "ListMcpResourcesTool"),
+            ("ReadMcpResource", "ReadMcpResourceTool"),
+            ("ReadMcpResourceDir", "ReadMcpResourceDirTool"),
+            ("^Task$", "Agent"),
+        ] {
+            let data = json!({ "tool_name": tool });
+            assert!(wakes(matcher, "PreToolUse", "PreToolUse", data), "{matcher}");
+        }
+    }
+
+    #[test]
+    fn every_event_has_its_own_subject() {
+        for (matcher, claudes, event, data) in [
+            ("startup", "SessionStart", "SessionStart", json!({ "source": "startup" })),
+            ("clear|logout", "SessionEnd", "SessionEnd", json!({ "reason": "logout" })),
+            ("auto", "PreCompact", "PreCompact", json!({ "trigger": "auto" })),
+            ("init", "Setup", "Setup", json!({ "trigger": "init" })),
+            (
+                "idle_prompt",
+                "Notification",
+                "Notification",
+                json!({ "notification_type": "idle_prompt" }),
+            ),
+            ("reviewer", "SubagentStop", "SubagentStop", json!({ "agent_type": "reviewer" })),
+            ("skills", "ConfigChange", "claude:config_change", json!({ "source": "skills" })),
+            (
+                "claude-opus-5",
+                "PreModelSwitch",
+                "claude:pre_model_switch",
+                json!({ "to_model": "claude-opus-5[1m]" }),
+            ),
+            (
+                ".envrc|.env",
+                "FileChanged",
+                "claude:file_changed",
+                json!({ "file_path": "/p/.env" }),
+            ),
+            ("rate_limit", "StopFailure", "claude:stop_failure", json!({ "error": "rate_limit" })),
+        ] {
+            assert!(wakes(matcher, claudes, event, data), "{claudes}");
+            let other = json!({ "source": "x", "reason": "x", "trigger": "x", "error": "x",
+                "notification_type": "x", "agent_type": "x", "to_model": "x", "file_path": "x" });
+            assert!(!wakes(matcher, claudes, event, other), "{claudes}");
+        }
+    }
+
+    #[test]
+    fn where_claude_code_has_no_subject_a_matcher_rules_nothing_out() {
+        for event in ["Stop", "UserPromptSubmit", "TaskCompleted", "claude:post_tool_batch"] {
+            assert!(wakes("anything", event, event, json!({ "reason": "completed" })), "{event}");
+        }
+        assert!(wakes("Bash", "PostToolUse", "PostToolUse", json!({})));
+    }
+
+    #[test]
+    fn lists_are_narrower_where_file_names_and_errors_are_matched() {
+        let file = |path: &str| json!({ "file_path": path });
+        let is_regex = |text: &str, event: &str| {
+            matches!(Matcher::parse(text, event).unwrap(), Matcher::Regex(_))
+        };
+        assert!(is_regex("a-b", "FileChanged") && !is_regex("a-b", "PreToolUse"));
+        assert!(is_regex("a,b", "StopFailure") && !is_regex("a,b", "ConfigChange"));
+        assert!(wakes("a-b", "FileChanged", "claude:file_changed", file("/x/xa-bx")));
+    }
+}

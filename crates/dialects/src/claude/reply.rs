@@ -1,0 +1,312 @@
+//! [`ClaudeWire`]: what a hook of Claude Code's reads, and what its end and its output mean.
+//!
+//! The table of exit codes and output is Claude Code's own. Three of its habits are mended, because
+//! they let through what a guard has denied: a deny that a log line follows counts, an answer that
+//! denies and is wrong elsewhere counts, and so does one whose middle was too long to be kept. At a
+//! stop none of that may trap an agent.
+
+mod said;
+
+use std::path::Path;
+
+use hookwright_engine::policy::{At, Input, Meaning, Reader, Wire};
+use hookwright_events::{Answer, AnswerDecision, Event, Outcome, Output, Power, Status};
+
+use super::environment;
+use super::event::HookInput;
+use said::Said;
+
+/// What a hook of Claude Code's reads, and what it means.
+#[derive(Debug)]
+pub(super) struct ClaudeWire {
+    /// `onFailure: block`: whatever is no clean end is a failure.
+    pub(super) is_strict: bool,
+}
+
+/// Claude Code's own words where standard error is empty.
+const NO_STDERR: &str = "No stderr output";
+
+/// Its own words for a block without a reason.
+const NO_REASON: &str = "Blocked by hook";
+
+/// How it treats what hooks say at an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// By the table.
+    Listens,
+    /// By the table, and plain output is context.
+    TakesText,
+    /// Nothing that is said there counts.
+    Deaf,
+    /// Only how the command ends counts: what it prints is a path.
+    ByExitCode,
+}
+
+impl Manner {
+    fn at(event: &Event) -> Self {
+        match event.name.as_str() {
+            "user:prompt_submit"
+            | "claude:user_prompt_expansion"
+            | "session:start"
+            | "claude:post_model_switch" => Manner::TakesText,
+            "session:end"
+            | "claude:stop_failure"
+            | "claude:post_compact"
+            | "claude:instructions_loaded"
+            | "claude:permission_denied"
+            | "claude:message_display" => Manner::Deaf,
+            "claude:worktree_create" | "claude:worktree_remove" => Manner::ByExitCode,
+            _ => Manner::Listens,
+        }
+    }
+}
+
+impl Wire for ClaudeWire {
+    fn input(&self, reader: &Reader<'_>) -> Input {
+        let root = reader.root.to_string_lossy();
+        Input {
+            stdin: HookInput::of_event(reader.event, &root).to_line(),
+            variables: environment::of(reader.event, reader.root),
+        }
+    }
+
+    fn working_dir<'e>(&self, event: &'e Event) -> Option<&'e Path> {
+        event.text("cwd").filter(|cwd| !cwd.is_empty()).map(Path::new)
+    }
+
+    fn looks_behind_exit_2(&self) -> bool {
+        false
+    }
+
+    fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning {
+        match outcome {
+            Outcome::Exited { code, output } => self.ended(*code, output, at),
+            // Claude Code reports the death by a signal as exit code 1.
+            Outcome::Killed { signal, output } => {
+                let meaning = self.ended(1, output, at);
+                match meaning.status {
+                    Status::Failed => failed(format!("killed by signal {signal}")),
+                    _ => meaning,
+                }
+            }
+            Outcome::TimedOut { after_ms, .. } => {
+                let reason = format!("timed out after {} s", *after_ms as f64 / 1000.0);
+                match at.event.name.as_str() {
+                    "claude:pre_model_switch" => blocked(Answer::deny(reason)),
+                    _ => Meaning { status: Status::TimedOut, ..failed(reason) },
+                }
+            }
+            Outcome::Interrupted { .. } => failed("interrupted".into()),
+            Outcome::WantedTerminal { .. } => {
+                failed("stopped to read the terminal, which hooks do not have".into())
+            }
+            Outcome::NotStarted { cause } => failed(format!("cannot start: {cause}")),
+            Outcome::Done { what, .. } => {
+                Meaning { reason: Some(what.clone()), ..well(Answer::default()) }
+            }
+            Outcome::Failed { cause, .. } => failed(cause.clone()),
+            Outcome::Answered { answer } => heard(Answer::clone(answer), at),
+        }
+    }
+
+    fn shown(&self, _hook: &str, outcome: &Outcome, _meaning: &Meaning) -> String {
+        outcome.output().map(|output| output.stdout.clone()).unwrap_or_default()
+    }
+}
+
+impl ClaudeWire {
+    /// The table: the exit code in one direction, what was printed in the other.
+    fn ended(&self, code: i32, output: &Output, at: At<'_>) -> Meaning {
+        match Manner::at(at.event) {
+            Manner::Deaf if code == 0 => return well(Answer::default()),
+            Manner::Deaf => return failed(self.failure(code, output)),
+            Manner::ByExitCode if code == 0 => return well(Answer::default()),
+            Manner::ByExitCode if at.power.can_block() => {
+                return blocked(Answer::deny(stderr_of(output)));
+            }
+            Manner::ByExitCode => return failed(self.failure(code, output)),
+            Manner::Listens | Manner::TakesText => {}
+        }
+        let said = Said::of(output, at);
+        match code {
+            0 => exit_0(said, at),
+            2 => self.exit_2(said, output, at),
+            code => self.other_exit(code, said, output, at),
+        }
+    }
+
+    fn other_exit(&self, code: i32, said: Said, output: &Output, at: At<'_>) -> Meaning {
+        match said {
+            Said::Answer(answer) if !self.is_strict => heard(of_exit(code, *answer, at), at),
+            // A failure cannot take back a no, nor can it grant anything.
+            Said::Answer(answer) if denies(&answer) => heard(*answer, at),
+            Said::Unreadable { denial: Some(why), .. } if guards(at) => blocked(Answer::deny(why)),
+            Said::Answer(_) | Said::Unreadable { .. } | Said::Text(_) | Said::Nothing => {
+                failed(self.failure(code, output))
+            }
+        }
+    }
+
+    fn exit_2(&self, said: Said, output: &Output, at: At<'_>) -> Meaning {
+        let said_more = matches!(said, Said::Answer(_) | Said::Text(_) | Said::Unreadable { .. });
+        let answer = match said {
+            Said::Answer(answer) => of_exit(2, *answer, at),
+            Said::Nothing | Said::Text(_) | Said::Unreadable { .. } => Answer::default(),
+        };
+        let stderr = stderr_of(output);
+        match at.event.name.as_str() {
+            "permission:prompt" if denies(&answer) => return heard(answer, at),
+            "permission:prompt" => {
+                return failed("exit code 2 is no answer to a permission request".into());
+            }
+            // An interpreter that cannot open its script exits with 2 as well, and must not trap an agent.
+            "session:stop" | "agent:stop" | "task:complete"
+                if !said_more && is_about_a_missing_file(&output.stderr) =>
+            {
+                return failed(self.failure(2, output));
+            }
+            "tool:error" => {
+                let told = answer.with_context(stderr);
+                return well(Answer { decision: None, ..told.restricting() });
+            }
+            _ if at.power == Power::Observes => {
+                let answer = Answer { decision: None, ..answer.restricting() };
+                return Meaning { answer, ..failed(self.failure(2, output)) };
+            }
+            _ => {}
+        }
+        // What an allow says for itself is no reason to block.
+        let reason = answer.reason.clone().filter(|_| denies(&answer)).unwrap_or(stderr);
+        let denial =
+            Answer { decision: Some(AnswerDecision::Deny), reason: Some(reason), ..answer };
+        heard(denial.restricting(), at)
+    }
+
+    /// What is said of a failure: Claude Code's own line, where it stops nothing.
+    fn failure(&self, code: i32, output: &Output) -> String {
+        let stderr = stderr_of(output);
+        let first = stderr.lines().next().unwrap_or_default();
+        match self.is_strict {
+            true => format!("exit code {code}: {first}"),
+            false => format!("Failed with non-blocking status code: {first}"),
+        }
+    }
+}
+
+fn exit_0(said: Said, at: At<'_>) -> Meaning {
+    match said {
+        Said::Nothing => well(Answer::default()),
+        Said::Text(text) if Manner::at(at.event) == Manner::TakesText => {
+            well(Answer::context(text))
+        }
+        Said::Text(_) => well(Answer::default()),
+        Said::Answer(answer) => heard(*answer, at),
+        Said::Unreadable { denial: Some(why), .. } if guards(at) => blocked(Answer::deny(why)),
+        Said::Unreadable { why, .. } => failed(why),
+    }
+}
+
+/// What is left of an answer that comes with this exit code: a server's question is answered by a
+/// clean end only.
+fn of_exit(code: i32, answer: Answer, at: At<'_>) -> Answer {
+    let asks_a_person = at.event.name.as_str().starts_with("claude:elicitation");
+    if asks_a_person && code != 0 { answer.restricting() } else { answer }
+}
+
+/// What an answer comes to at this event.
+fn heard(answer: Answer, at: At<'_>) -> Meaning {
+    let mut answer = fitted(answer, at);
+    if !at.awaited {
+        answer = Answer { decision: None, stop: false, ..answer };
+    }
+    if answer.decision != Some(AnswerDecision::Deny) {
+        return well(answer);
+    }
+    match at.power {
+        Power::Blocks | Power::BlocksOnPurpose | Power::Annotates => blocked(answer),
+        // The agent reads why beside the error.
+        Power::Observes if at.event.name.as_str() == "tool:error" => {
+            let reason = answer.reason.clone().unwrap_or_else(|| NO_REASON.into());
+            well(Answer { decision: None, ..answer.with_context(reason) })
+        }
+        Power::Observes if answer.stop => well(Answer { decision: None, ..answer }),
+        Power::Observes => {
+            let what =
+                format!("it answered block, but nothing can be blocked at {}", at.event.name);
+            Meaning { answer: Answer { decision: None, ..answer }, ..failed(what) }
+        }
+    }
+}
+
+/// The answer without what Claude Code does not hear at this event.
+fn fitted(answer: Answer, at: At<'_>) -> Answer {
+    match at.event.name.as_str() {
+        // What is told to an agent that wants to stop keeps it going.
+        "session:stop" | "agent:stop" => {
+            let contexts = answer.additional_context.join("\n");
+            if contexts.is_empty() || answer.stop || denies(&answer) {
+                return without_allow(answer);
+            }
+            Answer {
+                decision: Some(AnswerDecision::Deny),
+                reason: Some(contexts),
+                additional_context: Vec::new(),
+                ..answer
+            }
+        }
+        "session:pre_compact" => {
+            Answer { stop: false, system_message: None, ..without_allow(answer) }
+        }
+        "claude:task_created" => Answer { stop: false, ..without_allow(answer) },
+        "tool:pre_execute" | "permission:prompt" | "claude:pre_model_switch" => answer,
+        _ => without_allow(answer),
+    }
+}
+
+/// There is nothing to allow where nobody would have been asked.
+fn without_allow(answer: Answer) -> Answer {
+    let decision = answer.decision.filter(|decision| *decision != AnswerDecision::Allow);
+    Answer { decision, ..answer }
+}
+
+fn denies(answer: &Answer) -> bool {
+    answer.decision == Some(AnswerDecision::Deny)
+}
+
+/// Whether what a hook means counts even where it did not say it well.
+fn guards(at: At<'_>) -> bool {
+    at.power == Power::Blocks && at.awaited
+}
+
+fn well(answer: Answer) -> Meaning {
+    let reason = answer.stop_reason.clone().filter(|_| answer.stop).or(answer.reason.clone());
+    Meaning { status: Status::Success, reason, answer, may_retry: false }
+}
+
+fn blocked(answer: Answer) -> Meaning {
+    let reason = answer.reason.clone().unwrap_or_else(|| NO_REASON.into());
+    Meaning { status: Status::Blocked, reason: Some(reason), answer, may_retry: false }
+}
+
+fn failed(reason: String) -> Meaning {
+    Meaning {
+        status: Status::Failed,
+        reason: Some(reason),
+        answer: Answer::default(),
+        may_retry: false,
+    }
+}
+
+fn stderr_of(output: &Output) -> String {
+    let stderr = output.stderr.trim();
+    if stderr.is_empty() { NO_STDERR.into() } else { stderr.to_owned() }
+}
+
+fn is_about_a_missing_file(stderr: &str) -> bool {
+    ["No such file", "an't open", "annot open", "not found", "annot find"]
+        .iter()
+        .any(|words| stderr.contains(words))
+}
+
+#[cfg(test)]
+mod tests;

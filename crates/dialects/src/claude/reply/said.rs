@@ -1,0 +1,120 @@
+//! [`Said`]: what a hook's standard output says, by Claude Code's rules for what is an answer.
+
+use std::sync::LazyLock;
+
+use hookwright_engine::answer::{self, Reading};
+use hookwright_engine::policy::At;
+use hookwright_events::{Answer, AnswerDecision, Output};
+use regex::Regex;
+use serde_json::Value;
+
+use crate::claude::answer::HookOutput;
+
+/// What standard output says.
+#[derive(Debug, PartialEq)]
+pub(super) enum Said {
+    /// Nothing that counts.
+    Nothing,
+    /// Text that is no answer.
+    Text(String),
+    /// An answer.
+    Answer(Box<Answer>),
+    /// It was meant to be an answer.
+    Unreadable {
+        /// What is wrong with it.
+        why: String,
+        /// Why not, if it was meant to say no.
+        denial: Option<String>,
+    },
+}
+
+/// A decision against something, in any spelling that was meant as JSON.
+static DENIAL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?i)"(?:decision|permissionDecision|behavior)"\s*:\s*"(?:deny|denied|block)|"continue"\s*:\s*"?false"#,
+    )
+    .expect("it is constant")
+});
+
+impl Said {
+    /// Reads what a hook printed.
+    pub(super) fn of(output: &Output, at: At<'_>) -> Self {
+        let whole = output.stdout_left_out == 0;
+        let text = trimmed(&output.stdout);
+        let denies = DENIAL.is_match(text);
+        match answer::read(&output.stdout, whole, &at.event.name) {
+            Reading::Whole(answer) => Self::whole(text, &answer, at),
+            Reading::Among(answer) => Said::Answer(Box::new(answer)),
+            // Text in braces with more text behind it is no answer, as long as it denies nothing.
+            Reading::Broken { .. } if whole && !denies && !text.ends_with('}') => {
+                Said::Text(text.to_owned())
+            }
+            Reading::Broken { why } => {
+                let why = unreadable(&why);
+                Said::Unreadable { denial: denies.then(|| why.clone()), why }
+            }
+            Reading::Nothing if text.is_empty() || is_object(text) => Said::Nothing,
+            Reading::Nothing => Said::Text(text.to_owned()),
+        }
+    }
+
+    /// An output that is one object: Claude Code takes all of it or nothing.
+    fn whole(text: &str, meant: &Answer, at: At<'_>) -> Self {
+        let read = |text: &str| -> Result<Answer, String> {
+            let fields: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            check_name(&fields, at)?;
+            let output: HookOutput = serde_json::from_value(fields).map_err(|_| wrong(text))?;
+            Ok(output.into_answer())
+        };
+        match read(text) {
+            Ok(answer) => Said::Answer(Box::new(answer)),
+            Err(why) => {
+                let why = unreadable(&why);
+                let denies = meant.stop || meant.decision == Some(AnswerDecision::Deny);
+                let reason = meant.reason.as_deref().or(meant.stop_reason.as_deref());
+                let reason = reason.map_or(why.clone(), |reason| format!("{reason} ({why})"));
+                Said::Unreadable { denial: denies.then_some(reason), why }
+            }
+        }
+    }
+}
+
+fn unreadable(why: &str) -> String {
+    format!("its answer cannot be read: {why}")
+}
+
+/// `hookSpecificOutput` has to say which event it is for, and it has to be this one.
+fn check_name(fields: &Value, at: At<'_>) -> Result<(), String> {
+    let Some(specific) = fields.get("hookSpecificOutput").filter(|value| !value.is_null()) else {
+        return Ok(());
+    };
+    let expected = at.event.name.hook_event_name();
+    match specific.get("hookEventName").and_then(Value::as_str) {
+        Some(found) if found == expected => Ok(()),
+        Some(found) => Err(format!(
+            "Hook returned incorrect event name: expected '{expected}' but got '{found}'"
+        )),
+        None => Err("`hookSpecificOutput.hookEventName` is missing".into()),
+    }
+}
+
+/// What is wrong with an answer whose types do not fit.
+fn wrong(text: &str) -> String {
+    // An untagged enum only says that nothing fitted; the answer that comes now says what.
+    let sync = serde_json::from_str::<crate::claude::answer::SyncHookOutput>(text);
+    sync.err().map_or_else(|| "its fields do not fit".into(), |error| error.to_string())
+}
+
+fn is_object(text: &str) -> bool {
+    text.starts_with('{') && serde_json::from_str::<serde_json::Map<String, Value>>(text).is_ok()
+}
+
+/// The text without what surrounds it, and without the line that sent the command to the background.
+fn trimmed(stdout: &str) -> &str {
+    let text = stdout.trim().trim_start_matches('\u{feff}').trim_start();
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    match answer::async_for(first, std::time::Duration::from_secs(1)) {
+        Some(_) => rest.trim_start(),
+        None => text,
+    }
+}

@@ -1,0 +1,228 @@
+//! [`Rule`]: a handler's `if`, one permission rule such as `Bash(git *)` or `Edit(*.ts)`.
+//!
+//! It only spares calls of a handler that has nothing to say, so in doubt it fits: a command that
+//! cannot be read, a tool whose input has nothing to compare, a path nobody knows the folder of. A
+//! guard that runs in vain is better than one that does not run.
+
+mod subcommands;
+
+use hookwright_events::Event;
+use regex::Regex;
+
+use super::tool_name;
+
+/// One permission rule.
+#[derive(Debug)]
+pub(super) struct Rule {
+    tool: Box<str>,
+    content: Content,
+}
+
+/// What stands in the parentheses.
+#[derive(Debug)]
+enum Content {
+    /// Nothing, or everything.
+    Any,
+    /// A shell command: all of it, its beginning, or with `*` in it.
+    Command(Regex),
+    /// A path, as `.gitignore` writes it.
+    Path(PathPattern),
+    /// The host of an address.
+    Domain(Box<str>),
+    /// The kind of a subagent.
+    Agent(Box<str>),
+    /// Something that we cannot compare.
+    Unknown,
+}
+
+#[derive(Debug)]
+struct PathPattern {
+    regex: Regex,
+    base: Base,
+}
+
+/// Where a path pattern begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Base {
+    /// At the root of the file system.
+    Root,
+    /// In the folder where the agent works.
+    Cwd,
+    /// Anywhere.
+    Anywhere,
+}
+
+/// What shares the rules for editing files, and those for reading them.
+const EDITING: &[&str] = &["Edit", "Write", "MultiEdit", "NotebookEdit"];
+const READING: &[&str] = &["Read", "Grep", "Glob"];
+
+impl Rule {
+    /// Reads a rule; `None` if it is none.
+    pub(super) fn parse(text: &str, home: Option<&str>) -> Option<Self> {
+        let text = text.trim();
+        let (tool, content) = match text.split_once('(') {
+            Some((tool, rest)) => (tool, Some(rest.strip_suffix(')')?)),
+            None => (text, None),
+        };
+        let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+        let stem = match tool.strip_suffix('*') {
+            Some(stem) if tool.starts_with("mcp__") => stem,
+            Some(_) => return None,
+            None => tool,
+        };
+        if stem.is_empty() || !stem.chars().all(is_word) {
+            return None;
+        }
+        let content = match content.map(str::trim) {
+            None | Some("" | "*" | "**" | ":*") => Content::Any,
+            Some(content) => Content::of(tool_name::current(tool), content, home)?,
+        };
+        Some(Self { tool: tool_name::current(tool).into(), content })
+    }
+
+    /// Whether it is about this event's call.
+    pub(super) fn fits(&self, event: &Event) -> bool {
+        let Some(tool) = event.text("tool_name").map(tool_name::claudes) else { return true };
+        self.is_about(tool_name::current(tool)) && self.content.fits(event)
+    }
+
+    fn is_about(&self, tool: &str) -> bool {
+        let rule = &*self.tool;
+        let both_in = |group: &[&str]| group.contains(&rule) && group.contains(&tool);
+        rule == tool
+            || both_in(EDITING) && rule == "Edit"
+            || both_in(READING) && rule == "Read"
+            || rule.strip_suffix('*').is_some_and(|stem| tool.starts_with(stem))
+            || (rule.starts_with("mcp__")
+                && tool.strip_prefix(rule).is_some_and(|rest| rest.starts_with("__")))
+    }
+}
+
+impl Content {
+    fn of(tool: &str, content: &str, home: Option<&str>) -> Option<Self> {
+        Some(match tool {
+            "Bash" => Content::Command(command_pattern(content)?),
+            "Agent" => Content::Agent(content.into()),
+            "WebFetch" => match content.strip_prefix("domain:") {
+                Some(domain) => Content::Domain(domain.trim().to_ascii_lowercase().into()),
+                None => Content::Unknown,
+            },
+            tool if EDITING.contains(&tool) || READING.contains(&tool) => {
+                Content::Path(PathPattern::new(content, home)?)
+            }
+            _ => Content::Unknown,
+        })
+    }
+
+    fn fits(&self, event: &Event) -> bool {
+        let input = |name: &str| event.text_at(&format!("/tool_input/{name}"));
+        match self {
+            Content::Any | Content::Unknown => true,
+            Content::Command(pattern) => {
+                let parts = input("command").and_then(subcommands::of);
+                parts.is_none_or(|parts| parts.iter().any(|part| pattern.is_match(part)))
+            }
+            Content::Path(pattern) => ["file_path", "notebook_path", "path"]
+                .into_iter()
+                .find_map(input)
+                .is_none_or(|path| pattern.fits(path, event.text("cwd"))),
+            Content::Domain(domain) => input("url").and_then(host_of).is_none_or(|host| {
+                host == **domain || host.strip_suffix(&**domain).is_some_and(|s| s.ends_with('.'))
+            }),
+            Content::Agent(kind) => input("subagent_type").is_none_or(|given| given == &**kind),
+        }
+    }
+}
+
+/// `git *`, `npm run test:*` or a whole command.
+fn command_pattern(content: &str) -> Option<Regex> {
+    let content = words(content);
+    let (stem, any_more) = match content.strip_suffix(":*").or(content.strip_suffix(" *")) {
+        Some(stem) => (stem, r"(?:\s.*)?"),
+        None => (&*content, ""),
+    };
+    let stem: Vec<String> = stem.split('*').map(regex::escape).collect();
+    Regex::new(&format!("(?s)^{}{any_more}$", stem.join(".*"))).ok()
+}
+
+/// The same text with single blanks.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+impl PathPattern {
+    fn new(content: &str, home: Option<&str>) -> Option<Self> {
+        let (base, path) = if let Some(rest) = content.strip_prefix("//") {
+            (Base::Root, format!("/{rest}"))
+        } else if let Some(rest) = content.strip_prefix("~/") {
+            match home {
+                Some(home) => (Base::Root, format!("{}/{rest}", home.trim_end_matches('/'))),
+                None => (Base::Anywhere, rest.to_owned()),
+            }
+        } else if let Some(rest) = content.strip_prefix("./").or(content.strip_prefix('/')) {
+            (Base::Cwd, rest.to_owned())
+        } else if content.trim_end_matches('/').contains('/') {
+            (Base::Cwd, content.to_owned())
+        } else {
+            (Base::Anywhere, content.to_owned())
+        };
+        let path = path.trim_end_matches('/');
+        let start = if base == Base::Anywhere { "(?:^|/)" } else { "^" };
+        // A folder stands for all that is in it.
+        let regex = Regex::new(&format!("(?s){start}{}(?:/.*)?$", path_regex(path))).ok()?;
+        Some(Self { regex, base })
+    }
+
+    fn fits(&self, path: &str, cwd: Option<&str>) -> bool {
+        let below = |folder: &str| {
+            let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
+            rest.strip_prefix('/').map(str::to_owned)
+        };
+        // What climbs out of a folder may lead anywhere.
+        if path.split('/').any(|part| part == "..") {
+            return true;
+        }
+        let path = path.strip_prefix("./").unwrap_or(path);
+        match (&self.base, path.starts_with('/'), cwd) {
+            (Base::Anywhere, ..) | (Base::Root, true, _) | (Base::Cwd, false, _) => {
+                self.regex.is_match(path)
+            }
+            (Base::Root, false, Some(cwd)) => {
+                self.regex.is_match(&format!("{}/{path}", cwd.trim_end_matches('/')))
+            }
+            (Base::Cwd, true, Some(cwd)) => {
+                below(cwd).is_some_and(|path| self.regex.is_match(&path))
+            }
+            (Base::Root, false, None) | (Base::Cwd, true, None) => true,
+        }
+    }
+}
+
+/// `*` stays within a folder, `**` does not.
+fn path_regex(pattern: &str) -> String {
+    let mut regex = String::new();
+    let mut rest = pattern;
+    while let Some(first) = rest.chars().next() {
+        let (part, length) = match first {
+            '*' if rest.starts_with("**/") => ("(?:.*/)?".to_owned(), 3),
+            '*' if rest.starts_with("**") => (".*".to_owned(), 2),
+            '*' => ("[^/]*".to_owned(), 1),
+            '?' => ("[^/]".to_owned(), 1),
+            letter => (regex::escape(letter.encode_utf8(&mut [0; 4])), letter.len_utf8()),
+        };
+        regex.push_str(&part);
+        rest = &rest[length..];
+    }
+    regex
+}
+
+/// `example.com` of `https://user@example.com:8080/x`.
+fn host_of(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?.split(':').next()?;
+    Some(host.trim_end_matches('.').to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests;

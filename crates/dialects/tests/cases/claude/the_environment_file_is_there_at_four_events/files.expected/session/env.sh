@@ -1,0 +1,4 @@
+export A=1
+export A=1
+export A=1
+export A=1
