@@ -1,0 +1,95 @@
+//! What it costs to read 1,000 hooks of a dialect, beside reading the same text into plain values.
+//!
+//! The median of runs that take turns with their floor; figures and targets are in
+//! `docs/performance.md`.
+//!
+//! `cargo bench -p hookwright-dialects`
+#![expect(clippy::print_stdout, reason = "a measurement is printed")]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use hookwright_engine::config::{ConfigFile, load_text};
+use hookwright_engine::hook::Layer;
+use hookwright_engine::variables::Environment;
+use serde_json::{Value, json};
+
+const HOOKS: usize = 1000;
+const RUNS: usize = 60;
+
+fn main() {
+    // `cargo test --benches` asks only whether it runs.
+    let runs = if std::env::args().any(|arg| arg == "--test") { 2 } else { RUNS };
+    println!("reading {HOOKS} hooks (target: under 20 ms), beside the same text as plain values");
+    measure("claude", &claude(), runs);
+}
+
+/// Every form of matcher, and every field now and then.
+fn claude() -> String {
+    let events = ["PreToolUse", "PostToolUse", "PermissionRequest", "PostToolUseFailure"];
+    let matchers = ["Bash", "Edit|Write", "mcp__.*", ""];
+    let groups = |event: usize| {
+        let group = |number: usize| {
+            let command =
+                format!("\"$CLAUDE_PROJECT_DIR\"/hooks/guard-{event}-{number}.sh || exit 2");
+            let handler = match number % 3 {
+                0 => json!({ "type": "command", "command": command }),
+                1 => json!({ "type": "command", "command": command, "timeout": 30.5,
+                    "onFailure": "block", "statusMessage": "what it is for" }),
+                _ => json!({ "type": "command", "command": command, "args": ["a", "b"],
+                    "if": "Bash(git *)" }),
+            };
+            json!({ "matcher": matchers[number % matchers.len()], "hooks": [handler] })
+        };
+        (0..HOOKS / events.len()).map(group).collect::<Vec<_>>()
+    };
+    let hooks =
+        events.iter().enumerate().map(|(at, event)| ((*event).to_owned(), groups(at).into()));
+    let whole = json!({ "hooks": Value::Object(hooks.collect()) });
+    serde_json::to_string_pretty(&whole).expect("plain data")
+}
+
+fn measure(dialect: &str, text: &str, runs: usize) {
+    let foreign = hookwright_dialects::named(dialect).expect("a dialect of ours");
+    let file = ConfigFile::native("hooks.json", "hooks.json", Layer::Project);
+    let file = file.in_dialect(Some(foreign));
+    let environment = Environment::default();
+    let (mut ours, mut floor, mut again) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..runs {
+        floor.push(plain(text));
+        ours.push(timed(|| {
+            let loaded = load_text(black_box(text), &file, &environment);
+            assert_eq!(loaded.hooks.hooks().len(), HOOKS);
+        }));
+        again.push(plain(text));
+    }
+    let (ours, floor, again) = (median(ours), median(floor), median(again));
+    println!(
+        "  {dialect}: {:.2} ms; plain values {:.2} ms, the same again {:.2} ms; ratio {:.1}",
+        milliseconds(ours),
+        milliseconds(floor),
+        milliseconds(again),
+        ours.as_secs_f64() / floor.as_secs_f64()
+    );
+}
+
+fn plain(text: &str) -> Duration {
+    timed(|| {
+        black_box(serde_json::from_str::<Value>(black_box(text)).expect("JSON"));
+    })
+}
+
+fn timed(run: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    run();
+    start.elapsed()
+}
+
+fn median(mut all: Vec<Duration>) -> Duration {
+    all.sort_unstable();
+    all[all.len() / 2]
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
