@@ -8,6 +8,7 @@ use hookwright_engine::hook::{Hook, Layer};
 use hookwright_events::EventSpec;
 
 use crate::claude::Claude;
+use crate::autoagent::AutoAgent;
 
 /// Another system whose files we read.
 pub trait Foreign: Dialect {
@@ -73,7 +74,7 @@ impl Location {
 }
 
 /// Every system whose files we read.
-static ALL: &[&dyn Foreign] = &[&Claude];
+static ALL: &[&dyn Foreign] = &[&AutoAgent, &Claude];
 
 /// Every system whose files we read.
 pub fn all() -> &'static [&'static dyn Foreign] {

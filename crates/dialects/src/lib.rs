@@ -18,6 +18,7 @@
 
 #![warn(missing_docs)]
 
+mod autoagent;
 pub mod claude;
 mod foreign;
 pub mod native;

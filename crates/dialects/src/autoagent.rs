@@ -1,0 +1,104 @@
+//! AutoAgent: hooks around the execution of issues, in `.autoagent/config.json`.
+//!
+//! Its hooks are commands or one of two git actions, run one after the other and always awaited.
+//! Exit code 2 or a JSON `decision` blocks where something can be blocked; whatever else goes wrong
+//! is shown and stops nobody, unless the hook says `blocking: true`.
+
+mod config;
+mod event;
+mod files;
+mod reply;
+
+use std::path::Path;
+use std::time::Duration;
+
+use hookwright_engine::config::{Dialect, ForeignFile, Loaded};
+use hookwright_engine::hook::Exhausted;
+use hookwright_engine::policy::{At, Input, Meaning, Policy, Reader, Wire};
+use hookwright_engine::template::{Reference, Value};
+use hookwright_engine::variables::Environment;
+use hookwright_events::{Event, Outcome};
+
+use crate::foreign::{Foreign, Location, Whereabouts};
+use reply::Blocking;
+
+/// AutoAgent's files and rules.
+#[derive(Debug)]
+pub(crate) struct AutoAgent;
+
+impl Dialect for AutoAgent {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn policy(&self) -> &'static Policy {
+        policy(None)
+    }
+
+    fn read(&self, files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded) {
+        config::read(files, environment, loaded);
+    }
+}
+
+impl Foreign for AutoAgent {
+    fn locations(&self, whereabouts: &Whereabouts<'_>) -> Vec<Location> {
+        files::locations(whereabouts)
+    }
+
+    fn owns(&self, path: &Path) -> bool {
+        files::owns(path)
+    }
+}
+
+const NAME: &str = "autoagent";
+
+/// How long a hook may take that does not say so.
+const TIMEOUT: Duration = Duration::from_millis(60_000);
+
+/// The rules of a hook by its field `blocking`.
+fn policy(blocking: Option<bool>) -> &'static Policy {
+    static ON_PURPOSE: Policy = Policy { wire: &AutoAgentWire(Blocking::OnPurpose), ..RULES };
+    static NEVER: Policy = Policy { wire: &AutoAgentWire(Blocking::Never), ..RULES };
+    static ALSO_BROKEN: Policy = Policy { wire: &AutoAgentWire(Blocking::AlsoBroken), ..RULES };
+    match blocking {
+        None => &ON_PURPOSE,
+        Some(false) => &NEVER,
+        Some(true) => &ALSO_BROKEN,
+    }
+}
+
+/// What all of its hooks have in common.
+const RULES: Policy = Policy {
+    dialect: NAME,
+    awaits: Some(true),
+    timeout: Some(TIMEOUT),
+    on_failure: Some(Exhausted::Continue),
+    shells: &["sh"],
+    shows_output: true,
+    ..Policy::NATIVE
+};
+
+#[derive(Debug)]
+struct AutoAgentWire(Blocking);
+
+impl Wire for AutoAgentWire {
+    fn input(&self, reader: &Reader<'_>) -> Input {
+        Input { stdin: event::stdin(reader.event), ..Input::default() }
+    }
+
+    fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning {
+        reply::meaning(self.0, outcome, at)
+    }
+
+    fn shown(&self, _hook: &str, outcome: &Outcome, meaning: &Meaning) -> String {
+        reply::shown(outcome, meaning)
+    }
+
+    fn reference(&self, name: &str) -> Reference {
+        event::reference(name)
+    }
+
+    fn value<'e>(&self, name: &str, event: &'e Event) -> Value<'e> {
+        event::value(name, event)
+    }
+}

@@ -1,0 +1,301 @@
+//! `.autoagent/config.json`: its `hooks`, and the old keys whose work they do now. Everything else
+//! in the file is AutoAgent's own.
+//!
+//! If the project's file has `hooks`, those of the user's file do not count: AutoAgent lays one file
+//! over the other, key by key. An entry that cannot be used is left out, and the others stay.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_engine::config::tree::{Field, Node, Notes, Raw, parse};
+use hookwright_engine::config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
+use hookwright_engine::hook::{Action, GitCommit, GitPush, Hook, Layer, Shell, Source};
+use hookwright_engine::limits::{HOOKS_MAX, WAIT_MAX};
+use hookwright_engine::matcher::Matcher;
+use hookwright_engine::nearest::nearest;
+use hookwright_engine::pattern::{Pattern, PatternError};
+use hookwright_engine::policy::{Policy, Wire};
+use hookwright_engine::template::{CommandText, TextError, TextTemplate};
+use hookwright_engine::variables::Environment;
+
+use super::event::POINTS;
+use super::{NAME, policy};
+
+/// Keys whose work hooks do now.
+const SUPERSEDED: &[(&str, &str)] = &[
+    ("gitAutoCommit", COMMIT_HOOK),
+    ("autoCommit", COMMIT_HOOK),
+    (
+        "gitAutoPush",
+        "a `git-push` hook at PostExecutionEnd: `hookwright config set-auto-push true`",
+    ),
+];
+const COMMIT_HOOK: &str =
+    "a `git-commit` hook at PostExecutionEnd: `hookwright config set-auto-commit true`";
+
+/// The fields of a hook.
+const KEYS: &[&str] =
+    &["type", "command", "timeout", "blocking", "message", "noVerify", "remote", "branch"];
+
+#[derive(Clone, Copy)]
+enum Type {
+    Command,
+    GitCommit,
+    GitPush,
+}
+
+const TYPE_WORDS: &[&str] = &["command", "git-commit", "git-push"];
+const TYPES: [Type; 3] = [Type::Command, Type::GitCommit, Type::GitPush];
+
+/// Reads the files that were found.
+pub(super) fn read(files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded) {
+    let mut of_project = false;
+    let mut trees = Vec::new();
+    for file in files {
+        let text = file.text.as_ref().map_err(Fault::clone);
+        match text.and_then(|source| parse(source).map(|root| (source, root))) {
+            Ok((source, root)) => {
+                of_project |= file.file.layer != Layer::Global && field(&root, "hooks").is_some();
+                trees.push((file, source, root));
+            }
+            Err(fault) => loaded.leave_out([fault]),
+        }
+    }
+    for (file, source, root) in &trees {
+        let mut notes = Notes::new(source);
+        let counts = file.file.layer != Layer::Global || !of_project;
+        let mut reading = Reading {
+            stem: loaded.unused_stem(NAME),
+            shown_as: file.file.shown_as.as_path().into(),
+            path: file.file.path.as_path().into(),
+            layer: file.file.layer,
+            source,
+            environment,
+            loaded,
+        };
+        reading.file(root, counts, &mut notes);
+        loaded.leave_out(notes.faults);
+    }
+}
+
+/// One file while it is read.
+struct Reading<'a> {
+    stem: String,
+    shown_as: Arc<Path>,
+    path: Arc<Path>,
+    layer: Layer,
+    source: &'a Arc<SourceFile>,
+    environment: &'a Environment,
+    loaded: &'a mut Loaded,
+}
+
+impl Reading<'_> {
+    fn file(&mut self, root: &Node, hooks_count: bool, notes: &mut Notes<'_>) {
+        if matches!(root.raw, Raw::Null) {
+            let source = Arc::clone(self.source);
+            return notes.faults.push(Fault { source, place: None, kind: FaultKind::Empty });
+        }
+        let Some(fields) = notes.map(root, "a map with the key `hooks`") else { return };
+        for field in fields {
+            let old = SUPERSEDED.iter().find(|(key, _)| *key == &*field.key);
+            if let Some((key, successor)) = old {
+                let key = (*key).to_owned();
+                notes.note(field.at, FaultKind::Superseded { key, successor });
+            } else if &*field.key == "hooks" && hooks_count {
+                self.hooks(&field.value, notes);
+            }
+        }
+    }
+
+    fn hooks(&mut self, hooks: &Node, notes: &mut Notes<'_>) {
+        if matches!(hooks.raw, Raw::Null) {
+            return;
+        }
+        let Some(points) = notes.map(hooks, "a map from points to lists of hooks") else { return };
+        for point in points {
+            let Some(pattern) = pattern(point, notes) else { continue };
+            let Some(entries) = notes.list(&point.value, "a list of hooks") else { continue };
+            let event: Arc<str> = (&*point.key).into();
+            for (number, entry) in entries.iter().enumerate() {
+                self.entry(entry, number, &event, &pattern, notes);
+            }
+        }
+    }
+
+    fn entry(
+        &mut self,
+        node: &Node,
+        number: usize,
+        event: &Arc<str>,
+        pattern: &Pattern,
+        notes: &mut Notes<'_>,
+    ) {
+        let faults_before = notes.faults.len();
+        let Some(fields) = notes.map(node, "a hook, a map with `type`") else { return };
+        let entry = Entry { node, fields };
+        let blocking = entry.get("blocking").and_then(|node| notes.bool(node));
+        let timeout = entry.get("timeout").and_then(|node| milliseconds(node, notes));
+        let policy = policy(blocking);
+        let action = entry.action(policy, notes);
+        let is_usable = notes.faults.len() == faults_before;
+        entry.note_slips(notes);
+        let Some(action) = action.filter(|_| is_usable) else { return };
+        let hook = Hook {
+            id: format!("{}/{event}#{number}", self.stem),
+            description: None,
+            source: Source {
+                file: Arc::clone(&self.shown_as),
+                path: Arc::clone(&self.path),
+                line: node.at.place(self.source).line,
+            },
+            layer: self.layer,
+            event: Arc::clone(event),
+            pattern: pattern.clone(),
+            matcher: Matcher::All,
+            matcher_text: None,
+            enabled: true,
+            when: None,
+            action,
+            awaits: None,
+            timeout,
+            on_failure: None,
+            retries: None,
+            retry_delay: None,
+            on_exhausted: None,
+            pipe_output: false,
+            once: false,
+            twin: None,
+            policy,
+        };
+        self.loaded.look_at(&hook, node, self.source, self.environment);
+        if self.loaded.add(hook).is_err() {
+            notes.note(node.at, FaultKind::TooManyHooks { hooks_max: HOOKS_MAX });
+        }
+    }
+}
+
+/// Where the hooks under a key stand.
+fn pattern(point: &Field, notes: &mut Notes<'_>) -> Option<Pattern> {
+    let key = &*point.key;
+    let Some((_, ours)) = POINTS.iter().find(|(name, _)| *name == key) else {
+        let nearest = nearest(key, POINTS.iter().map(|(name, _)| *name));
+        let unknown = PatternError::UnknownEvent { name: key.to_owned(), nearest };
+        notes.note(point.at, FaultKind::Pattern(unknown));
+        return None;
+    };
+    Some(Pattern::parse(ours).expect("the event is in the table"))
+}
+
+/// The fields of one hook.
+struct Entry<'a> {
+    node: &'a Node,
+    fields: &'a [Field],
+}
+
+impl<'a> Entry<'a> {
+    /// A field that has a value; `null` is none.
+    fn get(&self, key: &str) -> Option<&'a Node> {
+        let found = self.fields.iter().find(|field| &*field.key == key)?;
+        Some(&found.value).filter(|value| !matches!(value.raw, Raw::Null))
+    }
+
+    fn action(&self, policy: &Policy, notes: &mut Notes<'_>) -> Option<Action> {
+        let Some(kind) = self.get("type") else {
+            notes.note(self.node.at, FaultKind::Missing { missing: "`type`" });
+            return None;
+        };
+        match notes.word(kind, TYPE_WORDS, &TYPES)? {
+            Type::Command => self.command(policy.wire, notes).map(|command| {
+                let (env, working_dir, shell, kill_grace) = (Vec::new(), None, None, None);
+                Action::Shell(Shell { command, env, working_dir, shell, kill_grace })
+            }),
+            Type::GitCommit => {
+                let message = self.text("message", notes);
+                let no_verify = self.get("noVerify").and_then(|node| notes.bool(node));
+                Some(Action::GitCommit(GitCommit {
+                    message: message.map(|text| TextTemplate::of_dialect(text, policy.wire)),
+                    no_verify: no_verify.unwrap_or_default(),
+                }))
+            }
+            Type::GitPush => Some(Action::GitPush(GitPush {
+                remote: self.text("remote", notes).map(str::to_owned),
+                branch: self.text("branch", notes).map(str::to_owned),
+            })),
+        }
+    }
+
+    fn command(&self, wire: &dyn Wire, notes: &mut Notes<'_>) -> Option<CommandText> {
+        let Some(node) = self.get("command") else {
+            notes.note(self.node.at, FaultKind::Missing { missing: "`command`" });
+            return None;
+        };
+        let text = notes.text(node, "a command")?;
+        if text.contains('\0') {
+            let (found, expected) = (text.replace('\0', "\\0"), "a command without NUL bytes");
+            notes.note(node.at, FaultKind::BadValue { found, expected });
+            return None;
+        }
+        let (at, kind) = match CommandText::of_dialect(text, wire) {
+            Ok(command) => return Some(command),
+            Err(TextError::UnknownVariable { name, at, nearest }) => {
+                (at, FaultKind::UnknownVariable { name, nearest })
+            }
+            Err(TextError::EvaluatedAgain { reference, at }) => {
+                (at, FaultKind::EvaluatedAgain { reference })
+            }
+            Err(TextError::Template(error)) => (error.at, FaultKind::Template(error.problem)),
+        };
+        notes.note_within(node, at, kind);
+        None
+    }
+
+    /// A text that is not empty; an empty one stands for the default, as in AutoAgent.
+    fn text(&self, key: &str, notes: &mut Notes<'_>) -> Option<&'a str> {
+        match &self.get(key)?.raw {
+            Raw::Text(text) => Some(&**text).filter(|text| !text.is_empty()),
+            _ => {
+                notes.wrong_kind(self.get(key)?, "a text");
+                None
+            }
+        }
+    }
+
+    /// AutoAgent passes over fields that it does not know. One that was probably meant to be another
+    /// is said, since a guard may depend on it.
+    fn note_slips(&self, notes: &mut Notes<'_>) {
+        for field in self.fields {
+            let key = &*field.key;
+            if !KEYS.contains(&key) && nearest(key, KEYS.iter().copied()).is_some() {
+                notes.unknown_key(field.at, key, KEYS);
+            }
+        }
+    }
+}
+
+/// A timeout: whole milliseconds.
+fn milliseconds(node: &Node, notes: &mut Notes<'_>) -> Option<Duration> {
+    const EXPECTED: &str = "a whole number of milliseconds from 1 to 2592000000 (30 days)";
+    debug_assert_eq!(WAIT_MAX, Duration::from_millis(2_592_000_000));
+    let read = match node.raw {
+        Raw::Int(number) => u64::try_from(number).ok().map(Duration::from_millis),
+        Raw::Float(_) => None,
+        _ => {
+            notes.wrong_kind(node, EXPECTED);
+            return None;
+        }
+    };
+    let read = read.filter(|timeout| !timeout.is_zero() && *timeout <= WAIT_MAX);
+    if read.is_none() {
+        let found = notes.written(node).unwrap_or_default();
+        notes.note(node.at, FaultKind::BadValue { found, expected: EXPECTED });
+    }
+    read
+}
+
+fn field<'n>(root: &'n Node, key: &str) -> Option<&'n Field> {
+    match &root.raw {
+        Raw::Map(fields) => fields.iter().find(|field| &*field.key == key),
+        _ => None,
+    }
+}

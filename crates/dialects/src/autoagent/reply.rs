@@ -1,0 +1,132 @@
+//! What an AutoAgent hook's exit code and output mean.
+//!
+//! One repair: the JSON answer is found among other lines too. AutoAgent asks for output that is
+//! JSON as a whole, so that a log line before it loses the block.
+
+use hookwright_engine::answer::{self, Reading};
+use hookwright_engine::policy::{At, Meaning};
+use hookwright_events::{Answer, AnswerDecision, Outcome, Output, Status};
+
+/// What a hook's field `blocking` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Blocking {
+    /// Nothing: it blocks with exit code 2 or a JSON answer.
+    OnPurpose,
+    /// `false`: it never blocks.
+    Never,
+    /// `true`: it also blocks if it cannot start or dies.
+    AlsoBroken,
+}
+
+/// The reason of a hook that gives none.
+const NO_REASON: &str = "Blocked by hook";
+
+/// The exit code that blocks.
+const BLOCK: i32 = 2;
+
+/// What an outcome means.
+pub(super) fn meaning(blocking: Blocking, outcome: &Outcome, at: At<'_>) -> Meaning {
+    match outcome {
+        Outcome::Exited { code, output } => exited(blocking, *code, output, at),
+        // A deadline of ours is no word of the hook's, whatever `blocking` says.
+        Outcome::TimedOut { after_ms, .. } => {
+            Meaning { status: Status::TimedOut, ..failed(format!("timed out after {after_ms} ms")) }
+        }
+        Outcome::Killed { signal, .. } => {
+            broken(blocking, format!("killed by signal {signal}"), at)
+        }
+        Outcome::WantedTerminal { .. } => {
+            let cause = "stopped to read the terminal, which hooks do not have";
+            broken(blocking, cause.to_owned(), at)
+        }
+        Outcome::NotStarted { cause } => broken(blocking, format!("cannot start: {cause}"), at),
+        Outcome::Interrupted { .. } => failed("interrupted".to_owned()),
+        Outcome::Done { what, said, .. } => {
+            Meaning { reason: Some(what.clone()), answer: Answer::clone(said), ..well() }
+        }
+        Outcome::Failed { cause, said, .. } => {
+            Meaning { answer: Answer::clone(said), ..broken(blocking, cause.clone(), at) }
+        }
+        Outcome::Answered { answer } => {
+            answered(blocking, Answer::clone(answer), at).unwrap_or_else(well)
+        }
+    }
+}
+
+/// What the agent is shown of a hook whose output is piped to it, which only a native file can ask for.
+pub(super) fn shown(outcome: &Outcome, meaning: &Meaning) -> String {
+    let output = outcome.output().cloned().unwrap_or_default();
+    match meaning.status {
+        Status::Success => output.stdout,
+        _ => format!("{}{}", output.stdout, output.stderr),
+    }
+}
+
+fn exited(blocking: Blocking, code: i32, output: &Output, at: At<'_>) -> Meaning {
+    let is_whole = output.stdout_left_out == 0;
+    let (answer, unreadable) = match answer::read(&output.stdout, is_whole, &at.event.name) {
+        Reading::Whole(answer) | Reading::Among(answer) => (answer, None),
+        Reading::Broken { why } => (Answer::default(), Some(why)),
+        Reading::Nothing => (Answer::default(), None),
+    };
+    if code == BLOCK {
+        let stderr = Some(output.stderr.trim().to_owned()).filter(|text| !text.is_empty());
+        let denies = answer.decision == Some(AnswerDecision::Deny);
+        let reason = stderr.or(answer.reason.filter(|_| denies));
+        let reason = reason.unwrap_or_else(|| NO_REASON.to_owned());
+        let quiet = Answer { suppress_output: answer.suppress_output, ..Answer::default() };
+        return Meaning { answer: quiet, ..asked_to_block(blocking, "exit code 2", reason, at) };
+    }
+    let suppress_output = answer.suppress_output;
+    let denied = answered(blocking, answer, at);
+    let mut meaning = denied.unwrap_or_else(|| match (code, unreadable) {
+        (0, None) => well(),
+        (0, Some(why)) => failed(format!("its answer cannot be read: {why}")),
+        (126, _) => broken(blocking, "cannot start: exit code 126 (not executable)".to_owned(), at),
+        (127, _) => broken(blocking, "cannot start: exit code 127 (not found)".to_owned(), at),
+        // A shell's way to say that what it ran was killed.
+        (code @ 129..=192, _) => {
+            broken(blocking, format!("exit code {code} (killed by signal {})", code - 128), at)
+        }
+        (code, _) => failed(format!("exit code {code}")),
+    });
+    meaning.answer.suppress_output = suppress_output;
+    meaning
+}
+
+/// What an answer of JSON leads to; `approve` and whatever AutoAgent does not know lead to nothing.
+fn answered(blocking: Blocking, answer: Answer, at: At<'_>) -> Option<Meaning> {
+    let denies = answer.decision == Some(AnswerDecision::Deny);
+    let reason = answer.reason.unwrap_or_else(|| NO_REASON.to_owned());
+    denies.then(|| asked_to_block(blocking, "it answered block", reason, at))
+}
+
+fn asked_to_block(blocking: Blocking, how: &str, reason: String, at: At<'_>) -> Meaning {
+    if !at.power.can_block() {
+        return failed(format!("{how}, but nothing can be blocked at {}: {reason}", at.event.name));
+    }
+    match blocking {
+        Blocking::OnPurpose | Blocking::AlsoBroken => blocked(reason),
+        Blocking::Never => failed(format!("{how}, but `blocking` is false: {reason}")),
+    }
+}
+
+/// It could not do its work.
+fn broken(blocking: Blocking, why: String, at: At<'_>) -> Meaning {
+    match blocking {
+        Blocking::AlsoBroken if at.power.can_block() => blocked(why),
+        Blocking::AlsoBroken | Blocking::OnPurpose | Blocking::Never => failed(why),
+    }
+}
+
+fn well() -> Meaning {
+    Meaning { status: Status::Success, reason: None, answer: Answer::default(), may_retry: false }
+}
+
+fn failed(reason: String) -> Meaning {
+    Meaning { status: Status::Failed, reason: Some(reason), ..well() }
+}
+
+fn blocked(reason: String) -> Meaning {
+    Meaning { status: Status::Blocked, reason: Some(reason), ..well() }
+}
