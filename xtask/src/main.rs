@@ -27,6 +27,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("dash", "dash"),
     ("faketime", "faketime"),
     ("git", "git"),
+    ("jq", "jq"),
     ("kill", "procps"),
     ("mkfifo", "coreutils"),
     ("python3", "python3"),

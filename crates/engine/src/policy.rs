@@ -45,7 +45,7 @@ pub struct Policy {
     pub pipes_raw: bool,
     /// A session survives its errors if one of them has looked at the error.
     pub survives_errors: bool,
-    /// People see what they print, also where all is well.
+    /// People see all that their commands print, also where all is well.
     pub shows_output: bool,
     /// What they read, what their output means, what is shown of it.
     pub wire: &'static dyn Wire,

@@ -67,6 +67,9 @@ pub struct Report {
     pub duration_ms: f64,
     /// Why it was blocked, failed or skipped.
     pub reason: Option<String>,
+    /// People see all that it printed, also where all is well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shows_output: bool,
 }
 
 #[cfg(test)]

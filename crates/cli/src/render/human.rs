@@ -44,6 +44,7 @@ pub(crate) fn report(event: &EventName, report: &Report) -> String {
     text.truncate(text.trim_end().len());
     text.push('\n');
     match report.status {
+        _ if report.shows_output => text.push_str(&all_output(report)),
         Status::Blocked => text.push_str(&indented(reason)),
         Status::Failed | Status::TimedOut => text.push_str(&output(report)),
         Status::Success | Status::Skipped | Status::Started => {}
@@ -64,6 +65,18 @@ pub(crate) fn waiting(kind: &RunEventKind) -> Option<String> {
     }
     text.push_str(&indented(&format!("hookwright approve {wait}, or hookwright reject {wait}")));
     Some(text)
+}
+
+/// All that a hook printed whose output is always shown, once: what it says on standard error where
+/// it failed, or why it blocked.
+fn all_output(report: &Report) -> String {
+    let besides = match report.status {
+        Status::Blocked => report.reason.as_deref().unwrap_or_default(),
+        Status::Failed | Status::TimedOut => &report.stderr,
+        Status::Success | Status::Skipped | Status::Started => "",
+    };
+    let lines = report.stdout.trim_end().lines().chain(besides.trim_end().lines());
+    lines.map(|line| format!("{INDENT}{}\n", visible(line).trim_end())).collect()
 }
 
 /// The last lines of what a failed hook printed.

@@ -266,7 +266,9 @@ impl<'a> Entry<'a> {
     fn note_slips(&self, notes: &mut Notes<'_>) {
         for field in self.fields {
             let key = &*field.key;
-            if !KEYS.contains(&key) && nearest(key, KEYS.iter().copied()).is_some() {
+            let meant =
+                nearest(key, KEYS.iter().copied().filter(|known| self.get(known).is_none()));
+            if !KEYS.contains(&key) && meant.is_some() {
                 notes.unknown_key(field.at, key, KEYS);
             }
         }
@@ -279,6 +281,10 @@ fn milliseconds(node: &Node, notes: &mut Notes<'_>) -> Option<Duration> {
     debug_assert_eq!(WAIT_MAX, Duration::from_millis(2_592_000_000));
     let read = match node.raw {
         Raw::Int(number) => u64::try_from(number).ok().map(Duration::from_millis),
+        // `6e4` is a whole number too.
+        Raw::Float(number) if number.fract() == 0.0 && number > 0.0 => {
+            Some(Duration::from_millis(number as u64))
+        }
         Raw::Float(_) => None,
         _ => {
             notes.wrong_kind(node, EXPECTED);

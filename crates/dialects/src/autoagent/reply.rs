@@ -73,7 +73,6 @@ fn exited(blocking: Blocking, code: i32, output: &Output, at: At<'_>) -> Meaning
         let stderr = Some(output.stderr.trim().to_owned()).filter(|text| !text.is_empty());
         let denies = answer.decision == Some(AnswerDecision::Deny);
         let reason = stderr.or(answer.reason.filter(|_| denies));
-        let reason = reason.unwrap_or_else(|| NO_REASON.to_owned());
         let quiet = Answer { suppress_output: answer.suppress_output, ..Answer::default() };
         return Meaning { answer: quiet, ..asked_to_block(blocking, "exit code 2", reason, at) };
     }
@@ -97,17 +96,19 @@ fn exited(blocking: Blocking, code: i32, output: &Output, at: At<'_>) -> Meaning
 /// What an answer of JSON leads to; `approve` and whatever AutoAgent does not know lead to nothing.
 fn answered(blocking: Blocking, answer: Answer, at: At<'_>) -> Option<Meaning> {
     let denies = answer.decision == Some(AnswerDecision::Deny);
-    let reason = answer.reason.unwrap_or_else(|| NO_REASON.to_owned());
-    denies.then(|| asked_to_block(blocking, "it answered block", reason, at))
+    denies.then(|| asked_to_block(blocking, "it answered block", answer.reason, at))
 }
 
-fn asked_to_block(blocking: Blocking, how: &str, reason: String, at: At<'_>) -> Meaning {
+fn asked_to_block(blocking: Blocking, how: &str, reason: Option<String>, at: At<'_>) -> Meaning {
+    let why = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
     if !at.power.can_block() {
-        return failed(format!("{how}, but nothing can be blocked at {}: {reason}", at.event.name));
+        return failed(format!("{how}, but nothing can be blocked at {}{why}", at.event.name));
     }
     match blocking {
-        Blocking::OnPurpose | Blocking::AlsoBroken => blocked(reason),
-        Blocking::Never => failed(format!("{how}, but `blocking` is false: {reason}")),
+        Blocking::OnPurpose | Blocking::AlsoBroken => {
+            blocked(reason.unwrap_or_else(|| NO_REASON.to_owned()))
+        }
+        Blocking::Never => failed(format!("{how}, but `blocking` is false{why}")),
     }
 }
 

@@ -3,7 +3,8 @@
 //! ```text
 //! cases/<dialect>/<case>/
 //!   about.md            first line: the promise, as the table in docs/dialects/ shows it
-//!   project/…           what lies in the project, the dialect's own file among it
+//!   project/…           what lies in the project, the dialect's own file among it; its `bin/` is
+//!                       looked at first for programs
 //!   home/…              what lies in the user's home
 //!   event.json          {"event": NAME, "data": {…}}, or a list of them, fired one after the other
 //!   hooks.expected      the hooks that were read
@@ -126,9 +127,12 @@ impl Case {
         self.differences
     }
 
-    /// The same on every machine, as far as commands can be found in it.
+    /// The same on every machine, as far as commands can be found in it. A program in the project's
+    /// `bin/` stands for the one of that name.
     fn environment(&self) -> Environment {
         let path = of_process("PATH").unwrap_or_default();
+        let path = [self.project().join("bin")].into_iter().chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(path).expect("no colon in it");
         let home = self.home().into_os_string();
         let variables = [("PATH", path), ("HOME", home), ("LC_ALL", "C".into())];
         Environment::new(variables.map(|(name, value)| (name.into(), value)))
@@ -226,9 +230,13 @@ impl Case {
         // Milliseconds and seconds since 1970, from 2020 on.
         static NUMBER: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"\b(1[6-9]|2[0-9])\d{8}(\d{3}|\.\d+)\b").unwrap());
+        // What git says of a commit.
+        static COMMIT: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"\[(\S+( \(root-commit\))?) [0-9a-f]{7,40}\]").unwrap());
         let text = text
             .replace(&*self.project().to_string_lossy(), "<PROJECT>")
             .replace(&*self.home().to_string_lossy(), "<HOME>");
+        let text = COMMIT.replace_all(&text, "[$1 <COMMIT>]");
         let text = TIME.replace_all(&text, "<TIME>");
         NUMBER.replace_all(&text, "<TIME>").into_owned()
     }

@@ -249,6 +249,10 @@ impl Run {
             attempts: self.attempts,
             duration_ms: milliseconds(self.took),
             reason: self.reason.clone(),
+            // Other actions say in a reason what they did.
+            shows_output: self.policy.shows_output
+                && output.is_some()
+                && matches!(self.hook.action, Action::Shell(_)),
         }
     }
 }

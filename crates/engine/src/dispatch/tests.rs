@@ -476,6 +476,7 @@ fn a_report_tells_everything_about_a_run() {
             attempts: 2,
             duration_ms: 6.0,
             reason: Some("no".into()),
+            shows_output: false,
         }]
     );
 }
@@ -1720,6 +1721,7 @@ fn output_that_is_to_be_suppressed_is_in_no_report_and_not_piped() {
             attempts: 1,
             duration_ms: 3.0,
             reason: None,
+            shows_output: false,
         }]
     );
     assert_eq!(machine.decided().piped_output, "");

@@ -1,0 +1,2 @@
+jq -r '.issueTitle + " is done"' | tee notified
+echo ".autoagent" > .gitignore
