@@ -76,7 +76,7 @@ fn all_output(report: &Report) -> String {
         Status::Success | Status::Skipped | Status::Started => "",
     };
     let lines = report.stdout.trim_end().lines().chain(besides.trim_end().lines());
-    lines.map(|line| format!("{INDENT}{}\n", visible(line).trim_end())).collect()
+    lines.map(|line| format!("{INDENT}{}\n", visible(line))).collect()
 }
 
 /// The last lines of what a failed hook printed.
@@ -188,6 +188,49 @@ pub(crate) fn duration(milliseconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn shown(status: Status, stdout: &str, stderr: &str, reason: Option<&str>) -> String {
+        let report = Report {
+            id: "a".into(),
+            action: "shell".into(),
+            source: "f:1".into(),
+            status,
+            exit_code: None,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            attempts: 1,
+            duration_ms: 12.0,
+            reason: reason.map(str::to_owned),
+            shows_output: true,
+        };
+        let text = super::report(&EventName::resolve("Stop").expect("known"), &report);
+        text.lines().skip(1).map(|line| format!("{}\n", &line[INDENT.len()..])).collect()
+    }
+
+    #[test]
+    fn output_that_is_always_shown_stands_there_whole_and_once() {
+        let many: String = (1..=30).map(|number| format!("{number}\n")).collect();
+        let long = format!("{}\n", "x".repeat(500));
+        for (status, stdout, stderr, reason, expected) in [
+            (Status::Success, "one\n\n  two\n", "quiet", None, "one\n\n  two\n"),
+            (Status::Success, "", "", None, ""),
+            (Status::Success, &many, "", None, &*many),
+            (Status::Success, &long, "", None, &*long),
+            (Status::Failed, "out\n", "err\n", Some("exit code 1"), "out\nerr\n"),
+            (Status::TimedOut, "out", "err", Some("timed out"), "out\nerr\n"),
+            (Status::Blocked, "out\n", "no\n", Some("no"), "out\nno\n"),
+            (Status::Skipped, "", "", Some("a blocked"), ""),
+        ] {
+            let padded = shown(status, stdout, stderr, reason);
+            assert_eq!(padded, expected, "{status:?} {stdout}");
+        }
+    }
+
+    #[test]
+    fn what_a_terminal_would_act_on_is_made_visible_in_it() {
+        let clears = "\u{1b}[2J\u{7}a\u{202e}b\n";
+        assert_eq!(shown(Status::Success, clears, "", None), "␛[2J␇a\\u{202e}b\n");
+    }
 
     #[test]
     fn a_duration_is_as_short_as_it_can_be() {
