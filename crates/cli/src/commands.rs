@@ -5,6 +5,7 @@ mod approvals;
 mod approve;
 mod check;
 mod completions;
+mod config;
 mod event_data;
 mod events;
 mod explain;
@@ -64,6 +65,7 @@ pub(crate) enum Command {
     Import(import::ImportArguments),
     Init(init::InitArguments),
     Template(template::TemplateArguments),
+    Config(config::ConfigArguments),
     Schema(schema::SchemaArguments),
     Completions(completions::CompletionsArguments),
 }
@@ -90,6 +92,7 @@ impl Command {
             | Command::Import(_)
             | Command::Init(_)
             | Command::Template(_)
+            | Command::Config(_)
             | Command::Schema(_)
             | Command::Completions(_) => false,
         }
@@ -117,6 +120,7 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Import(arguments) => import::import(&arguments, screen),
         Command::Init(arguments) => init::init(&arguments, screen),
         Command::Template(arguments) => template::template(&arguments, screen),
+        Command::Config(arguments) => config::config(&arguments, screen),
         Command::Schema(arguments) => schema::schema(&arguments, screen),
         Command::Completions(arguments) => completions::completions(&arguments, screen),
     }

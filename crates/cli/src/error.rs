@@ -6,6 +6,7 @@
 
 mod advice;
 mod approval;
+mod editing;
 mod storage;
 mod trust;
 
@@ -20,6 +21,7 @@ use hookwright_store::StoreError;
 
 pub(crate) use self::advice::{Advice, advice, fault_json, warning_advice, warning_json};
 pub(crate) use self::approval::ApprovalFailure;
+pub(crate) use self::editing::EditFailure;
 use self::storage::{of_folder, of_store};
 use crate::commands::TreeError;
 use crate::exit_code;
@@ -114,6 +116,8 @@ pub(crate) enum Failure {
     StillRuns { name: String, pid: u32, waited: Duration },
     /// A session's folder cannot be removed.
     FolderStays { name: String, cause: FolderError },
+    /// A file was not edited.
+    Edit(EditFailure),
     /// What is trusted cannot be read or changed.
     Trust(TrustError),
     /// Files that are not trusted, and no terminal.
@@ -176,6 +180,7 @@ impl Failure {
             | Failure::SessionOfOthers { .. }
             | Failure::StillRuns { .. }
             | Failure::FolderStays { .. }
+            | Failure::Edit(_)
             | Failure::Trust(_)
             | Failure::NobodyToAsk { .. }
             | Failure::Approval(_) => exit_code::OUR_FAULT,
@@ -439,6 +444,7 @@ impl Failure {
                 place: None,
                 help: "the session is still in the store; mend the folder, then try again".into(),
             },
+            Failure::Edit(failure) => failure.message(),
             Failure::Trust(error) => trust::of_trust(error),
             Failure::NobodyToAsk { places } => trust::nobody_to_ask(places),
             Failure::Approval(failure) => failure.message(),

@@ -1,0 +1,83 @@
+//! [`GitHook`]: the two hooks that are switched on and off, as each [`Form`] of file writes them.
+
+use hookwright_engine::config::tree::{Node, Raw};
+use serde_json::{Map, Value};
+
+/// Whose format a file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Native,
+    AutoAgent,
+}
+
+impl Form {
+    /// Where the hooks stand, as the file calls it.
+    pub(super) fn point(self) -> &'static str {
+        match self {
+            Form::Native => "execution:post_end",
+            Form::AutoAgent => "PostExecutionEnd",
+        }
+    }
+
+    /// The same under any name that the file may have for it.
+    pub(super) fn is_point(self, name: &str) -> bool {
+        match self {
+            Form::Native => matches!(name, "execution:post_end" | "PostExecutionEnd"),
+            Form::AutoAgent => name == "PostExecutionEnd",
+        }
+    }
+}
+
+/// A hook that is switched on and off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GitHook {
+    Commit,
+    Push,
+}
+
+impl GitHook {
+    /// Its `type`.
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            GitHook::Commit => "git-commit",
+            GitHook::Push => "git-push",
+        }
+    }
+
+    /// Its fields, in order.
+    pub(super) fn fields(self, form: Form) -> [(&'static str, &'static str); 2] {
+        let own = match (self, form) {
+            (GitHook::Commit, Form::Native) => {
+                ("message", "Complete issue #${ISSUE_NUMBER}: ${ISSUE_TITLE}")
+            }
+            (GitHook::Commit, Form::AutoAgent) => {
+                ("message", "Complete issue #{{issueNumber}}: {{issueTitle}}")
+            }
+            (GitHook::Push, Form::Native | Form::AutoAgent) => ("remote", "origin"),
+        };
+        [("type", self.kind()), own]
+    }
+
+    /// The hook as JSON; in a list of hooks of all events it names its own.
+    pub(super) fn value(self, form: Form, names_event: bool) -> Value {
+        let event = names_event.then_some(("event", form.point()));
+        let fields = event.into_iter().chain(self.fields(form));
+        Value::Object(
+            fields.map(|(key, text)| (key.to_owned(), text.into())).collect::<Map<_, _>>(),
+        )
+    }
+
+    /// Whether an entry is a hook of this type.
+    pub(super) fn is(self, entry: &Node) -> bool {
+        text_of(entry, "type") == Some(self.kind())
+    }
+}
+
+/// A field's text.
+pub(super) fn text_of<'n>(entry: &'n Node, key: &str) -> Option<&'n str> {
+    let Raw::Map(fields) = &entry.raw else { return None };
+    match &fields.iter().find(|field| &*field.key == key)?.value.raw {
+        Raw::Text(text) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,50 @@
+//! What can be wrong with a file that a command edits, in words for people.
+
+use std::io;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::{Message, without_number};
+
+/// Why a file was not edited. Nothing was written.
+#[derive(Debug)]
+pub(crate) enum EditFailure {
+    /// The system does not let us write it.
+    CannotWrite { path: PathBuf, cause: io::Error },
+    /// It cannot be read, so nobody knows what to change.
+    Unreadable { place: String, cause: String },
+    /// It is written in a way that cannot be edited without touching more than the hook.
+    OddLayout { path: PathBuf, hook: Value, point: &'static str },
+    /// There is no folder for the user's files.
+    NoHome,
+}
+
+impl EditFailure {
+    /// What a person is told.
+    pub(super) fn message(&self) -> Message {
+        match self {
+            EditFailure::CannotWrite { path, cause } => Message {
+                heading: format!("the file cannot be written: {}", without_number(cause)),
+                place: Some(path.display().to_string()),
+                help: "make the file and its folder writable; nothing was changed".into(),
+            },
+            EditFailure::Unreadable { place, cause } => Message {
+                heading: format!("the file cannot be edited: {cause}"),
+                place: Some(place.clone()),
+                help: "mend it first, `hookwright check` shows what is wrong; nothing was changed"
+                    .into(),
+            },
+            EditFailure::OddLayout { path, hook, point } => Message {
+                heading: "the file cannot be edited without touching more than the hook".into(),
+                place: Some(path.display().to_string()),
+                help: format!("change `{hook}` at {point} yourself; nothing was changed"),
+            },
+            EditFailure::NoHome => Message {
+                heading: "there is no home folder for hooks of all projects".into(),
+                place: None,
+                help: "set HOME or XDG_CONFIG_HOME".into(),
+            },
+        }
+    }
+}
