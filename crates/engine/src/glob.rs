@@ -4,15 +4,24 @@
 //! automaton. Event names are all known when a file is read; [`Glob::after`] tells then what is
 //! left of a glob for the subject, so that firing compares subjects only.
 
-/// A compiled glob. Letters compare without ASCII case.
+/// A compiled glob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
     tokens: Box<[Token]>,
+    case: Case,
+}
+
+/// Whether `A` fits `a`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Case {
+    /// It does; the tokens are in lower case.
+    Ignored,
+    Kept,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
-    /// One character, in lower case.
+    /// One character.
     Is(char),
     /// Any one character.
     Any,
@@ -28,9 +37,19 @@ pub fn is_glob(text: &str) -> bool {
 }
 
 impl Glob {
-    /// Compiles a glob; a `[` that is never closed stands for itself.
+    /// Compiles a glob whose letters compare without ASCII case; a `[` that is never closed stands
+    /// for itself.
     pub fn new(text: &str) -> Self {
-        let letters: Vec<char> = text.chars().map(|letter| letter.to_ascii_lowercase()).collect();
+        Self::compile(text, Case::Ignored)
+    }
+
+    /// The same for systems in which case counts.
+    pub fn case_sensitive(text: &str) -> Self {
+        Self::compile(text, Case::Kept)
+    }
+
+    fn compile(text: &str, case: Case) -> Self {
+        let letters: Vec<char> = text.chars().map(|letter| case.of(letter)).collect();
         let mut tokens = Vec::with_capacity(letters.len());
         let mut at = 0;
         while at < letters.len() {
@@ -46,7 +65,7 @@ impl Glob {
             }
             at = next;
         }
-        Self { tokens: tokens.into() }
+        Self { tokens: tokens.into(), case }
     }
 
     /// Whether the whole text fits.
@@ -64,7 +83,7 @@ impl Glob {
             let here = rest.clone();
             match (tokens.get(token), rest.next()) {
                 (None, None) => return true,
-                (Some(wanted), Some(letter)) if wanted.fits(letter) => token += 1,
+                (Some(wanted), Some(letter)) if wanted.fits(self.case.of(letter)) => token += 1,
                 _ => {
                     let Some((after_star, mut from)) = retry.take() else {
                         return false;
@@ -91,7 +110,7 @@ impl Glob {
             for (at, token) in tokens.iter().enumerate().filter(|(at, _)| live[*at]) {
                 match token {
                     Token::Many => next[at] = true,
-                    token if token.fits(letter) => next[at + 1] = true,
+                    token if token.fits(self.case.of(letter)) => next[at + 1] = true,
                     _ => {}
                 }
             }
@@ -100,7 +119,7 @@ impl Glob {
         }
         (0..tokens.len())
             .filter(|at| live[*at])
-            .map(|at| Glob { tokens: tokens[at..].into() })
+            .map(|at| Glob { tokens: tokens[at..].into(), case: self.case })
             .collect()
     }
 
@@ -113,9 +132,17 @@ impl Glob {
     }
 }
 
+impl Case {
+    fn of(self, letter: char) -> char {
+        match self {
+            Case::Ignored => letter.to_ascii_lowercase(),
+            Case::Kept => letter,
+        }
+    }
+}
+
 impl Token {
     fn fits(&self, letter: char) -> bool {
-        let letter = letter.to_ascii_lowercase();
         match self {
             Token::Is(wanted) => *wanted == letter,
             Token::Any => true,
@@ -177,6 +204,22 @@ mod tests {
             ("", "x", false),
         ] {
             assert_eq!(Glob::new(glob).matches(text), fits, "{glob} on {text}");
+        }
+    }
+
+    #[test]
+    fn case_counts_where_it_is_asked_for() {
+        for (glob, text, fits) in [
+            ("tool:*", "tool:error", true),
+            ("TOOL:*", "tool:error", false),
+            ("b?sh", "BASH", false),
+            ("[A-Z]ash", "Bash", true),
+            ("[A-Z]ash", "bash", false),
+        ] {
+            assert_eq!(Glob::case_sensitive(glob).matches(text), fits, "{glob} on {text}");
+            let (first, rest) = text.split_at(1);
+            let left = Glob::case_sensitive(glob).after(first);
+            assert_eq!(left.iter().any(|glob| glob.matches(rest)), fits, "{glob} on {text}");
         }
     }
 

@@ -35,6 +35,8 @@ struct EventIndex {
     always: Vec<u32>,
     /// They look at one subject, by its key.
     by_subject: HashMap<Box<str>, Vec<u32>>,
+    /// They look at one subject, and have to be asked about more than that.
+    asked_by_subject: HashMap<Box<str>, Vec<Asked>>,
     /// These have to be asked.
     asked: Vec<Asked>,
 }
@@ -173,7 +175,7 @@ impl HookSet {
         // A stable sort: within a layer the order of the files stays.
         hooks.sort_by_key(|hook| match hook.layer {
             Layer::Program => 0,
-            Layer::Global if guards => 1,
+            Layer::Global if guards || hook.policy.global_first => 1,
             Layer::Loop => 2,
             Layer::Pipeline => 3,
             Layer::Project => 4,
@@ -243,26 +245,42 @@ impl EventIndex {
                         Matcher::Both(Box::new((subjects.clone(), matcher.clone())))
                     }
                 };
-                self.asked.push(Asked { hook, subjects: narrowed, only_reasons });
+                self.ask(point.event, Asked { hook, subjects: narrowed, only_reasons });
             }
+        }
+    }
+
+    /// A hook that has to be asked; behind a hash, if it names its subjects as well.
+    fn ask(&mut self, event: &EventSpec, asked: Asked) {
+        let names = match &asked.subjects {
+            Matcher::Both(both) => match &both.0 {
+                Matcher::Named(names) => names.clone(),
+                _ => return self.asked.push(asked),
+            },
+            _ => return self.asked.push(asked),
+        };
+        for name in &names {
+            self.asked_by_subject.entry(key(event, name)).or_default().push(asked.clone());
         }
     }
 
     fn woken(&self, event: &Event, numbers: &mut Vec<u32>) {
         numbers.extend(&self.always);
-        if self.by_subject.is_empty() && self.asked.is_empty() {
+        let nobody_looks = self.by_subject.is_empty() && self.asked_by_subject.is_empty();
+        if nobody_looks && self.asked.is_empty() {
             return;
         }
-        let subject = event.subject();
         if looks_at_all(event) {
+            let asked_by_subject = self.asked_by_subject.values().flatten();
             numbers.extend(self.by_subject.values().flatten());
-            numbers.extend(self.asked.iter().map(|asked| asked.hook));
+            numbers.extend(self.asked.iter().chain(asked_by_subject).map(|asked| asked.hook));
             return;
         }
-        if let Some(found) = subject.and_then(|name| self.by_subject.get(&*lower(name))) {
-            numbers.extend(found);
-        }
-        if self.asked.is_empty() {
+        let subject = event.subject().map(lower);
+        let subject = subject.as_deref();
+        numbers.extend(subject.and_then(|name| self.by_subject.get(name)).into_iter().flatten());
+        let by_subject = subject.and_then(|name| self.asked_by_subject.get(name));
+        if self.asked.is_empty() && by_subject.is_none() {
             return;
         }
         let subject = Subject::of(event);
@@ -270,6 +288,7 @@ impl EventIndex {
         numbers.extend(
             self.asked
                 .iter()
+                .chain(by_subject.into_iter().flatten())
                 .filter(|asked| {
                     asked.only_reasons.is_empty() || asked.only_reasons.contains(&reason)
                 })

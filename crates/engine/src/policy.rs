@@ -29,6 +29,9 @@ pub struct Policy {
     pub dialect: &'static str,
     /// How they follow each other.
     pub order: Order,
+    /// The user's hooks run before the project's at every event, not only where something can be
+    /// blocked.
+    pub global_first: bool,
     /// Whether the decision waits for them; where this is open, it depends on what the result is for.
     pub awaits: Option<bool>,
     /// How long they may take; where this is open, it depends on the action.
@@ -56,6 +59,7 @@ impl Policy {
     pub const NATIVE: Policy = Policy {
         dialect: "native",
         order: Order::OneByOne,
+        global_first: false,
         awaits: None,
         timeout: None,
         on_failure: None,
@@ -115,6 +119,15 @@ pub struct Input {
     pub variables: Vec<(Cow<'static, str>, String)>,
 }
 
+/// What is known of a dialect's variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// Its value is a number, one of a few words, or a name that a program made.
+    Plain,
+    /// Its value may be any text: somebody's words, a command, a file's name.
+    FreeText,
+}
+
 /// A dialect's wire format: pure functions.
 pub trait Wire: fmt::Debug + Send + Sync {
     /// What a hook reads.
@@ -136,6 +149,13 @@ pub trait Wire: fmt::Debug + Send + Sync {
     /// its script. Where it is not, such a slip blocks as well.
     fn looks_behind_exit_2(&self) -> bool {
         true
+    }
+
+    /// What is known of a variable that [`Wire::input`] may set, so that `check` does not take it for
+    /// one that nobody sets.
+    fn variable(&self, name: &str) -> Option<Known> {
+        let _ = name;
+        None
     }
 
     /// What `{{name}}` stands for in the dialect's texts. Where it is unknown the text stays as it is,

@@ -72,7 +72,13 @@ impl Loaded {
         environment: &Environment,
     ) {
         if let (Some(warnings), Action::Shell(shell)) = (&mut self.warnings, &hook.action) {
-            warnings.extend(warning::of_shell_hook(node, shell, source, environment));
+            warnings.extend(warning::of_shell_hook(
+                node,
+                shell,
+                hook.policy.wire,
+                source,
+                environment,
+            ));
         }
     }
 

@@ -10,6 +10,7 @@ use super::{Place, SourceFile};
 use crate::hook::Shell;
 use crate::limits::WARNINGS_OF_A_COMMAND_MAX;
 use crate::nearest::nearest;
+use crate::policy::{Known, Wire};
 use crate::template::{Names, WarningKind, warnings};
 use crate::variables::{self, Environment, PREFIX};
 
@@ -53,6 +54,7 @@ const OF_A_RUN: &[&str] =
 pub(super) fn of_shell_hook(
     entry: &Node,
     shell: &Shell,
+    wire: &dyn Wire,
     source: &Arc<SourceFile>,
     environment: &Environment,
 ) -> Vec<Warning> {
@@ -69,11 +71,17 @@ pub(super) fn of_shell_hook(
         by_author || of_a_run || OF_A_SESSION.contains(&name) || environment.get(name).is_some()
     };
     // What the author sets in `env` stands above what we set, so its value is known.
-    let is_ours =
-        |name: &str| variables::is_ours(name) && !shell.env.iter().any(|(set, _)| set == name);
+    let is_ours = |name: &str| {
+        (variables::is_ours(name) || wire.variable(name).is_some())
+            && !shell.env.iter().any(|(set, _)| set == name)
+    };
+    let is_free_text = |name: &str| match wire.variable(name) {
+        Some(known) => known == Known::FreeText,
+        None => variables::is_free_text(name),
+    };
     let names = Names {
         is_ours: &is_ours,
-        is_free_text: &variables::is_free_text,
+        is_free_text: &is_free_text,
         is_list: &variables::is_list,
         is_in_environment: &is_set,
     };

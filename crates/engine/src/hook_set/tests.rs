@@ -3,6 +3,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::config::{ConfigFile, load_text};
+use crate::policy::Policy;
 use crate::variables::Environment;
 
 fn set(files: &[(&str, Layer, &str)]) -> HookSet {
@@ -168,4 +169,36 @@ fn an_unreadable_entry_counts_for_what_it_would_have_woken_and_no_more() {
     assert_eq!(broken("tool:pre_execute", json!({ "tool_name": null })), 1);
     assert_eq!(broken("session:end", json!({ "reason": "completed" })), 1);
     assert_eq!(broken("session:end", json!({ "reason": "error" })), 0);
+}
+
+#[test]
+fn a_subject_and_a_matcher_beside_it_both_have_to_fit_also_behind_the_hash() {
+    let set = project(
+        "hooks:
+  tool:pre_execute:bash: [{command: both, matcher: /^ba/}, {command: never, matcher: /^x/}]
+  tool:pre_execute:bash|write: [{command: either, matcher: 'Write|Bash'}]
+",
+    );
+    let at = |tool: &str| woken(&set, "tool:pre_execute", json!({ "tool_name": tool }));
+    assert_eq!(at("Bash"), ["both", "either"]);
+    assert_eq!(at("write"), ["either"]);
+    assert!(at("read").is_empty());
+    // Where nobody can tell which tool it is, every guard has to look.
+    assert_eq!(woken(&set, "tool:pre_execute", json!({})), ["both", "never", "either"]);
+}
+
+#[test]
+fn where_a_policy_says_so_the_users_hooks_come_first_everywhere() {
+    static GLOBAL_FIRST: Policy = Policy { global_first: true, ..Policy::NATIVE };
+    let files = set(&[
+        ("p.yaml", Layer::Project, "hooks: {'*': [{command: project}]}"),
+        ("g.yaml", Layer::Global, "hooks: {'*': [{command: global}]}"),
+    ]);
+    let mut first = HookSet::new();
+    for hook in files.hooks() {
+        first.add(Hook { policy: &GLOBAL_FIRST, ..Hook::clone(hook) }).expect("not full");
+    }
+    assert_eq!(woken(&files, "session:end", json!({})), ["project", "global"]);
+    assert_eq!(woken(&first, "session:end", json!({})), ["global", "project"]);
+    assert_eq!(woken(&first, "tool:pre_execute", json!({})), ["global", "project"]);
 }
