@@ -55,6 +55,7 @@ static POLICY: Policy = Policy {
     awaits: Some(true),
     timeout: Some(limits::COMMAND_TIMEOUT),
     on_failure: Some(Exhausted::Continue),
+    looks_behind_exit_2: false,
     shells: &["sh"],
     async_unit: Duration::from_millis(1),
     first_decision_at: &["permission:prompt"],

@@ -30,22 +30,16 @@ impl Wire for NativeWire {
         match outcome {
             Outcome::Exited { code: 0, output } => success(output, at),
             Outcome::Exited { code: BLOCK, output } => exit_2(output, at),
-            Outcome::Exited { code, output } => other_exit(*code, output, at),
-            Outcome::TimedOut { after_ms, output } => {
-                let reason = format!("timed out after {}", seconds(*after_ms));
-                Meaning { status: Status::TimedOut, ..failed(with_last_line(reason, output)) }
+            Outcome::Exited { output, .. } => other_exit(outcome, output, at),
+            Outcome::TimedOut { .. } => {
+                Meaning { status: Status::TimedOut, ..failed(why_not(outcome).unwrap_or_default()) }
             }
-            Outcome::Killed { signal, output } => {
-                failed(with_last_line(format!("killed by signal {signal}"), output))
+            Outcome::Killed { .. } | Outcome::NotStarted { .. } => {
+                failed(why_not(outcome).unwrap_or_default())
             }
-            Outcome::Interrupted { .. } => {
-                Meaning { may_retry: false, ..failed("interrupted".into()) }
+            Outcome::Interrupted { .. } | Outcome::WantedTerminal { .. } => {
+                Meaning { may_retry: false, ..failed(why_not(outcome).unwrap_or_default()) }
             }
-            Outcome::WantedTerminal { .. } => Meaning {
-                may_retry: false,
-                ..failed("stopped to read the terminal, which hooks do not have".into())
-            },
-            Outcome::NotStarted { cause } => failed(format!("cannot start: {cause}")),
             Outcome::Done { what, said: heard, .. } => {
                 Meaning { reason: Some(what.clone()), ..well(said(Answer::clone(heard))) }
             }
@@ -161,7 +155,7 @@ fn exit_2(output: &Output, at: At<'_>) -> Meaning {
     of_answer(Answer { decision: Some(AnswerDecision::Deny), reason: Some(reason), ..read }, at)
 }
 
-fn other_exit(code: i32, output: &Output, at: At<'_>) -> Meaning {
+fn other_exit(outcome: &Outcome, output: &Output, at: At<'_>) -> Meaning {
     let read = answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name);
     let answer = match read {
         Reading::Whole(answer) | Reading::Among(answer) => answer.restricting(),
@@ -172,15 +166,37 @@ fn other_exit(code: i32, output: &Output, at: At<'_>) -> Meaning {
     if answer.stop || answer.decision == Some(AnswerDecision::Deny) {
         return of_answer(answer, at);
     }
-    let what = match code {
-        126 => "cannot start: exit code 126 (not executable)".to_owned(),
-        127 => "cannot start: exit code 127 (not found)".to_owned(),
-        code => format!("exit code {code}"),
-    };
     let asks = answer.decision.filter(|decision| *decision == AnswerDecision::Ask);
     let reason = answer.reason.clone().filter(|_| asks.is_some());
     let answer = Answer { decision: asks, reason, ..said(answer) };
-    Meaning { answer, ..failed(with_last_line(what, output)) }
+    Meaning { answer, ..failed(why_not(outcome).unwrap_or_default()) }
+}
+
+/// What went wrong, in words, whatever the hook answered; `None` where nothing did.
+pub fn why_not(outcome: &Outcome) -> Option<String> {
+    let (what, output) = match outcome {
+        Outcome::Exited { code: 0, .. } | Outcome::Done { .. } | Outcome::Answered { .. } => {
+            return None;
+        }
+        Outcome::Exited { code: 126, output } => {
+            ("cannot start: exit code 126 (not executable)".to_owned(), output)
+        }
+        Outcome::Exited { code: 127, output } => {
+            ("cannot start: exit code 127 (not found)".to_owned(), output)
+        }
+        Outcome::Exited { code, output } => (format!("exit code {code}"), output),
+        Outcome::TimedOut { after_ms, output } => {
+            (format!("timed out after {}", seconds(*after_ms)), output)
+        }
+        Outcome::Killed { signal, output } => (format!("killed by signal {signal}"), output),
+        Outcome::Interrupted { .. } => return Some("interrupted".to_owned()),
+        Outcome::WantedTerminal { .. } => {
+            return Some("stopped to read the terminal, which hooks do not have".to_owned());
+        }
+        Outcome::NotStarted { cause } => return Some(format!("cannot start: {cause}")),
+        Outcome::Failed { cause, .. } => return Some(cause.clone()),
+    };
+    Some(with_last_line(what, output))
 }
 
 fn of_answer(answer: Answer, at: At<'_>) -> Meaning {

@@ -38,6 +38,9 @@ pub struct Policy {
     pub timeout: Option<Duration>,
     /// What a failure leads to; where this is open, guards fail closed and others go on.
     pub on_failure: Option<Exhausted>,
+    /// Whether a shell's own exit code 2 (no such script, a command that it cannot read) is told from
+    /// one that blocks on purpose, and means that the hook could not start.
+    pub looks_behind_exit_2: bool,
     /// The shell that runs their commands: the first of these that is there.
     pub shells: &'static [&'static str],
     /// How `asyncTimeout` counts, in the line that sends a command to the background.
@@ -63,6 +66,7 @@ impl Policy {
         awaits: None,
         timeout: None,
         on_failure: None,
+        looks_behind_exit_2: true,
         shells: &["bash"],
         async_unit: Duration::from_secs(1),
         first_decision_at: &[],
@@ -143,12 +147,6 @@ pub trait Wire: fmt::Debug + Send + Sync {
     fn working_dir<'e>(&self, event: &'e Event) -> Option<&'e Path> {
         let _ = event;
         None
-    }
-
-    /// Whether exit code 2 is told apart from that of a shell or an interpreter that could not read
-    /// its script. Where it is not, such a slip blocks as well.
-    fn looks_behind_exit_2(&self) -> bool {
-        true
     }
 
     /// What is known of a variable that [`Wire::input`] may set, so that `check` does not take it for

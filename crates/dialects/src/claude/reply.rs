@@ -74,10 +74,6 @@ impl Wire for ClaudeWire {
         event.text("cwd").filter(|cwd| !cwd.is_empty()).map(Path::new)
     }
 
-    fn looks_behind_exit_2(&self) -> bool {
-        false
-    }
-
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning {
         match outcome {
             Outcome::Exited { code, output } => self.ended(*code, output, at),

@@ -95,9 +95,12 @@ pub(super) async fn run(
     let ended = hookwright_process::run(launch, &mut watching, &attempt.cancel).await;
     drop((watching, files));
     let took = ended.duration;
-    let looks_behind = attempt.policy.wire.looks_behind_exit_2();
-    let outcome = outcome_of(ended, looks_behind.then_some(&*command.text), &folder);
-    if looks_behind && shell.exec.is_none() && looks_like_a_syntax_error(&outcome) {
+    let outcome = outcome_of(ended);
+    if !attempt.policy.looks_behind_exit_2 {
+        return (outcome, took);
+    }
+    let outcome = with_missing_script(outcome, &command.text, &folder);
+    if shell.exec.is_none() && looks_like_a_syntax_error(&outcome) {
         let reading = Launch {
             program,
             args: arguments(&command.text, &["-n", "-c"]),
@@ -261,22 +264,18 @@ fn too_large(left: &LeftOut) -> String {
     format!("`{shown_as}` {why}; read it from the JSON on standard input{file}")
 }
 
-/// `command` is looked at where an exit code 2 may be somebody else's.
-fn outcome_of(ended: Ended, command: Option<&str>, folder: &Path) -> Outcome {
+/// An interpreter that cannot open its script exits with 2, which must not pass for a block.
+fn with_missing_script(outcome: Outcome, command: &str, folder: &Path) -> Outcome {
+    let Outcome::Exited { code: 2, output } = &outcome else { return outcome };
+    match missing_script::find(command, folder, &output.stdout, &output.stderr) {
+        Some(script) => Outcome::NotStarted { cause: format!("script `{script}` does not exist") },
+        None => outcome,
+    }
+}
+
+fn outcome_of(ended: Ended) -> Outcome {
     let output = output_of(&ended);
     match ended.how {
-        // An interpreter that cannot open its script exits with 2, which must not pass for a block.
-        How::Exited { code: 2 } => {
-            let missing = command.and_then(|command| {
-                missing_script::find(command, folder, &output.stdout, &output.stderr)
-            });
-            match missing {
-                Some(script) => {
-                    Outcome::NotStarted { cause: format!("script `{script}` does not exist") }
-                }
-                None => Outcome::Exited { code: 2, output },
-            }
-        }
         How::Exited { code } => Outcome::Exited { code, output },
         How::Killed { signal } => Outcome::Killed { signal, output },
         How::TimedOut { after } => {

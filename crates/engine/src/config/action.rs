@@ -11,7 +11,7 @@ use super::notes::Notes;
 use crate::hook::{Action, Body, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
 use crate::nearest::nearest;
 use crate::policy::Wire;
-use crate::template::{CommandText, JsonTemplate, TextError, TextTemplate};
+use crate::template::{JsonTemplate, TextTemplate};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Type {
@@ -196,26 +196,7 @@ impl<'a> Own<'a> {
 
 fn shell(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Shell> {
     let node = own.required("command", "`command`", notes)?;
-    let text = notes.text(node, "a command")?;
-    if text.contains('\0') {
-        let expected = "a command without NUL bytes";
-        notes.note(node.at, FaultKind::BadValue { found: text.replace('\0', "\\0"), expected });
-    }
-    let command = match CommandText::of_dialect(text, own.wire) {
-        Ok(command) => command,
-        Err(TextError::UnknownVariable { name, at, nearest }) => {
-            notes.note_within(node, at, FaultKind::UnknownVariable { name, nearest });
-            return None;
-        }
-        Err(TextError::EvaluatedAgain { reference, at }) => {
-            notes.note_within(node, at, FaultKind::EvaluatedAgain { reference });
-            return None;
-        }
-        Err(TextError::Template(error)) => {
-            notes.note_within(node, error.at.clone(), FaultKind::Template(error.problem));
-            return None;
-        }
-    };
+    let command = notes.command(node, own.wire)?;
     Some(Shell {
         exec: None,
         command,

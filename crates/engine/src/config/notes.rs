@@ -10,6 +10,8 @@ use super::written::Written;
 use super::{Fault, FaultKind, SourceFile, duration};
 use crate::limits::WAIT_MAX;
 use crate::nearest::nearest;
+use crate::policy::Wire;
+use crate::template::{CommandText, TextError};
 
 /// Collects the faults of one file while its tree is read.
 pub struct Notes<'a> {
@@ -60,6 +62,28 @@ impl<'a> Notes<'a> {
                 None
             }
         }
+    }
+
+    /// A command, with `{{x}}` where this wire knows the name.
+    pub fn command(&mut self, node: &Node, wire: &dyn Wire) -> Option<CommandText> {
+        let text = self.text(node, "a command")?;
+        if text.contains('\0') {
+            let expected = "a command without NUL bytes";
+            self.note(node.at, FaultKind::BadValue { found: text.replace('\0', "\\0"), expected });
+            return None;
+        }
+        let (at, kind) = match CommandText::of_dialect(text, wire) {
+            Ok(command) => return Some(command),
+            Err(TextError::UnknownVariable { name, at, nearest }) => {
+                (at, FaultKind::UnknownVariable { name, nearest })
+            }
+            Err(TextError::EvaluatedAgain { reference, at }) => {
+                (at, FaultKind::EvaluatedAgain { reference })
+            }
+            Err(TextError::Template(error)) => (error.at, FaultKind::Template(error.problem)),
+        };
+        self.note_within(node, at, kind);
+        None
     }
 
     /// `true` or `false`.

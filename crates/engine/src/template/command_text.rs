@@ -93,6 +93,10 @@ impl CommandText {
         let found: Vec<Found> = find_references(source).collect();
         let standing = standing(source, &found);
         for (found, standing) in found.into_iter().zip(standing) {
+            // There it is no reference, but somebody else's text: a program in another language.
+            if standing == Standing::Literal {
+                continue;
+            }
             let name = &source[found.name.clone()];
             if !variables::is_ours(name) {
                 return Err(TextError::UnknownVariable {
@@ -100,9 +104,6 @@ impl CommandText {
                     nearest: variables::nearest_to(name),
                     at: found.name,
                 });
-            }
-            if standing == Standing::Literal {
-                continue;
             }
             if standing == Standing::EvaluatedAgain {
                 return Err(TextError::EvaluatedAgain {
@@ -364,9 +365,12 @@ mod tests {
 
     #[test]
     fn in_single_quotes_a_path_stays_as_literal_as_any_variable() {
-        for text in
-            ["echo '${TOOL_INPUT.command}'", "echo \\${TOOL_INPUT.command} # ${TOOL_INPUT.x}"]
-        {
+        for text in [
+            "echo '${TOOL_INPUT.command}'",
+            "echo \\${TOOL_INPUT.command} # ${TOOL_INPUT.x}",
+            "node -e 'console.log(`${process.version}`)'",
+            "node <<'EOF'\nconsole.log(`${process.version}`)\nEOF",
+        ] {
             assert_eq!(CommandText::new(text).expect("valid").for_shell(), text);
         }
     }
