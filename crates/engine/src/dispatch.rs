@@ -32,6 +32,7 @@ use crate::dispatch::step::Steps;
 pub use crate::dispatch::step::{Happening, Step};
 pub use crate::dispatch::stop::can_block;
 use crate::dispatch::whether::Whether;
+use crate::handed_over::Background;
 use crate::hook::{Exhausted, Hook, Terms};
 use crate::past::PastHook;
 use crate::policy::{At, Meaning, Order, Policy};
@@ -63,6 +64,8 @@ pub struct Given {
     pub chance: u64,
     /// What is known of each hook from before a crash; empty for a firing that begins.
     pub past: Vec<PastHook>,
+    /// Where hooks run that nothing waits for.
+    pub background: Background,
 }
 
 /// One firing of one event.
@@ -239,7 +242,11 @@ impl Dispatch {
         };
         let run = &mut self.runs[number];
         let awaited = run.terms.awaited;
-        run.state = if awaited { State::Awaited } else { State::Background };
+        run.state = match awaited {
+            true => State::Awaited,
+            false if self.given.background.hands_over(&run.hook) => State::HandedOver,
+            false => State::Background,
+        };
         if awaited {
             self.batch.push(number);
         }
@@ -288,7 +295,10 @@ impl Dispatch {
         if run.hook.once && attempt == 1 {
             steps.push(Step::Remember(Keepsake::Once { hook: run.hook.key() }));
         }
-        steps.push(Step::Start { hook: number, attempt });
+        steps.push(match run.state {
+            State::HandedOver => Step::HandOver { hook: number },
+            _ => Step::Start { hook: number, attempt },
+        });
     }
 
     fn reason_to_pass(&self, number: usize) -> Option<String> {
@@ -436,9 +446,12 @@ impl Dispatch {
             State::AwaitedSleep => State::Awaited,
             State::BackgroundSleep => State::Background,
             // It was interrupted while it slept.
-            State::Waiting | State::Awaited | State::Background | State::Skipped | State::Done => {
-                return;
-            }
+            State::Waiting
+            | State::Awaited
+            | State::Background
+            | State::HandedOver
+            | State::Skipped
+            | State::Done => return,
         };
         self.start(number, steps);
     }

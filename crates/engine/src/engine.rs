@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::actions::{Shells, Surroundings};
 use crate::chain::Chain;
 use crate::dispatch::{Dispatch, Given};
+use crate::handed_over::{Background, HandedOver};
 use crate::hook_set::HookSet;
 use crate::past::{PastFiring, PastHook};
 use crate::ports::{Fire, Keepsake, Ports, Promise, Remembered};
@@ -45,6 +46,8 @@ pub struct Setup {
     pub ports: Ports,
     /// Ids of hooks to skip.
     pub skip: Vec<String>,
+    /// Where hooks run that nothing waits for.
+    pub background: Background,
     /// The number of the last firing. Engines that write into one journal share it.
     pub firings: Arc<AtomicU64>,
 }
@@ -59,6 +62,7 @@ impl Setup {
             secrets: Secrets::default(),
             ports: Ports::default(),
             skip: Vec::new(),
+            background: Background::Here,
             firings: Arc::default(),
         }
     }
@@ -136,13 +140,15 @@ pub(crate) struct Shared {
     /// Tells this engine's runs from those of any other, in this program and elsewhere.
     name: u64,
     interrupted: CancellationToken,
-    background: Mutex<Background>,
+    elsewhere: Background,
+    handed_over: Mutex<Vec<HandedOver>>,
+    background: Mutex<StillRunning>,
     /// A firing's last background hook has ended.
     quiet: Notify,
 }
 
 #[derive(Default)]
-struct Background {
+struct StillRunning {
     /// Firings whose hooks still run.
     firings: usize,
     /// Number of the firing and id of the hook.
@@ -179,7 +185,9 @@ impl Engine {
                 runs: AtomicU64::new(0),
                 name: RandomState::new().build_hasher().finish(),
                 interrupted: CancellationToken::new(),
-                background: Mutex::new(Background::default()),
+                elsewhere: setup.background,
+                handed_over: Mutex::default(),
+                background: Mutex::default(),
                 quiet: Notify::new(),
             }),
         }
@@ -246,6 +254,7 @@ impl Engine {
             is_watched: shared.is_watched(),
             chance: shared.name.rotate_left(u32::try_from(number % 64).unwrap_or_default()),
             past,
+            background: shared.elsewhere,
         });
         let driver = Driver::new(Arc::clone(shared), dispatch, &event, firing, memory_of, number);
         let mut underway = Underway { driver: Some(driver) };
@@ -253,6 +262,42 @@ impl Engine {
         let decision = driver.until_decided().await;
         let reports = driver.reports();
         Fired { event, decision, reports }
+    }
+
+    /// The hooks that were to start in the background since this was last asked, in that order; empty
+    /// unless they run elsewhere ([`Background::Elsewhere`]).
+    pub fn handed_over(&self) -> Vec<HandedOver> {
+        std::mem::take(&mut *self.shared.handed_over())
+    }
+
+    /// Starts a hook that another engine has handed over, without judging it again: it was to run.
+    /// Returns whether there is such a hook here. [`Engine::settle`] waits for it.
+    pub async fn take_over(&self, handed: HandedOver) -> bool {
+        let shared = &self.shared;
+        let Some(hook) = shared.hooks.hooks().iter().find(|hook| handed.is(hook)) else {
+            return false;
+        };
+        let HandedOver { event, carried, session, chain, nobody_to_ask, .. } = handed;
+        let event = Arc::new(event);
+        let dispatch = Dispatch::new(Given {
+            event: Arc::clone(&event),
+            hooks: vec![Arc::clone(hook)],
+            broken: Vec::new(),
+            skip: Arc::default(),
+            remembered: Remembered { carried, ..Remembered::default() },
+            chain: chain.clone(),
+            environment: Arc::clone(&shared.surroundings.environment),
+            nobody_to_ask,
+            is_watched: shared.is_watched(),
+            past: vec![PastHook::Started],
+            background: Background::Here,
+        });
+        let firing = Firing { chain, nobody_to_ask, ..Firing::default() };
+        let number = shared.firings.fetch_add(1, Ordering::Relaxed) + 1;
+        let driver = Driver::new(Arc::clone(shared), dispatch, &event, firing, session, number);
+        let mut underway = Underway { driver: Some(driver) };
+        underway.driver.as_mut().expect("it was just put there").until_decided().await;
+        true
     }
 
     /// Ids of hooks that run although nothing waits for them.
@@ -374,8 +419,16 @@ impl Shared {
         self.observers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn background(&self) -> MutexGuard<'_, Background> {
+    fn background(&self) -> MutexGuard<'_, StillRunning> {
         self.background.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn handed_over(&self) -> MutexGuard<'_, Vec<HandedOver>> {
+        self.handed_over.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hand_over(&self, hook: HandedOver) {
+        self.handed_over().push(hook);
     }
 
     /// Whether anybody reads run events.

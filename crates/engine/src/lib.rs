@@ -90,6 +90,7 @@ pub mod dispatch;
 pub mod engine;
 pub mod explain;
 pub mod glob;
+pub mod handed_over;
 pub mod hook;
 pub mod hook_set;
 #[cfg(feature = "http")]
@@ -109,6 +110,7 @@ pub mod variables;
 
 pub use actions::GIT_LOCATION_VARIABLES;
 pub use engine::{BuildError, Engine, EngineBuilder, Fired, Firing, Interest, Observer, Setup};
+pub use handed_over::{Background, HandedOver};
 pub use hook::{Call, Exhausted, Failure, Hook, HookBuilder, Layer, OnFailure};
 pub use hookwright_events as events;
 pub use hookwright_events::{

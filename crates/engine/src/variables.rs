@@ -13,7 +13,8 @@ use std::sync::LazyLock;
 
 use hookwright_events::field::FIELDS;
 use hookwright_events::{Event, FieldSpec, Kind};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use environment::{ChildEnvironment, Environment, LeftOut, OfDialect};
@@ -117,7 +118,7 @@ fn find(name: &str) -> Option<&'static Variable> {
 }
 
 /// What hooks leave to later ones, across hook points too.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Carried {
     /// `LAST_HOOK_STATUS`.
     pub last_hook_status: Option<Cow<'static, str>>,

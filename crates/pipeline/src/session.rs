@@ -302,13 +302,11 @@ impl Session {
             None => self.plan.hooks.clone(),
         };
         let engine = Engine::new(Setup {
-            hooks,
-            root: self.root.clone(),
-            environment: self.environment.clone(),
             secrets: self.secrets.clone(),
             ports: self.ports.clone(),
             skip: self.skip.clone(),
             firings: Arc::clone(&self.firings),
+            ..Setup::new(hooks, self.root.clone(), self.environment.clone())
         });
         for observer in &self.observers {
             engine.observe(Interest::Everything, Arc::clone(observer));

@@ -32,6 +32,8 @@ pub(super) enum State {
     Awaited,
     /// It runs, and nobody waits for it.
     Background,
+    /// It runs elsewhere, and nobody here hears of it again.
+    HandedOver,
     /// It will be tried again, and the decision waits for it.
     AwaitedSleep,
     /// It will be tried again, and nobody waits for it.

@@ -44,6 +44,11 @@ pub enum Step {
         /// 1 for the first attempt.
         attempt: u32,
     },
+    /// Give a hook that nothing waits for to whoever runs it; nothing more will be heard of it.
+    HandOver {
+        /// The hook's number in this firing.
+        hook: usize,
+    },
     /// Wait, then say [`Happening::TimeToRetry`].
     Sleep {
         /// The hook's number in this firing.

@@ -126,6 +126,7 @@ impl Firing {
                 nobody_to_ask: false,
                 is_watched: true,
                 past: Vec::new(),
+                background: Background::Here,
             },
         }
     }
@@ -143,6 +144,11 @@ impl Firing {
 
     fn broken(mut self, broken: &[&str]) -> Self {
         self.given.broken = broken.iter().map(|text| (*text).to_owned()).collect();
+        self
+    }
+
+    fn background_elsewhere(mut self) -> Self {
+        self.given.background = Background::Elsewhere;
         self
     }
 
@@ -296,6 +302,7 @@ impl Machine {
                     attempt => format!("start {}, attempt {attempt}", self.id(hook)),
                 }
             }
+            Step::HandOver { hook } => format!("hand over {}", self.id(hook)),
             Step::Sleep { hook, delay } => {
                 self.sleeping.push(hook);
                 format!("sleep {} {delay:?}", self.id(hook))
@@ -323,7 +330,7 @@ impl Machine {
 
     /// What started, slept and was skipped, and when the decision was made.
     fn order(&self) -> Vec<&str> {
-        const SHOWN: &[&str] = &["start ", "sleep ", "skip ", "finished"];
+        const SHOWN: &[&str] = &["start ", "hand over ", "sleep ", "skip ", "finished"];
         self.lines
             .iter()
             .map(String::as_str)
@@ -1978,6 +1985,52 @@ fn an_entry_that_cannot_be_read_blocks_where_it_can_and_observers_still_start() 
     }
     let machine = Firing::at(GUARD, "").broken(&["x"]).play([]);
     assert_eq!(machine.decided(), blocked("a hook cannot be read, so nothing may pass it: x"));
+}
+
+#[test]
+fn hooks_that_nothing_waits_for_are_judged_here_and_handed_over() {
+    let machine = Firing::at(
+        OBSERVED,
+        "id: a, command: x
+         id: b, command: x, await: true
+         id: c, command: x, when: \"${LAST_HOOK_STATUS} == 'failed'\", once: true
+         id: d, command: x, when: \"${LAST_HOOK_STATUS} == 'success'\"
+         id: e, command: x, enabled: false",
+    )
+    .background_elsewhere()
+    .play([("b", vec![Play::Ends(exit(1))])]);
+    assert_eq!(
+        machine.order(),
+        [
+            "hand over a",
+            "start b",
+            "hand over c",
+            "skip d: when: ${LAST_HOOK_STATUS} == 'success'",
+            "skip e: enabled: false",
+            "finished"
+        ]
+    );
+    assert!(machine.kept.contains(&Keepsake::Once { hook: "hookwright.yaml#c".into() }));
+    assert!(machine.dispatch.in_background().is_empty());
+    let statuses: Vec<Status> =
+        machine.dispatch.reports().iter().map(|report| report.status).collect();
+    assert_eq!(
+        statuses,
+        [Status::Started, Status::Failed, Status::Started, Status::Skipped, Status::Skipped]
+    );
+}
+
+#[test]
+fn what_only_observes_a_denied_call_is_handed_over_too() {
+    let machine = Firing::at(
+        GUARD,
+        "id: a, command: x
+         id: b, command: x
+         id: c, command: x, await: false",
+    )
+    .background_elsewhere()
+    .play([("a", vec![Play::Ends(exit(2))])]);
+    assert_eq!(machine.order(), ["start a", "skip b: a blocked", "hand over c", "finished"]);
 }
 
 #[test]

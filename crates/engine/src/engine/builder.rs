@@ -11,6 +11,7 @@ use hookwright_events::RunEvent;
 
 use super::{Engine, Interest, Observer, Setup};
 use crate::config::{ConfigFile, Fault, FaultKind, Loaded};
+use crate::handed_over::Background;
 use crate::hook::{Hook, HookBuilder, Layer};
 use crate::limits::HOOKS_MAX;
 use crate::ports::Ports;
@@ -164,7 +165,8 @@ impl EngineBuilder {
         }
         let Self { root, environment, secrets, ports, skip, observers, .. } = self;
         let (hooks, firings) = (loaded.hooks, Arc::default());
-        let setup = Setup { hooks, root, environment, secrets, ports, skip, firings };
+        let background = Background::Here;
+        let setup = Setup { hooks, root, environment, secrets, ports, skip, background, firings };
         let engine = Engine::new(setup);
         engine.shared.observers().extend(observers);
         Ok(engine)

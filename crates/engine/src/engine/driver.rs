@@ -14,6 +14,7 @@ use tokio::sync::mpsc::{
 use super::{Engine, Firing, Shared};
 use crate::actions::{self, Attempt, FiringPlace, News};
 use crate::dispatch::{Dispatch, Happening, Step};
+use crate::handed_over::HandedOver;
 use crate::limits::OUTPUT_CHUNKS_MAX;
 use crate::past::Written;
 use crate::ports::Keepsake;
@@ -221,6 +222,12 @@ impl Driver {
                     let refused = self.write(&mut unwritten).await.err();
                     self.start(hook, attempt, refused);
                 }
+                Step::HandOver { hook } => {
+                    // What could not be journalled does not start, here or elsewhere.
+                    if self.write(&mut unwritten).await.is_ok() {
+                        self.hand_over(hook);
+                    }
+                }
                 Step::Sleep { hook, delay } => self.sleep(hook, delay),
                 Step::Finished(decision) => self.decision = Some(decision),
             }
@@ -339,6 +346,19 @@ impl Driver {
             is_kept: firing.within.is_some() || firing.key.is_some() || firing.past.is_some(),
             engine: self.shared.name,
         }
+    }
+
+    fn hand_over(&self, hook: usize) {
+        let hook = self.dispatch.hook(hook);
+        self.shared.hand_over(HandedOver {
+            event: Event::clone(&self.event),
+            hook: hook.key(),
+            digest: hook.digest(),
+            carried: self.dispatch.carried().clone(),
+            session: self.memory_of.clone(),
+            chain: self.firing.chain.clone(),
+            nobody_to_ask: self.firing.nobody_to_ask,
+        });
     }
 
     fn sleep(&self, hook: usize, delay: Duration) {

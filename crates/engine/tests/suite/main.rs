@@ -13,6 +13,7 @@ mod environment;
 mod examples;
 mod fuzzing;
 mod git;
+mod handed_over;
 mod many;
 mod past;
 mod ports;

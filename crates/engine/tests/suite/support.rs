@@ -46,7 +46,7 @@ impl Host {
         assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
         let root = folder.path().to_owned();
         let (hooks, skip, firings) = (loaded.hooks, Vec::new(), Arc::default());
-        let setup = Setup { hooks, root, environment, secrets, ports, skip, firings };
+        let setup = Setup { secrets, ports, skip, firings, ..Setup::new(hooks, root, environment) };
         let engine = Engine::new(setup);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let keep = Arc::clone(&seen);
