@@ -252,7 +252,7 @@ impl Engine {
             environment: Arc::clone(&shared.surroundings.environment),
             nobody_to_ask: firing.nobody_to_ask,
             is_watched: shared.is_watched(),
-            chance: shared.name.rotate_left(u32::try_from(number % 64).unwrap_or_default()),
+            chance: shared.chance(number),
             past,
             background: shared.elsewhere,
         });
@@ -279,6 +279,7 @@ impl Engine {
         };
         let HandedOver { event, carried, session, chain, nobody_to_ask, .. } = handed;
         let event = Arc::new(event);
+        let number = shared.firings.fetch_add(1, Ordering::Relaxed) + 1;
         let dispatch = Dispatch::new(Given {
             event: Arc::clone(&event),
             hooks: vec![Arc::clone(hook)],
@@ -289,11 +290,11 @@ impl Engine {
             environment: Arc::clone(&shared.surroundings.environment),
             nobody_to_ask,
             is_watched: shared.is_watched(),
+            chance: shared.chance(number),
             past: vec![PastHook::Started],
             background: Background::Here,
         });
         let firing = Firing { chain, nobody_to_ask, ..Firing::default() };
-        let number = shared.firings.fetch_add(1, Ordering::Relaxed) + 1;
         let driver = Driver::new(Arc::clone(shared), dispatch, &event, firing, session, number);
         let mut underway = Underway { driver: Some(driver) };
         underway.driver.as_mut().expect("it was just put there").until_decided().await;
@@ -439,6 +440,12 @@ impl Shared {
     /// Whether anybody is shown output while it comes.
     fn output_is_watched(&self) -> bool {
         self.observers().iter().any(|(interest, _)| *interest == Interest::Everything)
+    }
+
+    /// Differs from firing to firing and from engine to engine: those who try again at once are
+    /// spread by it.
+    fn chance(&self, firing: u64) -> u64 {
+        self.name.rotate_left(u32::try_from(firing % 64).unwrap_or_default())
     }
 
     fn new_run_id(&self) -> String {

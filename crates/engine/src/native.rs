@@ -51,8 +51,8 @@ impl Wire for NativeWire {
             Outcome::Answered { answer } => of_answer(Answer::clone(answer), at),
             Outcome::Responded { status, output, .. } => responded(*status, output, at),
             Outcome::Decided { response, refused, by, .. } => decided(response, *refused, by),
-            Outcome::Unanswered { after_ms } => {
-                let reason = format!("nobody answered within {}", seconds(*after_ms));
+            Outcome::Unanswered { .. } => {
+                let reason = why_not(outcome).unwrap_or_default();
                 Meaning { status: Status::TimedOut, may_retry: false, ..failed(reason) }
             }
         }
@@ -175,9 +175,11 @@ fn other_exit(outcome: &Outcome, output: &Output, at: At<'_>) -> Meaning {
 /// What went wrong, in words, whatever the hook answered; `None` where nothing did.
 pub fn why_not(outcome: &Outcome) -> Option<String> {
     let (what, output) = match outcome {
-        Outcome::Exited { code: 0, .. } | Outcome::Done { .. } | Outcome::Answered { .. } => {
-            return None;
-        }
+        Outcome::Exited { code: 0, .. }
+        | Outcome::Done { .. }
+        | Outcome::Answered { .. }
+        | Outcome::Responded { status: 200..=299, .. }
+        | Outcome::Decided { refused: false, .. } => return None,
         Outcome::Exited { code: 126, output } => {
             ("cannot start: exit code 126 (not executable)".to_owned(), output)
         }
@@ -195,6 +197,11 @@ pub fn why_not(outcome: &Outcome) -> Option<String> {
         }
         Outcome::NotStarted { cause } => return Some(format!("cannot start: {cause}")),
         Outcome::Failed { cause, .. } => return Some(cause.clone()),
+        Outcome::Responded { status, .. } => return Some(format!("status {status}")),
+        Outcome::Decided { by, .. } => return Some(format!("rejected by {by}")),
+        Outcome::Unanswered { after_ms } => {
+            return Some(format!("nobody answered within {}", seconds(*after_ms)));
+        }
     };
     Some(with_last_line(what, output))
 }
