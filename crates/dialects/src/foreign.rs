@@ -7,8 +7,8 @@ use hookwright_engine::config::Dialect;
 use hookwright_engine::hook::{Hook, Layer};
 use hookwright_events::EventSpec;
 
-use crate::claude::Claude;
 use crate::autoagent::AutoAgent;
+use crate::claude::Claude;
 
 /// Another system whose files we read.
 pub trait Foreign: Dialect {

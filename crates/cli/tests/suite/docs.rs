@@ -294,6 +294,8 @@ fn commands_page() -> String {
         "events",
         "init",
         "template",
+        "config set-auto-commit",
+        "config set-auto-push",
         "schema",
         "completions",
     ] {

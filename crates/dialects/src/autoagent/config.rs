@@ -16,7 +16,7 @@ use hookwright_engine::matcher::Matcher;
 use hookwright_engine::nearest::nearest;
 use hookwright_engine::pattern::{Pattern, PatternError};
 use hookwright_engine::policy::{Policy, Wire};
-use hookwright_engine::template::{CommandText, TextError, TextTemplate};
+use hookwright_engine::template::{CommandText, TextTemplate};
 use hookwright_engine::variables::Environment;
 
 use super::event::POINTS;
@@ -206,10 +206,9 @@ impl<'a> Entry<'a> {
             return None;
         };
         match notes.word(kind, TYPE_WORDS, &TYPES)? {
-            Type::Command => self.command(policy.wire, notes).map(|command| {
-                let (env, working_dir, shell, kill_grace) = (Vec::new(), None, None, None);
-                Action::Shell(Shell { command, env, working_dir, shell, kill_grace })
-            }),
+            Type::Command => {
+                self.command(policy.wire, notes).map(|command| Action::Shell(Shell::of(command)))
+            }
             Type::GitCommit => {
                 let message = self.text("message", notes);
                 let no_verify = self.get("noVerify").and_then(|node| notes.bool(node));
@@ -230,24 +229,7 @@ impl<'a> Entry<'a> {
             notes.note(self.node.at, FaultKind::Missing { missing: "`command`" });
             return None;
         };
-        let text = notes.text(node, "a command")?;
-        if text.contains('\0') {
-            let (found, expected) = (text.replace('\0', "\\0"), "a command without NUL bytes");
-            notes.note(node.at, FaultKind::BadValue { found, expected });
-            return None;
-        }
-        let (at, kind) = match CommandText::of_dialect(text, wire) {
-            Ok(command) => return Some(command),
-            Err(TextError::UnknownVariable { name, at, nearest }) => {
-                (at, FaultKind::UnknownVariable { name, nearest })
-            }
-            Err(TextError::EvaluatedAgain { reference, at }) => {
-                (at, FaultKind::EvaluatedAgain { reference })
-            }
-            Err(TextError::Template(error)) => (error.at, FaultKind::Template(error.problem)),
-        };
-        notes.note_within(node, at, kind);
-        None
+        notes.command(node, wire)
     }
 
     /// A text that is not empty; an empty one stands for the default, as in AutoAgent.

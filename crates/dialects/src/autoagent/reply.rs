@@ -4,6 +4,7 @@
 //! JSON as a whole, so that a log line before it loses the block.
 
 use hookwright_engine::answer::{self, Reading};
+use hookwright_engine::native::NATIVE;
 use hookwright_engine::policy::{At, Meaning};
 use hookwright_events::{Answer, AnswerDecision, Outcome, Output, Status};
 
@@ -49,6 +50,10 @@ pub(super) fn meaning(blocking: Blocking, outcome: &Outcome, at: At<'_>) -> Mean
         }
         Outcome::Answered { answer } => {
             answered(blocking, Answer::clone(answer), at).unwrap_or_else(well)
+        }
+        // AutoAgent sends no requests. A native file that puts one under its rules means a native one.
+        Outcome::Responded { .. } | Outcome::Decided { .. } | Outcome::Unanswered { .. } => {
+            NATIVE.wire.meaning(outcome, at)
         }
     }
 }

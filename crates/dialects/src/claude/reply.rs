@@ -102,6 +102,10 @@ impl Wire for ClaudeWire {
             }
             Outcome::Failed { cause, .. } => failed(cause.clone()),
             Outcome::Answered { answer } => heard(Answer::clone(answer), at),
+            Outcome::Responded { status, output, .. } => responded(*status, output, at),
+            Outcome::Decided { .. } | Outcome::Unanswered { .. } => {
+                failed("a person was asked, which these hooks do not do".into())
+            }
         }
     }
 
@@ -186,6 +190,21 @@ impl ClaudeWire {
             true => format!("exit code {code}: {first}"),
             false => format!("Failed with non-blocking status code: {first}"),
         }
+    }
+}
+
+/// A request's response: its body is read as a command's output is, except that text is no answer.
+fn responded(status: u16, output: &Output, at: At<'_>) -> Meaning {
+    if !(200..300).contains(&status) {
+        return failed(format!("status {status}"));
+    }
+    match Manner::at(at.event) {
+        Manner::Deaf | Manner::ByExitCode => return well(Answer::default()),
+        Manner::Listens | Manner::TakesText => {}
+    }
+    match Said::of(output, at) {
+        Said::Text(_) => failed(format!("status {status}, but its body is no JSON object")),
+        said => exit_0(said, at),
     }
 }
 

@@ -158,6 +158,7 @@ fn webhook_spawn_and_git_hooks_are_read_with_every_field() {
     assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
     let hooks = loaded.hooks.hooks();
     let Action::Webhook(webhook) = &hooks[0].action else { panic!("a webhook") };
+    let crate::hook::Body::Json(body) = &webhook.body else { panic!("JSON") };
     assert_eq!(body.source(), json!({ "n": 1, "list": [true, null, 1.5], "text": "${SESSION}" }));
     assert_eq!(webhook.method.as_deref(), Some("PUT"));
     assert_eq!(webhook.headers, [("X-Key".to_owned(), crate::template::TextTemplate::new("a"))]);

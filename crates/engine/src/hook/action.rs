@@ -71,6 +71,20 @@ pub struct Shell {
     pub kill_grace: Option<Duration>,
 }
 
+impl Shell {
+    /// A command about which nothing else is said.
+    pub fn of(command: CommandText) -> Self {
+        Self {
+            command,
+            exec: None,
+            env: Vec::new(),
+            working_dir: None,
+            shell: None,
+            kill_grace: None,
+        }
+    }
+}
+
 /// Sends a request, and may wait for a person.
 #[derive(Debug, Clone)]
 pub struct Webhook {

@@ -153,14 +153,14 @@ impl EditedFile {
     }
 }
 
-/// Reading it for writing asks the system; the mode is asked too, since root may write everything.
+/// The mode of a file that may be written. Root may write every file, so the mode is asked first.
 fn writable_mode(path: &Path) -> io::Result<fs::Permissions> {
-    OpenOptions::new().write(true).open(path)?;
     let permissions = fs::metadata(path)?.permissions();
-    match permissions.readonly() {
-        true => Err(io::Error::new(ErrorKind::PermissionDenied, "the file is read-only")),
-        false => Ok(permissions),
+    if permissions.readonly() {
+        return Err(io::Error::new(ErrorKind::PermissionDenied, "it is read-only"));
     }
+    OpenOptions::new().write(true).open(path)?;
+    Ok(permissions)
 }
 
 fn has_hooks(text: &str) -> bool {
