@@ -49,8 +49,8 @@ pub struct Policy {
     pub first_decision_at: &'static [&'static str],
     /// What they pipe to the agent stands there as it is, without a word of ours.
     pub pipes_raw: bool,
-    /// A session survives its errors if one of them has looked at the error.
-    pub survives_errors: bool,
+    /// At these events a session survives what went wrong if one of them has looked at it.
+    pub survives_errors_at: &'static [&'static str],
     /// People see all that their commands print, also where all is well.
     pub shows_output: bool,
     /// What they read, what their output means, what is shown of it.
@@ -71,7 +71,7 @@ impl Policy {
         async_unit: Duration::from_secs(1),
         first_decision_at: &[],
         pipes_raw: false,
-        survives_errors: false,
+        survives_errors_at: &[],
         shows_output: false,
         wire: &NativeWire,
     };

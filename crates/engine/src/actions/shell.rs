@@ -60,7 +60,7 @@ pub(super) async fn run(
         &of_dialect(&input, shell, &command),
         &set_by_author,
     );
-    let files = match place_left_out(shell, &mut environment, &around.environment) {
+    let files = match place_left_out(shell, &input, &mut environment, &around.environment) {
         Ok(files) => files,
         Err(cause) => return not_started(cause),
     };
@@ -216,6 +216,7 @@ fn not_started(cause: String) -> (Outcome, Duration) {
 /// Puts what did not fit into files, and names them in the environment.
 fn place_left_out(
     shell: &Shell,
+    input: &Input,
     environment: &mut ChildEnvironment,
     host: &Environment,
 ) -> Result<Option<tempfile::TempDir>, String> {
@@ -227,7 +228,7 @@ fn place_left_out(
         let prefixed = format!("{PREFIX}{}", left.name);
         let placed = shell.command.template_of(&left.name).is_some();
         if placed || shell.command.names(&left.name) || shell.command.names(&prefixed) {
-            return Err(too_large(left));
+            return Err(too_large(left, input));
         }
     }
     let write = || -> std::io::Result<tempfile::TempDir> {
@@ -248,7 +249,7 @@ fn place_left_out(
     Ok(Some(folder))
 }
 
-fn too_large(left: &LeftOut) -> String {
+fn too_large(left: &LeftOut, input: &Input) -> String {
     let (shown_as, bytes) = (&left.shown_as, left.value.len());
     let is_variable = *shown_as == format!("${{{}}}", left.name);
     let why = if left.value.contains('\0') {
@@ -256,12 +257,13 @@ fn too_large(left: &LeftOut) -> String {
     } else {
         format!("has {bytes} bytes, too many for an environment")
     };
-    let file = if is_variable {
-        format!(", or from the file that `${{{}_FILE}}` names", left.name)
-    } else {
-        String::new()
-    };
-    format!("`{shown_as}` {why}; read it from the JSON on standard input{file}")
+    let stdin = (!input.stdin.is_empty()).then(|| "the JSON on standard input".to_owned());
+    let file = is_variable.then(|| format!("the file that `${{{}_FILE}}` names", left.name));
+    let places: Vec<String> = stdin.into_iter().chain(file).collect();
+    match places.is_empty() {
+        true => format!("`{shown_as}` {why}"),
+        false => format!("`{shown_as}` {why}; read it from {}", places.join(", or from ")),
+    }
 }
 
 /// An interpreter that cannot open its script exits with 2, which must not pass for a block.

@@ -68,14 +68,16 @@ impl Run {
         matches!(self.state, State::Awaited | State::AwaitedSleep)
     }
 
+    /// Whether it has ended, and what came of it is part of the decision.
+    pub(super) fn counts(&self) -> bool {
+        self.state == State::Done && self.decides
+    }
+
     /// What this hook asks the host for.
     pub(super) fn part(&self, power: Power) -> Decision {
-        let Some((outcome, meaning)) = &self.last else {
+        let Some((outcome, meaning)) = self.last.as_ref().filter(|_| self.counts()) else {
             return Decision::default();
         };
-        if self.state != State::Done || !self.decides {
-            return Decision::default();
-        }
         let answer = &meaning.answer;
         let mut part = Decision {
             verdict: self.verdict(meaning, power),
@@ -85,7 +87,7 @@ impl Run {
             suppress_output: answer.suppress_output,
             piped_output: String::new(),
             piped_raw: self.policy.pipes_raw,
-            survives_error: self.policy.survives_errors,
+            survives_error: false,
             updated_permissions: answer.updated_permissions.clone(),
         };
         let blocks = match meaning.status {
