@@ -21,8 +21,22 @@ fn main() {
     // `cargo test --benches` asks only whether it runs.
     let runs = if std::env::args().any(|arg| arg == "--test") { 2 } else { RUNS };
     println!("reading {HOOKS} hooks (target: under 20 ms), beside the same text as plain values");
-    measure("autoagent", &autoagent(), runs);
-    measure("claude", &claude(), runs);
+    for sample in [
+        Sample { dialect: "autoagent", file: "hooks.json", text: autoagent(), plain: plain_json },
+        Sample { dialect: "claude", file: "hooks.json", text: claude(), plain: plain_json },
+        Sample { dialect: "iteratr", file: "hooks.yml", text: iteratr(), plain: plain_yaml },
+    ] {
+        measure(&sample, runs);
+    }
+}
+
+/// A file with [`HOOKS`] hooks of a dialect.
+struct Sample {
+    dialect: &'static str,
+    file: &'static str,
+    text: String,
+    /// Reads the same text into plain values.
+    plain: fn(&str),
 }
 
 /// Every type and field, and two `{{names}}` in most commands.
@@ -73,19 +87,40 @@ fn claude() -> String {
     serde_json::to_string_pretty(&whole).expect("plain data")
 }
 
-fn measure(dialect: &str, text: &str, runs: usize) {
+/// Every field, and a `{{name}}` or two in most commands.
+fn iteratr() -> String {
+    let points =
+        ["session_start", "pre_iteration", "post_iteration", "on_task_complete", "on_error"];
+    let mut text = String::from("version: 1\nhooks:\n");
+    for (number, point) in points.iter().enumerate() {
+        text.push_str(&format!("  {point}:\n"));
+        for own in 0..HOOKS / points.len() {
+            let number = number * HOOKS + own;
+            text.push_str(&format!(
+                "    - command: \"./hooks/check-{number}.sh {{{{session}}}} '{{{{iteration}}}}' || exit 1\"\n"
+            ));
+            if own % 2 == 0 {
+                text.push_str("      timeout: 60\n      pipe_output: true  # for the agent\n");
+            }
+        }
+    }
+    text
+}
+
+fn measure(sample: &Sample, runs: usize) {
+    let Sample { dialect, file, text, plain } = sample;
     let foreign = hookwright_dialects::named(dialect).expect("a dialect of ours");
-    let file = ConfigFile::native("hooks.json", "hooks.json", Layer::Project);
+    let file = ConfigFile::native(file, file, Layer::Project);
     let file = file.in_dialect(Some(foreign));
     let environment = Environment::default();
     let (mut ours, mut floor, mut again) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..runs {
-        floor.push(plain(text));
+        floor.push(timed(|| plain(text)));
         ours.push(timed(|| {
             let loaded = load_text(black_box(text), &file, &environment);
             assert_eq!(loaded.hooks.hooks().len(), HOOKS);
         }));
-        again.push(plain(text));
+        again.push(timed(|| plain(text)));
     }
     let (ours, floor, again) = (median(ours), median(floor), median(again));
     println!(
@@ -97,10 +132,12 @@ fn measure(dialect: &str, text: &str, runs: usize) {
     );
 }
 
-fn plain(text: &str) -> Duration {
-    timed(|| {
-        black_box(serde_json::from_str::<Value>(black_box(text)).expect("JSON"));
-    })
+fn plain_json(text: &str) {
+    black_box(serde_json::from_str::<Value>(black_box(text)).expect("JSON"));
+}
+
+fn plain_yaml(text: &str) {
+    black_box(serde_saphyr::from_str::<Value>(black_box(text)).expect("YAML"));
 }
 
 fn timed(run: impl FnOnce()) -> Duration {

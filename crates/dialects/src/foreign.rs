@@ -9,6 +9,7 @@ use hookwright_events::EventSpec;
 
 use crate::autoagent::AutoAgent;
 use crate::claude::Claude;
+use crate::iteratr::Iteratr;
 
 /// Another system whose files we read.
 pub trait Foreign: Dialect {
@@ -74,7 +75,7 @@ impl Location {
 }
 
 /// Every system whose files we read.
-static ALL: &[&dyn Foreign] = &[&AutoAgent, &Claude];
+static ALL: &[&dyn Foreign] = &[&AutoAgent, &Claude, &Iteratr];
 
 /// Every system whose files we read.
 pub fn all() -> &'static [&'static dyn Foreign] {

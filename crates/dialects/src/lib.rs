@@ -21,6 +21,7 @@
 mod autoagent;
 pub mod claude;
 mod foreign;
+pub mod iteratr;
 pub mod native;
 
 pub use foreign::{Foreign, Location, Whereabouts, all, known, named, of_file};

@@ -101,7 +101,7 @@ fn every_arrow_between_crates_is_written_down() {
 }
 
 #[test]
-fn no_product_of_others_is_named_outside_the_alias_tables() {
+fn no_product_of_others_is_named_outside_the_alias_tables_and_the_dialects() {
     let mut found = Vec::new();
     let mut files = files_below(&repository().join("crates"));
     files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));

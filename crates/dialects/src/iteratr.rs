@@ -1,0 +1,110 @@
+//! iteratr: shell commands at six points of a loop, in `.iteratr.hooks.yml`.
+//!
+//! Every hook is awaited, one after the other, and none can stop anything: whatever goes wrong
+//! becomes text. What hooks pipe reaches the agent raw, without a word of ours, and a session goes on
+//! after an iteration that failed where a hook at `on_error` has looked at the failure.
+
+mod config;
+mod event;
+mod files;
+mod reply;
+
+use std::path::Path;
+use std::time::Duration;
+
+use hookwright_engine::config::{Dialect, ForeignFile, Loaded};
+use hookwright_engine::hook::{Exhausted, Hook};
+use hookwright_engine::policy::{At, Input, Meaning, Policy, Reader, Wire};
+use hookwright_engine::template::{Reference, Value};
+use hookwright_engine::variables::Environment;
+use hookwright_events::{Event, EventSpec, Outcome};
+
+use crate::foreign::{Foreign, Location, Whereabouts};
+
+/// Where a hook may let a session survive.
+const ERROR: &str = "iteration:error";
+
+/// The rules of iteratr's hooks.
+static POLICY: Policy = Policy {
+    dialect: "iteratr",
+    awaits: Some(true),
+    timeout: Some(Duration::from_secs(30)),
+    on_failure: Some(Exhausted::Continue),
+    looks_behind_exit_2: false,
+    shells: &["sh"],
+    pipes_raw: true,
+    survives_errors_at: &[ERROR],
+    wire: &IteratrWire,
+    ..Policy::NATIVE
+};
+
+/// iteratr.
+#[derive(Debug)]
+pub struct Iteratr;
+
+impl Dialect for Iteratr {
+    fn name(&self) -> &'static str {
+        POLICY.dialect
+    }
+
+    fn policy(&self) -> &'static Policy {
+        &POLICY
+    }
+
+    fn read(&self, files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded) {
+        for file in files {
+            config::read(file, environment, loaded);
+        }
+    }
+}
+
+impl Foreign for Iteratr {
+    fn locations(&self, whereabouts: &Whereabouts<'_>) -> Vec<Location> {
+        files::locations(whereabouts)
+    }
+
+    fn owns(&self, path: &Path) -> bool {
+        files::owns(path)
+    }
+
+    fn differences(&self, hook: &Hook) -> Vec<&'static str> {
+        let is_at = |name: &str| hook.pattern.any(|event| event.name == name);
+        let known = [
+            (hook.pipe_output, "what it pipes reaches the agent as it is, in iteratr's words"),
+            (is_at(ERROR), "a session goes on after an error that it has looked at"),
+            (is_at("task:complete"), "exit code 2 does not take a finished task back"),
+        ];
+        known.into_iter().filter(|(is_so, _)| *is_so).map(|(_, difference)| difference).collect()
+    }
+
+    fn variable(&self, name: &str, event: &'static EventSpec) -> Option<&'static str> {
+        event::variable(name, event)
+    }
+}
+
+/// What its hooks read, and what their ends mean.
+#[derive(Debug)]
+struct IteratrWire;
+
+impl Wire for IteratrWire {
+    /// Nothing but the environment: its hooks have no standard input.
+    fn input(&self, _reader: &Reader<'_>) -> Input {
+        Input::default()
+    }
+
+    fn meaning(&self, outcome: &Outcome, _at: At<'_>) -> Meaning {
+        reply::meaning(outcome)
+    }
+
+    fn shown(&self, _hook: &str, outcome: &Outcome, _meaning: &Meaning) -> String {
+        reply::shown(outcome)
+    }
+
+    fn reference(&self, name: &str) -> Reference {
+        event::reference(name)
+    }
+
+    fn value<'e>(&self, name: &str, event: &'e Event) -> Value<'e> {
+        event::value(name, event)
+    }
+}

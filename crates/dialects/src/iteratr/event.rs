@@ -1,0 +1,59 @@
+//! What an iteratr hook is told: its five `{{names}}`. Each has a value only at its own points and is
+//! empty elsewhere, whatever our event holds.
+
+use std::borrow::Cow;
+
+use hookwright_engine::template::{Reference, Value};
+use hookwright_engine::variables::text_of;
+use hookwright_events::{Event, EventSpec};
+
+/// A `{{name}}`.
+struct Name {
+    name: &'static str,
+    /// The variable of ours with the same value.
+    variable: &'static str,
+    /// Where it has a value; none stands for all events.
+    events: &'static [&'static str],
+}
+
+const NAMES: [Name; 5] = [
+    Name { name: "session", variable: "SESSION", events: &[] },
+    Name {
+        name: "iteration",
+        variable: "ITERATION",
+        events: &["iteration:start", "iteration:complete", "iteration:error"],
+    },
+    Name { name: "task_id", variable: "TASK_ID", events: &["task:complete"] },
+    Name { name: "task_content", variable: "TASK_CONTENT", events: &["task:complete"] },
+    Name { name: "error", variable: "ERROR", events: &["iteration:error"] },
+];
+
+/// The name, if it has a value at this event.
+fn told(name: &str, event: &str) -> Option<&'static Name> {
+    let is_told = |known: &&Name| known.events.is_empty() || known.events.contains(&event);
+    NAMES.iter().find(|known| known.name == name).filter(is_told)
+}
+
+/// Exactly these names, without a blank between the braces; any other text stays as it is.
+pub(super) fn reference(name: &str) -> Reference {
+    match NAMES.iter().any(|known| known.name == name) {
+        true => Reference::Scalar,
+        false => Reference::Unknown,
+    }
+}
+
+/// The value of such a name at an event.
+pub(super) fn value<'e>(name: &str, event: &'e Event) -> Value<'e> {
+    let told = told(name, event.name.as_str());
+    // Our fields have the same names.
+    Value::Scalar(match told.and_then(|told| event.data.get(told.name)) {
+        None => Cow::Borrowed(""),
+        Some(serde_json::Value::String(text)) => Cow::Borrowed(text),
+        Some(other) => Cow::Owned(text_of(other)),
+    })
+}
+
+/// The variable of ours with the same value at an event.
+pub(super) fn variable(name: &str, event: &EventSpec) -> Option<&'static str> {
+    told(name, event.name).map(|told| told.variable)
+}

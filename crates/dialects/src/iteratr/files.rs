@@ -1,0 +1,15 @@
+//! Where iteratr's file is: in the project, and nowhere else.
+
+use std::path::Path;
+
+use crate::foreign::{Location, Whereabouts};
+
+const NAME: &str = ".iteratr.hooks.yml";
+
+pub(super) fn locations(whereabouts: &Whereabouts<'_>) -> Vec<Location> {
+    vec![Location::of_project(whereabouts.project.join(NAME))]
+}
+
+pub(super) fn owns(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == NAME)
+}

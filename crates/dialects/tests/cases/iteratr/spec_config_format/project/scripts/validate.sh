@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "$(basename "$0") $*" | tee -a ran
