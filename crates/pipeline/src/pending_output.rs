@@ -73,6 +73,11 @@ impl PendingOutput {
         self.texts.is_empty() && self.left_out == 0
     }
 
+    /// Whether all that waits is raw, so that nothing of ours may stand around it.
+    pub fn is_raw(&self) -> bool {
+        self.left_out == 0 && self.texts.iter().all(|text| text.raw)
+    }
+
     /// Everything, in one block, and nothing is left.
     pub fn drain(&mut self) -> Option<String> {
         let block = self.block();
@@ -149,7 +154,9 @@ mod tests {
         pending.take_in(&decision("", true));
         pending.take_in(&decision("\n[stderr]\ne\n", true));
         assert_eq!(pending.block().as_deref(), Some("first\n\n\n[stderr]\ne\n"));
+        assert!(pending.is_raw());
         pending.take_in(&decision("native\n", false));
+        assert!(!pending.is_raw());
         let block = pending.drain().expect("something waits");
         assert_eq!(block, format!("first\n\n\n[stderr]\ne\n\n\n{FRAME}\n\nnative"));
     }

@@ -61,6 +61,10 @@ fn value_of(reference: &str, variables: &Variables<'_>, extra: &Extra<'_>) -> Op
     }
 }
 
+/// What stands below the last words of hooks.
+pub(crate) const ALL_IS_OVER: &str = "All iterations of this session are over. If something above \
+                                      has to be mended, mend it now; begin nothing new.";
+
 /// Tells an agent that was not told how to say how it went.
 pub(crate) fn about_status(status: &str) -> String {
     format!(
@@ -70,12 +74,19 @@ pub(crate) fn about_status(status: &str) -> String {
     )
 }
 
-/// What stands above the task after an iteration that failed.
-pub(crate) fn about_error(error: &str) -> String {
-    format!(
-        "Your last turn failed: {error}\n\nRead what the hooks say above, mend it, and go on with the \
-         task."
-    )
+/// What stands above the task after an iteration that failed, about which hooks had something to say
+/// or not.
+pub(crate) fn about_error(error: &str, hooks_say_something: bool) -> String {
+    let advice = match hooks_say_something {
+        true => "Read what the hooks say above, mend it, and go on with the task.",
+        false => "Mend it, and go on with the task.",
+    };
+    format!("{}\n\n{advice}", last_turn_failed(error))
+}
+
+/// The same where no task follows.
+pub(crate) fn last_turn_failed(error: &str) -> String {
+    format!("Your last turn failed: {error}")
 }
 
 #[cfg(test)]
@@ -100,6 +111,18 @@ mod tests {
         assert_eq!(
             filled(&TextTemplate::new(text), &variables, &extra),
             "/s/status.json ${ITERATION} $(x) 3 /s/output.md a.md\nb.md  ${HOME} `${a:-b}` ${"
+        );
+    }
+
+    #[test]
+    fn an_error_speaks_of_hooks_only_if_they_have_said_something() {
+        assert_eq!(
+            [true, false].map(|hooks_say_something| about_error("no key", hooks_say_something)),
+            [
+                "Your last turn failed: no key\n\nRead what the hooks say above, mend it, and go on \
+                 with the task.",
+                "Your last turn failed: no key\n\nMend it, and go on with the task.",
+            ]
         );
     }
 }

@@ -46,6 +46,13 @@ impl Started {
         panic!("never said: {words}\n{}", String::from_utf8_lossy(&heard));
     }
 
+    /// Ends it as the kernel would when memory is short: it gets no chance to put anything away.
+    pub(crate) fn kill(mut self) {
+        let mut child = self.0.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
     pub(crate) fn ran(mut self) -> Ran {
         Ran::from(self.0.take().unwrap().wait_with_output().unwrap())
     }

@@ -16,6 +16,7 @@ mod first_steps;
 mod hook_tests;
 mod hostile_machine;
 mod interrupts;
+mod iteratr;
 mod lifecycle;
 mod list;
 mod memory;

@@ -210,7 +210,10 @@ impl Session {
     ) -> Result<(), Leave> {
         let delay = self.plan.stages[index].delay;
         let next = turn_name(index, course.iteration + 1);
-        if delay.is_zero()
+        // What hooks say about an error reaches the agent at once.
+        let recovers = course.error.is_some() && !self.pending.is_empty();
+        if recovers
+            || delay.is_zero()
             || self.is_enough(index, course, started).is_some()
             || self.history.turns.contains_key(&next)
         {

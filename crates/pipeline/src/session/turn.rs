@@ -72,15 +72,21 @@ impl Session {
         let index = self.plan.stages.len() - 1;
         let name = turn_name(index + self.deliveries, 0);
         let is_done = self.history.turns.get(&name).is_some_and(|past| past.result.is_some());
-        if is_done || self.pending.is_empty() {
+        if is_done {
+            self.last_stage.error = None;
+            return Ok(());
+        }
+        if self.pending.is_empty() {
             return Ok(());
         }
         let course = self.last_stage.clone();
         let event = self.event_of_turn(index, &course);
-        let block = self.pending.block().unwrap_or_default();
-        let closing = "All iterations of this session are over. If something above has to be \
-                       mended, mend it now; begin nothing new.";
-        let prompt = vec![block, closing.to_owned()];
+        // It is told once, also if the session goes on because it shall not stop yet.
+        let error = self.last_stage.error.take();
+        let error = error.as_deref().map(prompt::last_turn_failed);
+        // What is raw goes without a word of ours.
+        let closing = (!self.pending.is_raw()).then(|| prompt::ALL_IS_OVER.to_owned());
+        let prompt = self.pending.block().into_iter().chain(error).chain(closing).collect();
         let ended = self.drive(index, &name, prompt, &event, None).await?;
         let hide = |text: String| self.secrets.hide(&text).into_owned();
         let decision = if is_success(&ended.outcome) { "continue" } else { "error" };
@@ -181,8 +187,13 @@ impl Session {
             let status = self.folder.status(at).to_string_lossy().into_owned();
             task = format!("{}\n\n{}", task.trim_end(), prompt::about_status(&status));
         }
-        let error = course.error.as_deref().map(prompt::about_error);
-        self.pending.block().into_iter().chain(error).chain([task]).collect()
+        let said = self.pending.block();
+        // Hooks that let a session go on without a word have nothing to say to the agent, and the turn
+        // is one like any other; but one that is done again is told why.
+        let is_again = self.history.failed_before(&turn_name(index, course.iteration)).is_some();
+        let error = course.error.as_deref().filter(|_| said.is_some() || is_again);
+        let error = error.map(|error| prompt::about_error(error, said.is_some()));
+        said.into_iter().chain(error).chain([task]).collect()
     }
 
     /// Outputs of the earlier stage that this one asks for.
