@@ -13,11 +13,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use hookwright_engine::config::{Dialect, ForeignFile, Loaded};
-use hookwright_engine::hook::Exhausted;
+use hookwright_engine::hook::{Action, Exhausted, Hook};
 use hookwright_engine::policy::{At, Input, Meaning, Policy, Reader, Wire};
 use hookwright_engine::template::{Reference, Value};
 use hookwright_engine::variables::Environment;
-use hookwright_events::{Event, Outcome};
+use hookwright_events::{Event, EventSpec, Outcome};
 
 use crate::foreign::{Foreign, Location, Whereabouts};
 use reply::Blocking;
@@ -47,6 +47,23 @@ impl Foreign for AutoAgent {
 
     fn owns(&self, path: &Path) -> bool {
         files::owns(path)
+    }
+
+    fn differences(&self, hook: &Hook) -> Vec<&'static str> {
+        let is_command = matches!(hook.action, Action::Shell(_));
+        let says_blocking = !std::ptr::eq(hook.policy, policy(None));
+        let known = [
+            (
+                is_command,
+                "it reads its JSON under AutoAgent's names, and people see what it prints",
+            ),
+            (says_blocking, "its `blocking` has no native form: it blocks on purpose only"),
+        ];
+        known.into_iter().filter(|(is_so, _)| *is_so).map(|(_, difference)| difference).collect()
+    }
+
+    fn variable(&self, name: &str, event: &'static EventSpec) -> Option<&'static str> {
+        event::variable(name, event)
     }
 }
 

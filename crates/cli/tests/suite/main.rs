@@ -15,6 +15,7 @@ mod fire;
 mod first_steps;
 mod hook_tests;
 mod hostile_machine;
+mod import;
 mod interrupts;
 mod iteratr;
 mod lifecycle;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use hookwright_engine::template::{Reference, Value};
-use hookwright_events::{Event, EventName, field};
+use hookwright_events::{Event, EventName, EventSpec, field};
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
 
@@ -75,6 +75,22 @@ pub(super) fn reference(name: &str) -> Reference {
         name if FIELDS.iter().any(|(known, _)| *known == name) => Reference::Scalar,
         _ => Reference::Unknown,
     }
+}
+
+/// The variable of ours with the value of a name at an event that always has it.
+pub(super) fn variable(name: &str, event: &EventSpec) -> Option<&'static str> {
+    const VARIABLES: [(&str, &str, &str); 8] = [
+        ("issueNumber", "issue_number", "ISSUE_NUMBER"),
+        ("issueTitle", "issue_title", "ISSUE_TITLE"),
+        ("issueFile", "issue_file", "ISSUE_FILE"),
+        ("planFile", "plan_file", "PLAN_FILE"),
+        ("success", "success", "SUCCESS"),
+        ("duration", "duration", "DURATION"),
+        ("provider", "provider", "PROVIDER"),
+        ("reason", "reason", "REASON"),
+    ];
+    let (_, field, variable) = VARIABLES.iter().find(|(theirs, _, _)| *theirs == name)?;
+    event.fields.contains(field).then_some(*variable)
 }
 
 /// The value of a name. One that the event does not have stays as it is written; 0, false and empty
