@@ -1,5 +1,7 @@
 //! A small receiver that stands in for a chat or a paging service: a real socket, in a thread.
 
+pub(crate) mod tls;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};

@@ -8,7 +8,7 @@ use hookwright_store::{KeptWaits, SqliteStore};
 use serde_json::{Value, json};
 
 use crate::interrupts::{start, until};
-use crate::receiver::{Receiver, post};
+use crate::receiver::{Receiver, post, tls};
 use crate::runs::lines;
 use crate::support::{Sandbox, repository};
 
@@ -265,4 +265,32 @@ fn the_examples_of_notices_say_what_happened() {
         let bodies: Vec<Value> = receiver.got().into_iter().map(|got| got.body).collect();
         assert_eq!(bodies, [expected], "{file}");
     }
+}
+
+#[test]
+fn https_that_redirects_to_plain_http_on_this_machine_is_not_followed() {
+    let stolen = Receiver::new();
+    let sandbox = Sandbox::new();
+    let port = tls::redirecting_to(&stolen.url());
+    let hooks = format!(
+        "hooks: {{stage:complete: [{{id: send, url: 'https://localhost:{port}/', on_failure: abort, \
+         body: {{key: x}}}}]}}"
+    );
+    let sandbox = sandbox.file("hookwright.yaml", hooks).file("cert.pem", tls::CERTIFICATE);
+    let certificate = sandbox.path("cert.pem").to_string_lossy().into_owned();
+    let fire = ["fire", "stage:complete", "--json"];
+    let (_, untrusted) = sandbox.json(&fire);
+    let reason = untrusted["hooks"][0]["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("hook send failed (TLS failed: invalid peer certificate"),
+        "{reason}"
+    );
+    let sandbox = sandbox.set("SSL_CERT_FILE", &certificate);
+    let (code, trusted) = sandbox.json(&fire);
+    let to = stolen.url().replace("/in", "");
+    let reason = format!(
+        "hook send failed (redirected with status 307 to `{to}`, which is not the host it was sent to)"
+    );
+    assert_eq!((code, trusted["hooks"][0]["reason"].as_str()), (3, Some(&*reason)));
+    assert_eq!(stolen.got(), []);
 }

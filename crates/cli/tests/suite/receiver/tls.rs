@@ -1,0 +1,51 @@
+//! A receiver behind TLS that sends everybody elsewhere. Its certificate, for `localhost`, was made for
+//! these tests, and nobody trusts it who is not told to.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+pub(crate) const CERTIFICATE: &str = include_str!("certificate.pem");
+const KEY: &str = include_str!("key.pem");
+
+/// Answers every request with a redirect there, and gives the port.
+pub(crate) fn redirecting_to(location: &str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    listener.set_nonblocking(true).unwrap();
+    let answer = format!(
+        "HTTP/1.1 307 Elsewhere\r\nlocation: {location}\r\ncontent-length: 0\r\n\
+         connection: close\r\n\r\n"
+    );
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(serve(listener, answer));
+    });
+    port
+}
+
+async fn serve(listener: TcpListener, answer: String) {
+    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+    let certificate = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(KEY.as_bytes()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    while let Ok((stream, _)) = listener.accept().await {
+        // Who does not trust the certificate leaves here.
+        let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+        let _ = stream.read(&mut [0; 4096]).await;
+        let _ = stream.write_all(answer.as_bytes()).await;
+        let _ = stream.shutdown().await;
+    }
+}
