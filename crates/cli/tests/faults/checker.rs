@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use hookwright_events::{RunEvent, RunEventKind};
+use hookwright_events::{Outcome, RunEvent, RunEventKind};
 
 use super::world::World;
 
@@ -21,6 +21,9 @@ pub(crate) enum Defect {
     SecondAgent,
     PipedLost,
     PipedTwice,
+    AskedTwice,
+    AnswerUsedTwice,
+    AnswerLost,
     NotFinished,
 }
 
@@ -35,6 +38,9 @@ impl Defect {
         (Defect::SecondAgent, "a second agent, or a survivor of a dead process"),
         (Defect::PipedLost, "piped output that reached no turn"),
         (Defect::PipedTwice, "piped output that reached two turns"),
+        (Defect::AskedTwice, "a person asked twice for the same thing"),
+        (Defect::AnswerUsedTwice, "a person's answer used twice"),
+        (Defect::AnswerLost, "a question or its answer lost"),
         (Defect::NotFinished, "a session that did not come to its end"),
     ];
 }
@@ -121,6 +127,7 @@ impl Checker {
         self.look_at_turns(&journal);
         self.look_at_log(world, &journal);
         self.look_at_prompts(world, &journal);
+        self.look_at_person(world, &journal);
         let is_done = journal.last().is_some_and(|event| match &event.kind {
             RunEventKind::SessionEnded { status, .. } => status == "completed",
             _ => false,
@@ -269,7 +276,7 @@ impl Checker {
         let mut last: BTreeMap<(u64, String), String> = BTreeMap::new();
         for event in journal {
             if let RunEventKind::HookStarting { hook, run_id: Some(run_id), .. } = &event.kind
-                && hook != "commit"
+                && !["commit", "gate"].contains(&hook.as_str())
             {
                 last.insert((event.firing, hook.clone()), run_id.clone());
             }
@@ -278,6 +285,44 @@ impl Checker {
             if !ended.contains(&run_id) {
                 self.defect(Defect::Unaccounted, format!("{run:?} never came to its end"));
             }
+        }
+    }
+
+    /// After each stage the person was asked one thing, which was decided once and used once.
+    fn look_at_person(&mut self, world: &World, journal: &[RunEvent]) {
+        let mut questions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for question in world.person.asked() {
+            let what = format!("{} {}", question.id, question.body);
+            let stage = question.body["stage"].as_str().unwrap_or_default().to_owned();
+            questions.entry(stage).or_default().insert(what);
+        }
+        for (stage, asked) in questions.iter().filter(|(_, asked)| asked.len() != 1) {
+            self.defect(Defect::AskedTwice, format!("{stage}: {asked:?}"));
+        }
+        let mut used: BTreeMap<u64, u32> = BTreeMap::new();
+        let mut stages = 0;
+        for event in journal {
+            match &event.kind {
+                RunEventKind::HookEnded { outcome: Outcome::Decided { .. }, .. } => {
+                    *used.entry(event.firing).or_default() += 1;
+                }
+                RunEventKind::StageEnded { .. } => stages += 1,
+                _ => {}
+            }
+        }
+        for (firing, times) in used.iter().filter(|(_, times)| **times > 1) {
+            self.defect(Defect::AnswerUsedTwice, format!("{times} times in firing {firing}"));
+        }
+        let passed = world.log().iter().filter(|line| line.name == "gated").count();
+        let answered: BTreeSet<String> = world.person.answered().into_iter().collect();
+        if (questions.len(), used.len()) != (stages, stages) || passed < stages {
+            let what = format!(
+                "{stages} stages, {} questions, {} answers, {} used, {passed} lines behind the gate",
+                questions.len(),
+                answered.len(),
+                used.len()
+            );
+            self.defect(Defect::AnswerLost, what);
         }
     }
 

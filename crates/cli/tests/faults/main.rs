@@ -9,6 +9,7 @@
 
 mod checker;
 mod life;
+mod person;
 mod world;
 
 use std::collections::BTreeMap;

@@ -9,6 +9,8 @@ use hookwright_events::RunEvent;
 use hookwright_store::{JournalKey, SqliteStore, entries};
 use tempfile::TempDir;
 
+use super::person::Person;
+
 /// The session's name.
 pub(crate) const SESSION: &str = "campaign";
 
@@ -18,6 +20,8 @@ const ITERATIONS: u32 = 6;
 /// A home folder with a project in it.
 pub(crate) struct World {
     home: TempDir,
+    /// Who is asked after every stage.
+    pub(crate) person: Person,
 }
 
 /// One line of the log: something began or ended.
@@ -42,7 +46,8 @@ pub(crate) struct Line {
 impl World {
     /// A project in which nothing has happened yet.
     pub(crate) fn new() -> Self {
-        let world = Self { home: TempDir::with_prefix("campaign-").expect("a folder") };
+        let home = TempDir::with_prefix("campaign-").expect("a folder");
+        let world = Self { home, person: Person::new() };
         fs::create_dir_all(world.project()).expect("made");
         fs::create_dir_all(world.prompts()).expect("made");
         fs::write(world.log_file(), "").expect("written");
@@ -50,6 +55,7 @@ impl World {
             let outside = world.outside().to_string_lossy().into_owned();
             let text = text.replace("@OUTSIDE@", &outside);
             let text = text.replace("@ITERATIONS@", &ITERATIONS.to_string());
+            let text = text.replace("@PERSON@", &world.person.url());
             fs::write(world.project().join(name), text).expect("written");
         }
         for script in SCRIPTS {
@@ -201,6 +207,7 @@ echo "$kind|start|$about|$$|$(started $$)|$CAMPAIGN_RUNNER" >> "$outside/log"
 )];
 
 const FILES: &[(&str, &str)] = &[
+    ("hookwright.yaml", "callback: {port: 0}\n"),
     (
         "pipeline.yaml",
         r#"
@@ -221,6 +228,15 @@ hooks:
       await: true
       command: . @OUTSIDE@/begin hook stage-begins stage:start; finish
   stage:complete:
+    - id: gate
+      url: '@PERSON@'
+      await: true
+      retry_delay: 10ms
+      body: {stage: "${STAGE}", link: "${CALLBACK_URL}", asked: "${TIMESTAMP}"}
+    - id: gated
+      await: true
+      when: "${HOOK_RESPONSE.action} == 'approve'"
+      command: . @OUTSIDE@/begin hook gated stage:complete; finish
     - id: stage-over
       command: . @OUTSIDE@/begin hook stage-over stage:complete; sleep 0.05; finish
   iteration:start:

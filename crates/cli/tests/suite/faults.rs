@@ -5,6 +5,8 @@
 mod checker;
 #[path = "../faults/life.rs"]
 mod life;
+#[path = "../faults/person.rs"]
+mod person;
 #[path = "../faults/world.rs"]
 mod world;
 
