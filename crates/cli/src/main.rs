@@ -70,9 +70,12 @@ mod faults {
     use hookwright_process::faults;
 
     pub(super) fn begin() {
-        let number = std::env::var("HOOKWRIGHT_DIE_AT").ok();
-        if let Some(number) = number.and_then(|number| number.parse().ok()) {
-            faults::die_at(number);
+        let point = std::env::var("HOOKWRIGHT_DIE_AT").unwrap_or_default();
+        match point.split_once(' ') {
+            Some((time, name)) => {
+                time.parse().into_iter().for_each(|it| faults::die_at_name(name, it))
+            }
+            None => point.parse().into_iter().for_each(faults::die_at),
         }
     }
 

@@ -7,7 +7,7 @@
 //! They are in this crate because everything that has effects stands above it.
 
 #[cfg(feature = "faults")]
-pub use counted::{die_at, passed, point};
+pub use counted::{die_at, die_at_name, passed, point};
 
 /// A moment before or behind an effect: a write, a child's start.
 #[cfg(not(feature = "faults"))]
@@ -20,12 +20,13 @@ mod counted {
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     static POINTS: Mutex<Points> =
-        Mutex::new(Points { passed: 0, by_name: BTreeMap::new(), die_at: None });
+        Mutex::new(Points { passed: 0, by_name: BTreeMap::new(), die_at: None, die_at_name: None });
 
     struct Points {
         passed: u64,
         by_name: BTreeMap<&'static str, u64>,
         die_at: Option<u64>,
+        die_at_name: Option<(String, u64)>,
     }
 
     fn points() -> MutexGuard<'static, Points> {
@@ -36,8 +37,12 @@ mod counted {
     pub fn point(name: &'static str) {
         let mut points = points();
         points.passed += 1;
-        *points.by_name.entry(name).or_default() += 1;
-        if points.die_at == Some(points.passed) {
+        let times = points.by_name.entry(name).or_default();
+        *times += 1;
+        let times = *times;
+        let is_named = |(known, at): &(String, u64)| known == name && *at == times;
+        if points.die_at == Some(points.passed) || points.die_at_name.as_ref().is_some_and(is_named)
+        {
             let this = rustix::process::getpid();
             let _ = rustix::process::kill_process(this, rustix::process::Signal::KILL);
             // No other thread passes a point either, until the signal has done its work.
@@ -50,6 +55,11 @@ mod counted {
     /// Ends the program at the point with this number, counted from 1.
     pub fn die_at(number: u64) {
         points().die_at = Some(number);
+    }
+
+    /// Ends the program at a point with this name, when it is passed for the so-manyth time.
+    pub fn die_at_name(name: &str, time: u64) {
+        points().die_at_name = Some((name.to_owned(), time));
     }
 
     /// How many points were passed, by name.

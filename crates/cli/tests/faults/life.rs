@@ -17,6 +17,8 @@ const PROCESSES_MAX: usize = 40;
 pub(crate) enum Kill {
     /// It kills itself at the point with this number. Needs the feature `faults`.
     AtPoint(u64),
+    /// It kills itself at a point with this name, when it is passed for the so-manyth time.
+    AtName(&'static str, u64),
     /// It is killed from outside, after this time.
     After(Duration),
 }
@@ -68,6 +70,9 @@ fn process(world: &World, binary: &Path, number: usize, kill: Option<Kill>) -> b
     let mut command = world.command(binary, number);
     if let Some(Kill::AtPoint(number)) = kill {
         command.env("HOOKWRIGHT_DIE_AT", number.to_string());
+    }
+    if let Some(Kill::AtName(name, time)) = kill {
+        command.env("HOOKWRIGHT_DIE_AT", format!("{time} {name}"));
     }
     let mut child = command.spawn().expect("it starts");
     if let Some(Kill::After(time)) = kill {

@@ -27,6 +27,15 @@ const BINARY: &str = env!("CARGO_BIN_EXE_hookwright");
 /// So many kills unless asked otherwise: every point, and as many again elsewhere.
 const KILLS: u64 = 2500;
 
+/// The points around a question: before and behind each thing that is written or sent.
+const ASKING: &[&str] = &[
+    "wait is stored",
+    "wait stored",
+    "request arrived",
+    "request known to have arrived",
+    "decision known",
+];
+
 /// Sessions at once.
 const WORKERS: usize = 2;
 
@@ -63,6 +72,7 @@ struct Sum {
     lives: u64,
     kills: u64,
     at_points: u64,
+    while_asking: u64,
     resumes: u64,
     defects: BTreeMap<Defect, u64>,
 }
@@ -88,8 +98,21 @@ impl Campaign {
         campaign
     }
 
+    /// Asking a person has few points among many, so each is died at, whatever chance does.
+    fn die_while_asking(&self) {
+        for name in ASKING {
+            for time in 1..=3 {
+                let kills = [Kill::AtName(name, time), Kill::AtName(name, 1)];
+                let life = Life::lead(&self.binary, &kills);
+                assert!(life.kills > 0, "nothing died at `{name}`");
+                self.count(&format!("asking, {name}"), &kills, &life);
+            }
+        }
+    }
+
     fn run(self) -> ExitCode {
         let began = Instant::now();
+        self.die_while_asking();
         std::thread::scope(|scope| {
             for _ in 0..WORKERS {
                 scope.spawn(|| while self.one_more() {});
@@ -100,7 +123,8 @@ impl Campaign {
         println!("sessions             {}", sum.lives);
         println!("kills                {}", sum.kills);
         println!("  at numbered points {} (points: {})", sum.at_points, self.points);
-        println!("  from outside       {}", sum.kills - sum.at_points);
+        println!("  while asking       {}", sum.while_asking);
+        println!("  from outside       {}", sum.kills - sum.at_points - sum.while_asking);
         println!("resumes              {}", sum.resumes);
         println!("time                 {:.0?}", began.elapsed());
         for (defect, words) in Defect::ALL {
@@ -146,8 +170,10 @@ impl Campaign {
         let mut sum = self.sum.lock().expect("no worker panicked");
         sum.lives += 1;
         sum.kills += life.kills;
-        if matches!(kills.first(), Some(Kill::AtPoint(_))) {
-            sum.at_points += life.kills;
+        match kills.first() {
+            Some(Kill::AtPoint(_)) => sum.at_points += life.kills,
+            Some(Kill::AtName(..)) => sum.while_asking += life.kills,
+            Some(Kill::After(_)) | None => {}
         }
         sum.resumes += life.resumes;
         for (defect, what) in &life.found {

@@ -40,11 +40,13 @@ fn sessions_killed_at_any_moment_go_on_until_they_are_done_and_nothing_is_lost_o
 
 #[test]
 fn a_program_that_people_use_has_no_points_to_die_at() {
-    let life = Life::lead(Path::new(BINARY), &[Kill::AtPoint(1)]);
     let has_points = cfg!(feature = "faults");
-    assert_eq!(life.kills, u64::from(has_points));
-    assert_eq!(life.points.is_empty(), !has_points);
-    assert_eq!(words(&life), Vec::<String>::new());
+    for kill in [Kill::AtPoint(1), Kill::AtName("wait stored", 1)] {
+        let life = Life::lead(Path::new(BINARY), &[kill]);
+        assert_eq!(life.kills, u64::from(has_points), "{kill:?}");
+        assert_eq!(life.points.is_empty(), !has_points, "{kill:?}");
+        assert_eq!(words(&life), Vec::<String>::new(), "{kill:?}");
+    }
 }
 
 /// What was found, in words.
