@@ -18,6 +18,7 @@
 
 #![warn(missing_docs)]
 
+pub mod agent_pipelines;
 mod autoagent;
 pub mod claude;
 mod foreign;

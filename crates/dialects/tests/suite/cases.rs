@@ -9,25 +9,42 @@
 //!   event.json          {"event": NAME, "data": {…}}, or a list of them, fired one after the other
 //!   hooks.expected      the hooks that were read
 //!   warnings.expected   what was left out and why; not there: nothing
+//!   check.expected      what `check` says beyond that; not there: nobody asks
 //!   decision.expected   what was decided at each event, without times
 //!   files.expected/…    files of the project afterwards: what commands read and wrote
 //! ```
+//!
+//! The format of agent-pipelines is ours, so its cases are read as native files: `loop.yaml`,
+//! `pipeline.yaml` and `hookwright.yaml` of the project, `hooks.yaml` and `secrets.env` of the user.
 //!
 //! `HOOKWRIGHT_UPDATE=1` writes what is expected anew (a file of `files.expected/` has to be there,
 //! if only empty); the difference is read like code.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::LazyLock;
 
-use hookwright_dialects::Whereabouts;
-use hookwright_engine::config::{ConfigFile, Loaded, load};
+use hookwright_dialects::{Whereabouts, agent_pipelines};
+use hookwright_engine::config::{ConfigFile, Loaded, Warning, check};
+use hookwright_engine::hook::Layer;
+use hookwright_engine::secrets::{self, Secrets};
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Event, Firing, Setup};
 use regex::Regex;
 use serde_json::Value;
 
 use crate::listing;
+
+/// The dialect whose format is the native one.
+const NATIVE_FORMAT: &str = "agent-pipelines";
+
+/// Every dialect that has cases.
+pub(crate) fn dialects() -> impl Iterator<Item = &'static str> {
+    let foreign = hookwright_dialects::all().iter().map(|foreign| foreign.name());
+    foreign.chain([NATIVE_FORMAT])
+}
 
 /// Runs every case of a dialect, and says of all that differ how.
 pub(crate) fn run_all(dialect: &str) {
@@ -68,7 +85,12 @@ fn of_process(name: &str) -> Option<std::ffi::OsString> {
 
 /// The cases of a dialect.
 fn cases_of(dialect: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(dialect)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(folder_name(dialect))
+}
+
+/// A dialect's folder, as its sources have it.
+pub(crate) fn folder_name(dialect: &str) -> String {
+    dialect.replace('-', "_")
 }
 
 /// The folders in a folder, by name.
@@ -111,7 +133,8 @@ impl Case {
 
     fn differences(mut self) -> Vec<String> {
         let environment = self.environment();
-        let loaded = self.load(&environment);
+        let (mut loaded, odd) = check(&self.files(), &environment);
+        let secrets = self.secrets(&mut loaded);
         let listed = listing::of(&loaded);
         self.compare("hooks.expected", &listed);
         let mut warnings = String::new();
@@ -119,8 +142,13 @@ impl Case {
             warnings.push_str(&format!("{fault}\n"));
         }
         self.compare_if_any("warnings.expected", &warnings);
+        if self.folder.join("check.expected").exists() {
+            let line =
+                |odd: &Warning| format!("{}: {:?}: {}\n", odd.location(), odd.kind, odd.reference);
+            self.compare("check.expected", &odd.iter().map(line).collect::<String>());
+        }
         if let Some(events) = self.events() {
-            let decisions = self.fire(loaded, environment, events);
+            let decisions = self.fire(loaded, environment, secrets, events);
             self.compare("decision.expected", &decisions);
         }
         self.compare_files();
@@ -138,24 +166,54 @@ impl Case {
         Environment::new(variables.map(|(name, value)| (name.into(), value)))
     }
 
-    fn load(&self, environment: &Environment) -> Loaded {
-        let foreign = hookwright_dialects::named(&self.dialect).expect("a dialect of ours");
+    /// The files that are there, in the order in which they are read.
+    fn files(&self) -> Vec<ConfigFile> {
         let (project, home) = (self.project(), self.home());
         let config_home = home.join(".config");
         let whereabouts =
             Whereabouts { project: &project, home: Some(&home), config_home: Some(&config_home) };
-        let files: Vec<ConfigFile> = foreign
-            .locations(&whereabouts)
-            .into_iter()
-            .filter(|location| location.path.exists())
-            .map(|location| {
-                let shown_as = self.neutral(&location.path.to_string_lossy());
-                let shown_as = shown_as.trim_start_matches("<PROJECT>/").replace("<HOME>", "~");
-                ConfigFile::native(location.path, shown_as, location.layer)
-                    .in_dialect(Some(foreign))
-            })
-            .collect();
-        load(&files, environment)
+        let file = |path: PathBuf, layer| {
+            let shown_as = self.neutral(&path.to_string_lossy());
+            let shown_as = shown_as.trim_start_matches("<PROJECT>/").replace("<HOME>", "~");
+            ConfigFile::native(path, shown_as, layer)
+        };
+        let files: Vec<ConfigFile> = match hookwright_dialects::named(&self.dialect) {
+            Some(foreign) => {
+                let locations = foreign.locations(&whereabouts).into_iter();
+                let files = locations.map(|location| file(location.path, location.layer));
+                files.map(|file| file.in_dialect(Some(foreign))).collect()
+            }
+            None => {
+                let global = agent_pipelines::global_file(&whereabouts).expect("a home");
+                let of_project = [
+                    ("loop.yaml", Layer::Loop),
+                    ("pipeline.yaml", Layer::Pipeline),
+                    ("hookwright.yaml", Layer::Project),
+                ];
+                let of_project = of_project.map(|(name, layer)| file(project.join(name), layer));
+                of_project.into_iter().chain([file(global, Layer::Global)]).collect()
+            }
+        };
+        files.into_iter().filter(|file| file.path.exists()).collect()
+    }
+
+    /// The user's secrets, in the format that has them.
+    fn secrets(&self, loaded: &mut Loaded) -> Secrets {
+        let config_home = self.home().join(".config");
+        let whereabouts =
+            Whereabouts { project: &config_home, home: None, config_home: Some(&config_home) };
+        let path = agent_pipelines::secrets_file(&whereabouts).expect("a home");
+        if self.dialect != NATIVE_FORMAT || !path.exists() {
+            return Secrets::default();
+        }
+        // A repository knows no such permissions.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        secrets::read(&path, Path::new("~/.config/agent-pipelines/secrets.env")).unwrap_or_else(
+            |faults| {
+                loaded.secrets_are_broken(faults);
+                Secrets::default()
+            },
+        )
     }
 
     fn events(&self) -> Option<Vec<Value>> {
@@ -169,8 +227,15 @@ impl Case {
         })
     }
 
-    fn fire(&self, loaded: Loaded, environment: Environment, events: Vec<Value>) -> String {
-        let engine = Engine::new(Setup::new(loaded.hooks, self.project(), environment));
+    fn fire(
+        &self,
+        loaded: Loaded,
+        environment: Environment,
+        secrets: Secrets,
+        events: Vec<Value>,
+    ) -> String {
+        let setup = Setup::new(loaded.hooks, self.project(), environment);
+        let engine = Engine::new(Setup { secrets, ..setup });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let mut text = String::new();
@@ -223,7 +288,7 @@ impl Case {
         }
     }
 
-    /// Without what differs from run to run: folders, times, ids of runs.
+    /// Without what differs from run to run: folders, times, ids of commits.
     fn neutral(&self, text: &str) -> String {
         static TIME: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").unwrap());
@@ -272,11 +337,11 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Copies a folder, with what may be executed.
+/// Copies a folder, with what may be executed. Another process does it: while one of ours has a script
+/// open for writing, whatever another thread starts holds it open too, and it cannot be executed.
 fn copy(from: &Path, to: &Path) {
-    for path in files_in(from) {
-        let target = to.join(path.strip_prefix(from).unwrap());
-        fs::create_dir_all(target.parent().unwrap()).unwrap();
-        fs::copy(&path, &target).unwrap();
+    if from.is_dir() {
+        let copied = Command::new("cp").arg("-R").arg(from.join(".")).arg(to).status();
+        assert!(copied.unwrap().success(), "{} cannot be copied", from.display());
     }
 }

@@ -1,0 +1,2 @@
+#!/bin/sh
+printf "%s|" first-iteration.sh "$@" >> ran.seen
