@@ -24,6 +24,7 @@ fn main() {
     for sample in [
         Sample { dialect: "autoagent", file: "hooks.json", text: autoagent(), plain: plain_json },
         Sample { dialect: "claude", file: "hooks.json", text: claude(), plain: plain_json },
+        Sample { dialect: "code-forge", file: "hooks.json", text: code_forge(), plain: plain_json },
         Sample { dialect: "iteratr", file: "hooks.yml", text: iteratr(), plain: plain_yaml },
     ] {
         measure(&sample, runs);
@@ -84,6 +85,23 @@ fn claude() -> String {
     let hooks =
         events.iter().enumerate().map(|(at, event)| ((*event).to_owned(), groups(at).into()));
     let whole = json!({ "hooks": Value::Object(hooks.collect()) });
+    serde_json::to_string_pretty(&whole).expect("plain data")
+}
+
+/// Every form of pattern, and every field now and then.
+fn code_forge() -> String {
+    let patterns = ["tool:pre_execute:bash", "tool:*:write", "session:start,session:end", "*"];
+    let hooks = (0..HOOKS).map(|number| {
+        let event = patterns[number % patterns.len()];
+        let command = format!("./hooks/guard-{number}.sh \"$FORGE_TOOL_ARGS\" || exit 1");
+        match number % 3 {
+            0 => json!({ "event": event, "command": command }),
+            1 => json!({ "event": event, "command": command, "timeout": 30.0, "enabled": true }),
+            _ => json!({ "event": event, "command": command, "working_dir": "sub",
+                "env": { "A": "b" }, "description": "what it is for" }),
+        }
+    });
+    let whole = json!({ "hooks": hooks.collect::<Vec<_>>() });
     serde_json::to_string_pretty(&whole).expect("plain data")
 }
 

@@ -9,6 +9,7 @@ use hookwright_events::EventSpec;
 
 use crate::autoagent::AutoAgent;
 use crate::claude::Claude;
+use crate::code_forge::CodeForge;
 use crate::iteratr::Iteratr;
 
 /// Another system whose files we read.
@@ -75,7 +76,7 @@ impl Location {
 }
 
 /// Every system whose files we read.
-static ALL: &[&dyn Foreign] = &[&AutoAgent, &Claude, &Iteratr];
+static ALL: &[&dyn Foreign] = &[&AutoAgent, &Claude, &CodeForge, &Iteratr];
 
 /// Every system whose files we read.
 pub fn all() -> &'static [&'static dyn Foreign] {

@@ -21,6 +21,7 @@
 pub mod agent_pipelines;
 mod autoagent;
 pub mod claude;
+pub mod code_forge;
 mod foreign;
 pub mod iteratr;
 pub mod native;

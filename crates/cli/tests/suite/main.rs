@@ -6,6 +6,7 @@ mod architecture;
 mod check;
 mod check_faults;
 mod check_warnings;
+mod code_forge;
 mod config;
 mod docs;
 mod events;

@@ -1,0 +1,105 @@
+//! Code-Forge: hooks in `hooks.json`, a list of patterns and commands.
+//!
+//! Its events have the names that ours have, `domain:action`. Every hook is awaited, one after the
+//! other; before a tool, a request, a permission or a prompt any exit code but 0 blocks, and what the
+//! hook printed is the reason. Whatever keeps a hook from running to its end is logged, and the
+//! others go on.
+//!
+//! Beside the parts that every dialect has there are `entry.rs` (one hook as it stands in the file),
+//! `pattern.rs` (where it listens), `hook_file.rs` (reading and saving whole files), `registry.rs` (the
+//! same from a program) and `templates.rs` (hooks to begin with).
+
+mod config;
+mod entry;
+mod event;
+mod files;
+mod hook_file;
+mod pattern;
+mod registry;
+mod reply;
+pub mod templates;
+
+use std::path::Path;
+use std::time::Duration;
+
+use hookwright_engine::config::{Dialect, ForeignFile, Loaded};
+use hookwright_engine::hook::Exhausted;
+use hookwright_engine::native::NativeWire;
+use hookwright_engine::policy::{At, Input, Known, Meaning, Policy, Reader, Wire};
+use hookwright_engine::variables::Environment;
+use hookwright_events::Outcome;
+
+pub use entry::Entry;
+pub use hook_file::{
+    SaveError, default_hooks, load_global, load_project, save_global, save_project,
+};
+pub use registry::{HookResult, Kept, OnFailure, Refused, Registry};
+
+use crate::foreign::{Foreign, Location, Whereabouts};
+
+/// How long a hook may take that does not say so itself.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The rules of Code-Forge's hooks.
+pub static POLICY: Policy = Policy {
+    dialect: "code-forge",
+    global_first: true,
+    awaits: Some(true),
+    timeout: Some(DEFAULT_TIMEOUT),
+    on_failure: Some(Exhausted::Continue),
+    shells: &["bash", "sh"],
+    wire: &ForgeWire,
+    ..Policy::NATIVE
+};
+
+/// Code-Forge.
+#[derive(Debug)]
+pub struct CodeForge;
+
+impl Dialect for CodeForge {
+    fn name(&self) -> &'static str {
+        POLICY.dialect
+    }
+
+    fn policy(&self) -> &'static Policy {
+        &POLICY
+    }
+
+    fn read(&self, files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded) {
+        for file in files {
+            config::read(file, environment, loaded);
+        }
+    }
+}
+
+impl Foreign for CodeForge {
+    fn locations(&self, whereabouts: &Whereabouts<'_>) -> Vec<Location> {
+        files::locations(whereabouts)
+    }
+
+    fn owns(&self, path: &Path) -> bool {
+        files::owns(path)
+    }
+}
+
+/// What its hooks read, and what their ends mean.
+#[derive(Debug)]
+struct ForgeWire;
+
+impl Wire for ForgeWire {
+    fn input(&self, reader: &Reader<'_>) -> Input {
+        event::input(reader)
+    }
+
+    fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning {
+        reply::meaning(outcome, at)
+    }
+
+    fn shown(&self, hook: &str, outcome: &Outcome, meaning: &Meaning) -> String {
+        NativeWire.shown(hook, outcome, meaning)
+    }
+
+    fn variable(&self, name: &str) -> Option<Known> {
+        event::variable(name)
+    }
+}

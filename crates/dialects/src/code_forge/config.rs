@@ -1,0 +1,71 @@
+//! What stands in Code-Forge's files: `{"hooks": [entry, …]}`. An entry that cannot be used is left out
+//! with a warning and the others stay; a file that cannot be read has none; a file without `hooks`
+//! has none either, and that is no fault.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use hookwright_engine::config::tree::{Node, Notes, parse};
+use hookwright_engine::config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
+use hookwright_engine::hook::{Layer, Source};
+use hookwright_engine::limits::HOOKS_MAX;
+use hookwright_engine::variables::Environment;
+
+use super::entry::Checked;
+
+/// Reads one file into `loaded`.
+pub(super) fn read(file: &ForeignFile<'_>, environment: &Environment, loaded: &mut Loaded) {
+    let source = match &file.text {
+        Ok(source) => source,
+        Err(fault) => return loaded.leave_out([fault.clone()]),
+    };
+    let (shown_as, path): (Arc<Path>, Arc<Path>) =
+        (file.file.shown_as.as_path().into(), file.file.path.as_path().into());
+    let layer = file.file.layer;
+    let stem = loaded.unused_stem(if layer == Layer::Global { "forge-user" } else { "forge" });
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    each_entry(source, |node, read, faults| {
+        loaded.leave_out(faults);
+        let Some(checked) = read else { return true };
+        let number = numbers.entry(checked.heard.clone()).or_default();
+        let id = format!("{stem}/{}#{number}", checked.heard);
+        *number += 1;
+        let (file, path) = (Arc::clone(&shown_as), Arc::clone(&path));
+        let line = node.at.place(source).line;
+        let hook = checked.into_hook(id, Source { file, path, line }, layer);
+        loaded.look_at(&hook, node, source, environment);
+        if loaded.add(hook).is_ok() {
+            return true;
+        }
+        let mut notes = Notes::new(source);
+        notes.note(node.at, FaultKind::TooManyHooks { hooks_max: HOOKS_MAX });
+        loaded.leave_out(notes.faults);
+        false
+    })
+    .unwrap_or_else(|faults| loaded.leave_out(faults));
+}
+
+/// Hands over each entry of a file, in order, with what is wrong with it, until `take` has enough.
+/// The error is what keeps the whole file from being read.
+pub(super) fn each_entry(
+    source: &Arc<SourceFile>,
+    mut take: impl FnMut(&Node, Option<Checked>, Vec<Fault>) -> bool,
+) -> Result<(), Vec<Fault>> {
+    let root = parse(source).map_err(|fault| vec![fault])?;
+    let mut notes = Notes::new(source);
+    let hooks = notes.map(&root, "an object with the key `hooks`").and_then(|fields| {
+        let field = fields.iter().find(|field| &*field.key == "hooks")?;
+        notes.list(&field.value, "a list of hooks")
+    });
+    for node in hooks.unwrap_or_default() {
+        let read = Checked::read(node, &mut notes);
+        if !take(node, read, std::mem::take(&mut notes.faults)) {
+            break;
+        }
+    }
+    match notes.faults {
+        faults if faults.is_empty() => Ok(()),
+        faults => Err(faults),
+    }
+}

@@ -1,0 +1,261 @@
+//! What a hook of Code-Forge's reads: `FORGE_…` in its environment, and the event as JSON on standard
+//! input.
+//!
+//! Every field of the event's data is a variable, under the name that Code-Forge has for it. The names
+//! all begin with `FORGE_`, so that data cannot steer the shell, and none can take the place of the
+//! standard ones. Values are whole: nothing is cut, and line breaks stay.
+
+use std::borrow::Cow;
+
+use hookwright_engine::hook::Action;
+use hookwright_engine::limits::ENV_VALUE_BYTES_MAX;
+use hookwright_engine::policy::{Input, Known, Reader};
+use hookwright_engine::variables::stdin_line;
+use hookwright_events::{Event, tool};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::ser::Formatter;
+use serde_json::{Map, Serializer, Value, json};
+
+/// Our name for a field of the data, and Code-Forge's.
+const NAMES: &[(&str, &str)] = &[
+    ("tool_input", "tool_args"),
+    ("tool_response", "tool_result"),
+    ("model", "llm_model"),
+    ("tokens", "llm_tokens"),
+    ("role", "message_role"),
+    ("content", "message_content"),
+    ("permission_level", "perm_level"),
+    ("permission_rule", "perm_rule"),
+    ("prompt", "user_input"),
+];
+
+/// Fields that an event of Code-Forge's has beside its data.
+const BESIDE: &[&str] = &["tool_name", "session_id", "timestamp", "cwd"];
+
+/// Names without `FORGE_` that commands may use as well, where no variable of ours is called so.
+const PLAIN: &[&str] = &[
+    "EVENT_TYPE",
+    "WORKING_DIR",
+    "TOOL_NAME",
+    "TOOL_ARGS",
+    "TOOL_RESULT",
+    "LLM_MODEL",
+    "LLM_TOKENS",
+    "MESSAGE_ROLE",
+    "MESSAGE_CONTENT",
+    "PERM_LEVEL",
+    "PERM_RULE",
+    "USER_INPUT",
+];
+
+/// Standard variables whose value is a number, one of a few words, or a name that a program made.
+const PLAIN_VALUES: &[&str] = &[
+    "EVENT",
+    "EVENT_TYPE",
+    "TIMESTAMP",
+    "SESSION_ID",
+    "TOOL_NAME",
+    "LLM_MODEL",
+    "LLM_TOKENS",
+    "MESSAGE_COUNT",
+    "MESSAGE_ROLE",
+    "PERM_LEVEL",
+];
+
+/// What a hook reads.
+pub(super) fn input(reader: &Reader<'_>) -> Input {
+    let event = reader.event;
+    let data = data(event);
+    let mut named = standard(reader);
+    for (key, value) in &data {
+        let name = variable_name(key);
+        if !key.is_empty() && !named.iter().any(|(taken, _)| *taken == name) {
+            named.push((name, text(value)));
+        }
+    }
+    let mut variables: Vec<(Cow<'static, str>, String)> = Vec::with_capacity(named.len() + 4);
+    for (name, value) in named {
+        let plain = if name == "EVENT" { "EVENT_TYPE" } else { &*name };
+        let known = PLAIN.iter().find(|known| **known == plain);
+        // Each copy takes room in the environment, so that only who asks for it gets it.
+        if let Some(plain) = known.filter(|plain| is_mentioned(reader, plain)) {
+            variables.push((Cow::Borrowed(plain), value.clone()));
+        }
+        variables.push((format!("FORGE_{name}").into(), value));
+    }
+    Input { stdin: stdin(reader, data), variables }
+}
+
+/// What is known of a variable that [`input`] sets.
+pub(super) fn variable(name: &str) -> Option<Known> {
+    let standard = match name.strip_prefix("FORGE_") {
+        Some(rest) => rest,
+        None => PLAIN.iter().copied().find(|plain| *plain == name)?,
+    };
+    Some(if PLAIN_VALUES.contains(&standard) { Known::Plain } else { Known::FreeText })
+}
+
+/// Whether a value of the event may be too large for an environment, or be one that none can hold.
+pub(super) fn may_not_fit(event: &Event) -> bool {
+    let all = spaced(&Value::Object(event.data.clone()));
+    all.len() > ENV_VALUE_BYTES_MAX || all.contains("\\u0000")
+}
+
+/// The variables that no data can take the place of.
+fn standard(reader: &Reader<'_>) -> Vec<(String, String)> {
+    let event = reader.event;
+    let field = |name: &str| event.data.get(name).map(text).filter(|text| !text.is_empty());
+    let session = field("session_id").or_else(|| field("session")).unwrap_or_default();
+    let folder = field("cwd").unwrap_or_else(|| reader.root.to_string_lossy().into_owned());
+    let mut named = vec![
+        ("EVENT".to_owned(), event.name.to_string()),
+        ("TIMESTAMP".to_owned(), event.data.get("timestamp").map(seconds).unwrap_or_default()),
+        ("SESSION_ID".to_owned(), session),
+        ("WORKING_DIR".to_owned(), folder),
+    ];
+    if let Some(name) = event.text("tool_name") {
+        named.push(("TOOL_NAME".to_owned(), tool::canonical(name.trim()).to_owned()));
+    }
+    named
+}
+
+/// The event's data by Code-Forge's names.
+fn data(event: &Event) -> Map<String, Value> {
+    let mut data = Map::new();
+    for (field, value) in &event.data {
+        if BESIDE.contains(&field.as_str()) {
+            continue;
+        }
+        let theirs = NAMES.iter().find(|(ours, _)| ours == field).map(|(_, theirs)| *theirs);
+        data.insert(theirs.unwrap_or(field).to_owned(), value.clone());
+    }
+    if event.name.as_str().starts_with("permission:") {
+        data.entry("perm_rule").or_insert_with(|| json!(""));
+    }
+    data
+}
+
+/// `tool-args` → `TOOL_ARGS`.
+fn variable_name(key: &str) -> String {
+    let letter = |letter: char| match letter.is_ascii_alphanumeric() {
+        true => letter.to_ascii_uppercase(),
+        false => '_',
+    };
+    key.chars().map(letter).collect()
+}
+
+fn is_mentioned(reader: &Reader<'_>, name: &str) -> bool {
+    matches!(&reader.hook.action, Action::Shell(shell) if shell.command.mentions(name))
+}
+
+/// The line that native hooks read, with `type` and `data` behind it.
+fn stdin(reader: &Reader<'_>, data: Map<String, Value>) -> String {
+    const OURS: [&str; 2] = ["type", "data"];
+    let mut event = Cow::Borrowed(reader.event);
+    if OURS.iter().any(|name| event.data.contains_key(*name)) {
+        event.to_mut().data.retain(|name, _| !OURS.contains(&name.as_str()));
+    }
+    let line = stdin_line(&event, &reader.hook.id, reader.attempt);
+    let flat = line.trim_end().strip_suffix('}').expect("the line is an object");
+    let name = json!(reader.event.name.as_str());
+    format!("{flat},\"type\":{name},\"data\":{}}}\n", Value::Object(data))
+}
+
+/// When it happened, in seconds since 1970, as Code-Forge counts.
+fn seconds(timestamp: &Value) -> String {
+    let since_1970 = match timestamp {
+        Value::String(text) => {
+            text.parse::<Timestamp>().ok().map(|time| time.as_millisecond() as f64 / 1000.0)
+        }
+        other => other.as_f64(),
+    };
+    since_1970.map_or_else(|| text(timestamp), |seconds| format!("{seconds:?}"))
+}
+
+/// A value as text: text as it is, nothing for null, anything else as JSON.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => spaced(other),
+    }
+}
+
+/// JSON as Code-Forge writes it, `{"command": "ls", "n": 1}`: guards look for such texts with `grep`.
+fn spaced(value: &Value) -> String {
+    let mut bytes = Vec::new();
+    let mut serializer = Serializer::with_formatter(&mut bytes, Spaced);
+    value.serialize(&mut serializer).expect("memory takes all of it");
+    String::from_utf8(bytes).expect("JSON is text")
+}
+
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+    ) -> std::io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_written_as_guards_look_for_it() {
+        let value = json!({ "command": "ls -l\n\"x\"", "n": [1, true, null], "m": {}, "ü": "é" });
+        let written = r#"{"command": "ls -l\n\"x\"", "n": [1, true, null], "m": {}, "ü": "é"}"#;
+        assert_eq!(spaced(&value), written);
+    }
+
+    #[test]
+    fn time_counts_in_seconds_whatever_the_host_sends() {
+        for (sent, counted) in [
+            (json!("2026-01-02T03:04:05.250Z"), "1767323045.25"),
+            (json!("2026-01-02T03:04:05Z"), "1767323045.0"),
+            (json!(1767323045.5), "1767323045.5"),
+            (json!(1767323045), "1767323045.0"),
+            (json!("yesterday"), "yesterday"),
+            (json!(null), ""),
+        ] {
+            assert_eq!(seconds(&sent), counted, "{sent}");
+        }
+    }
+
+    #[test]
+    fn check_knows_every_variable_and_which_are_somebodys_words() {
+        for (name, known) in [
+            ("FORGE_TOOL_ARGS", Some(Known::FreeText)),
+            ("TOOL_ARGS", Some(Known::FreeText)),
+            ("FORGE_WHATEVER", Some(Known::FreeText)),
+            ("FORGE_EVENT", Some(Known::Plain)),
+            ("EVENT_TYPE", Some(Known::Plain)),
+            ("TOOL_NAME", Some(Known::Plain)),
+            ("FORGE_LLM_TOKENS", Some(Known::Plain)),
+            ("HOME", None),
+            ("EVENT", None),
+        ] {
+            assert_eq!(variable(name), known, "{name}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Where Code-Forge's files are. Its documents say `src/forge`, its program `forge`; both are read,
+//! the user's before the project's.
+
+use std::path::{Path, PathBuf};
+
+use crate::foreign::{Location, Whereabouts};
+
+/// In the user's folder for configuration, in the order in which they are read.
+const OF_USER: [&str; 2] = ["src/forge/hooks.json", "forge/hooks.json"];
+
+/// In a project, in the order in which they are read.
+const OF_PROJECT: [&str; 2] = [".src/forge/hooks.json", ".forge/hooks.json"];
+
+/// Every file, in the order in which they are read.
+pub(super) fn locations(whereabouts: &Whereabouts<'_>) -> Vec<Location> {
+    let of_user = of_user(whereabouts).into_iter().map(Location::of_user);
+    of_user.chain(of_project(whereabouts).map(Location::of_project)).collect()
+}
+
+/// The user's files.
+pub(super) fn of_user(whereabouts: &Whereabouts<'_>) -> Vec<PathBuf> {
+    let Some(folder) = whereabouts.config_home else { return Vec::new() };
+    OF_USER.map(|name| folder.join(name)).into()
+}
+
+/// The project's files.
+pub(super) fn of_project(whereabouts: &Whereabouts<'_>) -> [PathBuf; 2] {
+    OF_PROJECT.map(|name| whereabouts.project.join(name))
+}
+
+/// Whether a file is one of Code-Forge's, by its path alone.
+pub(super) fn owns(path: &Path) -> bool {
+    path.ends_with("forge/hooks.json") || path.ends_with(".forge/hooks.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_known_by_its_name_and_its_folder() {
+        for (path, owned) in [
+            (".forge/hooks.json", true),
+            (".src/forge/hooks.json", true),
+            ("/home/me/.config/src/forge/hooks.json", true),
+            ("/home/me/.config/forge/hooks.json", true),
+            ("hooks.json", false),
+            ("my-forge/hooks.json", false),
+            (".forge/hooks.yaml", false),
+        ] {
+            assert_eq!(owns(Path::new(path)), owned, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_users_files_come_first_and_without_a_home_there_are_none() {
+        let (project, config_home) = (Path::new("/p"), Path::new("/c"));
+        let there = Whereabouts { project, home: None, config_home: Some(config_home) };
+        let paths = |whereabouts| {
+            let all: Vec<Location> = locations(whereabouts);
+            all.into_iter().map(|location| location.path).collect::<Vec<_>>()
+        };
+        let of_project = ["/p/.src/forge/hooks.json", "/p/.forge/hooks.json"].map(PathBuf::from);
+        let of_user = ["/c/src/forge/hooks.json", "/c/forge/hooks.json"].map(PathBuf::from);
+        assert_eq!(paths(&there), [&of_user[..], &of_project[..]].concat());
+        assert_eq!(paths(&Whereabouts { config_home: None, ..there }), of_project);
+    }
+}

@@ -1,0 +1,325 @@
+//! [`Registry`]: Code-Forge's hooks for a program of Rust: those of its files, and those that the
+//! program registers for as long as it runs.
+//!
+//! The registry keeps hooks and knows which of them an event wakes; running them is the engine's.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
+use hookwright_engine::config::Fault;
+use hookwright_engine::hook::{Hook, Layer, Source};
+use hookwright_engine::hook_set::{Full, HookSet};
+use hookwright_engine::variables::Environment;
+use hookwright_engine::{Decision, Engine, Event, Fired, Firing, Setup, Status, Verdict};
+
+use super::DEFAULT_TIMEOUT;
+use super::entry::{Checked, Entry};
+use super::files;
+use super::hook_file::{self, SaveError};
+use crate::foreign::Whereabouts;
+
+/// Code-Forge's hooks for a program.
+///
+/// ```
+/// use std::ffi::OsString;
+///
+/// use hookwright_dialects::code_forge::{Entry, OnFailure, Registry, templates};
+/// use hookwright_engine::{Event, serde_json::json};
+///
+/// #[tokio::main(flavor = "current_thread")]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let mut registry = Registry::new(std::env::current_dir()?, std::env::vars_os());
+///     registry.register(templates::block_sudo())?;
+///     registry.register(Entry::new("tool:*", "true").timeout(2.5))?;
+///
+///     let call = json!({ "tool_name": "bash", "tool_input": { "command": "sudo reboot" } });
+///     let event = Event::named("tool:pre_execute", call)?;
+///     let results = registry.execute(&event, OnFailure::Stop).await;
+///     assert_eq!(results.len(), 1, "the first block ends the chain");
+///     assert!(!results[0].should_continue());
+///     assert_eq!(results[0].stdout, "Blocked: sudo commands not allowed\n");
+///
+///     assert!(registry.unregister("tool:*"));
+///     assert!(!registry.unregister("tool:*"));
+///     Ok(())
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Registry {
+    root: PathBuf,
+    environment: Environment,
+    default_timeout: Duration,
+    registered: Vec<Registered>,
+    /// Where each hook stands in `registered`, by its id.
+    places: HashMap<String, usize>,
+    /// The same hooks behind an index.
+    set: HookSet,
+}
+
+#[derive(Debug)]
+struct Registered {
+    entry: Entry,
+    kept: Kept,
+    hook: Hook,
+}
+
+/// Where a hook is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Nowhere: it is there until the session ends.
+    ForTheSession,
+    /// In the user's file.
+    Globally,
+    /// In the project's file.
+    InTheProject,
+}
+
+/// What follows when a hook fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFailure {
+    /// The hooks behind it do not run.
+    Stop,
+    /// All run.
+    GoOn,
+}
+
+/// Why a hook was not registered.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refused {
+    /// It cannot be used.
+    #[error("{}", faults.iter().map(|fault| fault.kind.to_string()).collect::<Vec<_>>().join("; "))]
+    Faults {
+        /// Everything that is wrong with it.
+        faults: Vec<Fault>,
+    },
+    /// There are too many.
+    #[error(transparent)]
+    Full(#[from] Full),
+}
+
+/// How one hook ended.
+#[derive(Debug, Clone)]
+pub struct HookResult {
+    /// The hook.
+    pub hook: Entry,
+    /// Its exit code, if it ended by itself.
+    pub exit_code: Option<i32>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it printed on standard error.
+    pub stderr: String,
+    /// How long it ran.
+    pub duration: Duration,
+    /// It ran past its time limit, and was ended.
+    pub timed_out: bool,
+    /// Why it did not run to its end: no such command, the time limit, a signal.
+    pub error: Option<String>,
+    /// What this hook alone asks of the host: a block with its reason, rewritten input, contexts.
+    pub decision: Decision,
+}
+
+impl HookResult {
+    /// It ran to its end, and that was exit code 0.
+    pub fn success(&self) -> bool {
+        self.exit_code == Some(0) && self.error.is_none()
+    }
+
+    /// It did not object: what kept it from running to its end is logged and stops nobody.
+    pub fn should_continue(&self) -> bool {
+        let objects = matches!(
+            self.decision.verdict,
+            Verdict::Block { .. } | Verdict::Stop { .. } | Verdict::Abort { .. }
+        );
+        !objects && (self.error.is_some() || self.exit_code == Some(0))
+    }
+}
+
+impl Registry {
+    /// A registry without hooks, for the project at this folder. Commands inherit this environment,
+    /// as a rule `std::env::vars_os()`.
+    pub fn new<N, V>(
+        root: impl Into<PathBuf>,
+        environment: impl IntoIterator<Item = (N, V)>,
+    ) -> Self
+    where
+        N: Into<std::ffi::OsString>,
+        V: Into<std::ffi::OsString>,
+    {
+        let all = environment.into_iter().map(|(name, value)| (name.into(), value.into()));
+        Self {
+            root: root.into(),
+            environment: Environment::new(all),
+            default_timeout: DEFAULT_TIMEOUT,
+            registered: Vec::new(),
+            places: HashMap::new(),
+            set: HookSet::new(),
+        }
+    }
+
+    /// How long hooks may take from now on that do not say so themselves.
+    pub fn set_default_timeout(&mut self, timeout: Duration) {
+        self.default_timeout = timeout;
+    }
+
+    /// Registers a hook behind the others, until the session ends.
+    pub fn register(&mut self, entry: Entry) -> Result<(), Refused> {
+        let checked = Checked::of_json(&entry.to_json());
+        let checked = checked.map_err(|faults| Refused::Faults { faults })?;
+        Ok(self.add(checked, Kept::ForTheSession)?)
+    }
+
+    /// Registers the user's hooks, and says what had to be left out.
+    pub fn load_global(&mut self, whereabouts: &Whereabouts<'_>) -> Result<Vec<Fault>, Full> {
+        self.load(&files::of_user(whereabouts), Kept::Globally)
+    }
+
+    /// Registers the project's hooks, and says what had to be left out.
+    pub fn load_project(&mut self, whereabouts: &Whereabouts<'_>) -> Result<Vec<Fault>, Full> {
+        self.load(&files::of_project(whereabouts), Kept::InTheProject)
+    }
+
+    /// Registers the user's hooks, then the project's, and says what had to be left out.
+    pub fn load_all(&mut self, whereabouts: &Whereabouts<'_>) -> Result<Vec<Fault>, Full> {
+        let mut left_out = self.load_global(whereabouts)?;
+        left_out.extend(self.load_project(whereabouts)?);
+        Ok(left_out)
+    }
+
+    /// Saves the hooks that are kept in the user's file. Returns the file.
+    pub fn save_global(&self, whereabouts: &Whereabouts<'_>) -> Result<PathBuf, SaveError> {
+        hook_file::save_global(whereabouts, &self.kept(Kept::Globally))
+    }
+
+    /// Saves the hooks that are kept in the project's file. Returns the file.
+    pub fn save_project(&self, whereabouts: &Whereabouts<'_>) -> Result<PathBuf, SaveError> {
+        hook_file::save_project(whereabouts, &self.kept(Kept::InTheProject))
+    }
+
+    /// Keeps a registered hook elsewhere from now on; every hook with exactly this pattern. Whether
+    /// there was one.
+    pub fn keep(&mut self, pattern: &str, kept: Kept) -> bool {
+        let found = self.registered.iter_mut().filter(|one| one.entry.event == pattern);
+        found.map(|one| one.kept = kept).count() > 0
+    }
+
+    /// Takes every hook with exactly this pattern out. Whether there was one.
+    pub fn unregister(&mut self, pattern: &str) -> bool {
+        self.retain(|one| one.entry.event != pattern)
+    }
+
+    /// Takes the hooks out that were there for the session only.
+    pub fn end_session(&mut self) {
+        self.retain(|one| one.kept != Kept::ForTheSession);
+    }
+
+    /// Takes all hooks out.
+    pub fn clear(&mut self) {
+        self.retain(|_| false);
+    }
+
+    /// Every hook, in the order in which they were registered.
+    pub fn hooks(&self) -> impl Iterator<Item = &Entry> {
+        self.registered.iter().map(|one| &one.entry)
+    }
+
+    /// The hooks that this event wakes, in the order in which they run.
+    pub fn hooks_at(&self, event: &Event) -> Vec<&Entry> {
+        self.woken(event).into_iter().map(|one| &one.entry).collect()
+    }
+
+    /// Runs the hooks that this event wakes, one after the other. A hook that fails is news in its
+    /// result, never an error.
+    pub async fn execute(&self, event: &Event, on_failure: OnFailure) -> Vec<HookResult> {
+        let mut results = Vec::new();
+        for one in self.woken(event) {
+            let result = self.run(one, event.clone()).await;
+            let goes_on = result.should_continue() || on_failure == OnFailure::GoOn;
+            results.push(result);
+            if !goes_on {
+                break;
+            }
+        }
+        results
+    }
+
+    fn woken(&self, event: &Event) -> Vec<&Registered> {
+        let woken = self.set.woken(event).into_iter().filter(|hook| hook.enabled);
+        woken.filter_map(|hook| self.registered.get(*self.places.get(&hook.id)?)).collect()
+    }
+
+    async fn run(&self, one: &Registered, event: Event) -> HookResult {
+        let timeout = Some(one.entry.limit(Some(self.default_timeout)));
+        let mut set = HookSet::new();
+        set.add(Hook { timeout, ..one.hook.clone() }).expect("there is room for one");
+        let engine = Engine::new(Setup::new(set, self.root.clone(), self.environment.clone()));
+        let chain = self.environment.text(CHAIN_VARIABLE).map(Chain::from_text);
+        let firing = Firing { chain: chain.unwrap_or_default(), ..Firing::default() };
+        result_of(one.entry.clone(), engine.fire(event, firing).await)
+    }
+
+    fn load(&mut self, paths: &[PathBuf], kept: Kept) -> Result<Vec<Fault>, Full> {
+        let (hooks, left_out) = hook_file::checked(paths);
+        for checked in hooks {
+            self.add(checked, kept)?;
+        }
+        Ok(left_out)
+    }
+
+    fn add(&mut self, checked: Checked, kept: Kept) -> Result<(), Full> {
+        let entry = checked.entry.clone();
+        let id = format!("registered/{}#{}", entry.event, self.registered.len());
+        let here: Arc<Path> = Path::new("registry").into();
+        let source = Source { file: Arc::clone(&here), path: here, line: 0 };
+        let hook = checked.into_hook(id, source, Layer::Program);
+        self.place(Registered { entry, kept, hook })
+    }
+
+    fn place(&mut self, one: Registered) -> Result<(), Full> {
+        self.set.add(one.hook.clone())?;
+        self.places.insert(one.hook.id.clone(), self.registered.len());
+        self.registered.push(one);
+        Ok(())
+    }
+
+    fn kept(&self, kept: Kept) -> Vec<Entry> {
+        let those = self.registered.iter().filter(|one| one.kept == kept);
+        those.map(|one| one.entry.clone()).collect()
+    }
+
+    /// Whether any had to go.
+    fn retain(&mut self, stays: impl Fn(&Registered) -> bool) -> bool {
+        let before = std::mem::take(&mut self.registered);
+        let all = before.len();
+        (self.places, self.set) = (HashMap::new(), HookSet::new());
+        for mut one in before.into_iter().filter(stays) {
+            // Numbered anew, so that none meets the number of one to come.
+            one.hook.id = format!("registered/{}#{}", one.entry.event, self.registered.len());
+            // There are no more of them than before.
+            let _ = self.place(one);
+        }
+        self.registered.len() < all
+    }
+}
+
+fn result_of(hook: Entry, fired: Fired) -> HookResult {
+    let decision = fired.decision;
+    let report = fired.reports.into_iter().next().expect("the event wakes this hook");
+    let is_missing = matches!(report.exit_code, None | Some(126 | 127));
+    let failed = matches!(report.status, Status::Failed | Status::TimedOut | Status::Skipped);
+    HookResult {
+        hook,
+        exit_code: report.exit_code,
+        stdout: report.stdout,
+        stderr: report.stderr,
+        duration: Duration::from_secs_f64(report.duration_ms / 1000.0),
+        timed_out: report.status == Status::TimedOut,
+        error: report.reason.filter(|_| failed && is_missing),
+        decision,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! What the end of a hook of Code-Forge's means.
+//!
+//! | it | before a tool, request, permission, prompt | elsewhere |
+//! |---|---|---|
+//! | exits with 0 | go on; a JSON object it prints is an answer | the same |
+//! | exits with anything else | blocked; standard output says why | a warning |
+//! | exits with 126 or 127: no such command | logged, go on | the same |
+//! | cannot start, times out, dies by a signal | logged, go on | the same |
+
+use hookwright_engine::answer::{self, Reading};
+use hookwright_engine::native::NativeWire;
+use hookwright_engine::policy::{At, Meaning, Wire};
+use hookwright_events::{Answer, AnswerDecision, Outcome, Output, Status};
+
+use super::event;
+
+/// Events of Code-Forge's whose hooks can block. At others that can block, its hooks only look on.
+const CAN_BLOCK: &[&str] = &[
+    "tool:pre_execute",
+    "llm:pre_request",
+    "permission:check",
+    "permission:prompt",
+    "user:prompt_submit",
+];
+
+/// What an outcome means.
+pub(super) fn meaning(outcome: &Outcome, at: At<'_>) -> Meaning {
+    let can_block = CAN_BLOCK.contains(&at.event.name.as_str());
+    match outcome {
+        Outcome::Exited { code: 0, output } => {
+            with_warning(NativeWire.meaning(outcome, at), output)
+        }
+        Outcome::Exited { code: 126 | 127, .. } => NativeWire.meaning(outcome, at),
+        Outcome::Exited { code, output } if can_block => blocked(*code, output, at),
+        Outcome::Exited { code, output } => warned(*code, output, at),
+        // A guard that could not look at a value because of its size has not let it pass.
+        Outcome::NotStarted { cause } if can_block && event::may_not_fit(at.event) => {
+            answered(Answer::deny(format!("cannot start: {cause}")), at)
+        }
+        Outcome::NotStarted { .. }
+        | Outcome::TimedOut { .. }
+        | Outcome::Killed { .. }
+        | Outcome::Interrupted { .. }
+        | Outcome::WantedTerminal { .. }
+        | Outcome::Done { .. }
+        | Outcome::Failed { .. }
+        | Outcome::Answered { .. }
+        | Outcome::Responded { .. }
+        | Outcome::Decided { .. }
+        | Outcome::Unanswered { .. } => NativeWire.meaning(outcome, at),
+    }
+}
+
+/// All is well, and standard error is a warning.
+fn with_warning(meaning: Meaning, output: &Output) -> Meaning {
+    if meaning.status != Status::Success || meaning.reason.is_some() {
+        return meaning;
+    }
+    let reason = last_line(&output.stderr).map(|line| format!("warning: {line}"));
+    Meaning { reason, ..meaning }
+}
+
+fn blocked(code: i32, output: &Output, at: At<'_>) -> Meaning {
+    let (answer, is_all) = restricting(output, at);
+    let words = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let printed = if is_all { None } else { words(&output.stdout) };
+    let said = answer.reason.clone().filter(|_| is_all);
+    let reason = said
+        .or(printed)
+        .or_else(|| words(&output.stderr))
+        .unwrap_or_else(|| format!("exit code {code}"));
+    let decision = Some(AnswerDecision::Deny);
+    answered(Answer { decision, reason: Some(reason), ..answer }, at)
+}
+
+fn warned(code: i32, output: &Output, at: At<'_>) -> Meaning {
+    let (answer, _) = restricting(output, at);
+    if answer.stop || answer.decision == Some(AnswerDecision::Deny) {
+        return answered(answer, at);
+    }
+    let reason = match last_line(&output.stderr) {
+        Some(line) => format!("exit code {code}: {line}"),
+        None => format!("exit code {code}"),
+    };
+    let answer = Answer { decision: None, reason: None, ..answer };
+    Meaning { status: Status::Failed, reason: Some(reason), answer, may_retry: true }
+}
+
+/// What a failing hook's output asks for, and whether the whole of it is the answer.
+fn restricting(output: &Output, at: At<'_>) -> (Answer, bool) {
+    match answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name) {
+        Reading::Whole(answer) => {
+            // Why something would be allowed is no reason to block it.
+            let allows = answer.decision == Some(AnswerDecision::Allow);
+            let reason = answer.reason.clone().filter(|_| !allows);
+            (Answer { reason, ..answer.restricting() }, true)
+        }
+        Reading::Among(answer) => (answer.restricting(), false),
+        Reading::Broken { .. } | Reading::Nothing => (Answer::default(), false),
+    }
+}
+
+fn answered(answer: Answer, at: At<'_>) -> Meaning {
+    NativeWire.meaning(&Outcome::Answered { answer: Box::new(answer) }, at)
+}
+
+/// The last line says best what is the matter.
+fn last_line(stderr: &str) -> Option<String> {
+    const CHARS_MAX: usize = 200;
+    let line = stderr.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    let short: String = line.chars().take(CHARS_MAX).collect();
+    let more = if short.len() < line.len() { "…" } else { "" };
+    Some(format!("{short}{more}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use hookwright_engine::limits::ENV_VALUE_BYTES_MAX;
+    use hookwright_events::Event;
+    use serde_json::json;
+
+    use super::*;
+
+    fn at_event(name: &str, input: &str, outcome: &Outcome) -> (Status, Option<String>) {
+        let data = json!({ "tool_name": "bash", "tool_input": { "command": input } });
+        let event = Event::named(name, data).expect("known");
+        let at = At { event: &event, power: event.name.power(), awaited: true };
+        let meaning = meaning(outcome, at);
+        (meaning.status, meaning.reason)
+    }
+
+    #[test]
+    fn only_a_value_that_does_not_fit_makes_a_hook_that_cannot_start_a_block() {
+        let outcome = Outcome::NotStarted { cause: "why".into() };
+        let huge = "x".repeat(ENV_VALUE_BYTES_MAX);
+        for (event, input, status) in [
+            ("tool:pre_execute", huge.as_str(), Status::Blocked),
+            ("tool:pre_execute", "a\0b", Status::Blocked),
+            ("tool:pre_execute", "ls", Status::Failed),
+            ("tool:post_execute", huge.as_str(), Status::Failed),
+        ] {
+            let expected = (status, Some("cannot start: why".to_owned()));
+            assert_eq!(at_event(event, input, &outcome), expected, "{event}");
+        }
+    }
+
+    #[test]
+    fn a_long_last_line_is_shortened_where_it_only_warns() {
+        let output = Output { stderr: format!("{}\n\n", "y".repeat(300)), ..Output::default() };
+        let failed = Outcome::Exited { code: 1, output };
+        let reason = format!("exit code 1: {}…", "y".repeat(200));
+        assert_eq!(at_event("tool:error", "ls", &failed), (Status::Failed, Some(reason)));
+    }
+}

@@ -1,0 +1,50 @@
+//! Hooks to begin with, as Code-Forge brings them. They are written so that they work there as well.
+
+use super::Entry;
+
+/// A template's name, and the hook that it makes.
+pub type Template = (&'static str, fn() -> Entry);
+
+/// Every template, by its name.
+pub const ALL: &[Template] = &[
+    ("log_all", log_all),
+    ("notify_session_start", notify_session_start),
+    ("git_auto_commit", git_auto_commit),
+    ("block_sudo", block_sudo),
+];
+
+/// The template of this name.
+pub fn named(name: &str) -> Option<Entry> {
+    ALL.iter().find(|(known, _)| *known == name).map(|(_, make)| make())
+}
+
+/// A line for every event, in `~/.config/forge/events.log`.
+pub fn log_all() -> Entry {
+    let command = "folder=\"${XDG_CONFIG_HOME:-$HOME/.config}/forge\"; mkdir -p \"$folder\" && \
+                   printf '%s %s %s\\n' \"$FORGE_TIMESTAMP\" \"$FORGE_EVENT\" \"${FORGE_TOOL_NAME:-}\" \
+                   >> \"$folder/events.log\"";
+    Entry::new("*", command).description("Log all events")
+}
+
+/// A message on the desktop when a session begins.
+pub fn notify_session_start() -> Entry {
+    let command = "if command -v notify-send > /dev/null; then \
+                   notify-send 'Code-Forge' 'Session started'; fi";
+    Entry::new("session:start", command).description("Desktop notification on session start")
+}
+
+/// A commit after every file that is written.
+pub fn git_auto_commit() -> Entry {
+    let command = "git add -A && { git diff --cached --quiet || \
+                   git commit -q -m \"Auto-save after $FORGE_TOOL_NAME\"; }";
+    Entry::new("tool:post_execute:write", command)
+        .timeout(30.0)
+        .description("Auto-commit on file writes")
+}
+
+/// No command with `sudo` in it.
+pub fn block_sudo() -> Entry {
+    let command = "if printf '%s' \"$FORGE_TOOL_ARGS\" | grep -qw sudo; then \
+                   echo 'Blocked: sudo commands not allowed'; exit 1; fi";
+    Entry::new("tool:pre_execute:bash", command).description("Block sudo commands")
+}

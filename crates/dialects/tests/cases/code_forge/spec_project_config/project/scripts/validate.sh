@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "validated $FORGE_TOOL_NAME" > validated.seen
