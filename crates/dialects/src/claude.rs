@@ -12,7 +12,9 @@
 //! | `decision` | [`Reply`]: what we answer it when our own hooks run inside it |
 //! | [`capability`] | what each of its events can carry |
 //! | [`callbacks`] | functions of a Rust program as hooks of its events |
+//! | `patience` | how long it waits for a hook |
 //! | `tool_name` | what it calls its tools |
+//! | `whole_characters` | its JSON where it has cut a character in halves |
 
 pub mod answer;
 pub mod callbacks;
@@ -25,10 +27,12 @@ mod files;
 mod handler;
 mod limits;
 mod matcher;
+mod patience;
 mod reply;
 mod rule;
 mod switch;
 mod tool_name;
+mod whole_characters;
 
 use std::path::Path;
 use std::time::Duration;
@@ -42,6 +46,7 @@ use crate::{Foreign, Location, Whereabouts};
 pub use answer::HookOutput;
 pub use decision::{Reply, reply_to};
 pub use event::{HookInput, InputError};
+pub use patience::patience;
 use reply::ClaudeWire;
 
 /// Claude Code.

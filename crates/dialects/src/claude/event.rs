@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::tool_name;
+use super::whole_characters::whole_characters;
 use agent::{SubagentStart, SubagentStop, TaskCompleted, TeammateIdle};
 use base::Base;
 use session::{Notification, PreCompact, SessionEnd, SessionStart, Setup, Stop, UserPromptSubmit};
@@ -133,7 +134,8 @@ impl HookInput {
     /// ```
     pub fn parse(text: &str) -> Result<Self, InputError> {
         let text = text.trim_start_matches('\u{feff}');
-        Self::of_fields(serde_json::from_str(text).map_err(InputError::NoObject)?)
+        let text = whole_characters(text);
+        Self::of_fields(serde_json::from_str(&text).map_err(InputError::NoObject)?)
     }
 
     /// The same from fields that have been read already.
