@@ -10,6 +10,7 @@ mod event_data;
 mod events;
 mod explain;
 mod fire;
+mod hook;
 mod import;
 mod init;
 mod late;
@@ -56,6 +57,7 @@ pub(crate) enum Command {
     Approve(approve::ApproveArguments),
     Reject(reject::RejectArguments),
     Fire(fire::FireArguments),
+    Hook(hook::HookArguments),
     Explain(explain::ExplainArguments),
     Test(test::TestArguments),
     Check(check::CheckArguments),
@@ -75,6 +77,8 @@ impl Command {
     pub(crate) fn guards(&self) -> bool {
         match self {
             Command::Fire(arguments) => arguments.guards(),
+            // Which event it is, nobody knows before it has been read.
+            Command::Hook(_) => true,
             Command::Explain(_)
             | Command::Run(_)
             | Command::Resume(_)
@@ -99,6 +103,12 @@ impl Command {
     }
 }
 
+/// The command behind a command line that agents call for everything they do, read without the parser
+/// of all the others, which would take longer than the rest.
+pub(crate) fn quick() -> Option<Command> {
+    hook::quick(std::env::args_os().skip(1)).map(Command::Hook)
+}
+
 /// Runs a command and returns its exit code.
 pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
     match command {
@@ -111,6 +121,7 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Approve(arguments) => approve::approve(&arguments, screen),
         Command::Reject(arguments) => reject::reject(&arguments, screen),
         Command::Fire(arguments) => fire::fire(&arguments, screen),
+        Command::Hook(arguments) => hook::hook(&arguments, screen),
         Command::Explain(arguments) => explain::explain(&arguments, screen),
         Command::Test(arguments) => test::test(&arguments, screen),
         Command::Check(arguments) => check::check(arguments, screen),

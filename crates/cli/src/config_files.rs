@@ -173,7 +173,6 @@ impl ConfigFiles {
 
     /// Those of the files that run in an agent only if they are trusted: whoever names a file has
     /// decided about it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for commands that run inside agents"))]
     pub(crate) fn in_need_of_trust<'a>(
         &self,
         files: &'a [ReadFile],

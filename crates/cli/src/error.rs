@@ -50,6 +50,8 @@ pub(crate) enum Failure {
     UnknownTemplate { name: String, nearest: Option<&'static str> },
     /// `--data` cannot be read.
     DataUnreadable { source: String, cause: io::Error },
+    /// What an agent sends to `hook` is no event.
+    NoEventOfAgent { agent: &'static str, cause: String },
     /// `--data` is larger than any event.
     DataTooLarge { source: String, bytes_max: u64 },
     /// `--data` is no JSON.
@@ -137,6 +139,8 @@ impl Failure {
     /// The exit code it leads to.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
+            // Nobody knows which event it was, and a guard may stand at it.
+            Failure::NoEventOfAgent { .. } => exit_code::BLOCK,
             Failure::MoreThanOneFile { .. }
             | Failure::NotAFile { .. }
             | Failure::HomeNotAbsolute { .. }
@@ -248,6 +252,14 @@ impl Failure {
                 heading: format!("the event's data cannot be read: {}", without_number(cause)),
                 place: Some(source.clone()),
                 help: "`--data` takes a JSON object, `@FILE`, or `-` for standard input".into(),
+            },
+            Failure::NoEventOfAgent { agent, cause } => Message {
+                heading: format!("expected an event of {agent} but found none: {cause}"),
+                place: Some("standard input".into()),
+                help: format!(
+                    "`hookwright hook` is what {agent}'s settings call; to try hooks yourself: \
+                     `hookwright fire EVENT --data JSON`"
+                ),
             },
             Failure::DataTooLarge { source, bytes_max } => Message {
                 heading: format!("the event's data have more than {bytes_max} bytes"),

@@ -48,9 +48,12 @@ fn main() -> ExitCode {
     let screen = Screen;
     #[cfg(feature = "faults")]
     faults::begin();
-    let ended = match Arguments::try_parse() {
-        Ok(arguments) => run(arguments.command, &screen),
-        Err(error) => answer_usage(&error, &screen),
+    let ended = match commands::quick() {
+        Some(command) => run(command, &screen),
+        None => match Arguments::try_parse() {
+            Ok(arguments) => run(arguments.command, &screen),
+            Err(error) => answer_usage(&error, &screen),
+        },
     };
     let code = ended.unwrap_or_else(|failure| {
         screen.failure(&failure);

@@ -51,7 +51,6 @@ pub(crate) enum Standing {
 
 /// A file that may not run.
 #[derive(Debug)]
-#[cfg_attr(not(test), expect(dead_code, reason = "for commands that run inside agents"))]
 pub(crate) struct Untrusted<'a> {
     pub(crate) read: &'a ReadFile,
     /// By what it is known.
@@ -100,7 +99,6 @@ impl Trust {
 
     /// Those of the files that are not trusted. One that cannot be read is not among them: it holds
     /// nothing that could run, and its fault blocks what can be blocked.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for commands that run inside agents"))]
     pub(crate) fn untrusted<'a>(
         &self,
         files: impl IntoIterator<Item = &'a ReadFile>,

@@ -73,10 +73,12 @@ fn details(spec: &'static EventSpec) -> String {
     }
     facts.row(["a block", spec.block_does.unwrap_or("no")]);
     facts.row(["subject", spec.subject.unwrap_or("none")]);
-    let fired_by = if spec.fired_by.is_empty() {
+    let in_claude = spec.claude.map(|_| "hookwright hook claude");
+    let fired_by: Vec<&str> = spec.fired_by.iter().copied().chain(in_claude).collect();
+    let fired_by = if fired_by.is_empty() {
         "so far only `hookwright fire`".to_owned()
     } else {
-        spec.fired_by.join(", ")
+        fired_by.join(", ")
     };
     facts.row(["fired by", &fired_by]);
 

@@ -6,11 +6,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use hookwright_dialects::claude::capability;
 use hookwright_engine::limits;
 use hookwright_engine::variables::{MADE_BY_THE_ENGINE, is_free_text};
 use hookwright_events::field::{self, FIELDS};
-use hookwright_events::table::EVENTS;
-use hookwright_events::{EventSpec, Power};
+use hookwright_events::table::{self, EVENTS};
+use hookwright_events::{EventName, EventSpec, Power};
 
 use crate::sessions::without_times;
 use crate::support::{Sandbox, examples, repository};
@@ -121,6 +122,41 @@ fn the_page_on_running_shows_what_happens() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("stage 2 work: completed after 2 iterations"), "{}", ran.stdout);
     assert_eq!(fs::read_to_string(sandbox.path("hello.txt")).unwrap(), "hello\n");
+}
+
+#[test]
+fn the_page_on_claude_code_shows_what_happens() {
+    let path = repository().join("docs/claude-code.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let [hooks] = blocks(&page, "yaml")[..] else { panic!("one file") };
+    let [shown] = blocks(&page, "console")[..] else { panic!("one example") };
+    assert_eq!(replay_all(&Sandbox::with_hooks(hooks), shown), shown);
+    let [settings] = blocks(&page, "json")[..] else { panic!("one file of settings") };
+    let settings: serde_json::Value = serde_json::from_str(settings).unwrap();
+    let named = settings["hooks"].as_object().unwrap().keys();
+    let known: Vec<&str> = capability::ALL.iter().map(|known| known.event).collect();
+    assert_eq!(named.filter(|name| !known.contains(&name.as_str())).count(), 0);
+    let (before, rest) = page.split_once("docs -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- the end of").unwrap();
+    let table = table_of_claude();
+    up_to_date(&path, &format!("{before}docs -->\n\n{table}\n<!-- the end of{after}"));
+}
+
+/// What each event of Claude Code's can carry back, with our name for it.
+fn table_of_claude() -> String {
+    let open = |claudes: &str| {
+        let mut all = table::OPEN_EVENTS.iter().filter_map(|open| EventName::resolve(open.name));
+        all.find(|name| name.hook_event_name() == claudes)
+    };
+    let name = |claudes: &str| EventName::resolve(claudes).or_else(|| open(claudes)).unwrap();
+    let mut lines = capability::table().lines().map(str::to_owned).collect::<Vec<_>>();
+    for (line, known) in lines.iter_mut().skip(2).zip(capability::ALL) {
+        let ours = format!("| {} | `{}` |", known.event, name(known.event));
+        *line = line.replacen(&format!("| {} |", known.event), &ours, 1);
+    }
+    lines[0] = lines[0].replacen("| event |", "| event | here |", 1);
+    lines[1].push_str("---|");
+    lines.join("\n") + "\n"
 }
 
 #[test]
@@ -286,6 +322,7 @@ fn commands_page() -> String {
         "approve",
         "reject",
         "fire",
+        "hook",
         "explain",
         "test",
         "check",

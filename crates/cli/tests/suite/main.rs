@@ -14,6 +14,7 @@ mod explain;
 mod faults;
 mod fire;
 mod first_steps;
+mod hook_claude;
 mod hook_tests;
 mod hostile_machine;
 mod import;

@@ -1,0 +1,343 @@
+//! `hookwright hook`: the one line that an agent's own settings call for any event.
+//!
+//! It reads the agent's JSON, runs the hooks, and answers in the agent's own form; nothing else
+//! leaves on standard output. It is over before the agent's own timeout is, and waits for no hook
+//! that nothing waits for.
+//!
+//! | module | does |
+//! |---|---|
+//! | `agent` | how an agent talks to hooks |
+//! | `runnable_hooks` | which hooks may run: files found, trusted, read |
+//! | `deadline` | how long that may take |
+//! | `memory` | what a session remembers from one call to the next |
+//! | `detached` | hooks that nothing waits for, in a process of their own |
+
+mod agent;
+mod deadline;
+mod detached;
+mod limits;
+mod memory;
+mod runnable_hooks;
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Read};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use hookwright_dialects::claude::Reply;
+use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
+use hookwright_engine::ports::Ports;
+use hookwright_engine::variables::Environment;
+use hookwright_engine::{Background, Engine, Fired, Firing, Setup};
+use hookwright_events::{Decision, Event, Power, Report, Status, Verdict};
+
+use self::agent::{Agent, Unreadable};
+use self::deadline::Deadline;
+use self::limits::INPUT_BYTES_MAX;
+use self::memory::SessionMemory;
+use self::runnable_hooks::{RunnableHooks, said};
+use super::fire::{off_by_environment, runtime};
+use crate::approvals::{self, Asking};
+use crate::config_files::process_environment;
+use crate::error::Failure;
+use crate::exit_code;
+use crate::interrupts::Interrupts;
+use crate::screen::Screen;
+use crate::{span, state};
+
+/// Run your hooks inside an agent: what its settings call
+///
+/// Reads an event from standard input as the agent sends it, runs the hooks of hookwright.yaml and of
+/// the file for all projects, and answers as the agent expects it. Files have to be trusted first
+/// (`hookwright trust`). docs/claude-code.md has the settings to paste.
+#[derive(Debug, Args)]
+pub(crate) struct HookArguments {
+    /// The agent that calls
+    #[arg(value_enum, required_unless_present = "detached")]
+    agent: Option<Agent>,
+
+    /// How long the agent waits for this command, where its settings say so (`timeout`)
+    #[arg(long, value_name = "SECONDS", value_parser = patience)]
+    deadline: Option<Duration>,
+
+    /// Run what an earlier call handed over
+    #[arg(long, hide = true, conflicts_with = "agent")]
+    detached: bool,
+}
+
+/// The arguments, if they are as an agent's settings or we ourselves write them.
+pub(super) fn quick(arguments: impl Iterator<Item = OsString>) -> Option<HookArguments> {
+    let words: Option<Vec<String>> = arguments.map(|word| word.into_string().ok()).collect();
+    let words = words?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (agent, deadline, detached) = match words[..] {
+        ["hook", "--detached"] => (None, None, true),
+        ["hook", agent] => (Some(Agent::of_word(agent)?), None, false),
+        ["hook", agent, "--deadline", deadline] => {
+            (Some(Agent::of_word(agent)?), Some(patience(deadline).ok()?), false)
+        }
+        _ => return None,
+    };
+    Some(HookArguments { agent, deadline, detached })
+}
+
+fn patience(text: &str) -> Result<Duration, String> {
+    match span::parse(text)? {
+        Duration::ZERO => Err("expected more than nothing".to_owned()),
+        span => Ok(span),
+    }
+}
+
+pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Failure> {
+    let called = Instant::now();
+    let Some(agent) = arguments.agent else { return detached::run(screen) };
+    if let Some(why) = off_by_environment() {
+        screen.talk(&format!("hooks are switched off ({why})\n"));
+        return Ok(exit_code::GO_ON);
+    }
+    let event = match agent.read(&input(agent, screen)?) {
+        Ok(event) => event,
+        Err(unreadable) => return answer_unreadable(agent, unreadable, screen),
+    };
+    let patience = arguments.deadline.unwrap_or_else(|| agent.patience(&event.name));
+    let memory = SessionMemory::new(agent.word(), state::folder().ok())
+        .handing_out(agent.tells_the_model(&event.name));
+    let memory = Arc::new(memory);
+    let call = Call { agent, deadline: Deadline::new(called, patience), memory, screen };
+    let decision = call.decide(&event);
+    answer(&event, &agent.reply(&event, &decision), screen)
+}
+
+/// All that the agent sends.
+fn input(agent: Agent, screen: &Screen) -> Result<String, Failure> {
+    let no_event = |cause: String| Failure::NoEventOfAgent { agent: agent.name(), cause };
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        screen.talk(&format!("waiting for an event of {} on standard input\n", agent.name()));
+    }
+    let mut bytes = Vec::new();
+    let read = stdin.lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| no_event(error.to_string()))?;
+    if bytes.len() as u64 > INPUT_BYTES_MAX {
+        return Err(no_event(format!("it has more than {INPUT_BYTES_MAX} bytes")));
+    }
+    // Half of a character pair, as a language with 16-bit text may cut one, must not open a guard.
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// An event that cannot be read may be one that a guard stands at.
+fn answer_unreadable(agent: Agent, what: Unreadable, screen: &Screen) -> Result<u8, Failure> {
+    let Some(name) = what.event else {
+        return Err(Failure::NoEventOfAgent { agent: agent.name(), cause: what.cause });
+    };
+    let event = Event::new(name, serde_json::Map::new());
+    let reason = format!("{}, so no hook could look at it", what.cause);
+    answer(&event, &agent.reply(&event, &refused_or_told(&event, reason)), screen)
+}
+
+/// The reply, and nothing but the reply.
+fn answer(event: &Event, reply: &Reply, screen: &Screen) -> Result<u8, Failure> {
+    screen.talk(&reply.stderr);
+    match screen.result(&reply.stdout) {
+        Err(failure) if event.name.power() == Power::Blocks => {
+            screen.failure(&failure);
+            Ok(exit_code::BLOCK)
+        }
+        told => told.map(|()| reply.exit_code),
+    }
+}
+
+/// A block where that keeps something from happening, elsewhere a message. At a stop too: an agent
+/// that can do nothing about it must not be kept going.
+fn refused_or_told(event: &Event, reason: String) -> Decision {
+    match event.name.power() {
+        Power::Blocks => Decision { verdict: Verdict::Block { reason }, ..Decision::default() },
+        Power::BlocksOnPurpose | Power::Annotates | Power::Observes => {
+            Decision { system_messages: vec![reason], ..Decision::default() }
+        }
+    }
+}
+
+/// No hook could run at all.
+fn without_hooks(event: &Event, failure: &Failure) -> Decision {
+    refused_or_told(event, format!("no hook could run: {}", said(&failure.message())))
+}
+
+/// One call of an agent.
+struct Call<'a> {
+    agent: Agent,
+    deadline: Deadline,
+    memory: Arc<SessionMemory>,
+    screen: &'a Screen,
+}
+
+impl Call<'_> {
+    /// What the agent has to do.
+    fn decide(&self, event: &Event) -> Decision {
+        let environment = process_environment();
+        let found = match RunnableHooks::find(self.agent, event, &environment) {
+            Ok(found) => found,
+            Err(failure) => return without_hooks(event, &failure),
+        };
+        let mut parts = Vec::new();
+        if let Some(reason) = found.refusal.clone() {
+            parts.push(refused_or_told(event, reason));
+        }
+        let mut notices = match event.name.power().can_block() {
+            // There, what cannot be read blocks, and says so itself.
+            true => Vec::new(),
+            false => found.notices(event),
+        };
+        // What is only told is told once.
+        notices.extend(parts.iter_mut().flat_map(|part| std::mem::take(&mut part.system_messages)));
+        match self.by_firing(event, found, environment) {
+            Ok(fired) => {
+                notices.extend(failures(&fired));
+                parts.push(fired.decision);
+            }
+            Err(failure) => parts.push(without_hooks(event, &failure)),
+        }
+        self.with_notices(event, Decision::combine(parts), notices)
+    }
+
+    fn by_firing(
+        &self,
+        event: &Event,
+        mut found: RunnableHooks,
+        environment: Environment,
+    ) -> Result<Fired, Failure> {
+        let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
+        let memory = Arc::clone(&self.memory);
+        let hooks = std::mem::take(&mut found.loaded.hooks);
+        let project = found.root.to_string_lossy().into_owned();
+        let address = found.loaded.callback.clone();
+        let asking = Asking { project, pipeline: None, address };
+        let waits = approvals::port(asking, state::store);
+        let engine = Engine::new(Setup {
+            secrets: std::mem::take(&mut found.secrets),
+            ports: Ports { memory, waits, ..Ports::default() },
+            background: Background::Elsewhere,
+            ..Setup::new(hooks, found.root.clone(), environment)
+        });
+        let mut fired = runtime()?.block_on(self.in_time(&engine, event, chain))?;
+        let handed_over = engine.handed_over();
+        if !handed_over.is_empty()
+            && let Err(error) = detached::start(self.agent, &found, handed_over)
+        {
+            let message = format!("background hooks could not be started: {error}");
+            fired.decision.system_messages.push(message);
+        }
+        Ok(fired)
+    }
+
+    /// Fires the event; hooks that are not done at the deadline are ended.
+    async fn in_time(
+        &self,
+        engine: &Engine,
+        event: &Event,
+        chain: Chain,
+    ) -> Result<Fired, Failure> {
+        let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
+        if event.name.power() == Power::Blocks {
+            interrupts.code = exit_code::BLOCK;
+        }
+        let firing = Firing { chain, ..Firing::default() };
+        let firing = engine.fire(event.clone(), firing);
+        let fired = match self.within(engine, interrupts.ending(engine, self.screen, firing)).await
+        {
+            (Some(fired), false) => fired,
+            (Some(fired), true) => return Ok(self.too_late(fired)),
+            (None, _) => {
+                let (event, decision) = (Arc::new(event.clone()), Decision::default());
+                return Ok(self.too_late(Fired { event, decision, reports: Vec::new() }));
+            }
+        };
+        // What has turned itself into a background hook is our child, and ends with us.
+        if !engine.in_background().is_empty() {
+            let settled = interrupts.ending(engine, self.screen, engine.settle());
+            self.within(engine, settled).await;
+        }
+        Ok(fired)
+    }
+
+    /// What came of it, if anything did before the answer has to leave, and whether hooks had to be
+    /// ended for that.
+    async fn within<T>(&self, engine: &Engine, work: impl Future<Output = T>) -> (Option<T>, bool) {
+        let mut work = std::pin::pin!(work);
+        tokio::select! {
+            done = &mut work => return (Some(done), false),
+            () = tokio::time::sleep_until(self.deadline.of_hooks.into()) => engine.interrupt(),
+        }
+        tokio::select! {
+            done = &mut work => (Some(done), true),
+            () = tokio::time::sleep_until(self.deadline.of_answer.into()) => {
+                hookwright_process::kill_everything_now();
+                (None, true)
+            }
+        }
+    }
+
+    /// Guards that had not answered block, and say so.
+    fn too_late(&self, mut fired: Fired) -> Fired {
+        let ended = fired.reports.iter().filter(|report| was_interrupted(report));
+        let ids: Vec<&str> = ended.map(|report| report.id.as_str()).collect();
+        let who = match ids[..] {
+            [] => "its hooks".to_owned(),
+            [id] => format!("hook {id}"),
+            _ => format!("hooks {}", ids.join(", ")),
+        };
+        let reason = format!(
+            "{who} had not answered after {}, shortly before {} would have gone on without an answer",
+            seconds(self.deadline.span),
+            self.agent.name()
+        );
+        let late = refused_or_told(&fired.event, reason);
+        let decision = &mut fired.decision;
+        // Whoever ended the session before that did so for a reason of its own.
+        let ends = matches!(decision.verdict, Verdict::Stop { .. } | Verdict::Abort { .. });
+        if matches!(late.verdict, Verdict::Block { .. }) && !ends {
+            decision.verdict = late.verdict;
+        }
+        decision.system_messages.extend(late.system_messages);
+        fired
+    }
+
+    /// The decision, and what the user was not told before in this session.
+    fn with_notices(
+        &self,
+        event: &Event,
+        mut decision: Decision,
+        notices: Vec<String>,
+    ) -> Decision {
+        if self.agent.shows_messages(&event.name) {
+            let session = event.text("session_id").unwrap_or_default();
+            decision.system_messages.extend(self.memory.untold(session, notices));
+        }
+        decision
+    }
+}
+
+/// Hooks that failed and stand in nobody's way: else nobody would hear of it.
+fn failures(fired: &Fired) -> Vec<String> {
+    let blocks = match &fired.decision.verdict {
+        Verdict::Block { reason } | Verdict::Stop { reason } | Verdict::Abort { reason } => reason,
+        Verdict::Proceed { .. } | Verdict::Allow { .. } | Verdict::Ask { .. } => "",
+    };
+    let failed = fired.reports.iter().filter(|report| {
+        matches!(report.status, Status::Failed | Status::TimedOut) && !was_interrupted(report)
+    });
+    let said = failed.filter_map(|report| Some((report, report.reason.as_deref()?)));
+    let said = said.filter(|(_, reason)| *reason != blocks);
+    said.map(|(report, reason)| format!("hook {} failed: {reason}", report.id)).collect()
+}
+
+fn was_interrupted(report: &Report) -> bool {
+    let says_so = |reason: &str| reason == "interrupted" || reason.contains("(interrupted)");
+    report.status == Status::Failed && report.reason.as_deref().is_some_and(says_so)
+}
+
+fn seconds(span: Duration) -> String {
+    format!("{} s", span.as_millis() as f64 / 1000.0)
+}

@@ -1,0 +1,97 @@
+//! [`Agent`]: whose settings call us, and how that agent talks to hooks.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use hookwright_dialects::claude::{self, HookInput, InputError, Reply};
+use hookwright_events::{Decision, Event, EventName};
+
+/// An agent that can call us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Agent {
+    /// Claude Code
+    Claude,
+}
+
+/// Why an agent's text is no event.
+pub(super) struct Unreadable {
+    /// The event, if that much can be told.
+    pub(super) event: Option<EventName>,
+    /// What is wrong, and what was expected.
+    pub(super) cause: String,
+}
+
+impl Agent {
+    /// The word for it on the command line.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Agent::Claude => "claude",
+        }
+    }
+
+    /// The agent of this word.
+    pub(super) fn of_word(word: &str) -> Option<Self> {
+        Self::value_variants().iter().copied().find(|agent| agent.word() == word)
+    }
+
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Agent::Claude => "Claude Code",
+        }
+    }
+
+    /// The event that it tells of.
+    pub(super) fn read(self, text: &str) -> Result<Event, Unreadable> {
+        match self {
+            Agent::Claude => match HookInput::parse(text) {
+                Ok(input) => Ok(input.into_event()),
+                Err(error) => Err(Unreadable { event: event_of(&error), cause: error.to_string() }),
+            },
+        }
+    }
+
+    /// The decision as this agent reads it.
+    pub(super) fn reply(self, event: &Event, decision: &Decision) -> Reply {
+        match self {
+            Agent::Claude => Reply::to(event, decision),
+        }
+    }
+
+    /// Whether its user is shown messages at this event.
+    pub(super) fn shows_messages(self, event: &EventName) -> bool {
+        match self {
+            Agent::Claude => claude::capability::of(event).message,
+        }
+    }
+
+    /// Whether its model is told contexts at this event.
+    pub(super) fn tells_the_model(self, event: &EventName) -> bool {
+        match self {
+            Agent::Claude => claude::capability::of(event).inject,
+        }
+    }
+
+    /// How long it waits for us at this event, unless its settings say otherwise.
+    pub(super) fn patience(self, event: &EventName) -> Duration {
+        match self {
+            Agent::Claude => claude::patience(event),
+        }
+    }
+
+    /// The project that it was started in, which stays the same wherever it goes from there.
+    pub(super) fn project(self) -> Option<PathBuf> {
+        let name = match self {
+            Agent::Claude => "CLAUDE_PROJECT_DIR",
+        };
+        std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute())
+    }
+}
+
+fn event_of(error: &InputError) -> Option<EventName> {
+    match error {
+        InputError::BadField { name, .. } => EventName::resolve(name),
+        InputError::NoObject(_) | InputError::NoName | InputError::BadName { .. } => None,
+    }
+}

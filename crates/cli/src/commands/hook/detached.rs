@@ -1,0 +1,163 @@
+//! Hooks that nothing waits for, in a process that outlives the call and the agent.
+//!
+//! The call writes a [`Job`] into memory that has no name, starts this program again with that as its
+//! standard input, and ends. The new process steps out of the agent's process group and session, so
+//! that nothing sent there reaches it, and runs exactly the hooks that were to start: they have been
+//! judged. It reads no file anew but the secrets: what was trusted when the agent called is what runs.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use hookwright_engine::config::{self, ConfigFile, Dialect, ReadFile, Scope};
+use hookwright_engine::hook::Layer;
+use hookwright_engine::ports::Ports;
+use hookwright_engine::{Engine, HandedOver, Setup};
+use rustix::process::{getpgrp, getpid, setsid};
+use serde::{Deserialize, Serialize};
+
+use super::agent::Agent;
+use super::memory::SessionMemory;
+use super::runnable_hooks::RunnableHooks;
+use crate::approvals::{self, Asking};
+use crate::commands::fire;
+use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
+use crate::error::Failure;
+use crate::exit_code;
+use crate::interrupts::Interrupts;
+use crate::screen::Screen;
+use crate::state;
+
+/// What the other process has to know. Nobody else reads it, so it has no version.
+#[derive(Debug, Serialize, Deserialize)]
+struct Job {
+    agent: String,
+    root: PathBuf,
+    files: Vec<JobFile>,
+    hooks: Vec<HandedOver>,
+}
+
+/// A file as it was read and trusted.
+#[derive(Debug, Serialize, Deserialize)]
+struct JobFile {
+    path: PathBuf,
+    shown_as: PathBuf,
+    is_global: bool,
+    dialect: Option<String>,
+    text: String,
+}
+
+/// Lets these hooks run in a process of their own, and does not wait for it.
+pub(super) fn start(agent: Agent, found: &RunnableHooks, hooks: Vec<HandedOver>) -> io::Result<()> {
+    let job = Job {
+        agent: agent.word().to_owned(),
+        root: found.root.clone(),
+        files: found.files.iter().filter_map(JobFile::of).collect(),
+        hooks,
+    };
+    let mut input = nameless_file()?;
+    input.write_all(&serde_json::to_vec(&job)?)?;
+    input.rewind()?;
+    again(input).process_group(0).spawn().map(drop)
+}
+
+/// What `hook --detached` does.
+pub(super) fn run(screen: &Screen) -> Result<u8, Failure> {
+    // Whoever leads a group cannot begin a session, and whoever leads none is in somebody else's. So
+    // the first process leads a group of its own, and the second, in that group, begins a session.
+    if getpgrp() == getpid() {
+        let input = Stdio::inherit();
+        let started = again(input).spawn();
+        return Ok(if started.is_ok() { exit_code::GO_ON } else { exit_code::OUR_FAULT });
+    }
+    let _ = setsid();
+    let Some(job) = read_job() else { return Ok(exit_code::OUR_FAULT) };
+    let Some(agent) = Agent::of_word(&job.agent) else { return Ok(exit_code::OUR_FAULT) };
+    let environment = process_environment();
+    let files: Vec<(ConfigFile, String)> = job.files.into_iter().map(JobFile::into_file).collect();
+    let texts = files.iter().map(|(file, text)| (file, text.as_str()));
+    let loaded = config::load_texts(texts, &environment, Scope::All);
+    let options = ConfigOptions {
+        config: Vec::new(),
+        dialect: None,
+        cwd: Some(job.root.clone()),
+        no_global_hooks: false,
+    };
+    let secrets = ConfigFiles::find(&options).ok().and_then(|found| found.secrets().ok());
+    let memory = Arc::new(SessionMemory::new(agent.word(), state::folder().ok()));
+    let project = job.root.to_string_lossy().into_owned();
+    let asking = Asking { project, pipeline: None, address: loaded.callback };
+    let waits = approvals::port(asking, state::store);
+    let engine = Engine::new(Setup {
+        secrets: secrets.unwrap_or_default(),
+        ports: Ports { memory, waits, ..Ports::default() },
+        ..Setup::new(loaded.hooks, job.root, environment)
+    });
+    fire::runtime()?.block_on(async {
+        let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
+        let work = async {
+            for hook in job.hooks {
+                engine.take_over(hook).await;
+            }
+            engine.settle().await;
+        };
+        interrupts.ending(&engine, screen, work).await;
+        Ok(exit_code::GO_ON)
+    })
+}
+
+/// This program once more, with nothing of ours but its input.
+fn again(input: impl Into<Stdio>) -> Command {
+    // Not by its name: it may have been replaced since we were started.
+    let program = if cfg!(target_os = "linux") {
+        PathBuf::from("/proc/self/exe")
+    } else {
+        std::env::current_exe().unwrap_or_else(|_| "hookwright".into())
+    };
+    let mut command = Command::new(program);
+    command.arg0("hookwright").args(["hook", "--detached"]);
+    command.stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn read_job() -> Option<Job> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+#[cfg(target_os = "linux")]
+fn nameless_file() -> io::Result<File> {
+    let memory = rustix::fs::memfd_create("hookwright", rustix::fs::MemfdFlags::CLOEXEC)?;
+    Ok(File::from(memory))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless_file() -> io::Result<File> {
+    tempfile::tempfile()
+}
+
+impl JobFile {
+    fn of(read: &ReadFile) -> Option<Self> {
+        let file = read.file();
+        Some(Self {
+            path: file.path.clone(),
+            shown_as: file.shown_as.clone(),
+            is_global: file.layer == Layer::Global,
+            dialect: file.dialect.map(|dialect| dialect.name().to_owned()),
+            text: read.text()?.to_owned(),
+        })
+    }
+
+    fn into_file(self) -> (ConfigFile, String) {
+        let layer = if self.is_global { Layer::Global } else { Layer::Project };
+        let dialect = self.dialect.as_deref().and_then(hookwright_dialects::named);
+        let file = ConfigFile::native(self.path, self.shown_as, layer)
+            .knowing(hookwright_dialects::known())
+            .in_dialect(dialect.map(|dialect| dialect as &dyn Dialect));
+        (file, self.text)
+    }
+}

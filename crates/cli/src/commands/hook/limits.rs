@@ -1,0 +1,35 @@
+//! Whatever waits or grows in `hook` has a limit.
+
+use std::time::Duration;
+
+/// An agent's event is kept whole in memory, several times over; nothing real is larger.
+pub(super) const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Before the agent's own timeout everything is over and our answer is written: a tenth of that
+/// timeout, and no more than this.
+pub(super) const TO_ANSWER_MAX: Duration = Duration::from_secs(1);
+
+/// Before that, hooks that are being ended have a fifth of the timeout, and no more than this: what
+/// they get between SIGTERM and SIGKILL, and a little for SIGKILL itself.
+pub(super) const TO_END_MAX: Duration = Duration::from_millis(2_500);
+
+/// What is remembered of one session: room for every hook's `once`, and for what background hooks had
+/// to say as long as it is of any use to an agent.
+pub(super) const MEMORY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Notices of one session that are known to have been shown; older ones are then shown again.
+pub(super) const TOLD_MAX: usize = 100;
+
+/// How long to wait for other calls that change what sessions remember. One takes a fraction of a
+/// millisecond, and an agent with many tools at once makes dozens, on a machine that they keep busy.
+pub(super) const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// Between two looks whether they are done.
+pub(super) const LOCK_PAUSE: Duration = Duration::from_micros(300);
+
+/// What is remembered of sessions that nothing was heard of for so long is removed: agents themselves
+/// keep transcripts for a month.
+pub(super) const MEMORY_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Files that are looked at for that, once for each new session.
+pub(super) const MEMORY_FILES_MAX: usize = 10_000;

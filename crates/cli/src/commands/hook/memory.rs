@@ -1,0 +1,250 @@
+//! [`SessionMemory`]: what a session of an agent remembers from one call to the next.
+//!
+//! Every call is a process of its own, so it is kept in a small file for each session, in the user's
+//! state folder (`agents/`). To look costs one attempt to open a file; something is written only
+//! when it is news. What cannot be kept is forgotten, as [`Memory`] says: a hook must not fail for it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::future::ready;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use hookwright_engine::Answer;
+use hookwright_engine::ports::{Keepsake, Memory, Promise, Remembered};
+use hookwright_engine::variables::Carried;
+use serde::{Deserialize, Serialize};
+
+use super::limits::{
+    LOCK_PAUSE, LOCK_WAIT_MAX, MEMORY_AGE_MAX, MEMORY_BYTES_MAX, MEMORY_FILES_MAX, TOLD_MAX,
+};
+use crate::trust::Sha256;
+
+/// The folder in the user's state.
+const FOLDER: &str = "agents";
+
+/// The version of the files.
+const VERSION: u32 = 1;
+
+/// What sessions of one agent remember.
+pub(super) struct SessionMemory {
+    /// Whose sessions they are; two agents may use the same id.
+    agent: &'static str,
+    /// None where nobody knows a place for it.
+    folder: Option<PathBuf>,
+    /// Whether what background hooks had to say can be handed out now; else it waits.
+    hands_out: bool,
+    /// What was last read: most of what is to be kept is known already.
+    known: Mutex<Kept>,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    #[serde(default)]
+    once: Vec<String>,
+    #[serde(default)]
+    last_hook_status: Option<String>,
+    #[serde(default)]
+    stop_blocks: u32,
+    #[serde(default)]
+    late_answers: Vec<Answer>,
+    /// Digests of notices that the user was shown.
+    #[serde(default)]
+    told: Vec<String>,
+}
+
+impl SessionMemory {
+    /// The memory of this agent's sessions, below the user's state folder.
+    pub(super) fn new(agent: &'static str, state: Option<PathBuf>) -> Self {
+        let folder = state.map(|state| state.join(FOLDER));
+        Self { agent, folder, hands_out: true, known: Mutex::default() }
+    }
+
+    /// The same, where what background hooks had to say is handed out only if there is somebody who
+    /// would hear it.
+    pub(super) fn handing_out(self, hands_out: bool) -> Self {
+        Self { hands_out, ..self }
+    }
+
+    /// Which of these notices the user was not shown before in this session; from now on they were.
+    pub(super) fn untold(&self, session: &str, notices: Vec<String>) -> Vec<String> {
+        let digest = |notice: &String| Sha256::of(notice.as_bytes()).to_hex()[..16].to_owned();
+        let Some(file) = self.file(session).filter(|_| !notices.is_empty()) else { return notices };
+        let kept = read(&file);
+        let is_new = |notice: &String| !kept.told.contains(&digest(notice));
+        let new: Vec<String> = notices.into_iter().filter(is_new).collect();
+        if !new.is_empty() {
+            self.change(session, |kept| {
+                kept.told.extend(new.iter().map(digest));
+                let too_many = kept.told.len().saturating_sub(TOLD_MAX);
+                kept.told.drain(..too_many);
+            });
+        }
+        new
+    }
+
+    fn file(&self, session: &str) -> Option<PathBuf> {
+        // Whoever has no name has nothing in common with others who have none.
+        let folder = self.folder.as_ref().filter(|_| !session.is_empty())?;
+        let digest = Sha256::of(session.as_bytes()).to_hex();
+        Some(folder.join(format!("{}-{}.json", self.agent, &digest[..32])))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Kept> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn recalled(&self, session: &str) -> Remembered {
+        let Some(file) = self.file(session) else { return Remembered::default() };
+        let mut kept = read(&file);
+        let is_late = !kept.late_answers.is_empty();
+        kept.late_answers.clear();
+        if is_late && self.hands_out {
+            // Of calls at once only one may hand them out, so they are taken under the lock.
+            let mut taken = Vec::new();
+            self.change(session, |kept| taken = std::mem::take(&mut kept.late_answers));
+            kept.late_answers = taken;
+        }
+        let remembered = kept.remembered();
+        kept.late_answers.clear();
+        *self.known() = kept;
+        remembered
+    }
+
+    fn keep_now(&self, session: &str, keepsake: Keepsake) {
+        let mut changed = self.known().clone();
+        changed.keep(keepsake.clone());
+        if changed == *self.known() {
+            return;
+        }
+        self.change(session, |kept| kept.keep(keepsake));
+        changed.late_answers.clear();
+        *self.known() = changed;
+    }
+
+    /// Changes what is kept; other calls do it before or after.
+    fn change(&self, session: &str, change: impl FnOnce(&mut Kept)) {
+        let (Some(folder), Some(file)) = (&self.folder, self.file(session)) else { return };
+        let changed = || -> io::Result<()> {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            let _lock = lock(folder)?;
+            let is_new = !file.exists();
+            let mut kept = read(&file);
+            change(&mut kept);
+            replace(&file, &kept.written()?)?;
+            if is_new {
+                remove_old(folder);
+            }
+            Ok(())
+        };
+        // Without a place to keep it there is nothing to be done, and nobody to be held up for it.
+        let _ = changed();
+    }
+}
+
+impl Memory for SessionMemory {
+    fn recall<'a>(&'a self, session: &'a str) -> Promise<'a, Remembered> {
+        Box::pin(ready(self.recalled(session)))
+    }
+
+    fn keep<'a>(&'a self, session: &'a str, keepsake: Keepsake) -> Promise<'a, ()> {
+        self.keep_now(session, keepsake);
+        Box::pin(ready(()))
+    }
+}
+
+impl Kept {
+    fn remembered(&self) -> Remembered {
+        let last_hook_status = self.last_hook_status.clone().map(Into::into);
+        Remembered {
+            once: self.once.clone(),
+            carried: Carried { last_hook_status, ..Carried::default() },
+            stop_blocks: self.stop_blocks,
+            late_answers: self.late_answers.clone(),
+        }
+    }
+
+    fn keep(&mut self, keepsake: Keepsake) {
+        let mut remembered = self.remembered();
+        remembered.keep(keepsake);
+        let Remembered { once, carried, stop_blocks, late_answers } = remembered;
+        self.once = once;
+        self.last_hook_status = carried.last_hook_status.map(Into::into);
+        self.stop_blocks = stop_blocks;
+        self.late_answers = late_answers;
+    }
+
+    fn written(&mut self) -> io::Result<Vec<u8>> {
+        self.version = VERSION;
+        loop {
+            let bytes = serde_json::to_vec(self)?;
+            if bytes.len() <= MEMORY_BYTES_MAX {
+                return Ok(bytes);
+            }
+            if self.late_answers.is_empty() {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            // The oldest half: whatever an agent has not read by then is of no use to it.
+            self.late_answers.drain(..self.late_answers.len().div_ceil(2));
+        }
+    }
+}
+
+/// What the file holds; nothing if there is none, or none that we can read.
+fn read(file: &Path) -> Kept {
+    let bytes = || -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(file)?.take(MEMORY_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let kept = bytes().ok().and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
+    kept.filter(|kept| kept.version == VERSION).unwrap_or_default()
+}
+
+/// Waits until this process alone changes the files.
+fn lock(folder: &Path) -> io::Result<File> {
+    let path = folder.join("lock");
+    let lock = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    let since = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) if since.elapsed() < LOCK_WAIT_MAX => {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+/// Puts a new file in place of the old one: whoever reads meanwhile sees one of the two, whole.
+fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let draft = file.with_extension("new");
+    let mut new =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    new.write_all(bytes)?;
+    fs::rename(&draft, file)
+}
+
+/// Removes what is kept of sessions that are long over.
+fn remove_old(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let now = SystemTime::now();
+    for entry in entries.flatten().take(MEMORY_FILES_MAX) {
+        let age = entry.metadata().and_then(|metadata| metadata.modified()).ok();
+        let age = age.and_then(|modified| now.duration_since(modified).ok());
+        let is_one = entry.path().extension().is_some();
+        if is_one && age.is_some_and(|age| age > MEMORY_AGE_MAX) {
+            // Another call may have been faster.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

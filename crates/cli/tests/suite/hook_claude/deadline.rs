@@ -1,0 +1,63 @@
+//! A call is over before Claude Code stops waiting.
+
+use super::{call_with, denied, nothing, sent, told, trusted};
+use crate::interrupts::until;
+use crate::support::{Ran, Sandbox};
+
+/// A hook that says who it is and never ends.
+fn endless(event: &str, more: &str) -> Sandbox {
+    trusted(&format!("hooks: {{{event}: [{{id: a, command: 'echo $$ > pid; {more} sleep 600'}}]}}"))
+}
+
+fn call(sandbox: &Sandbox, event: &str) -> Ran {
+    call_with(sandbox, &["--deadline", "2"], sent(event).to_string().as_bytes())
+}
+
+/// What is said. Who it was is known only if it could be ended before the answer had to leave, which
+/// a busy machine may take longer for.
+fn late(say: fn(&str) -> Ran) -> [Ran; 2] {
+    ["hook a", "its hooks"].map(|who| {
+        say(&format!(
+            "{who} had not answered after 1.4 s, shortly before Claude Code would have gone on \
+             without an answer"
+        ))
+    })
+}
+
+/// Whether the hook has ended, if it came so far as to say who it is.
+fn is_gone(sandbox: &Sandbox) -> bool {
+    let pid = std::fs::read_to_string(sandbox.path("pid")).unwrap_or_default();
+    pid.trim().is_empty() || !std::path::Path::new("/proc").join(pid.trim()).exists()
+}
+
+#[test]
+fn a_guard_that_has_not_answered_is_ended_and_blocks() {
+    let sandbox = endless("tool:pre_execute", "");
+    let ran = call(&sandbox, "PreToolUse");
+    assert!(late(denied).contains(&ran), "{ran:?}");
+    until("it is gone", || is_gone(&sandbox));
+}
+
+#[test]
+fn elsewhere_the_user_is_told_and_no_stop_is_blocked() {
+    for (event, claudes) in [("tool:post_execute", "PostToolUse"), ("session:stop", "Stop")] {
+        let ran = call(&endless(event, ""), claudes);
+        assert!(late(told).contains(&ran), "{event}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_guard_that_does_not_want_to_end_is_killed() {
+    let sandbox = endless("tool:pre_execute", "trap \"\" TERM;");
+    let ran = call(&sandbox, "PreToolUse");
+    assert!(late(denied).contains(&ran), "{ran:?}");
+    until("it is gone", || is_gone(&sandbox));
+}
+
+#[test]
+fn what_turned_itself_into_a_background_hook_has_decided_nothing_and_blocks_nothing() {
+    let sandbox =
+        endless("tool:pre_execute", "echo \"{\\\"async\\\": true, \\\"asyncTimeout\\\": 600}\";");
+    assert_eq!(call(&sandbox, "PreToolUse"), nothing());
+    until("it is gone", || is_gone(&sandbox));
+}
