@@ -2,6 +2,7 @@
 #![expect(clippy::print_stderr, reason = "this program talks to whoever builds the project")]
 
 mod fuzz;
+mod peers;
 
 use std::env;
 use std::process::{Command, ExitCode};
@@ -18,6 +19,9 @@ commands:
                 a session is killed at every point at which it writes or starts something, and at
                 random moments, and resumed until it is done; counts what must not be (2500 kills
                 unless told otherwise: about half an hour)
+  peers [--version V]
+                our hooks inside the real Claude Code (from npm, kept in the target folder), with a
+                script in place of the model; nothing leaves this machine
   coverage      line coverage of events, process and engine (installs cargo-tarpaulin if missing)
 ";
 
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
         Some("test") => install(PROGRAMS).and_then(|()| test(&args[1..])),
         Some("fuzz") => fuzz::run(&args[1..]),
         Some("faults") => faults(&args[1..]),
+        Some("peers") => peers::run(&args[1..]),
         Some("coverage") => coverage(),
         _ => Err(USAGE.to_owned()),
     };

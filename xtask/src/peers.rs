@@ -1,0 +1,89 @@
+//! `cargo xtask peers`: our hooks inside the real Claude Code, with a script in place of the model.
+//!
+//! Claude Code comes from npm into the target folder. It gets a home folder of its own, no telemetry,
+//! no updates, and no address but this machine's. Its settings are those of `docs/claude-code.md`, as
+//! they stand there.
+
+mod model;
+mod scenario;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use scenario::Peer;
+
+/// The package that brings the program, and its version that is known to work.
+const PACKAGE: &str = "@anthropic-ai/claude-agent-sdk";
+const VERSION: &str = "0.3.325";
+
+/// The page whose settings are used.
+const PAGE: &str = "docs/claude-code.md";
+
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    let version = match args {
+        [] => VERSION,
+        [flag, version] if flag == "--version" => version,
+        _ => return Err("usage: cargo xtask peers [--version VERSION-OF-THE-PACKAGE]".to_owned()),
+    };
+    let target = PathBuf::from(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()));
+    fs::create_dir_all(&target).map_err(|error| format!("{}: {error}", target.display()))?;
+    let target = fs::canonicalize(&target).map_err(|error| error.to_string())?;
+    let claude = installed(&target.join("peers").join(version), version)?;
+    crate::cargo(&["build", "--package", "hookwright"])?;
+    let page = fs::read_to_string(PAGE).map_err(|error| format!("{PAGE}: {error}"))?;
+    let settings = settings_of(&page).ok_or(format!("{PAGE} has no settings"))?;
+    let peer = Peer { claude, hookwright: target.join("debug"), settings };
+    let said = peer.version()?;
+    eprintln!("{said}");
+    let mut failed = 0;
+    for scenario in scenario::ALL {
+        let seen = peer.play(scenario);
+        let (mark, seen) = match &seen {
+            Ok(seen) => ("ok    ", seen),
+            Err(error) => ("FAILED", error),
+        };
+        failed += usize::from(mark == "FAILED");
+        eprintln!("{mark}  {:<58}  {seen}", scenario.rule);
+    }
+    match failed {
+        0 => Ok(()),
+        failed => Err(format!("{failed} of {} failed", scenario::ALL.len())),
+    }
+}
+
+/// The program, installed if it is not yet.
+fn installed(folder: &Path, version: &str) -> Result<PathBuf, String> {
+    if let Some(program) = program_in(folder) {
+        return Ok(program);
+    }
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let prefix = folder.to_string_lossy();
+    let package = format!("{PACKAGE}@{version}");
+    let options =
+        ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--legacy-peer-deps"];
+    let mut args = vec!["install", "--prefix", &prefix];
+    args.extend(options);
+    args.push(&package);
+    crate::run("npm", &args)?;
+    program_in(folder).ok_or(format!("{package} brings no program for this machine"))
+}
+
+/// Each platform's program is a package of its own, of which npm has installed the right one.
+fn program_in(folder: &Path) -> Option<PathBuf> {
+    let packages = fs::read_dir(folder.join("node_modules/@anthropic-ai")).ok()?;
+    let mut programs = packages.flatten().map(|package| package.path().join("claude"));
+    programs.find(|program| program.is_file() && answers(program))
+}
+
+fn answers(program: &Path) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// The first block of JSON, without what it is indented by.
+fn settings_of(page: &str) -> Option<String> {
+    let (_, rest) = page.split_once("```json\n")?;
+    let (block, _) = rest.split_once("```")?;
+    Some(block.to_owned())
+}

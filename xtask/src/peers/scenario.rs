@@ -1,0 +1,313 @@
+//! What has to work inside Claude Code, each as hooks, a script for the model, and what must be seen.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::model::{Model, Turn};
+
+/// Claude Code needs a second or two for each of these.
+const RUN_MAX: Duration = Duration::from_secs(120);
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// One thing that has to work.
+pub(crate) struct Scenario {
+    /// What has to work.
+    pub(crate) rule: &'static str,
+    hooks: &'static str,
+    script: &'static [Turn],
+    prompt: &'static str,
+    trusted: bool,
+    /// Claude Code may run commands without asking; else nobody can be asked, and it denies.
+    allowed: bool,
+    check: fn(&Seen) -> Result<String, String>,
+}
+
+/// The programs, and the settings.
+pub(crate) struct Peer {
+    pub(crate) claude: PathBuf,
+    /// The folder of our program.
+    pub(crate) hookwright: PathBuf,
+    pub(crate) settings: String,
+}
+
+/// What a run has left.
+struct Seen {
+    project: PathBuf,
+    /// The last line that Claude Code printed.
+    result: Value,
+    /// What the model was asked, as text.
+    asked: Vec<String>,
+    printed: String,
+}
+
+const WORK: &[Turn] = &[Turn::Bash("touch ran"), Turn::Text("done")];
+
+pub(crate) const ALL: &[Scenario] = &[
+    Scenario {
+        rule: "without a hook the command runs",
+        hooks: "hooks: {}\n",
+        check: |seen| {
+            seen.must("the command ran", seen.is_there("ran"))?;
+            Ok(seen.answered("touch ran"))
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "deny: the command does not run, the model reads why",
+        hooks: "hooks: {tool:pre_execute:bash: [{command: 'echo not today >&2; exit 2'}]}\n",
+        check: |seen| {
+            seen.must("the command did not run", !seen.is_there("ran"))?;
+            seen.must_be_asked("PreToolUse:Bash hook error: not today")
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "ask: where nobody can be asked it is denied with the reason",
+        hooks: "hooks: {tool:pre_execute: [{command: 'echo ''{\"decision\":\"ask\",\"reason\":\"are you sure\"}'''}]}\n",
+        check: |seen| {
+            seen.must("the command did not run", !seen.is_there("ran"))?;
+            seen.must_be_asked("are you sure")
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "rewritten input: the other command runs",
+        hooks: "hooks: {tool:pre_execute: [{command: 'echo ''{\"decision\":\"allow\",\"updatedInput\":{\"command\":\"touch rewritten\"}}'''}]}\n",
+        check: |seen| {
+            seen.must("the command did not run", !seen.is_there("ran"))?;
+            seen.must("the other one did", seen.is_there("rewritten"))?;
+            Ok("touch rewritten".to_owned())
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "context before a tool, after it, with a prompt, at the start",
+        hooks: "hooks:\n  tool:pre_execute: [{command: 'echo ''{\"additionalContext\":\"CONTEXT BEFORE\"}'''}]\n  tool:post_execute: [{command: 'echo ''{\"additionalContext\":\"CONTEXT AFTER\"}'''}]\n  user:prompt_submit: [{command: 'echo ''{\"additionalContext\":\"CONTEXT PROMPT\"}'''}]\n  session:start: [{await: true, command: 'echo ''{\"additionalContext\":\"CONTEXT START\"}'''}]\n",
+        check: |seen| {
+            for text in ["CONTEXT START", "CONTEXT PROMPT", "CONTEXT BEFORE", "CONTEXT AFTER"] {
+                seen.must_be_asked(text)?;
+            }
+            Ok("all four reached the model".to_owned())
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "stop: `continue: false` ends the turn",
+        hooks: "hooks: {tool:pre_execute: [{command: 'echo ''{\"continue\":false,\"stopReason\":\"enough\"}'''}]}\n",
+        check: |seen| {
+            seen.must("the command did not run", !seen.is_there("ran"))?;
+            seen.must("the model was asked once", seen.asked.len() == 1)?;
+            Ok(format!("terminal_reason {}", seen.result["terminal_reason"]))
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "a blocked stop keeps the agent going, 8 times at most",
+        hooks: "hooks: {session:stop: [{command: 'echo x >> stops; echo tests fail >&2; exit 2'}]}\n",
+        script: &[Turn::Text("done")],
+        check: |seen| {
+            seen.must_be_asked("Stop hook feedback:\\ntests fail")?;
+            let stops = seen.text("stops").lines().count();
+            seen.must(&format!("9 stops, found {stops}"), stops == 9)?;
+            Ok(format!("{stops} stops, then it ended"))
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "a prompt is blocked before any request",
+        hooks: "hooks: {user:prompt_submit: [{command: 'echo no secrets >&2; exit 2'}]}\n",
+        check: |seen| {
+            seen.must("the model was never asked", seen.asked.is_empty())?;
+            seen.must("the user reads why", seen.printed.contains("no secrets"))?;
+            Ok(format!("result {}", seen.result["result"]))
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "a permission prompt is answered in place of the user",
+        hooks: "hooks: {permission:prompt: [{command: 'echo ''{\"decision\":\"allow\"}'''}]}\n",
+        allowed: false,
+        check: |seen| {
+            seen.must("the command ran", seen.is_there("ran"))?;
+            Ok("allowed".to_owned())
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "a file that is not trusted: its hooks don't run, prompts are blocked",
+        hooks: "hooks: {'*': [{command: 'touch hooked'}]}\n",
+        trusted: false,
+        check: |seen| {
+            seen.must("no hook ran", !seen.is_there("hooked"))?;
+            seen.must("the model was never asked", seen.asked.is_empty())?;
+            seen.must("what to type", seen.printed.contains("hookwright trust "))?;
+            Ok("blocked, with the command to type".to_owned())
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "an entry that cannot be read blocks what it would have woken",
+        hooks: "hooks: {tool:pre_execute: [{comand: 'true'}]}\n",
+        check: |seen| {
+            seen.must("the command did not run", !seen.is_there("ran"))?;
+            seen.must_be_asked("hookwright.yaml:1:")
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "a message for the user is shown",
+        hooks: "hooks: {tool:pre_execute: [{command: 'echo ''{\"systemMessage\":\"MESSAGE FOR YOU\"}'''}]}\n",
+        check: |seen| {
+            seen.must("it is shown", seen.printed.contains("MESSAGE FOR YOU"))?;
+            Ok("shown".to_owned())
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "fire-and-forget outlives Claude Code",
+        hooks: "hooks: {session:end: [{command: 'until [ -e go ]; do sleep 0.05; done; echo > outlived'}]}\n",
+        check: |seen| {
+            seen.must("it has not ended yet", !seen.is_there("outlived"))?;
+            fs::write(seen.project.join("go"), "").map_err(|error| error.to_string())?;
+            let since = Instant::now();
+            while !seen.is_there("outlived") {
+                seen.must("it ends when it may", since.elapsed() < RUN_MAX)?;
+                thread::sleep(PAUSE);
+            }
+            Ok("it ended after Claude Code had".to_owned())
+        },
+        ..WORKING
+    },
+];
+
+const WORKING: Scenario = Scenario {
+    rule: "",
+    hooks: "",
+    script: WORK,
+    prompt: "do what the script says",
+    trusted: true,
+    allowed: true,
+    check: |_| Ok(String::new()),
+};
+
+impl Peer {
+    pub(crate) fn version(&self) -> Result<String, String> {
+        let output = Command::new(&self.claude).arg("--version").output();
+        let output = output.map_err(|error| format!("{}: {error}", self.claude.display()))?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// Plays a scenario in a home folder of its own.
+    pub(crate) fn play(&self, scenario: &Scenario) -> Result<String, String> {
+        let home = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let home = fs::canonicalize(home.path()).map_err(|error| error.to_string())?;
+        let project = home.join("project");
+        let write = |name: &str, text: &str| -> Result<(), String> {
+            let path = project.join(name);
+            let folder = path.parent().ok_or("a folder")?;
+            fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+            fs::write(&path, text).map_err(|error| error.to_string())
+        };
+        write(".claude/settings.json", &self.settings)?;
+        write("hookwright.yaml", scenario.hooks)?;
+        let model = Model::start(scenario.script.to_vec()).map_err(|error| error.to_string())?;
+        if scenario.trusted {
+            let mut trust = Command::new(self.hookwright.join("hookwright"));
+            let trusted = self.in_home(&mut trust, &home).args(["trust", "--yes"]).output();
+            let trusted = trusted.map_err(|error| error.to_string())?;
+            // A file with a fault is trusted too, and the exit code tells of the fault.
+            let said = String::from_utf8_lossy(&trusted.stdout).into_owned();
+            if !said.contains("trusted 1 file") {
+                return Err(format!("trust: {said}{}", String::from_utf8_lossy(&trusted.stderr)));
+            }
+        }
+        let printed = self.run_claude(scenario, &home, &model)?;
+        let last = printed.lines().last().unwrap_or_default();
+        let seen = Seen {
+            result: serde_json::from_str(last).unwrap_or_default(),
+            asked: model.asked().iter().map(Value::to_string).collect(),
+            project,
+            printed,
+        };
+        (scenario.check)(&seen).map_err(|error| format!("{error}\n{}", seen.printed))
+    }
+
+    fn run_claude(
+        &self,
+        scenario: &Scenario,
+        home: &Path,
+        model: &Model,
+    ) -> Result<String, String> {
+        let mut command = Command::new(&self.claude);
+        self.in_home(&mut command, home)
+            .args(["-p", scenario.prompt, "--output-format", "stream-json", "--verbose"])
+            .args(scenario.allowed.then_some("--allowedTools=Bash"))
+            .env("ANTHROPIC_BASE_URL", model.url())
+            .env("ANTHROPIC_API_KEY", "sk-ant-not-a-key")
+            .env("DISABLE_TELEMETRY", "1")
+            .env("DISABLE_ERROR_REPORTING", "1")
+            .env("DISABLE_AUTOUPDATER", "1")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            // Whatever it wants from elsewhere ends at a closed door of this machine.
+            .env("HTTPS_PROXY", "http://127.0.0.1:9")
+            .env("NO_PROXY", "127.0.0.1")
+            .stdin(Stdio::null());
+        let output = home.join("printed");
+        let file = fs::File::create(&output).map_err(|error| error.to_string())?;
+        let errors = file.try_clone().map_err(|error| error.to_string())?;
+        let mut child = command
+            .stdout(file)
+            .stderr(errors)
+            .spawn()
+            .map_err(|error| format!("{}: {error}", self.claude.display()))?;
+        let since = Instant::now();
+        while child.try_wait().map_err(|error| error.to_string())?.is_none() {
+            if since.elapsed() > RUN_MAX {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("it has not ended after {RUN_MAX:?}"));
+            }
+            thread::sleep(PAUSE);
+        }
+        fs::read_to_string(&output).map_err(|error| error.to_string())
+    }
+
+    fn in_home<'a>(&self, command: &'a mut Command, home: &Path) -> &'a mut Command {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = [self.hookwright.clone()].into_iter().chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(folders).unwrap_or(path.clone());
+        command.env_clear().env("PATH", path).env("HOME", home).current_dir(home.join("project"))
+    }
+}
+
+impl Seen {
+    fn must(&self, what: &str, holds: bool) -> Result<(), String> {
+        if holds { Ok(()) } else { Err(format!("expected: {what}")) }
+    }
+
+    fn is_there(&self, name: &str) -> bool {
+        self.project.join(name).exists()
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.project.join(name)).unwrap_or_default()
+    }
+
+    /// The model reads this text.
+    fn must_be_asked(&self, text: &str) -> Result<String, String> {
+        let is_asked = self.asked.iter().any(|asked| asked.contains(text));
+        self.must(&format!("the model reads `{text}`"), is_asked)?;
+        Ok(format!("the model reads `{text}`"))
+    }
+
+    fn answered(&self, command: &str) -> String {
+        format!("{command}; the model was asked {} times", self.asked.len())
+    }
+}
