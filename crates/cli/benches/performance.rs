@@ -32,8 +32,13 @@ fn main() {
     // `cargo test --benches` asks only whether it runs.
     let rounds = if std::env::args().any(|arg| arg == "--test") { 3 } else { ROUNDS };
     let folder = tempfile::tempdir().unwrap();
+    // `cargo bench --bench performance -- hook` measures that alone.
+    if std::env::args().any(|arg| arg == "hook") {
+        return call_of_an_agent(folder.path(), rounds);
+    }
     awaited_shell_hook(folder.path(), rounds);
     whole_process(folder.path(), rounds);
+    call_of_an_agent(folder.path(), rounds);
     dispatch_of_none(rounds);
     dispatch_of_one(rounds);
     memory_of_ten_thousand(folder.path());
@@ -86,6 +91,62 @@ fn whole_process(folder: &Path, rounds: usize) {
         "`hookwright fire` of one shell hook as a whole process, beside a bare spawn",
         "at most 3 ms more",
     );
+}
+
+/// `hook claude` as an agent's settings call it, beside an empty process that is fed the same. Hooks
+/// are left out of the first two: what they cost is measured above.
+fn call_of_an_agent(folder: &Path, rounds: usize) {
+    let folder = std::fs::canonicalize(folder).unwrap().join("agent");
+    std::fs::create_dir_all(&folder).unwrap();
+    let event = json!({
+        "session_id": "0e98f192-e478-454c-8d26-2f247dd22f2a", "transcript_path": "/t",
+        "cwd": folder, "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_input": { "command": "cargo test" }, "tool_use_id": "toolu_1",
+    });
+    let event = format!("{event}\n");
+    let fed = |program: &str, arguments: &[&str]| {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .current_dir(&folder)
+            .env_clear()
+            .envs(base_environment())
+            .env("HOME", &folder)
+            .env("CLAUDE_PROJECT_DIR", &folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // An empty process may be gone before it is fed.
+        let _ = child.stdin.take().unwrap().write_all(event.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        output.stdout
+    };
+    let hookwright = env!("CARGO_BIN_EXE_hookwright");
+    for (what, hooks) in [
+        ("no hook file", None),
+        ("a trusted file of which no hook listens", Some("hooks: {session:end: [{command: x}]}\n")),
+        ("one awaited shell hook", Some("hooks: {tool:pre_execute: [{command: 'true'}]}\n")),
+        (
+            "one hook that nothing waits for",
+            Some("hooks: {tool:pre_execute: [{await: false, command: 'true'}]}\n"),
+        ),
+    ] {
+        if let Some(hooks) = hooks {
+            std::fs::write(folder.join("hookwright.yaml"), hooks).unwrap();
+            fed(hookwright, &["trust", "--yes"]);
+        }
+        let compared = compare(
+            rounds,
+            || drop(fed("true", &[])),
+            || assert!(fed(hookwright, &["hook", "claude"]).is_empty()),
+        );
+        compared.print(
+            &format!("`hookwright hook claude` with {what}, beside an empty process"),
+            "at most 3 ms more without a hook to run",
+        );
+    }
 }
 
 fn dispatch_of_none(rounds: usize) {
