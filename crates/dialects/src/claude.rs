@@ -38,7 +38,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hookwright_engine::config::{Dialect, ForeignFile, Loaded};
-use hookwright_engine::hook::Exhausted;
+use hookwright_engine::hook::{Exhausted, Hook};
 use hookwright_engine::policy::{Order, Policy};
 use hookwright_engine::variables::Environment;
 
@@ -97,5 +97,19 @@ impl Foreign for Claude {
     /// Claude Code reads its settings itself.
     fn runs_by_itself(&self) -> bool {
         true
+    }
+
+    fn differences(&self, hook: &Hook) -> Vec<&'static str> {
+        let mut all = vec![
+            "it reads Claude Code's line, and its exit codes and output mean what they do there",
+        ];
+        if handler::has_rule(hook) {
+            all.push("its `if` has no native form, so it runs at every call that its matcher fits");
+        }
+        all
+    }
+
+    fn native_matcher(&self, hook: &Hook) -> Option<String> {
+        matcher::native(hook)
     }
 }

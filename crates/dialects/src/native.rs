@@ -96,6 +96,8 @@ fn fields_of(foreign: &dyn Foreign, hook: &Hook, is_native: bool) -> Option<Map<
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
     match &hook.action {
+        // Its words are no text that a shell may read.
+        Action::Shell(Shell { exec: Some(_), .. }) => return None,
         Action::Shell(shell) => {
             put("command", json!(command(foreign, hook, shell, is_native)?));
             let by_policy = hook.policy.shells.first().copied();

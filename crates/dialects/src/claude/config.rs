@@ -181,7 +181,7 @@ impl Reading<'_> {
             file,
             id: format!("{}/{}#{number}", self.stem, event.claudes),
             session_end: self.session_end,
-            home: self.environment.text("HOME"),
+            environment: self.environment,
         };
         match Handler::read(node, &place, &mut notes) {
             Ok(Some(handler)) => {

@@ -1,14 +1,17 @@
 //! [`Handler`]: one handler of a matcher group, and the hook that it becomes.
 
+mod header;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_engine::config::tree::{Field, Node, Notes, Raw};
 use hookwright_engine::config::{ConfigFile, FaultKind, SourceFile};
-use hookwright_engine::hook::{Action, Hook, OnFailure, Shell, Source};
+use hookwright_engine::hook::{Action, Body, Hook, OnFailure, Shell, Source, Webhook};
 use hookwright_engine::matcher::Matcher as Subjects;
 use hookwright_engine::pattern::Pattern;
-use hookwright_engine::template::CommandText;
+use hookwright_engine::template::{CommandText, TextTemplate};
+use hookwright_engine::variables::Environment;
 use hookwright_events::{EventName, Power};
 
 use super::limits::{
@@ -30,8 +33,8 @@ pub(super) struct Where<'a> {
     pub(super) id: String,
     /// What all hooks of a session's end share.
     pub(super) session_end: Duration,
-    /// The user's home.
-    pub(super) home: Option<&'a str>,
+    /// What a hook sees of the environment.
+    pub(super) environment: &'a Environment,
 }
 
 /// One handler that can be used.
@@ -44,10 +47,8 @@ pub(super) struct Handler {
 pub(super) struct Ready {
     action: Action,
     twin: String,
-    timeout: Duration,
     background: bool,
-    is_strict: bool,
-    description: Option<String>,
+    shared: Shared,
 }
 
 const TYPES: &[&str] = &["command", "http", "mcp_tool", "prompt", "agent"];
@@ -96,7 +97,7 @@ impl Handler {
             notes.note(own.at("type"), unfit);
             return Ok(None);
         }
-        if kind != "command" {
+        if !matches!(kind, "command" | "http") {
             notes.note(own.at("type"), FaultKind::NotYet { what: format!("type: {kind}") });
             return Err(());
         }
@@ -109,7 +110,10 @@ impl Handler {
             }
             rule => rule,
         };
-        let ready = command(&own, place, notes);
+        let ready = match kind {
+            "http" => http(&own, place, notes),
+            _ => command(&own, place, notes),
+        };
         match ready.filter(|_| notes.faults.is_empty()) {
             Some(ready) => Ok(Some(Self { rule, ready })),
             None => Err(()),
@@ -134,21 +138,12 @@ fn command(own: &Own<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Option<Re
     let shell = own.shell(notes);
     let asks_async = own.flag("async", notes);
     own.flag("asyncRewake", notes);
-    own.flag("once", notes);
-    let is_strict = own.is_strict(notes);
-    let description = own.text("statusMessage", notes);
-    let timeout = own.timeout(notes);
+    let shared = Shared::read(own, place, notes);
     let text = text?;
-    let rule = own.get("if").map(|node| node.to_json().to_string()).unwrap_or_default();
     let shown = std::iter::once(text).chain(args.iter().flatten().map(String::as_str));
     let shown = shown.collect::<Vec<_>>().join(" ");
     let exec = args.map(|args| std::iter::once(text.to_owned()).chain(args).collect::<Vec<_>>());
-    // Of copies in several settings one runs; a plugin's copy is its own.
-    let whose = match place.file.path.file_name().is_some_and(|name| name == "hooks.json") {
-        true => place.file.path.to_string_lossy(),
-        false => "settings".into(),
-    };
-    let twin = format!("{whose}\n{}\n{text}\n{exec:?}\n{rule}", place.claudes);
+    let twin = place.twin(&format!("{text}\n{exec:?}"), own);
     Some(Ready {
         action: Action::Shell(Shell {
             command: CommandText::literal(&shown),
@@ -159,11 +154,85 @@ fn command(own: &Own<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Option<Re
             kill_grace: None,
         }),
         twin,
-        timeout: limited(timeout, place),
         background: asks_async == Some(true),
-        is_strict: is_strict && place.name.power() != Power::BlocksOnPurpose,
-        description,
+        shared,
     })
+}
+
+fn http(own: &Own<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Option<Ready> {
+    let url = match own.get("url") {
+        Some(node) => notes.text(node, "an address"),
+        None => {
+            notes.note(own.node.at, FaultKind::Missing { missing: "`url`" });
+            None
+        }
+    };
+    let allowed = own.texts("allowedEnvVars", notes).unwrap_or_default();
+    let headers = match own.get("headers") {
+        Some(node) => notes.texts(node, "a map from names to texts"),
+        None => Vec::new(),
+    };
+    let shared = Shared::read(own, place, notes);
+    let url = url?;
+    let headers = headers.into_iter().map(|(name, value)| {
+        let value = header::text(&value, &allowed, place.environment);
+        (name, TextTemplate::new(&value))
+    });
+    Some(Ready {
+        action: Action::Webhook(Box::new(Webhook {
+            // Nothing is filled into an address.
+            url: TextTemplate::of_dialect(url, POLICY.wire),
+            method: None,
+            headers: headers.collect(),
+            body: Body::Event,
+            callback_port: None,
+            on_timeout: None,
+            on_reject: None,
+            secret: None,
+            // Claude Code sends wherever it is told to.
+            allow_http: true,
+        })),
+        twin: place.twin(url, own),
+        background: false,
+        shared,
+    })
+}
+
+/// What handlers of every type have.
+struct Shared {
+    timeout: Duration,
+    is_strict: bool,
+    description: Option<String>,
+}
+
+impl Shared {
+    fn read(own: &Own<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Self {
+        own.flag("once", notes);
+        Self {
+            timeout: limited(own.timeout(notes), place),
+            is_strict: own.is_strict(notes) && place.name.power() != Power::BlocksOnPurpose,
+            description: own.text("statusMessage", notes),
+        }
+    }
+}
+
+impl Where<'_> {
+    /// The same for every copy of a handler: of those in several settings one runs; a plugin's copy
+    /// is its own.
+    fn twin(&self, what: &str, own: &Own<'_>) -> String {
+        let is_plugin = self.file.path.file_name().is_some_and(|name| name == "hooks.json");
+        let whose = match is_plugin {
+            true => self.file.path.to_string_lossy(),
+            false => "settings".into(),
+        };
+        let rule = own.get("if").map(|node| node.to_json().to_string()).unwrap_or_default();
+        format!("{whose}\n{}\n{what}\n{rule}", self.claudes)
+    }
+}
+
+/// Whether a hook of ours comes from a handler with an `if`: its twin ends with it.
+pub(super) fn has_rule(hook: &Hook) -> bool {
+    hook.twin.as_deref().is_some_and(|twin| !twin.ends_with('\n'))
 }
 
 /// How long it may take at its event.
@@ -189,10 +258,12 @@ impl Ready {
         pattern: Pattern,
     ) -> Hook {
         let all = matches!(waking, Waking { matcher: super::matcher::Matcher::All, rule: None });
-        let blocks = self.is_strict && !self.background;
+        let blocks = self.shared.is_strict && !self.background;
+        // A request that is waited for by itself would be one to a person.
+        let is_request = matches!(self.action, Action::Webhook(_));
         Hook {
             id: place.id.clone(),
-            description: self.description,
+            description: self.shared.description,
             source: Source {
                 file: Arc::from(place.file.shown_as.as_path()),
                 path: Arc::from(place.file.path.as_path()),
@@ -206,10 +277,10 @@ impl Ready {
             enabled: true,
             when: None,
             action: self.action,
-            awaits: Some(!self.background),
-            timeout: Some(self.timeout),
+            awaits: (!is_request).then_some(!self.background),
+            timeout: Some(self.shared.timeout),
             on_failure: blocks.then_some(OnFailure::Block),
-            retries: None,
+            retries: is_request.then_some(0),
             retry_delay: None,
             on_exhausted: None,
             pipe_output: false,
@@ -258,7 +329,7 @@ impl<'n> Own<'n> {
             notes.wrong_kind(node, EXPECTED);
             return Err(());
         };
-        let rule = Rule::parse(text, place.home);
+        let rule = Rule::parse(text, place.environment.text("HOME"));
         if rule.is_none() {
             let found = text.to_string();
             notes.note(node.at, FaultKind::BadValue { found, expected: EXPECTED });

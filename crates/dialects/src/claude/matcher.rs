@@ -5,8 +5,9 @@
 
 use std::borrow::Cow;
 
+use hookwright_engine::hook::Hook;
 use hookwright_engine::matcher::Looks;
-use hookwright_events::Event;
+use hookwright_events::{Event, EventName};
 use regex::{Regex, RegexBuilder};
 
 use super::{limits, rule, tool_name};
@@ -80,14 +81,29 @@ impl Matcher {
     }
 }
 
-/// What a matcher looks at; nothing where Claude Code has nothing for it.
-fn subject_of(event: &Event) -> Option<Cow<'_, str>> {
-    let name = event.name.as_str();
-    // Ours has a subject there, Claude Code's has none.
-    if name == "session:stop" {
+/// A hook's matcher as a native `matcher:` says it. Where Claude Code has no subject it says nothing,
+/// and neither must ours.
+pub(super) fn native(hook: &Hook) -> Option<String> {
+    let text = hook.matcher_text.as_deref()?;
+    let name = EventName::resolve(hook.pattern.events().first().copied().unwrap_or_default());
+    if name.is_some_and(|name| !has_subject(&name)) {
         return None;
     }
-    let field = event.name.subject_field()?;
+    match Matcher::parse(text, &hook.event).ok()? {
+        Matcher::All => None,
+        Matcher::Names(names) => Some(names.join("|")),
+        Matcher::Regex(_) => Some(format!("/{text}/")),
+    }
+}
+
+/// Whether Claude Code has something to match there. Of a stop ours has a reason, its own has none.
+fn has_subject(name: &EventName) -> bool {
+    name.as_str() != "session:stop" && name.subject_field().is_some()
+}
+
+/// What a matcher looks at; nothing where Claude Code has nothing for it.
+fn subject_of(event: &Event) -> Option<Cow<'_, str>> {
+    let field = event.name.subject_field().filter(|_| has_subject(&event.name))?;
     let value = event.text(field)?;
     Some(match field {
         "tool_name" => Cow::Borrowed(tool_name::claudes(value)),

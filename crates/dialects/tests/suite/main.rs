@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod cases;
+mod claude_http;
 mod iteratr;
 mod listing;
 mod pages;
