@@ -8,7 +8,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hookwright_dialects::{Foreign, Location, Whereabouts};
+use hookwright_dialects::{Foreign, Location, Whereabouts, agent_pipelines};
 use hookwright_engine::config::{self, ConfigFile, Dialect, Fault, Loaded, ReadFile, Warning};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::secrets::{self, Secrets};
@@ -91,8 +91,8 @@ pub(crate) struct ConfigFiles {
     pub(crate) global_folder: Option<PathBuf>,
     /// Those that were named, not found.
     named: Vec<PathBuf>,
-    /// The user's secrets, if there are any.
-    secrets: Option<PathBuf>,
+    /// The files of the user's secrets, as far as there are any. What the first says counts.
+    secrets: Vec<PathBuf>,
     home: Option<PathBuf>,
 }
 
@@ -111,7 +111,7 @@ impl ConfigFiles {
             working_dir,
             global_folder: None,
             named: Vec::new(),
-            secrets: None,
+            secrets: Vec::new(),
             // Falls back to the user database: without HOME the user's guards must not vanish.
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
         };
@@ -128,8 +128,16 @@ impl ConfigFiles {
                 found.add(whole.clone(), layer_of(path), options.dialect_of(&whole));
             }
         }
-        let secrets = found.user_folder()?.map(|folder| folder.join(SECRETS_NAME));
-        found.secrets = secrets.filter(|path| may_be_there(path));
+        if !options.no_global_hooks {
+            found.add_hooks_of_all_pipelines()?;
+        }
+        let ours = found.user_folder()?.map(|folder| folder.join(SECRETS_NAME));
+        let config_home = found.config_home()?;
+        let of_pipelines = agent_pipelines::secrets_file(
+            &found.whereabouts(&found.project_root, config_home.as_deref()),
+        );
+        let secrets = ours.into_iter().chain(of_pipelines);
+        found.secrets = secrets.filter(|path| may_be_there(path)).collect();
         Ok(found)
     }
 
@@ -195,10 +203,16 @@ impl ConfigFiles {
 
     /// The user's secrets, or what is wrong with them.
     pub(crate) fn secrets(&self) -> Result<Secrets, Vec<Fault>> {
-        match &self.secrets {
-            Some(path) => secrets::read(path, &self.shown(path)),
-            None => Ok(Secrets::default()),
+        let mut all: Vec<(String, String)> = Vec::new();
+        for path in &self.secrets {
+            let read = secrets::read(path, &self.shown(path))?;
+            let new = read.names().filter(|name| !all.iter().any(|(known, _)| known == name));
+            let new: Vec<(String, String)> = new
+                .filter_map(|name| Some((name.to_owned(), read.get(name)?.to_owned())))
+                .collect();
+            all.extend(new);
         }
+        Ok(Secrets::new(all))
     }
 
     /// A path as messages name it: from the working directory, from home, or all of it.
@@ -270,13 +284,37 @@ impl ConfigFiles {
         Ok(())
     }
 
+    /// The user's hooks for all loops and pipelines of agent-pipelines. They come with whatever is
+    /// found, and with every loop or pipeline that is named.
+    fn add_hooks_of_all_pipelines(&mut self) -> Result<(), Failure> {
+        let is_run = |file: &ConfigFile| matches!(file.layer, Layer::Loop | Layer::Pipeline);
+        if !self.named.is_empty() && !self.files.iter().any(is_run) {
+            return Ok(());
+        }
+        let config_home = self.config_home()?;
+        let whereabouts = self.whereabouts(&self.project_root, config_home.as_deref());
+        if let Some(path) = agent_pipelines::global_file(&whereabouts).filter(|p| may_be_there(p)) {
+            let path = self.only_a_file(path)?;
+            self.add(path, Layer::Global, None);
+        }
+        Ok(())
+    }
+
+    fn whereabouts<'a>(
+        &'a self,
+        project: &'a Path,
+        config_home: Option<&'a Path>,
+    ) -> Whereabouts<'a> {
+        Whereabouts { project, home: self.home.as_deref(), config_home }
+    }
+
     /// The files of other systems for a project in this folder, as far as they are there.
     fn foreign_files(
         &self,
         project: &Path,
         config_home: Option<&Path>,
     ) -> Result<Vec<(Location, &'static dyn Foreign)>, Failure> {
-        let whereabouts = Whereabouts { project, home: self.home.as_deref(), config_home };
+        let whereabouts = self.whereabouts(project, config_home);
         let mut found = Vec::new();
         for foreign in hookwright_dialects::all() {
             let locations = foreign.locations(&whereabouts);
