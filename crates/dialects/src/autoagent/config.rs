@@ -246,12 +246,11 @@ impl<'a> Entry<'a> {
     /// AutoAgent passes over fields that it does not know. One that was probably meant to be another
     /// is said, since a guard may depend on it.
     fn note_slips(&self, notes: &mut Notes<'_>) {
-        for field in self.fields {
-            let key = &*field.key;
-            let meant =
-                nearest(key, KEYS.iter().copied().filter(|known| self.get(known).is_none()));
-            if !KEYS.contains(&key) && meant.is_some() {
-                notes.unknown_key(field.at, key, KEYS);
+        let slips = self.fields.iter().filter(|field| !KEYS.contains(&&*field.key));
+        for field in slips {
+            let is_free = |known: &&str| self.get(known).is_none();
+            if nearest(&field.key, KEYS.iter().copied().filter(is_free)).is_some() {
+                notes.unknown_key(field.at, &field.key, KEYS);
             }
         }
     }
