@@ -73,8 +73,8 @@ fn details(spec: &'static EventSpec) -> String {
     }
     facts.row(["a block", spec.block_does.unwrap_or("no")]);
     facts.row(["subject", spec.subject.unwrap_or("none")]);
-    let in_claude = spec.claude.map(|_| "hookwright hook claude");
-    let fired_by: Vec<&str> = spec.fired_by.iter().copied().chain(in_claude).collect();
+    let inside_agents = super::hook::calls_for(spec);
+    let fired_by: Vec<&str> = spec.fired_by.iter().copied().chain(inside_agents).collect();
     let fired_by = if fired_by.is_empty() {
         "so far only `hookwright fire`".to_owned()
     } else {

@@ -25,14 +25,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use hookwright_dialects::claude::Reply;
 use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
 use hookwright_engine::ports::Ports;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Background, Engine, Fired, Firing, Setup};
 use hookwright_events::{Decision, Event, Power, Report, Status, Verdict};
 
-use self::agent::{Agent, Unreadable};
+pub(super) use self::agent::calls_for;
+use self::agent::{Agent, Reply, Unreadable};
 use self::deadline::Deadline;
 use self::limits::INPUT_BYTES_MAX;
 use self::memory::SessionMemory;

@@ -11,21 +11,20 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::support::{Ran, Sandbox, repository};
+use crate::support::{Ran, Sandbox};
+
+/// An event a line: its name, a tab, its JSON.
+const PAYLOADS: &str = include_str!("../payloads/claude_code.tsv");
 
 /// What Claude Code sends at an event.
 pub(crate) fn sent(event: &str) -> Value {
-    let path = repository().join("crates/cli/tests/payloads/claude_code.tsv");
-    let lines = std::fs::read_to_string(path).unwrap();
-    let line = lines.lines().find_map(|line| line.strip_prefix(&format!("{event}\t")));
+    let line = PAYLOADS.lines().find_map(|line| line.strip_prefix(&format!("{event}\t")));
     serde_json::from_str(line.unwrap_or_else(|| panic!("no {event}"))).unwrap()
 }
 
 /// Every event that Claude Code has.
 fn events() -> Vec<String> {
-    let path = repository().join("crates/cli/tests/payloads/claude_code.tsv");
-    let lines = std::fs::read_to_string(path).unwrap();
-    lines.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+    PAYLOADS.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
 }
 
 /// A project with these hooks, trusted.

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use hookwright_dialects::claude::{self, HookInput, InputError, Reply};
-use hookwright_events::{Decision, Event, EventName};
+pub(super) use hookwright_dialects::claude::Reply;
+use hookwright_dialects::claude::{self, HookInput, InputError};
+use hookwright_events::{Decision, Event, EventName, EventSpec};
 
 /// An agent that can call us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -87,6 +88,11 @@ impl Agent {
         };
         std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute())
     }
+}
+
+/// What agents call when this happens in them.
+pub(crate) fn calls_for(spec: &EventSpec) -> Option<&'static str> {
+    spec.claude.map(|_| "hookwright hook claude")
 }
 
 fn event_of(error: &InputError) -> Option<EventName> {
