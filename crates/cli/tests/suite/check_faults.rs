@@ -960,7 +960,7 @@ fn a_dialect_that_nobody_speaks() {
       dialect: other
 "
         ),
-        "error: expected the name of a dialect (iteratr, native) but found `other`
+        "error: expected the name of a dialect (autoagent, claude, code-forge, iteratr, native) but found `other`
  --> hookwright.yaml:4:16
   |
 4 |       dialect: other

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn call(tool: &str, input: serde_json::Value) -> Event {
-    let data = json!({ "tool_name": tool, "tool_input": input, "cwd": "/work" });
+    let data = json!({ "tool_name": tool, "tool_input": input, "cwd": "/srv/app" });
     Event::named("PreToolUse", data).unwrap()
 }
 
@@ -95,23 +95,23 @@ fn commands_are_compared_whole_by_their_beginning_or_with_stars() {
 #[test]
 fn paths_are_compared_as_a_gitignore_would() {
     for (rule, path, wanted) in [
-        ("Edit(*.ts)", "/work/src/a.ts", true),
+        ("Edit(*.ts)", "/srv/app/src/a.ts", true),
         ("Edit(*.ts)", "src/a.ts", true),
-        ("Edit(*.ts)", "/work/a.tsx", false),
-        ("Edit(src/**)", "/work/src/deep/a.rs", true),
+        ("Edit(*.ts)", "/srv/app/a.tsx", false),
+        ("Edit(src/**)", "/srv/app/src/deep/a.rs", true),
         ("Edit(src/**)", "/other/src/a.rs", false),
-        ("Edit(./src/*.rs)", "/work/src/a.rs", true),
-        ("Edit(./src/*.rs)", "/work/src/deep/a.rs", false),
-        ("Edit(/src)", "/work/src/deep/a.rs", true),
+        ("Edit(./src/*.rs)", "/srv/app/src/a.rs", true),
+        ("Edit(./src/*.rs)", "/srv/app/src/deep/a.rs", false),
+        ("Edit(/src)", "/srv/app/src/deep/a.rs", true),
         ("Edit(//etc/**)", "/etc/passwd", true),
-        ("Edit(//etc/**)", "/work/etc/passwd", false),
-        ("Edit(//work/x)", "x", true),
+        ("Edit(//etc/**)", "/srv/app/etc/passwd", false),
+        ("Edit(//srv/app/x)", "x", true),
         ("Edit(~/.ssh/**)", "/home/me/.ssh/id", true),
         ("Edit(~/.ssh/**)", "/home/you/.ssh/id", false),
         ("Edit(.env)", "./.env", true),
-        ("Edit(a?c/)", "/work/abc/x", true),
-        ("Edit(**/secret/*)", "/work/a/b/secret/x", true),
-        ("Edit(src/**)", "/work/other/../src/a", true),
+        ("Edit(a?c/)", "/srv/app/abc/x", true),
+        ("Edit(**/secret/*)", "/srv/app/a/b/secret/x", true),
+        ("Edit(src/**)", "/srv/app/other/../src/a", true),
     ] {
         let event = call("Edit", json!({ "file_path": path }));
         assert_eq!(fits(rule, &event), wanted, "{rule} {path}");
