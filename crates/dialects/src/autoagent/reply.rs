@@ -136,3 +136,61 @@ fn failed(reason: String) -> Meaning {
 fn blocked(reason: String) -> Meaning {
     Meaning { status: Status::Blocked, reason: Some(reason), ..well() }
 }
+
+#[cfg(test)]
+mod tests {
+    use hookwright_events::{Event, Power};
+    use serde_json::Value;
+
+    use super::*;
+
+    fn read(blocking: Blocking, outcome: &Outcome) -> (Status, Option<String>) {
+        let event = Event::named("PreExecutionStart", Value::Null).expect("known");
+        let at = At { event: &event, power: Power::Blocks, awaited: true };
+        let meaning = meaning(blocking, outcome, at);
+        (meaning.status, meaning.reason)
+    }
+
+    #[test]
+    fn outcomes_that_no_command_brings_about_by_itself_follow_the_same_rules() {
+        let output = Output::default;
+        let stopped = "stopped to read the terminal, which hooks do not have";
+        let denied = Outcome::Answered { answer: Box::new(Answer::deny("no")) };
+        let granted = Outcome::Answered { answer: Box::default() };
+        for (outcome, on_purpose, also_broken, reason) in [
+            (
+                Outcome::WantedTerminal { output: output() },
+                Status::Failed,
+                Status::Blocked,
+                Some(stopped),
+            ),
+            (
+                Outcome::Interrupted { output: output() },
+                Status::Failed,
+                Status::Failed,
+                Some("interrupted"),
+            ),
+            (denied, Status::Blocked, Status::Blocked, Some("no")),
+            (granted, Status::Success, Status::Success, None),
+            (
+                Outcome::Unanswered { after_ms: 2000 },
+                Status::TimedOut,
+                Status::TimedOut,
+                Some("nobody answered within 2 s"),
+            ),
+        ] {
+            let reason = reason.map(str::to_owned);
+            assert_eq!(read(Blocking::OnPurpose, &outcome), (on_purpose, reason.clone()));
+            assert_eq!(read(Blocking::AlsoBroken, &outcome), (also_broken, reason));
+        }
+    }
+
+    #[test]
+    fn an_agent_is_shown_standard_output_and_of_a_failure_standard_error_too() {
+        let printed =
+            Output { stdout: "out\n".into(), stderr: "err\n".into(), ..Output::default() };
+        let ended = Outcome::Exited { code: 0, output: printed };
+        assert_eq!(shown(&ended, &well()), "out\n");
+        assert_eq!(shown(&ended, &failed("x".into())), "out\nerr\n");
+    }
+}
