@@ -4,6 +4,7 @@
 //! would have guarded is blocked until it is mended; only where a block would keep an agent from
 //! stopping it is not. Claude Code drops the whole file there, or the guard in silence.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +50,7 @@ pub(super) fn read(files: &[ForeignFile<'_>], environment: &Environment, loaded:
             environment: &environment,
             session_end,
             off,
+            matchers: Matchers::default(),
             loaded,
         };
         reading.hooks();
@@ -86,6 +88,7 @@ struct Reading<'a> {
     environment: &'a Environment,
     session_end: Duration,
     off: switch::Off,
+    matchers: Matchers,
     loaded: &'a mut Loaded,
 }
 
@@ -140,7 +143,7 @@ impl Reading<'_> {
             return self.give_up(event, &Matcher::All, notes.faults);
         };
         let get = |key: &str| fields.iter().find(|field| *field.key == *key);
-        let matcher = matcher_of(get("matcher"), event.claudes, &mut notes);
+        let matcher = self.matchers.of(get("matcher"), event.claudes, &mut notes);
         // Nobody knows what a matcher that cannot be read would have looked at.
         let looks_at = matcher.clone().unwrap_or(Matcher::All);
         let handlers = match get("hooks") {
@@ -222,19 +225,35 @@ impl Reading<'_> {
     }
 }
 
-/// The group's matcher; `None` where it cannot be read.
-fn matcher_of(field: Option<&Field>, event: &str, notes: &mut Notes<'_>) -> Option<Matcher> {
-    let Some(field) = field else { return Some(Matcher::All) };
-    let Raw::Text(text) = &field.value.raw else {
-        notes.wrong_kind(&field.value, "a name, `A|B` or a regular expression");
-        return None;
-    };
-    match Matcher::parse(text, event) {
-        Ok(matcher) => Some(matcher),
-        Err(cause) => {
-            let error = MatcherError::BadRegex { cause };
-            notes.note(field.value.at, FaultKind::Matcher(error));
-            None
+/// The matchers of a file, each read once: most groups share a few, and a regular expression costs
+/// more to read than the rest of its group.
+#[derive(Default)]
+struct Matchers {
+    read: HashMap<(String, String), Matcher>,
+}
+
+impl Matchers {
+    /// The group's matcher; `None` where it cannot be read.
+    fn of(&mut self, field: Option<&Field>, event: &str, notes: &mut Notes<'_>) -> Option<Matcher> {
+        let Some(field) = field else { return Some(Matcher::All) };
+        let Raw::Text(text) = &field.value.raw else {
+            notes.wrong_kind(&field.value, "a name, `A|B` or a regular expression");
+            return None;
+        };
+        let key = (text.to_string(), event.to_owned());
+        if let Some(known) = self.read.get(&key) {
+            return Some(known.clone());
+        }
+        match Matcher::parse(text, event) {
+            Ok(matcher) => {
+                self.read.insert(key, matcher.clone());
+                Some(matcher)
+            }
+            Err(cause) => {
+                let error = MatcherError::BadRegex { cause };
+                notes.note(field.value.at, FaultKind::Matcher(error));
+                None
+            }
         }
     }
 }

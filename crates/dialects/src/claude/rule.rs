@@ -6,6 +6,8 @@
 
 mod subcommands;
 
+use std::sync::OnceLock;
+
 use hookwright_events::Event;
 use regex::Regex;
 
@@ -24,7 +26,7 @@ enum Content {
     /// Nothing, or everything.
     Any,
     /// A shell command: all of it, its beginning, or with `*` in it.
-    Command(Regex),
+    Command(Pattern),
     /// A path, as `.gitignore` writes it.
     Path(PathPattern),
     /// The host of an address.
@@ -35,9 +37,28 @@ enum Content {
     Unknown,
 }
 
+/// A regular expression of ours, compiled when it is first asked: a file may hold a thousand, and a
+/// call asks a few. One that is too large fits everything.
+#[derive(Debug)]
+struct Pattern {
+    text: Box<str>,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl Pattern {
+    fn new(text: String) -> Self {
+        Self { text: text.into(), compiled: OnceLock::new() }
+    }
+
+    fn is_match(&self, text: &str) -> bool {
+        let compiled = self.compiled.get_or_init(|| Regex::new(&self.text).ok());
+        compiled.as_ref().is_none_or(|regex| regex.is_match(text))
+    }
+}
+
 #[derive(Debug)]
 struct PathPattern {
-    regex: Regex,
+    regex: Pattern,
     base: Base,
 }
 
@@ -75,7 +96,7 @@ impl Rule {
         }
         let content = match content.map(str::trim) {
             None | Some("" | "*" | "**" | ":*") => Content::Any,
-            Some(content) => Content::of(tool_name::current(tool), content, home)?,
+            Some(content) => Content::of(tool_name::current(tool), content, home),
         };
         Some(Self { tool: tool_name::current(tool).into(), content })
     }
@@ -99,19 +120,19 @@ impl Rule {
 }
 
 impl Content {
-    fn of(tool: &str, content: &str, home: Option<&str>) -> Option<Self> {
-        Some(match tool {
-            "Bash" => Content::Command(command_pattern(content)?),
+    fn of(tool: &str, content: &str, home: Option<&str>) -> Self {
+        match tool {
+            "Bash" => Content::Command(command_pattern(content)),
             "Agent" => Content::Agent(content.into()),
             "WebFetch" => match content.strip_prefix("domain:") {
                 Some(domain) => Content::Domain(domain.trim().to_ascii_lowercase().into()),
                 None => Content::Unknown,
             },
             tool if EDITING.contains(&tool) || READING.contains(&tool) => {
-                Content::Path(PathPattern::new(content, home)?)
+                Content::Path(PathPattern::new(content, home))
             }
             _ => Content::Unknown,
-        })
+        }
     }
 
     fn fits(&self, event: &Event) -> bool {
@@ -135,14 +156,14 @@ impl Content {
 }
 
 /// `git *`, `npm run test:*` or a whole command.
-fn command_pattern(content: &str) -> Option<Regex> {
+fn command_pattern(content: &str) -> Pattern {
     let content = words(content);
     let (stem, any_more) = match content.strip_suffix(":*").or(content.strip_suffix(" *")) {
         Some(stem) => (stem, r"(?:\s.*)?"),
         None => (&*content, ""),
     };
     let stem: Vec<String> = stem.split('*').map(regex::escape).collect();
-    Regex::new(&format!("(?s)^{}{any_more}$", stem.join(".*"))).ok()
+    Pattern::new(format!("(?s)^{}{any_more}$", stem.join(".*")))
 }
 
 /// The same text with single blanks.
@@ -151,7 +172,7 @@ fn words(text: &str) -> String {
 }
 
 impl PathPattern {
-    fn new(content: &str, home: Option<&str>) -> Option<Self> {
+    fn new(content: &str, home: Option<&str>) -> Self {
         let (base, path) = if let Some(rest) = content.strip_prefix("//") {
             (Base::Root, format!("/{rest}"))
         } else if let Some(rest) = content.strip_prefix("~/") {
@@ -169,8 +190,8 @@ impl PathPattern {
         let path = path.trim_end_matches('/');
         let start = if base == Base::Anywhere { "(?:^|/)" } else { "^" };
         // A folder stands for all that is in it.
-        let regex = Regex::new(&format!("(?s){start}{}(?:/.*)?$", path_regex(path))).ok()?;
-        Some(Self { regex, base })
+        let regex = Pattern::new(format!("(?s){start}{}(?:/.*)?$", path_regex(path)));
+        Self { regex, base }
     }
 
     fn fits(&self, path: &str, cwd: Option<&str>) -> bool {
