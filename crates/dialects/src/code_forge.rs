@@ -23,7 +23,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hookwright_engine::config::{Dialect, ForeignFile, Loaded};
-use hookwright_engine::hook::Exhausted;
+use hookwright_engine::hook::{Exhausted, Hook};
 use hookwright_engine::native::NativeWire;
 use hookwright_engine::policy::{At, Input, Known, Meaning, Policy, Reader, Wire};
 use hookwright_engine::variables::Environment;
@@ -79,6 +79,15 @@ impl Foreign for CodeForge {
 
     fn owns(&self, path: &Path) -> bool {
         files::owns(path)
+    }
+
+    fn differences(&self, hook: &Hook) -> Vec<&'static str> {
+        let mut all = vec!["it reads `FORGE_…` variables, `type` and `data`"];
+        if hook.pattern.any(|event| reply::CAN_BLOCK.contains(&event.name)) {
+            all.push("any exit code but 0 blocks, and standard output is the reason");
+            all.push("what cannot start, times out or dies blocks nothing");
+        }
+        all
     }
 }
 

@@ -91,3 +91,30 @@ help: did you mean `tool:pre_execute`?
         listed["hooks"].as_array().unwrap().iter().map(|h| h["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["forge/tool:pre_execute#0"]);
 }
+
+#[test]
+fn import_says_what_native_hooks_cannot() {
+    let sandbox = hooks(json!([
+        { "event": " tool:pre_execute:bash, ", "command": "./guard.sh", "timeout": 5.0 },
+        { "event": "session:start", "command": "true", "enabled": false },
+    ]));
+    let ran = sandbox.run(&["import", ".forge/hooks.json"]);
+    let stdout = "\
+# The hooks of .forge/hooks.json (code-forge).
+version: 1
+hooks:
+  tool:pre_execute:bash:
+    # it reads `FORGE_…` variables, `type` and `data`
+    # any exit code but 0 blocks, and standard output is the reason
+    # what cannot start, times out or dies blocks nothing
+    - command: ./guard.sh
+      timeout: 5
+      dialect: code-forge
+  session:start:
+    # it reads `FORGE_…` variables, `type` and `data`
+    - enabled: false
+      command: \"true\"
+      dialect: code-forge
+";
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, stdout));
+}

@@ -15,7 +15,7 @@ use hookwright_events::{Answer, AnswerDecision, Outcome, Output, Status};
 use super::event;
 
 /// Events of Code-Forge's whose hooks can block. At others that can block, its hooks only look on.
-const CAN_BLOCK: &[&str] = &[
+pub(super) const CAN_BLOCK: &[&str] = &[
     "tool:pre_execute",
     "llm:pre_request",
     "permission:check",
