@@ -224,7 +224,7 @@ impl Peer {
             let trusted = trusted.map_err(|error| error.to_string())?;
             // A file with a fault is trusted too, and the exit code tells of the fault.
             let said = String::from_utf8_lossy(&trusted.stdout).into_owned();
-            if !said.contains("trusted 1 file") {
+            if !said.contains("\ntrusted ") {
                 return Err(format!("trust: {said}{}", String::from_utf8_lossy(&trusted.stderr)));
             }
         }
