@@ -8,6 +8,7 @@
 //! | [`templates`] | hooks to begin with |
 //! | [`interrupts`] | Ctrl-C and its kin, while hooks run |
 //! | [`runner`] | a project, a session in it, and letting it run |
+//! | [`env_file`] | the file that hooks of Claude Code append to |
 //! | [`state`] | where sessions are kept |
 //! | [`trust`] | which files may run inside an agent |
 //! | [`approvals`] | what waits for a person, for hooks and for the commands about it |
@@ -22,6 +23,7 @@ mod approvals;
 mod commands;
 mod config_files;
 mod configuration;
+mod env_file;
 mod error;
 mod exit_code;
 mod interrupts;

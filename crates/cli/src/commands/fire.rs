@@ -20,6 +20,7 @@ use super::event_data::{EventArguments, with_session};
 use super::late::{Late, with_late};
 use crate::approvals::{self, Asking};
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
+use crate::env_file::EnvFile;
 use crate::error::{Failure, advice};
 use crate::interrupts::Interrupts;
 use crate::render::{human, visible};
@@ -115,6 +116,13 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
     arguments.switches.warn_of_unknown(&loaded.hooks, screen);
     let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
     let skip = arguments.switches.skip.clone();
+    let session = arguments.session.as_deref();
+    let lent = EnvFile::lend(&event, session, &loaded.hooks, &environment);
+    let lent = lent.unwrap_or_else(|error| {
+        screen.talk(&format!("warning: no file can be lent to the hooks: {error}\n"));
+        None
+    });
+    let environment = lent.as_ref().map_or(environment, EnvFile::environment);
     let project = found.project_root.to_string_lossy().into_owned();
     let asking = Asking { project, pipeline: None, address: loaded.callback };
     let waits = approvals::port(asking, state::store);

@@ -7,6 +7,7 @@ mod architecture;
 mod check;
 mod check_faults;
 mod check_warnings;
+mod claude;
 mod code_forge;
 mod config;
 mod docs;

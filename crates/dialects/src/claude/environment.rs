@@ -17,6 +17,16 @@ const ENV_FILE: &str = "env.sh";
 const WITH_ENV_FILE: &[&str] =
     &["session:start", "session:setup", "claude:cwd_changed", "claude:file_changed"];
 
+/// The variable that names the file.
+pub const ENV_FILE_VARIABLE: &str = "CLAUDE_ENV_FILE";
+
+/// Whether the host has to lend a file to the hooks of an event: its hooks may append to one, and the
+/// event names no folder in which it would be.
+pub fn wants_env_file(event: &Event) -> bool {
+    let has_folder = event.text("session_dir").is_some_and(|folder| !folder.is_empty());
+    WITH_ENV_FILE.contains(&event.name.as_str()) && !has_folder
+}
+
 /// The variables of a hook at this event.
 pub(super) fn of(event: &Event, root: &Path) -> Vec<(Cow<'static, str>, String)> {
     let mut variables = vec![
@@ -28,7 +38,7 @@ pub(super) fn of(event: &Event, root: &Path) -> Vec<(Cow<'static, str>, String)>
     let folder = event.text("session_dir").filter(|folder| !folder.is_empty());
     if let Some(folder) = folder.filter(|_| WITH_ENV_FILE.contains(&event.name.as_str())) {
         let file = root.join(folder).join(ENV_FILE);
-        variables.push((Cow::Borrowed("CLAUDE_ENV_FILE"), file.to_string_lossy().into_owned()));
+        variables.push((Cow::Borrowed(ENV_FILE_VARIABLE), file.to_string_lossy().into_owned()));
     }
     variables
 }

@@ -1,0 +1,69 @@
+//! The file that Claude Code lends its hooks, where we are the host: what they append to it is for
+//! later commands of the same session.
+//!
+//! Claude Code itself has one, and so has a session with a folder of its own. Elsewhere a session that
+//! has a name gets one in the user's state, and a single call one that ends with it.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use hookwright_dialects::claude::{ENV_FILE_VARIABLE, wants_env_file};
+use hookwright_engine::hook_set::HookSet;
+use hookwright_engine::variables::Environment;
+use hookwright_events::Event;
+use tempfile::TempPath;
+
+use crate::state;
+use crate::trust::Sha256;
+
+/// A file that was lent, as long as it is needed.
+pub(crate) struct EnvFile {
+    path: PathBuf,
+    /// Removes the file with the call that it was for.
+    _only_now: Option<TempPath>,
+}
+
+impl EnvFile {
+    /// The file for the hooks of this event, if they want one and nobody else lends it. `session` is
+    /// the name of theirs.
+    pub(crate) fn lend(
+        event: &Event,
+        session: Option<&str>,
+        hooks: &HookSet,
+        environment: &Environment,
+    ) -> io::Result<Option<Self>> {
+        let has_claudes = || hooks.woken(event).iter().any(|hook| hook.policy.dialect == "claude");
+        if !wants_env_file(event) || environment.get(ENV_FILE_VARIABLE).is_some() || !has_claudes()
+        {
+            return Ok(None);
+        }
+        let session = session.or(event.text("session")).or(event.text("session_id"));
+        match session.filter(|name| !name.is_empty()) {
+            Some(session) => Self::of_session(session).map(Some),
+            None => {
+                let file = tempfile::Builder::new().prefix("hookwright-env-").tempfile()?;
+                let path = file.path().to_owned();
+                Ok(Some(Self { path, _only_now: Some(file.into_temp_path()) }))
+            }
+        }
+    }
+
+    fn of_session(session: &str) -> io::Result<Self> {
+        let state = state::folder().map_err(|_| io::Error::other("HOME leads nowhere"))?;
+        let folder = state.join("env");
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        // A session may be called as its host likes.
+        let name = Sha256::of(session.as_bytes()).to_hex();
+        let path = folder.join(format!("{}.sh", &name[..32]));
+        OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
+        Ok(Self { path, _only_now: None })
+    }
+
+    /// The environment in which hooks find it.
+    pub(crate) fn environment(&self) -> Environment {
+        let own = (ENV_FILE_VARIABLE.into(), self.path.clone().into_os_string());
+        Environment::new(std::env::vars_os().chain([own]))
+    }
+}

@@ -1,0 +1,43 @@
+//! Claude Code's settings with `fire`: what only the binary can show.
+
+use serde_json::json;
+
+use crate::support::Sandbox;
+
+fn with_settings(event: &str, command: &str) -> Sandbox {
+    let handler = json!({ "type": "command", "command": command });
+    let settings = json!({ "hooks": { event: [{ "hooks": [handler] }] } });
+    Sandbox::new().file(".claude/settings.json", settings.to_string())
+}
+
+#[test]
+fn hooks_of_a_session_append_to_one_file_that_is_theirs_alone() {
+    let command = "echo 'export A=1' >> \"$CLAUDE_ENV_FILE\"; \
+                   stat -c %a \"$CLAUDE_ENV_FILE\" > mode; cat \"$CLAUDE_ENV_FILE\" > seen";
+    let sandbox = with_settings("SessionStart", command);
+    let fire = |session: &[&str]| {
+        let ran = sandbox.run(&[&["fire", "SessionStart"], session].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let read = |name: &str| std::fs::read_to_string(sandbox.path(name)).expect("written");
+        (read("mode"), read("seen"))
+    };
+    let mine = || "600\n".to_owned();
+    let once = "export A=1\n".to_owned();
+    assert_eq!(fire(&["--session", "a"]), (mine(), once.clone()));
+    assert_eq!(fire(&["--session", "a"]), (mine(), once.repeat(2)));
+    assert_eq!(fire(&["--session", "../b"]), (mine(), once.clone()));
+    assert_eq!(fire(&[]), (mine(), once.clone()));
+    assert_eq!(fire(&[]), (mine(), once));
+}
+
+#[test]
+fn elsewhere_no_file_is_lent_and_one_that_is_there_is_used() {
+    let sandbox = with_settings("Stop", "echo \"${CLAUDE_ENV_FILE-none}\" > seen");
+    sandbox.run(&["fire", "Stop"]);
+    assert_eq!(std::fs::read_to_string(sandbox.path("seen")).expect("written"), "none\n");
+    let sandbox = with_settings("SessionStart", "echo \"$CLAUDE_ENV_FILE\" > seen")
+        .set("CLAUDE_ENV_FILE", "/somewhere/env.sh");
+    sandbox.run(&["fire", "SessionStart"]);
+    let seen = std::fs::read_to_string(sandbox.path("seen")).expect("written");
+    assert_eq!(seen, "/somewhere/env.sh\n");
+}
