@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use hookwright_events::{EventName, Output};
+use hookwright_events::{Decision, EventName, Output, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
