@@ -2,6 +2,7 @@
 
 use clap::Args;
 use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
+use hookwright_engine::config::Loaded;
 use hookwright_engine::dispatch::can_block;
 use hookwright_engine::explain::{Asked, Explained, Fate, Missed, explain as explain_hooks};
 use hookwright_engine::hook::Terms;
@@ -13,7 +14,7 @@ use super::fire::HookSwitches;
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::error::{Failure, fault_json};
 use crate::exit_code;
-use crate::render::{Table, count, human};
+use crate::render::{Table, count, human, visible};
 use crate::screen::Screen;
 
 /// Say what would run at an event and why, without running anything
@@ -42,13 +43,13 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
     let found = ConfigFiles::find(&arguments.options)?;
     let environment = process_environment();
     let (loaded, _) = found.load(&environment);
-    screen.left_out(&loaded.left_out);
     arguments.switches.warn_of_unknown(&loaded.hooks, screen);
     let all_off = arguments.switches.all_off();
     let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
     let skip = &arguments.switches.skip;
     let asked = Asked { skip, chain: &chain, environment: &environment };
     let hooks = explain_hooks(&loaded.hooks, &event, asked);
+    let blocked_by = unreadable(&loaded, &event);
     if arguments.json {
         let faults: Vec<Value> = loaded.faults.iter().map(|fault| fault_json(fault)).collect();
         screen.json(&json!({
@@ -58,11 +59,18 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
             "can_block": can_block(&event),
             "switched_off": all_off,
             "hooks": hooks.iter().map(as_json).collect::<Vec<_>>(),
+            "blocked_by": blocked_by,
             "faults": faults,
+            "left_out": loaded.left_out.iter().map(|fault| fault_json(fault)).collect::<Vec<_>>(),
         }))?;
     } else {
+        screen.left_out(&loaded.left_out);
         screen.faults(loaded.faults.iter().map(AsRef::as_ref));
         screen.result(&as_text(&event, &hooks))?;
+        for entry in &blocked_by {
+            let line = format!("blocked: an entry that cannot be read may be a guard: {entry}\n");
+            screen.result(&visible(&line))?;
+        }
     }
     if let Some(why) = all_off {
         screen.talk(&format!("hooks are switched off ({why}): none of them would run\n"));
@@ -76,6 +84,15 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
         "with these faults nothing would run\n"
     });
     Ok(exit_code::OUR_FAULT)
+}
+
+/// Entries of foreign files that cannot be read and block this event. With a fault of a native file
+/// nothing runs anyway.
+fn unreadable(loaded: &Loaded, event: &Event) -> Vec<String> {
+    match loaded.faults.is_empty() && can_block(event) {
+        true => loaded.hooks.broken_for(event).map(ToString::to_string).collect(),
+        false => Vec::new(),
+    }
 }
 
 fn as_text(event: &Event, hooks: &[Explained]) -> String {

@@ -41,3 +41,21 @@ fn elsewhere_no_file_is_lent_and_one_that_is_there_is_used() {
     let seen = std::fs::read_to_string(sandbox.path("seen")).expect("written");
     assert_eq!(seen, "/somewhere/env.sh\n");
 }
+
+#[test]
+fn an_entry_that_cannot_be_read_blocks_what_it_would_have_guarded_and_explain_says_so() {
+    let settings = json!({ "hooks": { "PreToolUse": [
+        { "matcher": "Edit", "hooks": [{ "type": "prompt", "prompt": "ok?" }] },
+        { "matcher": "Bash", "hooks": [{ "type": "command", "command": "true" }] },
+    ] } });
+    let sandbox = Sandbox::new().file(".claude/settings.json", settings.to_string());
+    let asked = |tool: &str| {
+        let data = json!({ "tool_name": tool, "tool_input": {} }).to_string();
+        let fired = sandbox.run(&["fire", "PreToolUse", "--data", &data]);
+        let (_, explained) = sandbox.json(&["explain", "PreToolUse", "--data", &data, "--json"]);
+        (fired.code, explained["blocked_by"].clone())
+    };
+    let why = ".claude/settings.json:1:60: `type: prompt` is not available in this version";
+    assert_eq!(asked("Edit"), (2, json!([why])));
+    assert_eq!(asked("Bash"), (0, json!([])));
+}
