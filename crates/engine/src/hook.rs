@@ -92,6 +92,19 @@ impl std::fmt::Display for Source {
     }
 }
 
+/// What a hook is known by.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// Its id.
+    pub id: String,
+    /// Where it was written.
+    pub source: Source,
+    /// Where it came from.
+    pub layer: Layer,
+    /// The key under which it was written.
+    pub event: Arc<str>,
+}
+
 /// Where a hook came from, in the order in which hooks run. At points that can block, those for all
 /// projects run before those of the project's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -208,6 +221,34 @@ impl Hook {
         R: Future<Output = Result<Answer, Failure>> + Send + 'static,
     {
         HookBuilder::new(event, Callback::new(function))
+    }
+
+    /// A hook of which nothing more is said than where it listens and what it does.
+    pub fn new(origin: Origin, pattern: Pattern, action: Action, policy: &'static Policy) -> Self {
+        let Origin { id, source, layer, event } = origin;
+        Self {
+            id,
+            description: None,
+            source,
+            layer,
+            event,
+            pattern,
+            matcher: Matcher::All,
+            matcher_text: None,
+            enabled: true,
+            when: None,
+            action,
+            awaits: None,
+            timeout: None,
+            on_failure: None,
+            retries: None,
+            retry_delay: None,
+            on_exhausted: None,
+            pipe_output: false,
+            once: false,
+            twin: None,
+            policy,
+        }
     }
 
     /// A name that no hook of another file has: what is remembered of one must not count for the

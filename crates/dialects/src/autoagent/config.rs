@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use hookwright_engine::config::tree::{Field, Node, Notes, Raw, parse};
 use hookwright_engine::config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
-use hookwright_engine::hook::{Action, GitCommit, GitPush, Hook, Layer, Shell, Source};
+use hookwright_engine::hook::{Action, GitCommit, GitPush, Hook, Layer, Origin, Shell, Source};
 use hookwright_engine::limits::{HOOKS_MAX, WAIT_MAX};
-use hookwright_engine::matcher::Matcher;
 use hookwright_engine::nearest::nearest;
 use hookwright_engine::pattern::{Pattern, PatternError};
 use hookwright_engine::policy::{Policy, Wire};
@@ -141,9 +140,8 @@ impl Reading<'_> {
         let is_usable = notes.faults.len() == faults_before;
         entry.note_slips(notes);
         let Some(action) = action.filter(|_| is_usable) else { return };
-        let hook = Hook {
+        let origin = Origin {
             id: format!("{}/{event}#{number}", self.stem),
-            description: None,
             source: Source {
                 file: Arc::clone(&self.shown_as),
                 path: Arc::clone(&self.path),
@@ -151,23 +149,8 @@ impl Reading<'_> {
             },
             layer: self.layer,
             event: Arc::clone(event),
-            pattern: pattern.clone(),
-            matcher: Matcher::All,
-            matcher_text: None,
-            enabled: true,
-            when: None,
-            action,
-            awaits: None,
-            timeout,
-            on_failure: None,
-            retries: None,
-            retry_delay: None,
-            on_exhausted: None,
-            pipe_output: false,
-            once: false,
-            twin: None,
-            policy,
         };
+        let hook = Hook { timeout, ..Hook::new(origin, pattern.clone(), action, policy) };
         self.loaded.look_at(&hook, node, self.source, self.environment);
         if self.loaded.add(hook).is_err() {
             notes.note(node.at, FaultKind::TooManyHooks { hooks_max: HOOKS_MAX });

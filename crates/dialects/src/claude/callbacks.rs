@@ -52,7 +52,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_engine::hook::{Action, Callback, Hook, Layer, OnFailure, Source};
+use hookwright_engine::hook::{Action, Callback, Hook, Layer, OnFailure, Origin, Source};
 use hookwright_engine::limits::CALLBACK_GRACE;
 use hookwright_engine::matcher::{Looks, Matcher};
 use hookwright_engine::pattern::Pattern;
@@ -158,9 +158,8 @@ impl<T: TypedInput> Group<T> {
         });
         let run = move |call| Arc::clone(&members).answer(call);
         let at = Location::caller();
-        Ok(Hook {
+        let origin = Origin {
             id: id.into(),
-            description: None,
             source: Source {
                 file: Path::new(at.file()).into(),
                 path: Path::new("program").into(),
@@ -168,23 +167,17 @@ impl<T: TypedInput> Group<T> {
             },
             layer: Layer::Program,
             event: T::NAME.into(),
-            pattern: Pattern::parse(T::NAME).expect("it is a name of the table"),
+        };
+        let pattern = Pattern::parse(T::NAME).expect("it is a name of the table");
+        let action = Action::Callback(Callback::new(run));
+        Ok(Hook {
             matcher: looks.map_or(Matcher::All, |looks| Matcher::Foreign(Arc::new(looks))),
             matcher_text: (!self.matcher.is_empty()).then(|| self.matcher.into()),
-            enabled: true,
-            when: None,
-            action: Action::Callback(Callback::new(run)),
             awaits: Some(true),
             // The group minds its own time; this is for one that gives nobody a turn.
             timeout: Some(timeout + CALLBACK_GRACE),
             on_failure: self.blocks_on_failure.then_some(OnFailure::Block),
-            retries: None,
-            retry_delay: None,
-            on_exhausted: None,
-            pipe_output: false,
-            once: false,
-            twin: None,
-            policy: &POLICY,
+            ..Hook::new(origin, pattern, action, &POLICY)
         })
     }
 }

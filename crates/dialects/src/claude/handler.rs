@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hookwright_engine::config::tree::{Field, Node, Notes, Raw};
 use hookwright_engine::config::{ConfigFile, FaultKind, SourceFile};
-use hookwright_engine::hook::{Action, Body, Hook, OnFailure, Shell, Source, Webhook};
+use hookwright_engine::hook::{Action, Body, Hook, OnFailure, Origin, Shell, Source, Webhook};
 use hookwright_engine::matcher::Matcher as Subjects;
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::template::{CommandText, TextTemplate};
@@ -261,9 +261,8 @@ impl Ready {
         let blocks = self.shared.is_strict && !self.background;
         // A request that is waited for by itself would be one to a person.
         let is_request = matches!(self.action, Action::Webhook(_));
-        Hook {
+        let origin = Origin {
             id: place.id.clone(),
-            description: self.shared.description,
             source: Source {
                 file: Arc::from(place.file.shown_as.as_path()),
                 path: Arc::from(place.file.path.as_path()),
@@ -271,22 +270,18 @@ impl Ready {
             },
             layer: place.file.layer,
             event: Arc::from(place.claudes),
-            pattern,
+        };
+        let policy = if blocks { &STRICT_POLICY } else { &POLICY };
+        Hook {
+            description: self.shared.description,
             matcher: if all { Subjects::All } else { Subjects::Foreign(Arc::new(waking)) },
             matcher_text,
-            enabled: true,
-            when: None,
-            action: self.action,
             awaits: (!is_request).then_some(!self.background),
             timeout: Some(self.shared.timeout),
             on_failure: blocks.then_some(OnFailure::Block),
             retries: is_request.then_some(0),
-            retry_delay: None,
-            on_exhausted: None,
-            pipe_output: false,
-            once: false,
             twin: Some(self.twin.into()),
-            policy: if blocks { &STRICT_POLICY } else { &POLICY },
+            ..Hook::new(origin, pattern, self.action, policy)
         }
     }
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use hookwright_engine::config::tree::{Field, Node, Notes, Raw, parse};
 use hookwright_engine::config::{Fault, FaultKind, SourceFile};
-use hookwright_engine::hook::{Action, Hook, Layer, Shell, Source};
-use hookwright_engine::matcher::Matcher;
+use hookwright_engine::hook::{Action, Hook, Layer, Origin, Shell, Source};
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::template::{CommandText, TextTemplate};
 use serde_json::{Map, Value, json};
@@ -175,35 +174,17 @@ impl Checked {
         let Self { entry, heard, pattern, command } = self;
         let literal = |text: &str| TextTemplate::of_dialect(text, POLICY.wire);
         let timeout = entry.timeout.is_some().then(|| entry.limit(None));
+        let action = Action::Shell(Shell {
+            env: entry.env.iter().map(|(name, text)| (name.clone(), literal(text))).collect(),
+            working_dir: entry.working_dir.map(PathBuf::from),
+            ..Shell::of(command)
+        });
+        let origin = Origin { id, source, layer, event: heard.into() };
         Hook {
-            id,
             description: Some(entry.description).filter(|text| !text.is_empty()),
-            source,
-            layer,
-            event: heard.into(),
-            pattern,
-            matcher: Matcher::All,
-            matcher_text: None,
             enabled: entry.enabled,
-            when: None,
-            action: Action::Shell(Shell {
-                command,
-                exec: None,
-                env: entry.env.iter().map(|(name, text)| (name.clone(), literal(text))).collect(),
-                working_dir: entry.working_dir.map(PathBuf::from),
-                shell: None,
-                kill_grace: None,
-            }),
-            awaits: None,
             timeout,
-            on_failure: None,
-            retries: None,
-            retry_delay: None,
-            on_exhausted: None,
-            pipe_output: false,
-            once: false,
-            twin: None,
-            policy: &POLICY,
+            ..Hook::new(origin, pattern, action, &POLICY)
         }
     }
 }

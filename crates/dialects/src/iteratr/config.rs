@@ -11,9 +11,8 @@ use std::time::Duration;
 
 use hookwright_engine::config::tree::{Field, Node, Notes, Raw, parse};
 use hookwright_engine::config::{ConfigFile, FaultKind, ForeignFile, Loaded, SourceFile};
-use hookwright_engine::hook::{Action, Hook, Shell, Source};
+use hookwright_engine::hook::{Action, Hook, Origin, Shell, Source};
 use hookwright_engine::limits::{HOOKS_MAX, WAIT_MAX};
-use hookwright_engine::matcher::Matcher;
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::template::CommandText;
 use hookwright_engine::variables::Environment;
@@ -179,35 +178,17 @@ impl<'a> Adding<'a> {
 
     fn hook(&self, point: &'static str, entry: &Entry<'_>, command: CommandText) -> Hook {
         let line = entry.node.at.place(self.source).line;
-        Hook {
+        let origin = Origin {
             id: format!("{}/{point}#{}", self.stem, entry.number),
-            description: None,
             source: Source { file: Arc::clone(&self.file), path: Arc::clone(&self.path), line },
             layer: self.config.layer,
             event: point.into(),
-            pattern: Pattern::parse(point).expect("the points are aliases of events"),
-            matcher: Matcher::All,
-            matcher_text: None,
-            enabled: true,
-            when: None,
-            action: Action::Shell(Shell {
-                command,
-                exec: None,
-                env: Vec::new(),
-                working_dir: None,
-                shell: None,
-                kill_grace: None,
-            }),
-            awaits: None,
+        };
+        let pattern = Pattern::parse(point).expect("the points are aliases of events");
+        Hook {
             timeout: entry.timeout,
-            on_failure: None,
-            retries: None,
-            retry_delay: None,
-            on_exhausted: None,
             pipe_output: entry.pipe_output && point != LAST_POINT,
-            once: false,
-            twin: None,
-            policy: &POLICY,
+            ..Hook::new(origin, pattern, Action::Shell(Shell::of(command)), &POLICY)
         }
     }
 }

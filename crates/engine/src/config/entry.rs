@@ -9,7 +9,7 @@ use super::node::{Field, Mark, Node};
 use super::notes::Notes;
 use super::{Conflict, Dialect, FaultKind, action};
 use crate::condition::{Condition, ConditionError};
-use crate::hook::{Action, Exhausted, GitPush, Hook, Layer, OnFailure, Source};
+use crate::hook::{Action, Exhausted, GitPush, Hook, Layer, OnFailure, Origin, Source};
 use crate::limits::RETRIES_MAX;
 use crate::matcher::{Matcher, SubjectOf};
 use crate::native::NATIVE;
@@ -67,9 +67,8 @@ pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Opti
     let policy = policy(fields, place.known, notes);
     let action = action::read(node, fields, policy.wire, notes);
     let has_action = action.is_some();
-    let mut hook = Hook {
+    let origin = Origin {
         id: place.id.clone(),
-        description: None,
         source: Source {
             file: Arc::clone(place.file),
             path: Arc::clone(place.path),
@@ -77,24 +76,10 @@ pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Opti
         },
         layer: place.layer,
         event: Arc::clone(place.event),
-        pattern: place.pattern.clone(),
-        matcher: Matcher::All,
-        matcher_text: None,
-        enabled: true,
-        when: None,
-        // Without an action the hook is not used, but its other fields are checked all the same.
-        action: action.unwrap_or(Action::GitPush(GitPush { remote: None, branch: None })),
-        awaits: None,
-        timeout: None,
-        on_failure: None,
-        retries: None,
-        retry_delay: None,
-        on_exhausted: None,
-        pipe_output: false,
-        once: false,
-        twin: None,
-        policy,
     };
+    // Without an action the hook is not used, but its other fields are checked all the same.
+    let action = action.unwrap_or(Action::GitPush(GitPush { remote: None, branch: None }));
+    let mut hook = Hook::new(origin, place.pattern.clone(), action, policy);
     for field in fields {
         read_field(&mut hook, field, &place, notes);
     }
