@@ -22,7 +22,7 @@ commands:
   peers [--version V]
                 our hooks inside the real Claude Code (from npm, kept in the target folder), with a
                 script in place of the model; nothing leaves this machine
-  coverage      line coverage of events, process and engine (installs cargo-tarpaulin if missing)
+  coverage      line coverage of events, process, engine and dialects (installs cargo-tarpaulin if missing)
 ";
 
 /// A program that tests run, and the Debian package it comes from.
@@ -102,10 +102,12 @@ fn coverage() -> Result<(), String> {
         "hookwright-events",
         "hookwright-process",
         "hookwright-engine",
+        "hookwright-dialects",
         "--include-files",
         "crates/events/*",
         "crates/process/*",
         "crates/engine/*",
+        "crates/dialects/*",
         "--exclude-files",
         "*/tests/*",
         "*/tests.rs",
