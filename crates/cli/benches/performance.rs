@@ -38,7 +38,8 @@ fn main() {
     }
     awaited_shell_hook(folder.path(), rounds);
     whole_process(folder.path(), rounds);
-    call_of_an_agent(folder.path(), rounds);
+    // In a folder of its own: a hook file above it would be found, and is not trusted.
+    call_of_an_agent(tempfile::tempdir().unwrap().path(), rounds);
     dispatch_of_none(rounds);
     dispatch_of_one(rounds);
     memory_of_ten_thousand(folder.path());
