@@ -11,6 +11,7 @@
 //! | [`outcome`] | [`Outcome`]: how one action ended |
 //! | [`report`] | [`Report`]: the record of one hook's run |
 //! | [`wait`] | [`Wait`]: a question to a person, and the words that answer it |
+//! | [`work_item`] | [`WorkItem`]: one piece of work of a queue |
 //! | [`run_event`] | [`RunEvent`]: the one stream that screen, journal and pages read |
 #![warn(missing_docs)]
 
@@ -24,6 +25,7 @@ pub mod run_event;
 pub mod table;
 pub mod tool;
 pub mod wait;
+pub mod work_item;
 
 pub use answer::{Answer, AnswerDecision};
 pub use decision::{Decision, Verdict};
@@ -31,6 +33,7 @@ pub use event::{Event, EventError, EventName};
 pub use field::{FieldSpec, Kind};
 pub use outcome::{Outcome, Output};
 pub use report::{Report, Status};
-pub use run_event::{RunEvent, RunEventKind, TurnName, TurnResult};
+pub use run_event::{PauseCause, RunEvent, RunEventKind, TurnName, TurnResult, Usage};
 pub use table::{EventSpec, Power};
 pub use wait::Wait;
+pub use work_item::{ItemState, WorkItem, WorkSource};

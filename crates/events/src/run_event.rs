@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::work_item::{ItemState, WorkItem};
 use crate::{Answer, EventName, Outcome, Report};
 
 /// The version that every JSON record of ours carries.
@@ -214,6 +215,63 @@ pub enum RunEventKind {
         /// How long the agent took, in milliseconds.
         duration_ms: f64,
     },
+    /// A piece of work is taken from a stage's queue. Recorded before anything is done about it.
+    ItemStarted {
+        /// The stage's number, from 1.
+        stage: u32,
+        /// Which of the stage's executions, from 1.
+        execution: u32,
+        /// What is to be done.
+        item: WorkItem,
+    },
+    /// A piece of work is over.
+    ItemEnded {
+        /// The stage's number, from 1.
+        stage: u32,
+        /// Which of the stage's executions, from 1.
+        execution: u32,
+        /// [`WorkItem::key`].
+        key: String,
+        /// What became of it.
+        state: ItemState,
+        /// Why, where it is not done.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// How many iterations it took.
+        iterations: u32,
+        /// How long it took, its hooks included, in milliseconds.
+        duration_ms: f64,
+    },
+    /// A hook has started a session of its own. Recorded before anything of it begins.
+    HookSpawned {
+        /// The hook's id.
+        hook: String,
+        /// The child's session.
+        session: String,
+        /// The loop or pipeline that it runs.
+        pipeline: String,
+    },
+    /// Another agent takes over, because this one cannot work now.
+    AgentChanged {
+        /// Who could not.
+        from: String,
+        /// Who does.
+        to: String,
+        /// Why.
+        reason: String,
+    },
+    /// The session waits, and nothing runs meanwhile.
+    Paused {
+        /// What for.
+        cause: PauseCause,
+        /// In words.
+        reason: String,
+        /// Until when, ISO 8601 in UTC, if that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<String>,
+    },
+    /// The pause is over.
+    Continued {},
     /// A stage has ended.
     StageEnded {
         /// Its name.
@@ -227,7 +285,7 @@ pub enum RunEventKind {
     },
     /// A session has ended, or is left to be resumed.
     SessionEnded {
-        /// `completed`, `failed`, `aborted`, `interrupted`.
+        /// `completed`, `failed`, `aborted`, `interrupted` or `paused`.
         status: String,
         /// Why, in words.
         reason: String,
@@ -269,6 +327,45 @@ pub struct TurnResult {
     /// What changed in the work tree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_files: Vec<String>,
+    /// Who did the work, where there is a choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What the agent calls its own session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
+    /// What the agent used, where it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+/// What an agent used for a turn, as far as it tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens that the model read, cached ones included.
+    #[serde(default)]
+    pub input_tokens: u64,
+    /// Tokens that the model wrote.
+    #[serde(default)]
+    pub output_tokens: u64,
+    /// What it cost, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+/// Why a session waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PauseCause {
+    /// The agent was asked too often, and says when it may be asked again.
+    RateLimit,
+    /// What may be used is used up.
+    Quota,
+    /// The agent's service is down.
+    Outage,
+    /// The session has cost as much as it may.
+    Cost,
+    /// Somebody wants it to wait.
+    Person,
 }
 
 impl RunEventKind {

@@ -56,7 +56,7 @@ pub enum Milestone {
         iterations_max: Option<u32>,
     },
     /// An iteration, or the delivery of what hooks had to say at the end.
-    Iteration(Iteration),
+    Iteration(Box<Iteration>),
     /// A stage is over.
     StageEnded {
         /// Its name.
@@ -325,6 +325,12 @@ impl Timeline {
             | RunEventKind::StageStarted { .. }
             | RunEventKind::TurnStarting { .. }
             | RunEventKind::TurnEnded { .. }
+            | RunEventKind::ItemStarted { .. }
+            | RunEventKind::ItemEnded { .. }
+            | RunEventKind::HookSpawned { .. }
+            | RunEventKind::AgentChanged { .. }
+            | RunEventKind::Paused { .. }
+            | RunEventKind::Continued {}
             | RunEventKind::StageEnded { .. }
             | RunEventKind::SessionEnded { .. } => {}
         }
@@ -391,7 +397,7 @@ impl Timeline {
                 let (reason, iterations) = (reason.clone(), iteration.iteration);
                 stage.ended = Some(StageEnd { reason, iterations, at_ms: None });
             }
-            self.reach(Milestone::Iteration(iteration));
+            self.reach(Milestone::Iteration(Box::new(iteration)));
         }
     }
 

@@ -96,6 +96,31 @@ fn what(kind: &RunEventKind) -> String {
             said(&result.decision),
             result.error.as_deref().map(|error| format!(": {}", said(error))).unwrap_or_default()
         ),
+        RunEventKind::ItemStarted { stage, item, .. } => {
+            format!("stage {stage} takes {}: {}", said(&item.name()), said(&item.title))
+        }
+        RunEventKind::ItemEnded { stage, key, state, reason, iterations, duration_ms, .. } => {
+            let iterations = count(*iterations as usize, "iteration");
+            let reason = reason.as_deref().map(|reason| format!(": {}", said(reason)));
+            format!(
+                "stage {stage}, {}: {} after {iterations}, {}{}",
+                said(key),
+                state.as_str(),
+                human::duration(*duration_ms),
+                reason.unwrap_or_default()
+            )
+        }
+        RunEventKind::HookSpawned { hook, session, pipeline } => {
+            format!("hook {} starts {} as session {}", said(hook), said(pipeline), said(session))
+        }
+        RunEventKind::AgentChanged { from, to, reason } => {
+            format!("agent {} takes over from {}: {}", said(to), said(from), said(reason))
+        }
+        RunEventKind::Paused { reason, until, .. } => {
+            let until = until.as_deref().map(|until| format!(" until {}", said(until)));
+            format!("paused{}: {}", until.unwrap_or_default(), said(reason))
+        }
+        RunEventKind::Continued {} => "goes on".to_owned(),
         RunEventKind::StageEnded { stage, index, reason, iterations } => {
             let iterations = count(*iterations as usize, "iteration");
             format!("stage {index} {} ended: {} after {iterations}", said(stage), said(reason))

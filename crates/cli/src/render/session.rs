@@ -71,6 +71,37 @@ impl SessionScreen {
                 let iterations = count(*iterations as usize, "iteration");
                 format!("stage {index} {}: {reason} after {iterations}", visible(stage))
             }
+            RunEventKind::ItemStarted { item, .. } => {
+                let (name, title) = (item.name(), &item.title);
+                match name == *title {
+                    true => format!("  {}", one_line(title, WORDS_MAX)),
+                    false => {
+                        format!("  {}: {}", one_line(&name, WORDS_MAX), one_line(title, WORDS_MAX))
+                    }
+                }
+            }
+            RunEventKind::ItemEnded { key, state, reason, duration_ms, .. } => {
+                let reason = reason.as_deref().map(|why| format!(": {}", one_line(why, WORDS_MAX)));
+                format!(
+                    "  {}: {} after {}{}",
+                    one_line(key, WORDS_MAX),
+                    state.as_str(),
+                    human::duration(*duration_ms),
+                    reason.unwrap_or_default()
+                )
+            }
+            RunEventKind::HookSpawned { session, pipeline, .. } => {
+                format!("    {} as session {}", one_line(pipeline, WORDS_MAX), visible(session))
+            }
+            RunEventKind::AgentChanged { from, to, reason } => {
+                let (from, to) = (visible(from), visible(to));
+                format!("  {to} takes over from {from}: {}", one_line(reason, WORDS_MAX))
+            }
+            RunEventKind::Paused { reason, until, .. } => {
+                let until = until.as_deref().map(|until| format!(" until {}", visible(until)));
+                format!("paused{}: {}", until.unwrap_or_default(), one_line(reason, NOTE_MAX))
+            }
+            RunEventKind::Continued {} => "goes on".to_owned(),
             RunEventKind::Noted { note } => format!("note: {}", one_line(note, NOTE_MAX)),
             RunEventKind::AgentOutput { text, .. } if self.agent_output => {
                 return Some(

@@ -60,7 +60,7 @@ impl TimelineScreen {
     /// What is drawn for a part, if anything is yet.
     pub(crate) fn part(&mut self, part: Part) -> String {
         match part {
-            Part::Milestone(Milestone::Iteration(iteration)) => self.iteration(iteration),
+            Part::Milestone(Milestone::Iteration(iteration)) => self.iteration(*iteration),
             Part::Milestone(milestone) => self.flush() + &self.milestone(&milestone),
             Part::Deed(deed) => {
                 let trunk = if self.in_stage { "│  │  " } else { "│  " };
