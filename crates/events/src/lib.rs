@@ -11,6 +11,7 @@
 //! | [`outcome`] | [`Outcome`]: how one action ended |
 //! | [`report`] | [`Report`]: the record of one hook's run |
 //! | [`wait`] | [`Wait`]: a question to a person, and the words that answer it |
+//! | [`task`] | [`Task`]: something to do in a project |
 //! | [`work_item`] | [`WorkItem`]: one piece of work of a queue |
 //! | [`run_event`] | [`RunEvent`]: the one stream that screen, journal and pages read |
 #![warn(missing_docs)]
@@ -23,6 +24,7 @@ pub mod outcome;
 pub mod report;
 pub mod run_event;
 pub mod table;
+pub mod task;
 pub mod tool;
 pub mod wait;
 pub mod work_item;
@@ -35,5 +37,6 @@ pub use outcome::{Outcome, Output};
 pub use report::{Report, Status};
 pub use run_event::{PauseCause, RunEvent, RunEventKind, TurnName, TurnResult, Usage};
 pub use table::{EventSpec, Power};
+pub use task::{Task, TaskId, TaskState};
 pub use wait::Wait;
 pub use work_item::{ItemState, WorkItem, WorkSource};

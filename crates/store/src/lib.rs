@@ -28,6 +28,7 @@
 mod commit;
 mod error;
 mod journal;
+mod kept_tasks;
 mod kept_waits;
 mod lease;
 pub mod limits;
@@ -40,6 +41,7 @@ mod store;
 pub use commit::{Append, Commit, Committed, Delete, Durability, Expected, Fence, Put};
 pub use error::StoreError;
 pub use journal::{Entry, JournalKey, entries};
+pub use kept_tasks::{Claim, KeptTask, KeptTasks, NewTask, TaskChange, TaskError, TaskList};
 pub use kept_waits::{Decide, KeptWaits, Opened, WaitError};
 pub use lease::{Acquired, Held};
 pub use memory::MemoryStore;

@@ -67,6 +67,20 @@ pub const ENDED_WAITS_KEPT: Duration = Duration::from_secs(30 * 86_400);
 /// Ended waits that opening a new one forgets at most: more than come, and nobody has to wait for it.
 pub const ENDED_WAITS_FORGOTTEN_AT_ONCE: usize = 8;
 
+/// Bytes of a task's text. It is a variable of hooks, whose values may have 96 KiB, and stands in
+/// prompts and tables; what is longer belongs in a file that the task names.
+pub const TASK_CONTENT_BYTES_MAX: usize = 64 * 1024;
+
+/// Tasks that one task may wait for. Each is looked at whenever the next task is chosen.
+pub const TASK_DEPENDENCIES_MAX: usize = 256;
+
+/// Tasks of a project that are not finished. All of them are looked at whenever one is added or
+/// chosen; nobody could read such a list.
+pub const UNFINISHED_TASKS_MAX: usize = 100_000;
+
+/// Tasks that are read at once, so that the length of a list does not decide how much memory it takes.
+pub const TASKS_PER_PAGE: usize = 1_000;
+
 /// Everything that can be said about a commit's size without looking at what is there.
 pub(crate) fn check_commit(commit: &Commit<'_>) -> Result<(), StoreError> {
     let entries = commit.append.iter().flat_map(|append| append.entries);

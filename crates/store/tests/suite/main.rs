@@ -13,4 +13,5 @@ mod durability;
 mod processes;
 mod room;
 mod situation;
+mod tasks;
 mod waits;

@@ -1,0 +1,190 @@
+//! [`Task`]: something that is to be done in a project, by people or by an agent.
+
+use serde::{Deserialize, Serialize};
+
+/// The most urgent priority.
+pub const HIGHEST: u8 = 0;
+
+/// The least urgent priority.
+pub const LOWEST: u8 = 4;
+
+/// The priority of a task about which nobody says another.
+pub const USUAL: u8 = 2;
+
+/// What the id of every task begins with.
+const PREFIX: &str = "TAS-";
+
+/// Something to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Which: `TAS-3`.
+    pub id: TaskId,
+    /// What is to be done.
+    pub content: String,
+    /// How far it is.
+    pub state: TaskState,
+    /// From [`HIGHEST`] to [`LOWEST`].
+    pub priority: u8,
+    /// Tasks that have to be completed before.
+    #[serde(default)]
+    pub depends_on: Vec<TaskId>,
+    /// When it came to be, in milliseconds since 1970.
+    pub created_ms: i64,
+    /// When it was changed last.
+    pub updated_ms: i64,
+    /// The session that works on it, or has completed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+/// The name of a task: a number that no other task of its project ever had or gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct TaskId(pub u64);
+
+/// How far a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    /// Nobody works on it.
+    Open,
+    /// Somebody does.
+    InProgress,
+    /// It is done.
+    Completed,
+    /// It cannot be done now.
+    Blocked,
+    /// It will not be done.
+    Cancelled,
+}
+
+impl Task {
+    /// Puts it into a state. Who works on it is forgotten where nobody does.
+    pub fn set_state(&mut self, state: TaskState) {
+        self.state = state;
+        match state {
+            TaskState::InProgress | TaskState::Completed => {}
+            TaskState::Open | TaskState::Blocked | TaskState::Cancelled => self.session = None,
+        }
+    }
+}
+
+impl TaskId {
+    /// The id as people type it: `TAS-3`, `tas-3` or `3`.
+    pub fn typed(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let number = match text.split_at_checked(PREFIX.len()) {
+            Some((prefix, number)) if prefix.eq_ignore_ascii_case(PREFIX) => number,
+            _ => text,
+        };
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        number.parse().ok().filter(|number| is_number && *number > 0).map(Self)
+    }
+}
+
+impl std::fmt::Display for TaskId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&format!("{PREFIX}{}", self.0))
+    }
+}
+
+impl From<TaskId> for String {
+    fn from(id: TaskId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for TaskId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::typed(&text).ok_or_else(|| format!("`{text}` is no task's id"))
+    }
+}
+
+impl TaskState {
+    /// All of them, in the order of a task's life.
+    pub const ALL: [Self; 5] =
+        [Self::Open, Self::InProgress, Self::Completed, Self::Blocked, Self::Cancelled];
+
+    /// Those of tasks that are still to be done.
+    pub const UNFINISHED: [Self; 3] = [Self::Open, Self::InProgress, Self::Blocked];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Blocked => "blocked",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The state that people mean by a word; `remaining` is an old one for `open`.
+    pub fn typed(word: &str) -> Option<Self> {
+        let word = word.trim().to_ascii_lowercase().replace('-', "_");
+        match word.as_str() {
+            "remaining" => Some(Self::Open),
+            word => Self::ALL.into_iter().find(|state| state.as_str() == word),
+        }
+    }
+
+    /// Whether there is still something to do.
+    pub fn is_unfinished(self) -> bool {
+        Self::UNFINISHED.contains(&self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_typed_with_or_without_its_letters_and_written_with_them() {
+        for text in ["TAS-12", "tas-12", "12", " Tas-12\n"] {
+            assert_eq!(TaskId::typed(text), Some(TaskId(12)), "{text}");
+        }
+        for text in
+            ["", "TAS-", "TAS-0", "0", "+3", "TAS--3", "TASK-3", "3a", "ä", "99999999999999999999"]
+        {
+            assert_eq!(TaskId::typed(text), None, "{text}");
+        }
+        assert_eq!(TaskId(12).to_string(), "TAS-12");
+        assert_eq!(format!("[{:8}]", TaskId(12)), "[TAS-12  ]");
+    }
+
+    #[test]
+    fn a_state_is_known_by_its_word_and_open_by_an_old_one_too() {
+        for state in TaskState::ALL {
+            assert_eq!(TaskState::typed(state.as_str()), Some(state));
+        }
+        assert_eq!(TaskState::typed("remaining"), Some(TaskState::Open));
+        assert_eq!(TaskState::typed("In-Progress"), Some(TaskState::InProgress));
+        assert_eq!(TaskState::typed("done"), None);
+    }
+
+    #[test]
+    fn who_works_on_a_task_is_forgotten_where_nobody_does() {
+        for (state, session) in [
+            (TaskState::Open, None),
+            (TaskState::InProgress, Some("calm-fox")),
+            (TaskState::Completed, Some("calm-fox")),
+            (TaskState::Blocked, None),
+            (TaskState::Cancelled, None),
+        ] {
+            let mut task = Task {
+                id: TaskId(1),
+                content: "x".into(),
+                state: TaskState::InProgress,
+                priority: USUAL,
+                depends_on: Vec::new(),
+                created_ms: 1,
+                updated_ms: 1,
+                session: Some("calm-fox".into()),
+            };
+            task.set_state(state);
+            assert_eq!((task.state, task.session.as_deref()), (state, session));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! [`TaskList`]: the tasks of a project as they were in one look.
+
+use std::collections::HashMap;
+
+use hookwright_events::task::{Task, TaskId, TaskState};
+
+use super::{KeptTask, TaskError, read};
+use crate::Record;
+
+/// Some of the tasks, and the states of all: in the order in which they are to be done, that is by
+/// priority and then by age.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskList {
+    /// Those that were asked for.
+    pub tasks: Vec<KeptTask>,
+    /// How far every task is.
+    pub states: HashMap<TaskId, TaskState>,
+}
+
+impl TaskList {
+    /// Whether a task can be done now: it is open, and everything that it waits for is completed.
+    pub fn is_ready(&self, task: &Task) -> bool {
+        is_ready(task, &self.states)
+    }
+
+    /// What a task still waits for.
+    pub fn waits_for<'a>(&'a self, task: &'a Task) -> impl Iterator<Item = TaskId> + 'a {
+        waits_for(task, &self.states)
+    }
+
+    /// How many tasks are in a state.
+    pub fn count(&self, state: TaskState) -> usize {
+        self.states.values().filter(|found| **found == state).count()
+    }
+
+    /// Adds a record. Only those that were asked for are read whole.
+    pub(super) fn add(&mut self, record: &Record, wanted: &[TaskState]) -> Result<(), TaskError> {
+        let unreadable = |cause: &str| TaskError::Unreadable {
+            id: record.key.name.clone(),
+            cause: cause.to_owned(),
+        };
+        let id = TaskId::typed(&record.key.name).ok_or_else(|| unreadable("it has no number"))?;
+        let state = TaskState::typed(&record.status)
+            .ok_or_else(|| unreadable(&format!("its state is `{}`", record.status)))?;
+        self.states.insert(id, state);
+        if wanted.is_empty() || wanted.contains(&state) {
+            self.tasks.push(read(record)?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.tasks.sort_by_key(|kept| (kept.task.priority, kept.task.id));
+    }
+}
+
+pub(super) fn is_ready(task: &Task, states: &HashMap<TaskId, TaskState>) -> bool {
+    task.state == TaskState::Open && waits_for(task, states).next().is_none()
+}
+
+fn waits_for<'a>(
+    task: &'a Task,
+    states: &'a HashMap<TaskId, TaskState>,
+) -> impl Iterator<Item = TaskId> + 'a {
+    let is_completed = |id: &TaskId| states.get(id) == Some(&TaskState::Completed);
+    task.depends_on.iter().copied().filter(move |id| !is_completed(id))
+}

@@ -1,0 +1,308 @@
+//! What is to be done: numbered once, kept once, done in order, taken by one.
+
+use std::sync::{Arc, Barrier};
+
+use hookwright_events::task::{Task, TaskId, TaskState};
+use hookwright_store::{
+    Claim, Commit, KeptTask, KeptTasks, MemoryStore, NewTask, SqliteStore, Store, TaskChange,
+    TaskError, limits,
+};
+
+const NOW: i64 = 1_000;
+
+fn both(rule: impl Fn(KeptTasks)) {
+    rule(KeptTasks::new(Arc::new(MemoryStore::new()), "/projects/one"));
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    rule(KeptTasks::new(store, "/projects/one"));
+}
+
+fn add(tasks: &KeptTasks, content: &str) -> TaskId {
+    tasks.add(&NewTask::new(content), NOW).unwrap().task.id
+}
+
+fn after(content: &str, ids: &[&str]) -> NewTask {
+    NewTask { depends_on: ids.iter().map(|id| (*id).to_owned()).collect(), ..NewTask::new(content) }
+}
+
+fn next(tasks: &KeptTasks) -> Option<String> {
+    tasks.next().unwrap().map(|kept| kept.task.content)
+}
+
+fn contents(kept: &[KeptTask]) -> Vec<&str> {
+    kept.iter().map(|kept| kept.task.content.as_str()).collect()
+}
+
+fn state(state: TaskState) -> TaskChange {
+    TaskChange { state: Some(state), ..TaskChange::default() }
+}
+
+#[test]
+fn a_task_is_kept_whole_and_found_by_what_people_type() {
+    both(|tasks| {
+        add(&tasks, "write the parser");
+        let new = NewTask {
+            priority: 0,
+            session: Some("calm-fox".into()),
+            state: TaskState::InProgress,
+            ..after("  test it\n", &["tas-1", "1"])
+        };
+        let kept = tasks.add(&new, 2_000).unwrap();
+        let task = Task {
+            id: TaskId(2),
+            content: "test it".into(),
+            state: TaskState::InProgress,
+            priority: 0,
+            depends_on: vec![TaskId(1)],
+            created_ms: 2_000,
+            updated_ms: 2_000,
+            session: Some("calm-fox".into()),
+        };
+        assert_eq!(kept.task, task);
+        for id in ["TAS-2", "tas-2", "2"] {
+            assert_eq!(tasks.get(id).unwrap(), kept);
+        }
+    });
+}
+
+#[test]
+fn numbers_count_per_project() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let one = KeptTasks::new(Arc::clone(&store), "/projects/one");
+    let two = KeptTasks::new(store, "/projects/two");
+    let ids = [add(&one, "a"), add(&two, "a"), add(&one, "b"), add(&two, "b")];
+    assert_eq!(ids, [TaskId(1), TaskId(1), TaskId(2), TaskId(2)]);
+    assert_eq!(contents(&two.list(&[]).unwrap().tasks), ["a", "b"]);
+}
+
+#[test]
+fn what_stands_in_the_list_and_is_unfinished_is_not_added_again() {
+    both(|tasks| {
+        add(&tasks, "say \"hi\"");
+        let again = |content: &str| tasks.add(&NewTask::new(content), NOW);
+        for found in TaskState::UNFINISHED {
+            tasks.set_state(TaskId(1), found, NOW).unwrap();
+            let same = TaskError::Same { id: TaskId(1), state: found };
+            assert_eq!(again(" say \"hi\" "), Err(same));
+        }
+        // What only contains it is something else.
+        assert_eq!(again("say \"hi\" twice").unwrap().task.id, TaskId(2));
+        let same = TaskError::Same { id: TaskId(1), state: TaskState::Blocked };
+        let content = Some("say \"hi\"".to_owned());
+        let renamed = TaskChange { content, ..TaskChange::default() };
+        assert_eq!(tasks.update(TaskId(2), &renamed, NOW), Err(same));
+        tasks.set_state(TaskId(1), TaskState::Completed, NOW).unwrap();
+        assert_eq!(again("say \"hi\"").unwrap().task.id, TaskId(3));
+        let same = TaskError::Same { id: TaskId(3), state: TaskState::Open };
+        assert_eq!(tasks.update(TaskId(1), &state(TaskState::Open), NOW), Err(same));
+        // One that is done already is noted, whoever else wants it done.
+        let done = NewTask { state: TaskState::Completed, ..NewTask::new("say \"hi\"") };
+        assert_eq!(tasks.add(&done, NOW).unwrap().task.id, TaskId(4));
+    });
+}
+
+#[test]
+fn the_next_task_is_ready_urgent_and_old_in_this_order() {
+    both(|tasks| {
+        assert_eq!(next(&tasks), None);
+        add(&tasks, "usual, older");
+        add(&tasks, "usual, younger");
+        tasks.add(&NewTask { priority: 3, ..NewTask::new("can wait") }, NOW).unwrap();
+        let urgent = NewTask { priority: 0, ..after("urgent, not ready", &["TAS-1", "TAS-3"]) };
+        tasks.add(&urgent, NOW).unwrap();
+        let mut order = Vec::new();
+        while let Some(kept) = tasks.next().unwrap() {
+            tasks.set_state(kept.task.id, TaskState::Completed, NOW).unwrap();
+            order.push(kept.task.content);
+        }
+        assert_eq!(order, ["usual, older", "usual, younger", "can wait", "urgent, not ready"]);
+    });
+}
+
+#[test]
+fn a_task_waits_for_what_is_not_completed_however_that_ended() {
+    both(|tasks| {
+        add(&tasks, "first");
+        tasks.add(&after("second", &["1"]), NOW).unwrap();
+        for unfinished in [TaskState::InProgress, TaskState::Blocked, TaskState::Cancelled] {
+            tasks.set_state(TaskId(1), unfinished, NOW).unwrap();
+            assert_eq!(next(&tasks), None, "{unfinished:?}");
+        }
+        tasks.set_state(TaskId(1), TaskState::Completed, NOW).unwrap();
+        assert_eq!(next(&tasks).as_deref(), Some("second"));
+    });
+}
+
+#[test]
+fn a_list_has_the_states_asked_for_in_order_and_knows_what_each_waits_for() {
+    both(|tasks| {
+        add(&tasks, "a");
+        add(&tasks, "b");
+        tasks.add(&NewTask { priority: 1, ..after("c", &["1", "2"]) }, NOW).unwrap();
+        tasks.set_state(TaskId(1), TaskState::Completed, NOW).unwrap();
+        let all = tasks.list(&[]).unwrap();
+        assert_eq!(contents(&all.tasks), ["c", "a", "b"]);
+        let open = tasks.list(&[TaskState::Open]).unwrap();
+        assert_eq!(contents(&open.tasks), ["c", "b"]);
+        assert_eq!(open.count(TaskState::Completed), 1);
+        let waits: Vec<TaskId> = open.waits_for(&open.tasks[0].task).collect();
+        assert_eq!(waits, [TaskId(2)]);
+        assert!(!open.is_ready(&open.tasks[0].task) && open.is_ready(&open.tasks[1].task));
+    });
+}
+
+#[test]
+fn a_list_that_is_longer_than_a_page_is_whole() {
+    let tasks = KeptTasks::new(Arc::new(MemoryStore::new()), "/projects/one");
+    for number in 0..limits::TASKS_PER_PAGE + 2 {
+        let state = TaskState::Completed;
+        tasks.add(&NewTask { state, ..NewTask::new(number.to_string()) }, NOW).unwrap();
+    }
+    let list = tasks.list(&[]).unwrap();
+    let ids: Vec<u64> = list.tasks.iter().map(|kept| kept.task.id.0).collect();
+    assert_eq!(ids, (1..=limits::TASKS_PER_PAGE as u64 + 2).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_circle_is_refused_and_named_from_its_beginning_to_its_end() {
+    both(|tasks| {
+        add(&tasks, "a");
+        tasks.add(&after("b", &["1"]), NOW).unwrap();
+        tasks.add(&after("c", &["2", "1"]), NOW).unwrap();
+        let waits = |ids: &[&str]| TaskChange {
+            depends_on: Some(ids.iter().map(|id| (*id).to_owned()).collect()),
+            ..TaskChange::default()
+        };
+        let itself = tasks.update(TaskId(1), &waits(&["TAS-1"]), NOW).unwrap_err();
+        assert_eq!(itself.to_string(), "`TAS-1` would wait for itself: TAS-1 → TAS-1");
+        let circle = tasks.update(TaskId(1), &waits(&["3"]), NOW).unwrap_err();
+        let words = "`TAS-1` would wait for itself: TAS-1 → TAS-3 → TAS-2 → TAS-1";
+        assert_eq!(circle.to_string(), words);
+        assert_eq!(tasks.get("1").unwrap().task.depends_on, []);
+        assert_eq!(tasks.update(TaskId(3), &waits(&[]), NOW).unwrap().task.depends_on, []);
+    });
+}
+
+#[test]
+fn an_unknown_id_is_named_with_the_nearest_one() {
+    both(|tasks| {
+        let unknown = |id: &str, nearest: Option<u64>| {
+            let id = id.to_owned();
+            TaskError::Unknown { id, nearest: nearest.map(TaskId) }
+        };
+        assert_eq!(tasks.get("TAS-1"), Err(unknown("TAS-1", None)));
+        add(&tasks, "a");
+        add(&tasks, "b");
+        for (id, nearest) in [("TAS-12", 2), ("TSA-1", 1), ("TAS-0", 1), ("parser", 2)] {
+            assert_eq!(tasks.get(id), Err(unknown(id, Some(nearest))));
+            assert_eq!(tasks.add(&after("c", &[id]), NOW), Err(unknown(id, Some(nearest))));
+        }
+    });
+}
+
+#[test]
+fn what_is_no_task_is_refused() {
+    both(|tasks| {
+        let refused = |new: NewTask| tasks.add(&new, NOW).unwrap_err().to_string();
+        assert_eq!(refused(NewTask::new(" \n")), "a task needs a text, and there is none");
+        let long = "x".repeat(limits::TASK_CONTENT_BYTES_MAX + 1);
+        assert_eq!(
+            refused(NewTask::new(long)),
+            "bytes of a task's text: 65537, and at most 65536 are kept"
+        );
+        assert_eq!(
+            refused(NewTask { priority: 5, ..NewTask::new("x") }),
+            "a priority is a number from 0 (the highest) to 4, not 5"
+        );
+        let ids = vec!["1"; limits::TASK_DEPENDENCIES_MAX + 1];
+        assert_eq!(
+            refused(after("x", &ids)),
+            "tasks that one task waits for: 257, and at most 256 are kept"
+        );
+    });
+}
+
+#[test]
+fn a_change_touches_only_what_it_names() {
+    both(|tasks| {
+        let first = tasks.add(&NewTask { priority: 1, ..NewTask::new("a") }, NOW).unwrap();
+        assert_eq!(tasks.update(TaskId(1), &TaskChange::default(), 9_000).unwrap(), first);
+        let change = TaskChange { content: Some("A".into()), ..TaskChange::default() };
+        let changed = tasks.update(TaskId(1), &change, 9_000).unwrap();
+        let task = Task { content: "A".into(), updated_ms: 9_000, ..first.task };
+        assert_eq!(changed.task, task);
+        assert_eq!(tasks.get("1").unwrap(), changed);
+    });
+}
+
+#[test]
+fn one_session_works_on_a_task() {
+    both(|tasks| {
+        add(&tasks, "a");
+        let Claim::Claimed(claimed) = tasks.claim(TaskId(1), "calm-fox", 2_000).unwrap() else {
+            panic!("nobody else wanted it");
+        };
+        assert_eq!(claimed.task.state, TaskState::InProgress);
+        assert_eq!(claimed.task.session.as_deref(), Some("calm-fox"));
+        // Taken up again after a crash it is the session's own.
+        let again = tasks.claim(TaskId(1), "calm-fox", 3_000).unwrap();
+        assert_eq!(again, Claim::Claimed(claimed.clone()));
+        assert_eq!(tasks.claim(TaskId(1), "red-owl", 3_000).unwrap(), Claim::Taken(claimed));
+    });
+}
+
+#[test]
+fn of_many_who_want_a_task_at_once_one_gets_it_and_every_new_task_its_own_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let barrier = Barrier::new(8);
+    let claimed: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|number| {
+                let (folder, barrier) = (folder.path(), &barrier);
+                scope.spawn(move || {
+                    let store = Arc::new(SqliteStore::open(folder).unwrap());
+                    let tasks = KeptTasks::new(store, "/projects/one");
+                    barrier.wait();
+                    add(&tasks, &format!("task {number}"));
+                    let claim = tasks.claim(TaskId(1), &format!("session-{number}"), NOW).unwrap();
+                    usize::from(matches!(claim, Claim::Claimed(_)))
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(claimed, 1);
+    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    let list = KeptTasks::new(store, "/projects/one").list(&[]).unwrap();
+    let mut ids: Vec<u64> = list.tasks.iter().map(|kept| kept.task.id.0).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (1..=8).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_change_in_somebody_elses_commit_counts_only_for_the_task_that_was_read() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let tasks = KeptTasks::new(Arc::clone(&store), "/projects/one");
+    add(&tasks, "a");
+    let mut read = tasks.get("1").unwrap();
+    read.task.set_state(TaskState::Completed);
+    let commit = Commit { puts: vec![tasks.put_for(&read)], ..Commit::synced() };
+    store.commit(&commit).unwrap();
+    assert_eq!(tasks.get("1").unwrap().task, read.task);
+    tasks.set_state(TaskId(1), TaskState::Open, NOW).unwrap();
+    store.commit(&commit).unwrap_err();
+    assert_eq!(tasks.get("1").unwrap().task.state, TaskState::Open);
+}
+
+#[test]
+fn a_record_that_is_no_task_is_named() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let tasks = KeptTasks::new(Arc::clone(&store), "/projects/one");
+    add(&tasks, "a");
+    let mut put = tasks.put_for(&tasks.get("1").unwrap());
+    put.value = "{}".into();
+    store.commit(&Commit { puts: vec![put], ..Commit::synced() }).unwrap();
+    let words = "the task `TAS-1` cannot be read: missing field `id` at line 1 column 2";
+    assert_eq!(tasks.get("1").unwrap_err().to_string(), words);
+    assert_eq!(tasks.list(&[]).unwrap_err().to_string(), words);
+}
