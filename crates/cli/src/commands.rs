@@ -16,6 +16,7 @@ mod init;
 mod late;
 mod list;
 mod reject;
+mod reopen;
 mod resume;
 mod run;
 mod schema;
@@ -56,6 +57,7 @@ pub(crate) enum Command {
     Approvals(approvals::ApprovalsArguments),
     Approve(approve::ApproveArguments),
     Reject(reject::RejectArguments),
+    Reopen(reopen::ReopenArguments),
     Fire(fire::FireArguments),
     Hook(hook::HookArguments),
     Explain(explain::ExplainArguments),
@@ -88,6 +90,7 @@ impl Command {
             | Command::Approvals(_)
             | Command::Approve(_)
             | Command::Reject(_)
+            | Command::Reopen(_)
             | Command::Test(_)
             | Command::Check(_)
             | Command::List(_)
@@ -120,6 +123,7 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Approvals(arguments) => approvals::approvals(&arguments, screen),
         Command::Approve(arguments) => approve::approve(&arguments, screen),
         Command::Reject(arguments) => reject::reject(&arguments, screen),
+        Command::Reopen(arguments) => reopen::reopen(&arguments, screen),
         Command::Fire(arguments) => fire::fire(&arguments, screen),
         Command::Hook(arguments) => hook::hook(&arguments, screen),
         Command::Explain(arguments) => explain::explain(&arguments, screen),

@@ -9,6 +9,7 @@ mod approval;
 mod editing;
 mod storage;
 mod trust;
+mod work;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ pub(crate) use self::advice::{Advice, advice, fault_json, warning_advice, warnin
 pub(crate) use self::approval::ApprovalFailure;
 pub(crate) use self::editing::EditFailure;
 use self::storage::{of_folder, of_store};
+pub(crate) use self::work::WorkFailure;
 use crate::commands::TreeError;
 use crate::exit_code;
 use crate::trust::TrustError;
@@ -126,6 +128,8 @@ pub(crate) enum Failure {
     NobodyToAsk { places: Vec<PathBuf> },
     /// Something is wrong with what waits for a person.
     Approval(ApprovalFailure),
+    /// A piece of work cannot be used.
+    Work(WorkFailure),
 }
 
 /// What a person is told about a [`Failure`].
@@ -187,6 +191,7 @@ impl Failure {
             | Failure::Edit(_)
             | Failure::Trust(_)
             | Failure::NobodyToAsk { .. }
+            | Failure::Work(_)
             | Failure::Approval(_) => exit_code::OUR_FAULT,
         }
     }
@@ -459,6 +464,7 @@ impl Failure {
             Failure::Edit(failure) => failure.message(),
             Failure::Trust(error) => trust::of_trust(error),
             Failure::NobodyToAsk { places } => trust::nobody_to_ask(places),
+            Failure::Work(failure) => failure.message(),
             Failure::Approval(failure) => failure.message(),
         }
     }

@@ -28,6 +28,7 @@ mod error;
 mod exit_code;
 mod interrupts;
 mod known_session;
+mod known_work;
 mod render;
 mod runner;
 mod screen;

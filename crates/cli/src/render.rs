@@ -9,7 +9,7 @@ pub(crate) mod journal_line;
 mod paint;
 pub(crate) mod session;
 pub(crate) mod session_table;
-mod table;
+pub(crate) mod table;
 pub(crate) mod timeline;
 mod visible;
 pub(crate) mod yaml;

@@ -16,6 +16,7 @@
 //! | `duration` | `5`, `0.5`, `500ms`, `5m` |
 //! | [`fault`] | what can be wrong |
 //! | `loop_file`, `pipeline_file` | the keys of loops and pipelines beside their hooks |
+//! | `termination` | when a loop is enough |
 //! | [`schema`] | the same for editors |
 //! | [`test_file`] | cases that say what hooks have to do |
 //!
@@ -35,6 +36,7 @@ mod node;
 mod notes;
 mod pipeline_file;
 mod schema;
+mod termination;
 pub mod test_file;
 mod top_level;
 mod warning;
@@ -57,8 +59,9 @@ pub use schema::schema;
 pub use dialect::{Dialect, ForeignFile};
 pub use fault::{Conflict, Fault, FaultKind, Place, SourceFile};
 pub use file::ReadFile;
-pub use loop_file::{AgentKind, AgentSpec, LoopFile, PromptBy, PromptSpec, Termination};
+pub use loop_file::{AgentKind, AgentSpec, LoopFile, PromptBy, PromptSpec};
 pub use pipeline_file::{Inputs, PipelineFile, Select, StageBody, StageSpec};
+pub use termination::{QueueSpec, Termination};
 pub use warning::Warning;
 
 use crate::hook::Layer;

@@ -133,12 +133,22 @@ const fn event(name: &'static str, when: &'static str) -> EventSpec {
 const TOOL: &[&str] = &["tool_name", "tool_input", "tool_use_id"];
 const PERMISSION: &[&str] =
     &["tool_name", "tool_input", "tool_use_id", "permission_level", "permission_rule"];
-const ISSUE: &[&str] = &["issue_number", "issue_title", "issue_file", "plan_file", "provider"];
+const ISSUE: &[&str] = &[
+    "issue_number",
+    "issue_title",
+    "issue_file",
+    "plan_file",
+    "task_id",
+    "task_content",
+    "provider",
+];
 const ISSUE_END: &[&str] = &[
     "issue_number",
     "issue_title",
     "issue_file",
     "plan_file",
+    "task_id",
+    "task_content",
     "provider",
     "success",
     "duration",
@@ -257,25 +267,29 @@ pub static EVENTS: &[EventSpec] = &[
         power: Power::Blocks,
         block_does: Some("the item is skipped and marked blocked"),
         fields: ISSUE,
-        ..event("execution:pre_start", "work on an issue is about to begin")
+        fired_by: RUNNER,
+        ..event("execution:pre_start", "work on an issue or a task is about to begin")
     },
     EventSpec {
         aliases: &[alias("PostExecutionStart")],
         fields: ISSUE,
-        ..event("execution:post_start", "work on an issue has begun")
+        fired_by: RUNNER,
+        ..event("execution:post_start", "work on an issue or a task has begun")
     },
     EventSpec {
         aliases: &[alias("PreExecutionEnd")],
         power: Power::Blocks,
         block_does: Some("the item is not complete: it has failed"),
         fields: ISSUE_END,
-        ..event("execution:pre_end", "an issue is about to be marked complete")
+        fired_by: RUNNER,
+        ..event("execution:pre_end", "an issue or a task is about to be marked complete")
     },
     EventSpec {
         aliases: &[alias("PostExecutionEnd")],
         fields: ISSUE_END,
         is_work: true,
-        ..event("execution:post_end", "work on an issue has ended, also after a failure")
+        fired_by: RUNNER,
+        ..event("execution:post_end", "work on an issue or a task has ended, also after a failure")
     },
     EventSpec {
         aliases: &[alias("PreGitCommit")],
@@ -305,6 +319,7 @@ pub static EVENTS: &[EventSpec] = &[
             "team_name",
         ],
         is_work: true,
+        fired_by: RUNNER,
         ..event("task:complete", "a task is about to be marked completed")
     },
     EventSpec {

@@ -44,6 +44,8 @@ pub enum ItemState {
     Failed,
     /// A hook kept it from being started.
     Blocked,
+    /// It was begun and left for later: a bound of the loop was reached in the middle of it.
+    Open,
 }
 
 impl WorkItem {
@@ -72,6 +74,7 @@ impl ItemState {
             ItemState::Done => "done",
             ItemState::Failed => "failed",
             ItemState::Blocked => "blocked",
+            ItemState::Open => "open",
         }
     }
 }

@@ -6,7 +6,7 @@
 
 mod command;
 mod scripted;
-mod shell_run;
+pub(crate) mod shell_run;
 
 use std::ffi::{OsStr, OsString};
 use std::future::Future;

@@ -33,7 +33,10 @@ pub use open_folder::Keep;
 pub use session_name::{SessionName, SessionNameError};
 pub use status::{BrokenStatus, Decision, Status, StatusFile};
 
-use open_folder::OpenFolder;
+use hookwright_process::Captured;
+use open_folder::{OpenFolder, Read};
+
+use crate::limits::OUTPUT_READ_BYTES_MAX;
 
 /// Where sessions are, from the project root.
 const SESSIONS: [&str; 2] = [".hookwright", "sessions"];
@@ -261,6 +264,24 @@ impl SessionFolder {
     pub fn has_output(&self, at: IterationAt<'_>) -> Result<bool, FolderError> {
         let folder = self.open_iteration(at)?;
         folder.map_or(Ok(false), |folder| folder.has_file(OUTPUT))
+    }
+
+    /// An iteration's output as text: its first and its last half, if it has more bytes than these.
+    pub fn read_output(
+        &self,
+        at: IterationAt<'_>,
+        bytes_max: usize,
+    ) -> Result<String, FolderError> {
+        let Some(folder) = self.open_iteration(at)? else { return Ok(String::new()) };
+        Ok(match folder.read(OUTPUT, OUTPUT_READ_BYTES_MAX)? {
+            Read::Missing | Read::NotAFile { .. } => String::new(),
+            Read::TooBig { bytes } => format!("[{bytes} bytes, too many to be read]"),
+            Read::Whole(whole) => {
+                let mut kept = Captured::default();
+                kept.push(&whole, bytes_max);
+                kept.text().into_owned()
+            }
+        })
     }
 
     /// The outputs a stage has so far, in the order of its iterations.

@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use hookwright_engine::past::PastFiring;
 use hookwright_engine::ports::{Keepsake, Remembered};
-use hookwright_events::{Decision, Outcome, RunEvent, RunEventKind, TurnName, TurnResult, Verdict};
+use hookwright_events::{
+    Decision, ItemState, Outcome, RunEvent, RunEventKind, TurnName, TurnResult, Verdict, WorkItem,
+};
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
 use crate::pending_output::PendingOutput;
@@ -32,6 +34,10 @@ pub struct History {
     pub stages_started: Vec<u32>,
     /// Stages that ended: why, and after how many iterations.
     stages_ended: BTreeMap<u32, (String, u32)>,
+    /// Pieces of work that were taken from queues, by stage and execution.
+    pub(crate) items: BTreeMap<(u32, u32), PastItem>,
+    /// Executions of stages that ended, at their end.
+    executions_at_end: BTreeMap<u32, u32>,
     /// Turns of agents.
     pub turns: BTreeMap<TurnName, PastTurn>,
     /// What is remembered between events.
@@ -69,6 +75,29 @@ pub struct PastTurn {
     pub result: Option<TurnResult>,
     /// How long the agent took.
     pub duration_ms: f64,
+}
+
+/// A piece of work.
+#[derive(Debug, Clone)]
+pub(crate) struct PastItem {
+    pub(crate) item: WorkItem,
+    /// When it was taken.
+    pub(crate) at: String,
+    /// What became of it, and why.
+    pub(crate) ended: Option<(ItemState, Option<String>)>,
+    /// The last iteration for it that ended.
+    last_iteration: u32,
+}
+
+impl PastItem {
+    pub(crate) fn new(item: WorkItem, at: String) -> Self {
+        Self { item, at, ended: None, last_iteration: 0 }
+    }
+
+    /// The last iteration for it that ended, and whether there will be no more.
+    pub(crate) fn extent(&self) -> (u32, bool) {
+        (self.last_iteration, self.ended.is_some())
+    }
 }
 
 /// A firing.
@@ -142,6 +171,11 @@ impl History {
         Ok(history)
     }
 
+    /// Whether a firing with this key has begun.
+    pub(crate) fn knows(&self, key: &str) -> bool {
+        self.firings_by_key.contains_key(key)
+    }
+
     /// What has to be done about the firing with this key.
     pub fn step(&mut self, key: &str) -> Step {
         match self.firings_by_key.get_mut(key) {
@@ -195,6 +229,17 @@ impl History {
     pub fn ended(&self, stage: u32) -> Option<(&str, u32)> {
         let (reason, iterations) = self.stages_ended.get(&stage)?;
         Some((reason, *iterations))
+    }
+
+    /// How many executions a stage (from 1) had when it ended.
+    pub(crate) fn executions_at_end(&self, stage: u32) -> Option<u32> {
+        self.executions_at_end.get(&stage).copied()
+    }
+
+    /// Executions of a stage (from 1) so far.
+    fn executions(&self, stage: u32) -> u32 {
+        let last = self.items.range((stage, 0)..=(stage, u32::MAX)).next_back();
+        last.map_or(0, |((_, execution), _)| *execution)
     }
 
     /// Iterations that ended, of all stages.
@@ -257,7 +302,16 @@ impl History {
                 self.ended = None;
             }
             RunEventKind::StageStarted { index, .. } => self.stages_started.push(index),
+            RunEventKind::ItemStarted { stage, execution, item } => {
+                self.items.insert((stage, execution), PastItem::new(item, event.at));
+            }
+            RunEventKind::ItemEnded { stage, execution, state, reason, .. } => {
+                if let Some(past) = self.items.get_mut(&(stage, execution)) {
+                    past.ended = Some((state, reason));
+                }
+            }
             RunEventKind::StageEnded { index, reason, iterations, .. } => {
+                self.executions_at_end.insert(index, self.executions(index));
                 self.stages_ended.insert(index, (reason, iterations));
             }
             RunEventKind::TurnStarting { turn, attempt, run_id } => {
@@ -269,6 +323,12 @@ impl History {
                 self.in_flight.put_behind(drained);
             }
             RunEventKind::TurnEnded { turn, result, duration_ms, .. } => {
+                let execution = self.executions(turn.stage);
+                if let Some(past) = self.items.get_mut(&(turn.stage, execution))
+                    && past.ended.is_none()
+                {
+                    past.last_iteration = turn.iteration;
+                }
                 let past = self.turns.entry(turn).or_default();
                 past.unfinished = None;
                 past.result = Some(result);
@@ -323,6 +383,13 @@ impl History {
         let Some((name, last)) = iterations.next_back() else { return };
         let ended = self.stages_ended.get(&name.stage);
         if ended.is_some_and(|(_, iterations)| name.iteration <= *iterations) {
+            return;
+        }
+        // What became of a piece of work is settled.
+        let is_settled =
+            |past: &PastItem| past.ended.is_some() && past.last_iteration >= name.iteration;
+        let mut items = self.items.range((name.stage, 0)..=(name.stage, u32::MAX));
+        if items.any(|(_, past)| is_settled(past)) {
             return;
         }
         // After an interrupt the hooks may still have something to say about the failure.

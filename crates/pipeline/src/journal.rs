@@ -61,8 +61,28 @@ impl SessionJournal {
         self.state().broken.clone()
     }
 
+    /// The store it is kept in.
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The project that the session is of.
+    pub(crate) fn project(&self) -> &str {
+        &self.key.project
+    }
+
     /// Writes these down in one commit.
     pub fn write(&self, events: &[RunEvent]) -> Result<(), StoreError> {
+        self.write_with(events, Vec::new())
+    }
+
+    /// The same, with records of others in the same commit. If one of those has changed meanwhile,
+    /// nothing is written, and it can be tried again.
+    pub(crate) fn write_with(
+        &self,
+        events: &[RunEvent],
+        others: Vec<Put>,
+    ) -> Result<(), StoreError> {
         let events: Vec<&RunEvent> =
             events.iter().filter(|event| event.kind.is_journalled()).collect();
         if events.is_empty() {
@@ -89,6 +109,8 @@ impl SessionJournal {
         if changed {
             commit.puts.push(self.put(&record, state.version));
         }
+        let has_others = !others.is_empty();
+        commit.puts.extend(others);
         faults::point("journal entry");
         match self.store.commit(&commit) {
             Ok(committed) => {
@@ -100,6 +122,7 @@ impl SessionJournal {
                 state.record = record;
                 Ok(())
             }
+            Err(error @ StoreError::RecordConflict { .. }) if has_others => Err(error),
             Err(error) => {
                 state.broken = Some(error.clone());
                 Err(error)
@@ -145,6 +168,7 @@ fn is_relied_on(kind: &RunEventKind) -> bool {
             | RunEventKind::SessionEnded { .. }
             | RunEventKind::TurnEnded { .. }
             | RunEventKind::StageEnded { .. }
+            | RunEventKind::ItemEnded { .. }
     )
 }
 

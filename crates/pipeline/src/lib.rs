@@ -9,6 +9,7 @@
 //! | [`history`] | what a session's journal says has happened |
 //! | [`journal`], [`record`] | what is written down as it happens, and what lists tell of it |
 //! | [`lease`] | one process at a time runs a session |
+//! | [`queue`] | where a stage's work is found, and what became of it |
 //! | [`pending_output`] | hook output on its way to the agent |
 //! | [`agent`] | who does the work: any program, or a script of turns |
 //! | [`folder`] | a session's folder and the files in it |
@@ -26,6 +27,7 @@ pub mod limits;
 pub mod pending_output;
 pub mod plan;
 mod prompt;
+pub mod queue;
 pub mod record;
 pub mod session;
 pub mod sources;

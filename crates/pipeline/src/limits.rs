@@ -67,3 +67,24 @@ pub const PENDING_OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 /// Firings whose events a timeline remembers: hooks in the background are reported long after the
 /// decision.
 pub const FIRINGS_REMEMBERED_MAX: usize = 10_000;
+
+/// Issues of a folder, and lines of a queue's command: more nobody works off, and each is looked at
+/// whenever the next one is chosen.
+pub const ISSUES_MAX: usize = 10_000;
+
+/// Bytes of an issue that are read for its title.
+pub const ISSUE_HEAD_BYTES_MAX: u64 = 64 * 1024;
+
+/// Bytes of an agent's output that the end of an execution tells its hooks: the first and the last
+/// half. All of it is in the iteration's `output.md`.
+pub const EXECUTION_OUTPUT_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of an `output.md` that are read: agents write a report there. Who writes more has mistaken it
+/// for a log.
+pub const OUTPUT_READ_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// How long a queue's command may take.
+pub const QUEUE_COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How often the end of an item is written anew because somebody changed its state meanwhile.
+pub const ITEM_WRITES_MAX: u32 = 16;

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use hookwright_engine::config::{
     AgentKind, AgentSpec, CallbackAddress, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile,
-    Place, PromptBy, PromptSpec, Scope, StageBody, StageSpec, Termination, load_texts,
+    Place, PromptBy, PromptSpec, QueueSpec, Scope, StageBody, StageSpec, Termination, load_texts,
 };
 use hookwright_engine::hook_set::HookSet;
+use hookwright_engine::limits::ITERATIONS_MAX;
 use hookwright_engine::template::TextTemplate;
 use hookwright_engine::variables::Environment;
 
 use crate::agent::{Agent, CommandAgent, ScriptedAgent};
 use crate::limits::ITERATIONS_BY_DEFAULT;
+use crate::queue::Queue;
 use crate::sources::{Role, Source, Sources, default_prompt, fault_at, folder_of};
 
 /// What a session will do.
@@ -90,7 +92,7 @@ impl Reason {
 }
 
 /// When a stage is done before it has run out of iterations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Until {
     /// After its iterations.
     Fixed,
@@ -100,6 +102,13 @@ pub enum Until {
         consensus: u32,
         /// Not before.
         min_iterations: u32,
+    },
+    /// When nothing is left to do.
+    Queue {
+        /// Where the work is found.
+        queue: Queue,
+        /// Iterations that one piece of work may take.
+        per_item: u32,
     },
 }
 
@@ -303,12 +312,38 @@ impl<'a> Planning<'a> {
                     .min(spec.runs.unwrap_or(u32::MAX)),
                 at_the_latest: Reason::MaxIterations,
             },
-            Some(Termination::Queue { place }) => {
-                let kind = FaultKind::NotYet { what: "termination: {type: queue}".to_owned() };
-                self.faults.push(fault_at(source, place, kind));
-                fixed(None)
+            Some(Termination::Queue { source: spec_of_queue, per_item }) => {
+                let queue = Queue::new(spec_of_queue, self.around.root);
+                self.look_at(&queue, spec_of_queue, source);
+                // Issues come to an end by themselves; a command or an agent that adds tasks may not.
+                let by_default = match queue {
+                    Queue::Issues(_) => ITERATIONS_MAX,
+                    Queue::Command(_) | Queue::Tasks => ITERATIONS_BY_DEFAULT,
+                };
+                Bounds {
+                    until: Until::Queue { queue, per_item: *per_item },
+                    iterations_max: most.unwrap_or(by_default).min(spec.runs.unwrap_or(u32::MAX)),
+                    at_the_latest: Reason::MaxIterations,
+                }
             }
         }
+    }
+
+    /// Issues that cannot be read are found before anything starts.
+    fn look_at(&mut self, queue: &Queue, spec: &QueueSpec, source: &Source) {
+        let (Queue::Issues(folder), QueueSpec::Issues(_, place)) = (queue, spec) else { return };
+        let kind = if !folder.path().is_dir() {
+            FaultKind::NotFound {
+                what: "folder of issues",
+                name: folder.shown().to_owned(),
+                looked_in: Vec::new(),
+            }
+        } else if let Err(error) = folder.read() {
+            FaultKind::BadQueue { problem: error.to_string() }
+        } else {
+            return;
+        };
+        self.faults.push(fault_at(source, place, kind));
     }
 
     fn prompt(

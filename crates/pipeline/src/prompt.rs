@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use hookwright_engine::template::TextTemplate;
 use hookwright_engine::variables::{Variables, is_ours, text_of};
+use hookwright_events::{WorkItem, WorkSource};
 
 /// Names that only prompts have.
 pub(crate) struct Extra<'a> {
@@ -64,6 +65,34 @@ fn value_of(reference: &str, variables: &Variables<'_>, extra: &Extra<'_>) -> Op
 /// What stands below the last words of hooks.
 pub(crate) const ALL_IS_OVER: &str = "All iterations of this session are over. If something above \
                                       has to be mended, mend it now; begin nothing new.";
+
+/// Whether a prompt that names this tells of its piece of work by itself.
+pub(crate) fn names_item(name: &str) -> bool {
+    let name = name.strip_prefix("HOOKWRIGHT_").unwrap_or(name);
+    matches!(
+        name,
+        "ISSUE_NUMBER" | "ISSUE_TITLE" | "ISSUE_FILE" | "PLAN_FILE" | "TASK_ID" | "TASK_CONTENT"
+    )
+}
+
+/// Tells an agent that was not told which piece of work is to be done.
+pub(crate) fn about_item(item: &WorkItem) -> String {
+    let what = match item.source {
+        WorkSource::Issues => {
+            let file = item.file.as_deref().unwrap_or_default();
+            let plan = item.plan_file.as_deref();
+            let plan = plan.map(|plan| format!(" The plan for it is in `{plan}`."));
+            let plan = plan.unwrap_or_default();
+            format!("issue {}, \"{}\". It stands in `{file}`.{plan}", item.key, item.title)
+        }
+        WorkSource::Tasks => {
+            let content = item.content.as_deref().unwrap_or(&item.title);
+            format!("task {}: {content}", item.key)
+        }
+        WorkSource::Command => item.title.clone(),
+    };
+    format!("Do this now, and nothing else of what is open:\n\n{what}")
+}
 
 /// Tells an agent that was not told how to say how it went.
 pub(crate) fn about_status(status: &str) -> String {

@@ -1,7 +1,7 @@
 //! [`SessionRecord`]: what lists and `show` tell of a session, with the names that AutoAgent's users
 //! know.
 
-use hookwright_events::{RunEvent, RunEventKind};
+use hookwright_events::{ItemState, RunEvent, RunEventKind};
 use serde::{Deserialize, Serialize};
 
 /// A session, as it stands in lists.
@@ -94,6 +94,17 @@ impl SessionRecord {
                 self.reason = String::new();
             }
             RunEventKind::StageStarted { index, .. } => self.stage = *index,
+            RunEventKind::ItemStarted { item, .. } => {
+                let Some(number) = item.number() else { return false };
+                self.current_issue = Some(number);
+                if !self.issues_planned.contains(&number) {
+                    self.issues_planned.push(number);
+                }
+            }
+            RunEventKind::ItemEnded { key, state, .. } if self.current_issue.is_some() => {
+                self.current_issue = None;
+                self.end_issue(key.parse().unwrap_or_default(), *state);
+            }
             RunEventKind::TurnEnded { turn, .. } if turn.iteration > 0 => self.iterations += 1,
             RunEventKind::SessionEnded { status, reason } => {
                 self.status.clone_from(status);
@@ -112,6 +123,19 @@ impl SessionRecord {
             }
         }
         true
+    }
+}
+
+impl SessionRecord {
+    fn end_issue(&mut self, number: u64, state: ItemState) {
+        // One that was opened again and taken again counts as what it is now.
+        self.issues_completed.retain(|known| *known != number);
+        self.issues_failed.retain(|known| *known != number);
+        match state {
+            ItemState::Done => self.issues_completed.push(number),
+            ItemState::Failed => self.issues_failed.push(number),
+            ItemState::Blocked | ItemState::Open => {}
+        }
     }
 }
 

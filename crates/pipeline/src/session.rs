@@ -10,10 +10,13 @@
 //! done for the first time. What announces an effect is journalled before it; the end of a turn and
 //! the firing of its hooks are one commit, and so are the ends of stages.
 //!
+//! With a queue each piece of work is an execution around its iterations: `queue.rs`.
+//!
 //! Stages are in `stage.rs`, turns of agents in `turn.rs`, the end in `closing.rs`.
 
 mod closing;
 mod firing;
+mod queue;
 mod stage;
 mod turn;
 mod watching;
@@ -28,7 +31,7 @@ use hookwright_engine::ports::{Clock, Ports, Waits};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Interest, Observer, Setup};
-use hookwright_events::{EventName, RunEvent, RunEventKind};
+use hookwright_events::{EventName, RunEvent, RunEventKind, WorkItem};
 use hookwright_process::MARKER;
 use hookwright_store::StoreError;
 use serde_json::{Map, Value, json};
@@ -102,6 +105,8 @@ pub struct Session {
     iterations: u32,
     /// How the stage that ended last has come to its end.
     last_stage: Course,
+    /// The piece of work that is being done.
+    item: Option<WorkItem>,
     /// Times that the end was reached, and hooks might have had something left to say.
     deliveries: usize,
     name: String,
@@ -198,6 +203,7 @@ impl Session {
             last_decision,
             iterations: 0,
             last_stage: Course::default(),
+            item: None,
             deliveries: 0,
             name,
         }

@@ -12,6 +12,8 @@ pub enum Kind {
     Wait,
     /// Something to do.
     Task,
+    /// What became of an issue, whose text is a file.
+    Issue,
 }
 
 impl Kind {
@@ -22,6 +24,7 @@ impl Kind {
             Self::Session => "session",
             Self::Wait => "wait",
             Self::Task => "task",
+            Self::Issue => "issue",
         }
     }
 }

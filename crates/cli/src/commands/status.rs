@@ -1,21 +1,31 @@
-//! `hookwright status`: what runs in this project, and what could be taken up again.
+//! `hookwright status`: what runs in this project, what could be taken up again, and how the work
+//! stands.
 
 use clap::Args;
+use hookwright_pipeline::queue::IssueState;
 use serde_json::{Value, json};
 
 use crate::error::Failure;
 use crate::exit_code;
 use crate::known_session::{KnownSession, ProjectOption, Query, RESUMABLE, Sessions};
-use crate::render::{count, session_table};
+use crate::known_work::KnownWork;
+use crate::render::table::Table;
+use crate::render::{count, one_line, session_table};
 use crate::screen::Screen;
 
 /// Sessions to be resumed that are shown.
 const RESUMABLE_SHOWN_MAX: usize = 5;
 
+/// Issues that are shown; `--json` has all.
+const ISSUES_SHOWN_MAX: usize = 30;
+
+/// Characters of a title or a reason that are shown.
+const WORDS_MAX: usize = 80;
+
 /// Sessions to be resumed that are looked for; beyond this nobody counts.
 const RESUMABLE_MAX: usize = 1_000;
 
-/// Say what runs in this project now, and what could be resumed
+/// Say what runs in this project now, what could be resumed, and how its issues and tasks stand
 #[derive(Debug, Args)]
 pub(crate) struct StatusArguments {
     /// Print one JSON value on standard output
@@ -32,6 +42,7 @@ pub(crate) fn status(arguments: &StatusArguments, screen: &Screen) -> Result<u8,
     let statuses = RESUMABLE.to_vec();
     let resumable =
         sessions.list(&Query { statuses, limit: Some(RESUMABLE_MAX), ..Query::default() })?;
+    let work = KnownWork::find(&sessions.found.project_root)?;
     if arguments.json {
         let all =
             |list: &[KnownSession]| -> Vec<Value> { list.iter().map(KnownSession::json).collect() };
@@ -42,10 +53,12 @@ pub(crate) fn status(arguments: &StatusArguments, screen: &Screen) -> Result<u8,
             "project": project,
             "running": running,
             "resumable": resumable,
+            "work": work.json(),
         }))?;
         return Ok(exit_code::GO_ON);
     }
-    screen.result(&shown(&running, &resumable))?;
+    let text = shown(&running, &resumable) + &shown_work(&work);
+    screen.result(&text)?;
     Ok(exit_code::GO_ON)
 }
 
@@ -67,6 +80,66 @@ fn shown(running: &[KnownSession], resumable: &[KnownSession]) -> String {
     if more > 0 {
         let more = count(more, "older session");
         text.push_str(&format!("  and {more}; `hookwright sessions list` shows them\n"));
+    }
+    text
+}
+
+/// What somebody may want to look at first.
+const ORDER: [IssueState; 5] = [
+    IssueState::Active,
+    IssueState::Failed,
+    IssueState::Blocked,
+    IssueState::Open,
+    IssueState::Done,
+];
+
+fn shown_work(work: &KnownWork) -> String {
+    let mut text = String::new();
+    for problem in &work.problems {
+        text.push_str(&format!("issues cannot be listed: {}\n", one_line(problem, 2 * WORDS_MAX)));
+    }
+    if !work.issues.is_empty() {
+        let counts = ORDER.iter().map(|state| (work.count(*state), state.as_str()));
+        text.push_str(&format!("issues: {}\n", listed(counts)));
+        text.push_str(&issues(work));
+    }
+    if !work.tasks.is_empty() {
+        let counts = work.tasks.iter().map(|(state, number)| (*number, *state));
+        let counts = listed(counts).replace('_', " ");
+        text.push_str(&format!("tasks: {counts}; `hookwright task list` shows them\n"));
+    }
+    text
+}
+
+fn listed<'a>(counts: impl Iterator<Item = (usize, &'a str)>) -> String {
+    let counts = counts.filter(|(number, _)| *number > 0);
+    counts.map(|(number, state)| format!("{number} {state}")).collect::<Vec<_>>().join(", ")
+}
+
+fn issues(work: &KnownWork) -> String {
+    let mut table = Table::default();
+    let of_state =
+        |state: &'static IssueState| work.issues.iter().filter(move |issue| issue.state == *state);
+    let in_order = ORDER.iter().flat_map(of_state);
+    let several = work.issues.iter().any(|issue| issue.folder != work.issues[0].folder);
+    for issue in in_order.take(ISSUES_SHOWN_MAX) {
+        let name = match several {
+            true => format!("  {}/{}", issue.folder, issue.number),
+            false => format!("  {}", issue.number),
+        };
+        let reason = issue.reason().filter(|_| issue.state != IssueState::Open);
+        let reason = reason.map(|reason| format!(": {}", one_line(reason, WORDS_MAX)));
+        let words = one_line(&issue.title, WORDS_MAX) + &reason.unwrap_or_default();
+        table.row([name.as_str(), issue.state.as_str(), &words]);
+    }
+    let mut text = table.to_string();
+    let more = work.issues.len().saturating_sub(ISSUES_SHOWN_MAX);
+    if more > 0 {
+        text.push_str(&format!("  and {more} more; `--json` shows all\n"));
+    }
+    let closed = [IssueState::Failed, IssueState::Blocked];
+    if let Some(issue) = work.issues.iter().find(|issue| closed.contains(&issue.state)) {
+        text.push_str(&format!("  try one again with: hookwright reopen {}\n", issue.number));
     }
     text
 }

@@ -293,11 +293,13 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
             message,
             format!("install it, or see whether it is in PATH: `which {program}`"),
         ),
+        FaultKind::BadQueue { .. } => Advice::new(
+            message,
+            "an issue is a file `N-title.md` with a number of its own; mend it, or name another folder",
+        ),
         FaultKind::NotYet { what } => {
             let help = if what.starts_with("dialect") {
                 format!("remove `{what}` and write the hook in the native format")
-            } else if what.starts_with("termination") {
-                "end it with `{type: judgment}` or `{type: fixed, iterations: 5}`".to_owned()
             } else if what.contains("agents") {
                 "name one agent".to_owned()
             } else {

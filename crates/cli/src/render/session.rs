@@ -6,6 +6,7 @@ use std::path::Path;
 use hookwright_engine::events::run_event::TurnResult;
 use hookwright_events::{EventName, RunEvent, RunEventKind, Status, TurnName};
 use hookwright_pipeline::plan::{Plan, Until};
+use hookwright_pipeline::queue::Queue;
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session::Ended;
 use serde_json::{Value, json};
@@ -168,13 +169,18 @@ pub(crate) fn plan(plan: &Plan) -> String {
     let name = one_line(&plan.name, WORDS_MAX);
     let mut text = format!("{name}: {}\n", count(plan.stages.len(), "stage"));
     for (index, stage) in plan.stages.iter().enumerate() {
-        let until = match stage.until {
+        let until = match &stage.until {
             Until::Fixed => count(stage.iterations_max as usize, "iteration"),
             Until::Judgment { consensus, min_iterations } => format!(
                 "until the agent says stop {} in a row, from {} to {}",
-                count(consensus as usize, "time"),
+                count(*consensus as usize, "time"),
                 min_iterations,
                 count(stage.iterations_max as usize, "iteration"),
+            ),
+            Until::Queue { queue, per_item } => format!(
+                "until {}, at most {} each",
+                visible(&queue.name()),
+                count(*per_item as usize, "iteration")
             ),
         };
         let hooks = count(stage.hooks.hooks().len(), "hook");
@@ -191,11 +197,19 @@ pub(crate) fn plan(plan: &Plan) -> String {
 /// The same for programs.
 pub(crate) fn plan_json(plan: &Plan) -> Value {
     let stages = plan.stages.iter().map(|stage| {
-        let termination = match stage.until {
+        let termination = match &stage.until {
             Until::Fixed => json!({ "type": "fixed" }),
             Until::Judgment { consensus, min_iterations } => json!({
                 "type": "judgment", "consensus": consensus, "min_iterations": min_iterations
             }),
+            Until::Queue { queue, per_item } => {
+                let source = match queue {
+                    Queue::Command(command) => json!({ "command": command }),
+                    Queue::Issues(folder) => json!({ "issues": folder.shown() }),
+                    Queue::Tasks => json!({ "tasks": true }),
+                };
+                json!({ "type": "queue", "source": source, "per_item": per_item })
+            }
         };
         let hooks: Vec<&str> = stage.hooks.hooks().iter().map(|hook| hook.id.as_str()).collect();
         json!({

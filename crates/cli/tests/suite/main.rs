@@ -27,6 +27,7 @@ mod list;
 mod memory;
 mod piped_output;
 mod plans;
+mod queues;
 mod receiver;
 mod resume;
 mod run_screen;

@@ -143,7 +143,7 @@ stages:
         )
         .file(
             "loops/other.yaml",
-            "agent: {command: 'nope-program x'}\ntermination: {type: queue}\n",
+            "agent: {command: 'nope-program x'}\ntermination: {type: queue, source: {issues: nowhere}}\n",
         );
     let expected = "error: there is no loop `nope`
  --> pipeline.yaml:4:12
@@ -166,12 +166,12 @@ error: there is no script `s.yaml`
   |                                                ^
 help: write it, or name another
 
-error: `termination: {type: queue}` is not available in this version
- --> loops/other.yaml:2:14
+error: there is no folder of issues `nowhere`
+ --> loops/other.yaml:2:45
   |
-2 | termination: {type: queue}
-  |              ^
-help: end it with `{type: judgment}` or `{type: fixed, iterations: 5}`
+2 | termination: {type: queue, source: {issues: nowhere}}
+  |                                             ^^^^^^^
+help: write it, or name another
 
 error: nobody says what the agent is told
  --> loops/other.yaml:1:1

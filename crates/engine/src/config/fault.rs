@@ -273,6 +273,12 @@ pub enum FaultKind {
         /// Its name.
         program: String,
     },
+    /// Work that cannot be found.
+    #[error("{problem}")]
+    BadQueue {
+        /// Why.
+        problem: String,
+    },
     /// Understood, but not there yet.
     #[error("`{what}` is not available in this version")]
     NotYet {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::node::{Field, Mark, Node, Raw};
 use super::notes::Notes;
+use super::termination::{self, Termination};
 use super::{FaultKind, Place};
-use crate::limits::ITERATIONS_MAX;
 
 /// A loop as its file says it. What is not written is `None`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -78,31 +78,6 @@ pub enum PromptSpec {
     File(PathBuf, Place),
 }
 
-/// When it is enough.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Termination {
-    /// After so many iterations.
-    Fixed {
-        /// How many; `None` leaves it to `runs` and `max_iterations`.
-        iterations: Option<u32>,
-    },
-    /// When the agent says stop so often in a row.
-    Judgment {
-        /// How often.
-        consensus: u32,
-        /// Not before so many iterations.
-        min_iterations: u32,
-    },
-    /// When nothing is left to do.
-    Queue {
-        /// Where in the file.
-        place: Place,
-    },
-}
-
-const TERMINATION_WORDS: &[&str] = &["fixed", "judgment", "queue"];
-const ITERATIONS_EXPECTED: &str = "a whole number from 1 to 1000000";
-
 /// Reads the keys of a loop that are not its hooks. Keys that nobody knows were noted before.
 pub(super) fn read(fields: &[Field], notes: &mut Notes<'_>) -> LoopFile {
     let mut read = LoopFile::default();
@@ -123,8 +98,8 @@ pub(super) fn read(fields: &[Field], notes: &mut Notes<'_>) -> LoopFile {
                 let path = notes.text(value, "a file with what the agent is told");
                 read.prompt = path.map(|path| PromptSpec::File(path.into(), place));
             }
-            "termination" => read.termination = termination(value, notes),
-            "max_iterations" => read.max_iterations = iterations(value, notes),
+            "termination" => read.termination = termination::read(value, notes),
+            "max_iterations" => read.max_iterations = termination::iterations(value, notes),
             "max_runtime" => read.max_runtime = notes.duration(value),
             "delay" => read.delay = notes.duration(value),
             "max_cost" => {
@@ -139,11 +114,6 @@ pub(super) fn read(fields: &[Field], notes: &mut Notes<'_>) -> LoopFile {
 
 fn owned(text: Option<&str>) -> Option<String> {
     text.map(str::to_owned)
-}
-
-pub(super) fn iterations(node: &Node, notes: &mut Notes<'_>) -> Option<u32> {
-    debug_assert_eq!(ITERATIONS_MAX, 1_000_000);
-    notes.whole_number(node, 1..=ITERATIONS_MAX, ITERATIONS_EXPECTED)
 }
 
 fn both_prompts(read: &LoopFile, at: Mark, notes: &mut Notes<'_>) {
@@ -208,32 +178,4 @@ fn agent(node: &Node, notes: &mut Notes<'_>) -> Option<AgentSpec> {
         }
     };
     is_sound.then_some(AgentSpec { kind, place })
-}
-
-fn termination(node: &Node, notes: &mut Notes<'_>) -> Option<Termination> {
-    let fields = notes.map(node, "a map with `type`")?;
-    let get = |key: &str| fields.iter().find(|field| &*field.key == key);
-    let Some(kind) = get("type") else {
-        let missing = "`type`: fixed, judgment or queue";
-        notes.note(node.at, FaultKind::Missing { missing });
-        return None;
-    };
-    let kind = notes.word(&kind.value, TERMINATION_WORDS, TERMINATION_WORDS)?;
-    let known: &'static [&'static str] = match kind {
-        "fixed" => &["type", "iterations"],
-        "judgment" => &["type", "consensus", "min_iterations"],
-        _ => &["type", "source", "per_item"],
-    };
-    for field in fields.iter().filter(|field| !known.contains(&&*field.key)) {
-        notes.unknown_key(field.at, &field.key, known);
-    }
-    let mut number = |key: &str| get(key).and_then(|field| iterations(&field.value, notes));
-    Some(match kind {
-        "fixed" => Termination::Fixed { iterations: number("iterations") },
-        "judgment" => Termination::Judgment {
-            consensus: number("consensus").unwrap_or(2),
-            min_iterations: number("min_iterations").unwrap_or(1),
-        },
-        _ => Termination::Queue { place: node.at.place(notes.source) },
-    })
 }

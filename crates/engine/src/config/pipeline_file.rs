@@ -4,6 +4,7 @@
 use super::loop_file::{self, LoopFile};
 use super::node::{Field, Node, Raw};
 use super::notes::Notes;
+use super::termination;
 use super::top_level::{LOOP_KEYS, check_key};
 use super::{FaultKind, Place};
 use crate::limits::STAGES_MAX;
@@ -146,7 +147,7 @@ fn stage<'n>(
             }
         },
     };
-    let runs = get("runs").and_then(|runs| loop_file::iterations(runs, notes));
+    let runs = get("runs").and_then(|runs| termination::iterations(runs, notes));
     let inputs = get("inputs").and_then(|inputs| self::inputs(inputs, before, notes));
     let place = node.at.place(notes.source);
     let body = match &body.raw {

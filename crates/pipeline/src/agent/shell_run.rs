@@ -19,17 +19,17 @@ const SHELLS: &[&str] = &["bash", "sh"];
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What to run.
-pub(super) struct ShellRun<'a> {
+pub(crate) struct ShellRun<'a> {
     /// For the shell, as it is.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
     /// What the text finds as `$1`.
-    pub(super) argument: Option<String>,
-    pub(super) stdin: Vec<u8>,
-    pub(super) timeout: Duration,
+    pub(crate) argument: Option<String>,
+    pub(crate) stdin: Vec<u8>,
+    pub(crate) timeout: Duration,
 }
 
 /// Runs it in the turn's folder and environment to its end.
-pub(super) async fn run(
+pub(crate) async fn run(
     turn: &Turn,
     what: ShellRun<'_>,
     watch: &mut dyn AgentWatch,
@@ -56,11 +56,11 @@ pub(super) async fn run(
     TurnEnd { took: ended.duration, outcome: outcome_of(ended, has_argument) }
 }
 
-pub(super) fn not_started(cause: String) -> TurnEnd {
+pub(crate) fn not_started(cause: String) -> TurnEnd {
     TurnEnd { outcome: Outcome::NotStarted { cause }, took: Duration::ZERO }
 }
 
-pub(super) fn millis(duration: Duration) -> u64 {
+pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

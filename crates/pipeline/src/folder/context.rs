@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use hookwright_events::WorkItem;
 use serde::{Serialize, Serializer};
 
 use super::{IterationAt, SessionFolder};
@@ -21,6 +22,9 @@ pub struct Context {
     pub stage: ContextStage,
     /// From 1, within the stage.
     pub iteration: u32,
+    /// The piece of work that is to be done, with a queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<WorkItem>,
     /// Where files are.
     pub paths: ContextPaths,
     /// What came before.

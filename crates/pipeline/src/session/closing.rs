@@ -7,7 +7,7 @@ use hookwright_events::{RunEventKind, Verdict};
 use hookwright_process::faults;
 use serde_json::{Value, json};
 
-use super::stage::turn_name;
+use super::stage::{fail_unless_answered, turn_name};
 use super::{Ended, Leave, Session};
 use crate::history::History;
 use crate::plan::Reason;
@@ -23,7 +23,7 @@ impl Session {
             let key = format!("session:stop/{}", blocks + 1);
             let asked_again = blocks > 0;
             let data = json!({ "reason": reason.as_str(), "stop_hook_active": asked_again });
-            let data = self.data_of_session(data);
+            let data = self.data_of_stop(data);
             let decision = self.fire(None, "session:stop", key, data, Vec::new()).await?;
             let Verdict::Block { reason } = decision.verdict else { return Ok(()) };
             blocks += 1;
@@ -32,14 +32,32 @@ impl Session {
                 return Ok(self.write(vec![RunEventKind::Noted { note }])?);
             }
             let mut course = self.last_stage.clone();
+            if self.work_on(index, &mut course).await? {
+                self.last_stage = course;
+                self.deliver().await?;
+                continue;
+            }
             // What was said to an iteration that has ended is not said again.
             if !self.history.has_ended(&turn_name(index, course.iteration + 1)) {
                 self.pending.push(&format!("The session shall not stop yet: {reason}"));
             }
-            self.iteration(index, &mut course, Instant::now()).await?;
+            let end = self.iteration(index, &mut course, Instant::now()).await?;
+            fail_unless_answered(&course, &end)?;
             self.last_stage = course;
             self.deliver().await?;
         }
+    }
+
+    /// What `session:stop` tells: how it went with the queues, too.
+    fn data_of_stop(&self, more: Value) -> serde_json::Map<String, Value> {
+        let mut data = self.data_of_session(more);
+        // A queue that cannot be read any more does not keep a session from stopping.
+        if let Ok(Some((done, all))) = self.progress() {
+            data.insert("issues_completed".to_owned(), done.into());
+            data.insert("issues_total".to_owned(), all.into());
+        }
+        data.insert("duration".to_owned(), self.since_start().into());
+        data
     }
 
     /// What stands above a hook that blocks the stop.
@@ -78,6 +96,7 @@ impl Session {
         if matches!(status, "interrupted" | "failed") {
             let why = if status == "failed" { "error" } else { "interrupted" };
             let data = json!({ "reason": why, "error": words });
+            let data = Value::Object(self.data_of_stop(data));
             self.fire_closing("session:stop", status, data).await?;
         }
         let error = if status == "completed" { Value::Null } else { words.clone().into() };

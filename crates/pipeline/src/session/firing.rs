@@ -99,7 +99,8 @@ impl Session {
 fn stage_of(key: &str) -> Option<usize> {
     let mut parts = key.split('/');
     let event = parts.next()?;
-    let is_of_stage = event.starts_with("stage:") || event.starts_with("iteration:");
+    let of_stages = ["stage:", "iteration:", "execution:"];
+    let is_of_stage = of_stages.iter().any(|domain| event.starts_with(domain));
     parts.next().filter(|_| is_of_stage)?.parse().ok()
 }
 
@@ -112,6 +113,7 @@ mod tests {
         for (key, stage) in [
             ("iteration:complete/2/5", Some(2)),
             ("stage:start/0", Some(0)),
+            ("execution:post_end/1/7", Some(1)),
             ("session:start/0", None),
             ("session:stop/1", None),
             ("closing/session:end/1", None),

@@ -24,6 +24,17 @@ pub(super) struct Course {
     spent: Duration,
     /// Its time is over.
     pub(super) out_of_time: bool,
+    /// Pieces of work that were taken from its queue.
+    pub(super) executions: u32,
+}
+
+/// What came of an iteration and the hooks behind it.
+pub(super) struct IterationEnd {
+    pub(super) result: TurnResult,
+    /// Hooks want the session to go on after its error, or did so before.
+    pub(super) is_answered: bool,
+    /// It had failed when the session ended, and was taken up again since.
+    pub(super) is_forgiven: bool,
 }
 
 impl Session {
@@ -42,12 +53,16 @@ impl Session {
         let data = self.data_of_stage(index, &course, json!({}));
         self.fire(Some(index), "stage:start", format!("stage:start/{index}"), data, with).await?;
         let started = Instant::now();
-        let reason = loop {
-            if let Some(reason) = self.is_enough(index, &course, started) {
-                break reason;
-            }
-            self.iteration(index, &mut course, started).await?;
-            self.wait_between(index, &course, started).await?;
+        let reason = match self.plan.stages[index].until {
+            Until::Queue { .. } => self.work_off(index, &mut course, started).await?,
+            Until::Fixed | Until::Judgment { .. } => loop {
+                if let Some(reason) = self.is_enough(index, &course, started) {
+                    break reason;
+                }
+                let end = self.iteration(index, &mut course, started).await?;
+                fail_unless_answered(&course, &end)?;
+                self.wait_between(index, &course, started).await?;
+            },
         };
         let with = if self.history.ended(number).is_some() {
             Vec::new()
@@ -69,7 +84,12 @@ impl Session {
         Ok(reason)
     }
 
-    fn is_enough(&self, index: usize, course: &Course, started: Instant) -> Option<Reason> {
+    pub(super) fn is_enough(
+        &self,
+        index: usize,
+        course: &Course,
+        started: Instant,
+    ) -> Option<Reason> {
         // A stage that has ended stays as it ended, also if its loop says something else by now.
         if let Some((reason, iterations)) = self.history.ended(turn_name(index, 0).stage) {
             return (course.iteration >= iterations).then(|| Reason::named(reason));
@@ -79,7 +99,7 @@ impl Session {
             return Some(Reason::MaxRuntime);
         }
         let has_judged = match stage.until {
-            Until::Fixed => false,
+            Until::Fixed | Until::Queue { .. } => false,
             Until::Judgment { consensus, min_iterations } => {
                 course.stops_in_a_row >= consensus && course.iteration >= min_iterations
             }
@@ -111,7 +131,7 @@ impl Session {
         index: usize,
         course: &mut Course,
         started: Instant,
-    ) -> Result<(), Leave> {
+    ) -> Result<IterationEnd, Leave> {
         course.iteration += 1;
         self.iterations += 1;
         let turn = turn_name(index, course.iteration);
@@ -137,7 +157,12 @@ impl Session {
         self.history.turns.remove(&turn);
         course.out_of_time = result.out_of_time;
         self.note_result(index, course, &result);
-        self.after_turn(index, course, &result, with, was_known).await
+        let is_answered = self.after_turn(index, course, &result, with).await?;
+        let is_forgiven = was_known && result.error.is_some() && self.history.is_forgiven(&turn);
+        if is_forgiven {
+            course.errors_in_a_row = 0;
+        }
+        Ok(IterationEnd { result, is_answered, is_forgiven })
     }
 
     fn note_result(&mut self, index: usize, course: &mut Course, result: &TurnResult) {
@@ -155,15 +180,14 @@ impl Session {
         }
     }
 
-    /// Fires what follows a turn, in the commit of its end, and goes on or not.
+    /// Fires what follows a turn, in the commit of its end. Whether hooks want to go on after an error.
     async fn after_turn(
         &mut self,
         index: usize,
         course: &mut Course,
         result: &TurnResult,
         with: Vec<RunEventKind>,
-        was_known: bool,
-    ) -> Result<(), Leave> {
+    ) -> Result<bool, Leave> {
         let mut more = Map::new();
         more.insert("changed_files".to_owned(), result.changed_files.clone().into());
         let number = course.iteration;
@@ -174,7 +198,7 @@ impl Session {
             let key = format!("iteration:complete/{index}/{number}{again}");
             let data = self.data_of_iteration(index, course, Value::Object(more));
             self.fire(Some(index), "iteration:complete", key, data, with).await?;
-            return Ok(());
+            return Ok(false);
         };
         course.errors_in_a_row += 1;
         more.insert("error".to_owned(), error.clone().into());
@@ -182,27 +206,11 @@ impl Session {
         let data = self.data_of_iteration(index, course, Value::Object(more));
         let decision = self.fire(Some(index), "iteration:error", key.clone(), data, with).await?;
         course.error = Some(error.clone());
-        let is_forgiven = was_known && self.history.is_forgiven(&turn_name(index, number));
-        if is_forgiven {
-            course.errors_in_a_row = 0;
-            return Ok(());
-        }
-        // The end of the time is a bound like the others, not a failure of the session.
-        if result.out_of_time {
-            return Ok(());
-        }
-        if course.errors_in_a_row >= ERRORS_IN_A_ROW_MAX {
-            let times = course.errors_in_a_row;
-            return Err(Leave::Failed(format!("{times} iterations failed in a row: {error}")));
-        }
         let is_answered = !decision.piped_output.is_empty() || decision.survives_error;
-        if !is_answered && !self.history.survives(&key) {
-            return Err(Leave::Failed(format!("iteration {number} failed: {error}")));
-        }
-        Ok(())
+        Ok(is_answered || self.history.survives(&key))
     }
 
-    async fn wait_between(
+    pub(super) async fn wait_between(
         &self,
         index: usize,
         course: &Course,
@@ -249,6 +257,9 @@ impl Session {
             "max_iterations": stage.iterations_max,
             "stage_outputs": course.outputs,
         }));
+        if let Some(item) = &self.item {
+            data.extend(super::queue::data_of_item(item));
+        }
         if let Value::Object(more) = more {
             data.extend(more);
         }
@@ -277,6 +288,29 @@ impl Session {
     pub(super) fn shown(&self, path: &std::path::Path) -> String {
         self.folder.from_root(path).to_string_lossy().into_owned()
     }
+}
+
+/// Ends the session after an iteration that failed, unless hooks want it to go on.
+pub(super) fn fail_unless_answered(course: &Course, end: &IterationEnd) -> Result<(), Leave> {
+    let Some(error) = &end.result.error else { return Ok(()) };
+    // The end of the time is a bound like the others, not a failure of the session.
+    if end.is_forgiven || end.result.out_of_time {
+        return Ok(());
+    }
+    fail_after_too_many(course, error)?;
+    if !end.is_answered {
+        return Err(Leave::Failed(format!("iteration {} failed: {error}", course.iteration)));
+    }
+    Ok(())
+}
+
+/// So many errors in a row end a session whatever else would go on.
+pub(super) fn fail_after_too_many(course: &Course, error: &str) -> Result<(), Leave> {
+    let times = course.errors_in_a_row;
+    if times >= ERRORS_IN_A_ROW_MAX {
+        return Err(Leave::Failed(format!("{times} iterations failed in a row: {error}")));
+    }
+    Ok(())
 }
 
 pub(super) fn turn_name(index: usize, iteration: u32) -> TurnName {

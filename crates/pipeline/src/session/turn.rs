@@ -183,6 +183,11 @@ impl Session {
         let variables = Variables { event, carried: &carried, environment: &self.environment };
         let extra = Extra { output: &output, inputs };
         let mut task = prompt::filled(template, &variables, &extra);
+        if let Some(item) = &self.item
+            && !template.names().any(prompt::names_item)
+        {
+            task = format!("{}\n\n{}", task.trim_end(), prompt::about_item(item));
+        }
         if !template.names().any(|name| matches!(name, "STATUS" | "HOOKWRIGHT_STATUS")) {
             let status = self.folder.status(at).to_string_lossy().into_owned();
             task = format!("{}\n\n{}", task.trim_end(), prompt::about_status(&status));
@@ -229,6 +234,7 @@ impl Session {
             pipeline: self.plan.name.clone(),
             stage: ContextStage { id: stage.name.clone(), index, template: stage.template.clone() },
             iteration: course.iteration,
+            item: self.item.clone(),
             paths: self.folder.context_paths(at),
             inputs: ContextInputs {
                 from_stage,
@@ -243,16 +249,21 @@ impl Session {
         })
     }
 
-    /// Our variables, and where the agent may write. No secrets: agents get none.
+    /// Our variables. No secrets: agents get none.
+    pub(super) fn environment_of(&self, event: &Event) -> ChildEnvironment {
+        let carried = self.memory.carried(&self.name);
+        let variables = Variables { event, carried: &carried, environment: &self.environment };
+        ChildEnvironment::new(&variables, &[], &[], &[])
+    }
+
+    /// Our variables, and where the agent may write.
     fn agent_environment(
         &self,
         event: &Event,
         at: IterationAt<'_>,
         attempt: u32,
     ) -> ChildEnvironment {
-        let carried = self.memory.carried(&self.name);
-        let variables = Variables { event, carried: &carried, environment: &self.environment };
-        let mut environment = ChildEnvironment::new(&variables, &[], &[], &[]);
+        let mut environment = self.environment_of(event);
         environment.set("OUTPUT", self.folder.output(at));
         environment.set("HOOKWRIGHT_OUTPUT", self.folder.output(at));
         environment.set("HOOKWRIGHT_ATTEMPT", attempt.to_string());
@@ -315,6 +326,12 @@ fn printed<'a>(ended: &'a TurnEnd, secrets: &Secrets) -> Cow<'a, str> {
 
 fn is_success(outcome: &Outcome) -> bool {
     failure_of(outcome).is_none()
+}
+
+/// What the end of a command that is no agent means, in words.
+pub(super) fn words_for(outcome: &Outcome) -> String {
+    let words = failure_of(outcome).unwrap_or_else(|| "it did nothing".to_owned());
+    words.strip_prefix("the agent ").map(|rest| format!("it {rest}")).unwrap_or(words)
 }
 
 /// What an agent's end means, in words; `None` if it did what it should.

@@ -60,6 +60,7 @@ fn context(folder: &SessionFolder, at: IterationAt<'_>, pipeline: &str) -> Conte
             template: "improve-plan".to_owned(),
         },
         iteration: at.iteration,
+        item: None,
         paths: folder.context_paths(at),
         inputs: ContextInputs::default(),
         limits: ContextLimits { max_iterations: 25, remaining_seconds: None },

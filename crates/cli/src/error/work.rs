@@ -1,0 +1,77 @@
+//! What can be wrong with a piece of work that somebody names, in words for people.
+
+use hookwright_store::TaskError;
+
+use super::Message;
+use super::storage::of_store;
+use crate::render::count;
+
+/// A piece of work that cannot be used.
+#[derive(Debug)]
+pub(crate) enum WorkFailure {
+    /// No issue has this number.
+    NoSuchIssue { number: u64, known: Vec<u64> },
+    /// Several folders have an issue of this number.
+    ManyIssues { number: u64, folders: Vec<String> },
+    /// A session works on it now.
+    InWork { name: String, session: String },
+    /// It looks neither like an issue nor like a task.
+    NoSuchItem { item: String },
+    /// A task cannot be read or changed.
+    Task(TaskError),
+}
+
+impl WorkFailure {
+    pub(super) fn message(&self) -> Message {
+        match self {
+            WorkFailure::NoSuchIssue { number, known } => message(
+                format!("there is no issue {number} in this project"),
+                match known.len() {
+                    0 => "issues are files like issues/3-title.md".to_owned(),
+                    many => format!(
+                        "there {} {}; `hookwright status` lists them",
+                        if many == 1 { "is" } else { "are" },
+                        count(many, "issue")
+                    ),
+                },
+            ),
+            WorkFailure::ManyIssues { number, folders } => message(
+                format!("several folders have an issue {number}: {}", folders.join(", ")),
+                format!("say which one with `--folder {}`", folders[0]),
+            ),
+            WorkFailure::InWork { name, session } => message(
+                format!("session {session} works on {name} now"),
+                format!("wait for it, or end it with `hookwright stop {session}`"),
+            ),
+            WorkFailure::Task(error) => of_task(error),
+            WorkFailure::NoSuchItem { item } => message(
+                format!("there is no issue or task `{item}` in this project"),
+                "an issue is named by its number, a task by its id, like TAS-3; `hookwright status` lists \
+                 issues, `hookwright task list` tasks",
+            ),
+        }
+    }
+}
+
+/// What is wrong with a task.
+fn of_task(error: &TaskError) -> Message {
+    let help = match error {
+        TaskError::Store(error) => return of_store(error),
+        TaskError::Unknown { nearest: Some(nearest), .. } => {
+            format!("did you mean {nearest}? `hookwright task list` shows all")
+        }
+        TaskError::Unknown { nearest: None, .. } => {
+            "this project has no tasks; `hookwright task add TEXT` adds one".to_owned()
+        }
+        TaskError::Same { id, .. } => {
+            format!("change that one with `hookwright task update {id}`, or say what is different")
+        }
+        TaskError::Circle { .. } => "leave one of these out of what it waits for".to_owned(),
+        _ => String::new(),
+    };
+    message(error.to_string(), help)
+}
+
+fn message(heading: String, help: impl Into<String>) -> Message {
+    Message { heading, place: None, help: help.into() }
+}

@@ -1,0 +1,146 @@
+//! A project's work as commands about it see it: issues with what became of them, and tasks by state.
+//!
+//! Nothing is made by looking: without a store every issue is open.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use hookwright_events::task::TaskState;
+use hookwright_pipeline::queue::{IssueFolder, IssueState, IssueStates, KeptIssue};
+use hookwright_store::{KeptTasks, Store};
+use serde_json::{Value, json};
+
+use crate::error::{Failure, WorkFailure};
+use crate::state;
+
+/// Where issues are looked for although no session has worked on any.
+const USUAL_FOLDER: &str = "issues";
+
+/// An issue, and what became of it.
+pub(crate) struct KnownIssue {
+    pub(crate) folder: String,
+    pub(crate) number: u64,
+    pub(crate) title: String,
+    pub(crate) state: IssueState,
+    /// What the store has of it.
+    pub(crate) kept: Option<KeptIssue>,
+}
+
+impl KnownIssue {
+    pub(crate) fn reason(&self) -> Option<&str> {
+        self.kept.as_ref().and_then(|kept| kept.record.reason.as_deref())
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let record = self.kept.as_ref().map(|kept| &kept.record);
+        json!({
+            "folder": self.folder,
+            "number": self.number,
+            "title": self.title,
+            "state": self.state.as_str(),
+            "reason": self.reason(),
+            "session": record.map(|record| &record.session),
+            "at": record.map(|record| &record.at),
+        })
+    }
+}
+
+/// The work of a project.
+#[derive(Default)]
+pub(crate) struct KnownWork {
+    /// By folder and number.
+    pub(crate) issues: Vec<KnownIssue>,
+    /// How many tasks are in which state.
+    pub(crate) tasks: BTreeMap<&'static str, usize>,
+    /// Folders that cannot be read, and why.
+    pub(crate) problems: Vec<String>,
+}
+
+impl KnownWork {
+    pub(crate) fn find(root: &Path) -> Result<Self, Failure> {
+        let project = root.to_string_lossy().into_owned();
+        let store: Option<Arc<dyn Store>> =
+            state::existing_store()?.map(|store| Arc::new(store) as Arc<dyn Store>);
+        let mut work = Self::default();
+        let states = store.clone().map(|store| IssueStates::new(store, &project));
+        let mut known = match &states {
+            Some(states) => states.all().map_err(Failure::Store)?,
+            None => BTreeMap::new(),
+        };
+        let folders: BTreeSet<String> = known
+            .keys()
+            .map(|(folder, _)| folder.clone())
+            .chain([USUAL_FOLDER.to_owned()])
+            .collect();
+        for folder in folders {
+            let folder = IssueFolder::new(root, Path::new(&folder));
+            if !folder.path().is_dir() {
+                continue;
+            }
+            match folder.read() {
+                Ok(issues) => work.issues.extend(issues.into_iter().map(|issue| {
+                    let kept = known.remove(&(folder.shown().to_owned(), issue.number));
+                    KnownIssue {
+                        folder: folder.shown().to_owned(),
+                        number: issue.number,
+                        title: issue.title,
+                        state: kept.as_ref().map_or(IssueState::Open, |kept| kept.record.state),
+                        kept,
+                    }
+                })),
+                Err(error) => work.problems.push(error.to_string()),
+            }
+        }
+        if let Some(states) = &states {
+            work.free_those_of_the_dead(states)?;
+        }
+        if let Some(store) = store {
+            let list = KeptTasks::new(store, &project)
+                .list(&[])
+                .map_err(|error| Failure::Work(WorkFailure::Task(error)))?;
+            for kept in list.tasks {
+                *work.tasks.entry(kept.task.state.as_str()).or_default() += 1;
+            }
+        }
+        Ok(work)
+    }
+
+    /// What a session has begun that nobody runs is open.
+    fn free_those_of_the_dead(&mut self, states: &IssueStates) -> Result<(), Failure> {
+        for issue in &mut self.issues {
+            if issue.state == IssueState::Active
+                && let Some(kept) = &issue.kept
+                && states.is_free(&kept.record, "").map_err(Failure::Store)?
+            {
+                issue.state = IssueState::Open;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many issues are in a state.
+    pub(crate) fn count(&self, state: IssueState) -> usize {
+        self.issues.iter().filter(|issue| issue.state == state).count()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let states = [
+            TaskState::Open,
+            TaskState::InProgress,
+            TaskState::Completed,
+            TaskState::Blocked,
+            TaskState::Cancelled,
+        ];
+        let tasks: serde_json::Map<String, Value> = states
+            .iter()
+            .map(|state| state.as_str())
+            .map(|word| (word.to_owned(), self.tasks.get(word).copied().unwrap_or(0).into()))
+            .collect();
+        json!({
+            "issues": self.issues.iter().map(KnownIssue::json).collect::<Vec<_>>(),
+            "tasks": tasks,
+            "problems": self.problems,
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! [`Termination`]: when a loop is enough.
+
+use std::path::PathBuf;
+
+use super::node::{Field, Node};
+use super::notes::Notes;
+use super::{FaultKind, Place};
+use crate::limits::ITERATIONS_MAX;
+
+/// When it is enough.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Termination {
+    /// After so many iterations.
+    Fixed {
+        /// How many; `None` leaves it to `runs` and `max_iterations`.
+        iterations: Option<u32>,
+    },
+    /// When the agent says stop so often in a row.
+    Judgment {
+        /// How often.
+        consensus: u32,
+        /// Not before so many iterations.
+        min_iterations: u32,
+    },
+    /// When nothing is left to do.
+    Queue {
+        /// Where the work is found.
+        source: QueueSpec,
+        /// Iterations that one piece of work may take.
+        per_item: u32,
+    },
+}
+
+/// Where a queue's work is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QueueSpec {
+    /// What a command prints, one a line.
+    Command(String),
+    /// A folder of issues, named from the project root.
+    Issues(PathBuf, Place),
+    /// The project's own list of tasks.
+    Tasks,
+}
+
+const WORDS: &[&str] = &["fixed", "judgment", "queue"];
+const SOURCES: &[&str] = &["command", "issues", "tasks"];
+const ITERATIONS_EXPECTED: &str = "a whole number from 1 to 1000000";
+
+pub(super) fn read(node: &Node, notes: &mut Notes<'_>) -> Option<Termination> {
+    let fields = notes.map(node, "a map with `type`")?;
+    let get = |key: &str| fields.iter().find(|field| &*field.key == key);
+    let Some(kind) = get("type") else {
+        let missing = "`type`: fixed, judgment or queue";
+        notes.note(node.at, FaultKind::Missing { missing });
+        return None;
+    };
+    let kind = notes.word(&kind.value, WORDS, WORDS)?;
+    let known: &'static [&'static str] = match kind {
+        "fixed" => &["type", "iterations"],
+        "judgment" => &["type", "consensus", "min_iterations"],
+        _ => &["type", "source", "per_item"],
+    };
+    for field in fields.iter().filter(|field| !known.contains(&&*field.key)) {
+        notes.unknown_key(field.at, &field.key, known);
+    }
+    let mut number = |key: &str| get(key).and_then(|field| iterations(&field.value, notes));
+    Some(match kind {
+        "fixed" => Termination::Fixed { iterations: number("iterations") },
+        "judgment" => Termination::Judgment {
+            consensus: number("consensus").unwrap_or(2),
+            min_iterations: number("min_iterations").unwrap_or(1),
+        },
+        _ => Termination::Queue {
+            per_item: number("per_item").unwrap_or(1),
+            source: match get("source") {
+                Some(field) => source(field, notes)?,
+                // As agent-pipelines writes it.
+                None => QueueSpec::Tasks,
+            },
+        },
+    })
+}
+
+/// A number of iterations.
+pub(super) fn iterations(node: &Node, notes: &mut Notes<'_>) -> Option<u32> {
+    debug_assert_eq!(ITERATIONS_MAX, 1_000_000);
+    notes.whole_number(node, 1..=ITERATIONS_MAX, ITERATIONS_EXPECTED)
+}
+
+fn source(field: &Field, notes: &mut Notes<'_>) -> Option<QueueSpec> {
+    const EXPECTED: &str = "one of `command: …`, `issues: FOLDER` or `tasks: true`";
+    let fields = notes.map(&field.value, EXPECTED)?;
+    for field in fields.iter().filter(|field| !SOURCES.contains(&&*field.key)) {
+        notes.unknown_key(field.at, &field.key, SOURCES);
+    }
+    let mut known = fields.iter().filter(|field| SOURCES.contains(&&*field.key));
+    let (Some(one), None) = (known.next(), known.next()) else {
+        notes.note(field.value.at, FaultKind::Missing { missing: EXPECTED });
+        return None;
+    };
+    match &*one.key {
+        "command" => {
+            let command = notes.text(&one.value, "a command that prints what is open")?;
+            Some(QueueSpec::Command(command.to_owned()))
+        }
+        "issues" => {
+            let folder = notes.text(&one.value, "a folder of issues")?;
+            Some(QueueSpec::Issues(folder.into(), one.value.at.place(notes.source)))
+        }
+        _ => match notes.bool(&one.value)? {
+            true => Some(QueueSpec::Tasks),
+            false => {
+                notes.wrong_kind(&one.value, "true, or another source");
+                None
+            }
+        },
+    }
+}

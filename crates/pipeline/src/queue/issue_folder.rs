@@ -1,0 +1,293 @@
+//! [`IssueFolder`]: a folder of files `N-title.md`, one an issue. A plan for issue 3 is a file `3.md` or
+//! `3-….md` in the folder `plans` beside it, or within it.
+//!
+//! What is written there is read and never changed. The title is the first heading, else the file's
+//! name.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use hookwright_events::{WorkItem, WorkSource};
+
+use crate::limits::{ISSUE_HEAD_BYTES_MAX, ISSUES_MAX};
+
+/// A folder of issues.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssueFolder {
+    root: PathBuf,
+    /// From the root, without a slash at its end.
+    shown: String,
+}
+
+/// One issue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issue {
+    /// Its number.
+    pub number: u64,
+    /// Its first heading, else what its file is called.
+    pub title: String,
+    /// Its file, from the root.
+    pub file: String,
+    /// Its plan, from the root.
+    pub plan_file: Option<String>,
+}
+
+/// Why issues cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum IssueError {
+    /// The folder or a file of it cannot be read.
+    #[error("{path} cannot be read: {cause}")]
+    NotRead {
+        /// Which, from the root.
+        path: String,
+        /// Why not.
+        cause: io::Error,
+    },
+    /// A file that is no text.
+    #[error("{path} is no text: an issue is Markdown in UTF-8")]
+    NotText {
+        /// Which, from the root.
+        path: String,
+    },
+    /// Two files with one number.
+    #[error("two issues have the number {number}: {first} and {second}; rename one of them")]
+    SameNumber {
+        /// Which.
+        number: u64,
+        /// One file.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// More than anybody works off.
+    #[error("{folder} has more than {ISSUES_MAX} issues")]
+    TooMany {
+        /// Which folder.
+        folder: String,
+    },
+}
+
+impl IssueFolder {
+    /// The folder of this name in a project.
+    pub fn new(root: &Path, folder: &Path) -> Self {
+        let folder = folder.strip_prefix(root).unwrap_or(folder);
+        let shown: PathBuf = folder.components().collect();
+        Self { root: root.to_owned(), shown: shown.to_string_lossy().into_owned() }
+    }
+
+    /// From the project root, as people name it.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> PathBuf {
+        self.root.join(&self.shown)
+    }
+
+    /// All of its issues, in the order of their numbers.
+    pub fn read(&self) -> Result<Vec<Issue>, IssueError> {
+        let plans = self.plans()?;
+        let issues = numbered(&self.path(), &self.shown)?;
+        let one = |(number, name): (u64, String)| {
+            let file = format!("{}/{name}", self.shown);
+            let title = title_of(&self.root.join(&file), &file, &name)?;
+            Ok(Issue { number, title, file, plan_file: plans.get(&number).cloned() })
+        };
+        issues.into_iter().map(one).collect()
+    }
+
+    /// Plans by number, as paths from the root.
+    fn plans(&self) -> Result<BTreeMap<u64, String>, IssueError> {
+        let beside = match self.shown.rsplit_once('/') {
+            Some((above, _)) => format!("{above}/plans"),
+            None => "plans".to_owned(),
+        };
+        let mut plans = BTreeMap::new();
+        for folder in [format!("{}/plans", self.shown), beside] {
+            let path = self.root.join(&folder);
+            if path.is_dir() {
+                let found = numbered(&path, &folder)?;
+                plans.extend(found.into_iter().map(|(number, name)| {
+                    let file = format!("{folder}/{name}");
+                    (number, file)
+                }));
+            }
+        }
+        Ok(plans)
+    }
+}
+
+impl Issue {
+    /// The issue as a piece of work.
+    pub fn item(&self) -> WorkItem {
+        WorkItem {
+            source: WorkSource::Issues,
+            key: self.number.to_string(),
+            title: self.title.clone(),
+            content: None,
+            file: Some(self.file.clone()),
+            plan_file: self.plan_file.clone(),
+        }
+    }
+}
+
+/// The files of a folder whose names begin with a number, by number.
+fn numbered(path: &Path, shown: &str) -> Result<BTreeMap<u64, String>, IssueError> {
+    let failed = |cause: io::Error| IssueError::NotRead { path: shown.to_owned(), cause };
+    let mut found: BTreeMap<u64, String> = BTreeMap::new();
+    for entry in path.read_dir().map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let Some(number) = number_of(&name) else { continue };
+        if found.len() >= ISSUES_MAX {
+            return Err(IssueError::TooMany { folder: shown.to_owned() });
+        }
+        if let Some(other) = found.insert(number, name.clone()) {
+            let mut both = [other, name].map(|name| format!("{shown}/{name}"));
+            both.sort();
+            let [first, second] = both;
+            return Err(IssueError::SameNumber { number, first, second });
+        }
+    }
+    Ok(found)
+}
+
+/// The number of `7-title.md` or `7.md`; other files are no issues.
+fn number_of(name: &str) -> Option<u64> {
+    let stem = name.strip_suffix(".md")?;
+    let (number, title) = stem.split_once('-').unwrap_or((stem, "-"));
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number || title.is_empty() {
+        return None;
+    }
+    number.parse().ok()
+}
+
+/// The first heading of a file, else what its name says behind the number.
+fn title_of(path: &Path, shown: &str, name: &str) -> Result<String, IssueError> {
+    let failed = |cause: io::Error| IssueError::NotRead { path: shown.to_owned(), cause };
+    let mut head = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(ISSUE_HEAD_BYTES_MAX).read_to_end(&mut head).map_err(failed)?;
+    let is_cut = head.len() as u64 == ISSUE_HEAD_BYTES_MAX;
+    let text = match std::str::from_utf8(&head) {
+        Ok(text) => text,
+        // A character may be cut in two where we stopped to read.
+        Err(error) if is_cut && error.error_len().is_none() => {
+            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => return Err(IssueError::NotText { path: shown.to_owned() }),
+    };
+    let heading = heading_of(text.trim_start_matches('\u{feff}'));
+    Ok(heading.unwrap_or_else(|| {
+        let stem = name.strip_suffix(".md").unwrap_or(name);
+        let title = stem.split_once('-').map_or(stem, |(_, title)| title);
+        title.replace(['-', '_'], " ")
+    }))
+}
+
+/// The first heading; what looks like one within a block of code is none.
+fn heading_of(text: &str) -> Option<String> {
+    let mut fence: Option<&str> = None;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        let mark = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark));
+        match (fence, mark) {
+            (None, Some(mark)) => fence = Some(mark),
+            (Some(open), Some(mark)) if open == mark => fence = None,
+            (None, None) => {
+                let behind = trimmed.trim_start_matches('#');
+                let level = trimmed.len() - behind.len();
+                let title = behind.trim().trim_end_matches('#').trim_end();
+                if (1..=6).contains(&level) && behind.starts_with([' ', '\t']) && !title.is_empty()
+                {
+                    return Some(title.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a folder");
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("a folder above")).expect("made");
+            fs::write(path, text).expect("written");
+        }
+        root
+    }
+
+    #[test]
+    fn issues_come_in_the_order_of_their_numbers_with_titles_and_plans() {
+        let root = project(&[
+            ("issues/10-last.md", "no heading\n"),
+            ("issues/2-two.md", "\u{feff}text\n```\n# no title\n```\n## The second ##\n# later\n"),
+            ("issues/1.md", "#no heading\n"),
+            ("issues/03-fix_the-login.md", ""),
+            ("issues/README.md", "# Issues\n"),
+            ("issues/4-.md", ""),
+            ("issues/x-1.md", ""),
+            ("issues/plans/3.md", ""),
+            ("plans/2-two.md", ""),
+        ]);
+        let issue = |number, title: &str, file: &str, plan: Option<&str>| Issue {
+            number,
+            title: title.to_owned(),
+            file: file.to_owned(),
+            plan_file: plan.map(str::to_owned),
+        };
+        let found = IssueFolder::new(root.path(), Path::new("./issues/")).read().expect("read");
+        assert_eq!(
+            found,
+            [
+                issue(1, "1", "issues/1.md", None),
+                issue(2, "The second", "issues/2-two.md", Some("plans/2-two.md")),
+                issue(3, "fix the login", "issues/03-fix_the-login.md", Some("issues/plans/3.md")),
+                issue(10, "last", "issues/10-last.md", None),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_an_issue_is_said_with_its_name() {
+        let said = |files: &[(&str, &str)]| {
+            let root = project(files);
+            fs::create_dir_all(root.path().join("issues/9-folder.md")).expect("made");
+            IssueFolder::new(root.path(), Path::new("issues"))
+                .read()
+                .expect_err("it cannot be")
+                .to_string()
+        };
+        assert_eq!(
+            said(&[("issues/1-a.md", ""), ("issues/01-b.md", "")]),
+            "two issues have the number 1: issues/01-b.md and issues/1-a.md; rename one of them"
+        );
+        assert_eq!(said(&[]), "issues/9-folder.md cannot be read: Is a directory (os error 21)");
+        let root = project(&[]);
+        fs::create_dir(root.path().join("issues")).expect("made");
+        fs::write(root.path().join("issues/1-a.md"), b"# \xff\xfe").expect("written");
+        let folder = IssueFolder::new(root.path(), Path::new("issues"));
+        let error = folder.read().expect_err("no text").to_string();
+        assert_eq!(error, "issues/1-a.md is no text: an issue is Markdown in UTF-8");
+    }
+
+    #[test]
+    fn a_long_issue_is_read_as_far_as_its_title_may_be() {
+        let text = format!("# Title\n{}", "é".repeat(ISSUE_HEAD_BYTES_MAX as usize));
+        let root = project(&[("issues/1-a.md", &text)]);
+        let found = IssueFolder::new(root.path(), Path::new("issues")).read().expect("read");
+        assert_eq!(found[0].title, "Title");
+    }
+}

@@ -1,0 +1,277 @@
+//! [`IssueStates`]: what became of a project's issues, in the store. An issue without a record is open.
+//!
+//! A session takes an issue by writing its name into the record, so that no two work on the same one.
+//! Whether that session still runs is known by its lease: what a dead one has taken is open to others.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hookwright_events::{ItemState, WorkItem};
+use hookwright_store::{
+    Commit, Expected, Filter, Kind, Put, Record, RecordKey, Store, StoreError, records,
+};
+use serde::{Deserialize, Serialize};
+
+use super::IssueFolder;
+use crate::lease;
+use crate::limits::ISSUES_MAX;
+use crate::record::milliseconds;
+
+/// The states of a project's issues.
+pub struct IssueStates {
+    store: Arc<dyn Store>,
+    project: String,
+}
+
+/// What is known of an issue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssueRecord {
+    /// Of this shape: 1.
+    pub version: u32,
+    /// Its folder, from the root.
+    pub folder: String,
+    /// Its number.
+    pub number: u64,
+    /// What it was called then.
+    pub title: String,
+    /// What became of it.
+    pub state: IssueState,
+    /// Why it is not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The session that worked on it last.
+    pub session: String,
+    /// Since when it is so, ISO 8601 in UTC.
+    pub at: String,
+}
+
+/// What became of an issue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IssueState {
+    /// Nobody works on it.
+    Open,
+    /// A session works on it.
+    Active,
+    /// A hook kept it from being started.
+    Blocked,
+    /// It was tried, and failed.
+    Failed,
+    /// It is done.
+    Done,
+}
+
+impl IssueState {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            IssueState::Open => "open",
+            IssueState::Active => "active",
+            IssueState::Blocked => "blocked",
+            IssueState::Failed => "failed",
+            IssueState::Done => "done",
+        }
+    }
+}
+
+impl From<ItemState> for IssueState {
+    fn from(state: ItemState) -> Self {
+        match state {
+            ItemState::Done => IssueState::Done,
+            ItemState::Failed => IssueState::Failed,
+            ItemState::Blocked => IssueState::Blocked,
+            ItemState::Open => IssueState::Open,
+        }
+    }
+}
+
+/// A record, and the version of it that was read.
+#[derive(Debug, Clone)]
+pub struct KeptIssue {
+    /// What is known.
+    pub record: IssueRecord,
+    version: u64,
+}
+
+impl IssueStates {
+    /// Those of a project.
+    pub fn new(store: Arc<dyn Store>, project: &str) -> Self {
+        Self { store, project: project.to_owned() }
+    }
+
+    /// What is known of the issues of all folders, by folder and number.
+    pub fn all(&self) -> Result<BTreeMap<(String, u64), KeptIssue>, StoreError> {
+        let filter = Filter { project: Some(self.project.clone()), ..Filter::newest(ISSUES_MAX) };
+        let mut known = BTreeMap::new();
+        for record in records(&*self.store, Kind::Issue, filter) {
+            let Some(kept) = kept(&record?) else { continue };
+            known.insert((kept.record.folder.clone(), kept.record.number), kept);
+        }
+        Ok(known)
+    }
+
+    /// What is known of one issue.
+    pub fn get(&self, folder: &IssueFolder, number: &str) -> Result<Option<KeptIssue>, StoreError> {
+        let record = self.store.get(Kind::Issue, &self.key(folder.shown(), number))?;
+        Ok(record.as_ref().and_then(kept))
+    }
+
+    /// Takes an issue for a session; `false` if another one was faster or has it.
+    pub fn take(
+        &self,
+        folder: &IssueFolder,
+        item: &WorkItem,
+        session: &str,
+        now: &str,
+    ) -> Result<bool, StoreError> {
+        let known = self.get(folder, &item.key)?;
+        if let Some(kept) = &known
+            && !self.is_free(&kept.record, session)?
+        {
+            return Ok(false);
+        }
+        let mut commit = Commit::unsynced();
+        let record = record(folder, item, IssueState::Active, None, session, now);
+        commit.puts.push(self.put(&record, known.as_ref()));
+        match self.store.commit(&commit) {
+            Ok(_) => Ok(true),
+            Err(StoreError::RecordConflict { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a session may take an issue of which this is known.
+    pub fn is_free(&self, record: &IssueRecord, session: &str) -> Result<bool, StoreError> {
+        match record.state {
+            IssueState::Open => Ok(true),
+            IssueState::Active if record.session == session => Ok(true),
+            IssueState::Active => {
+                let lease = lease::name_of(&self.project, &record.session);
+                Ok(lease::holder(&*self.store, &lease)?.is_none())
+            }
+            IssueState::Blocked | IssueState::Failed | IssueState::Done => Ok(false),
+        }
+    }
+
+    /// What has to be written when an item is over, for a commit with whatever tells of it. Nothing
+    /// if somebody else has said meanwhile what becomes of it.
+    pub fn put_end(
+        &self,
+        folder: &IssueFolder,
+        item: &WorkItem,
+        end: (ItemState, Option<&str>),
+        session: &str,
+        now: &str,
+    ) -> Result<Option<Put>, StoreError> {
+        let known = self.get(folder, &item.key)?;
+        let is_ours = known.as_ref().is_some_and(|kept| {
+            kept.record.state == IssueState::Active && kept.record.session == session
+        });
+        let record = record(folder, item, end.0.into(), end.1, session, now);
+        Ok(is_ours.then(|| self.put(&record, known.as_ref())))
+    }
+
+    /// Opens an issue again; returns what it was, or nothing if it was open.
+    pub fn reopen(&self, kept: &KeptIssue, now: &str) -> Result<(), StoreError> {
+        let mut commit = Commit::synced();
+        let record = IssueRecord {
+            state: IssueState::Open,
+            reason: None,
+            at: now.to_owned(),
+            ..kept.record.clone()
+        };
+        commit.puts.push(self.put(&record, Some(kept)));
+        self.store.commit(&commit).map(drop)
+    }
+
+    fn put(&self, record: &IssueRecord, known: Option<&KeptIssue>) -> Put {
+        Put {
+            kind: Kind::Issue,
+            key: self.key(&record.folder, &record.number.to_string()),
+            expected: known.map_or(Expected::Absent, |kept| Expected::Version(kept.version)),
+            value: serde_json::to_string(record).unwrap_or_default(),
+            created_at_ms: milliseconds(&record.at).unwrap_or(0),
+            status: record.state.as_str().to_owned(),
+        }
+    }
+
+    fn key(&self, folder: &str, number: &str) -> RecordKey {
+        RecordKey { project: self.project.clone(), name: format!("{folder}/{number}") }
+    }
+}
+
+fn record(
+    folder: &IssueFolder,
+    item: &WorkItem,
+    state: IssueState,
+    reason: Option<&str>,
+    session: &str,
+    now: &str,
+) -> IssueRecord {
+    IssueRecord {
+        version: 1,
+        folder: folder.shown().to_owned(),
+        number: item.number().unwrap_or(0),
+        title: item.title.clone(),
+        state,
+        reason: reason.map(str::to_owned),
+        session: session.to_owned(),
+        at: now.to_owned(),
+    }
+}
+
+fn kept(record: &Record) -> Option<KeptIssue> {
+    let read = serde_json::from_str(&record.value).ok()?;
+    Some(KeptIssue { record: read, version: record.version })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use hookwright_store::MemoryStore;
+
+    use super::*;
+
+    const NOW: &str = "2026-01-02T03:04:05Z";
+
+    fn item(number: u64) -> WorkItem {
+        super::super::Issue {
+            number,
+            title: "Title".to_owned(),
+            file: String::new(),
+            plan_file: None,
+        }
+        .item()
+    }
+
+    #[test]
+    fn one_session_has_an_issue_until_it_is_over_or_the_session_is_dead() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let states = IssueStates::new(Arc::clone(&store), "/p");
+        let folder = IssueFolder::new(Path::new("/p"), Path::new("issues"));
+        let take = |session: &str| states.take(&folder, &item(1), session, NOW).expect("written");
+        let fence = lease::take(&*store, &lease::name_of("/p", "a")).expect("free");
+        assert!(take("a"), "it is open");
+        assert!(take("a"), "it is its own");
+        assert!(!take("b"), "its session runs");
+        store.release(&fence.lease, fence.token).expect("given back");
+        assert!(take("b"), "its session is dead");
+        let end = |session: &str| {
+            let end = (ItemState::Failed, Some("no key"));
+            states.put_end(&folder, &item(1), end, session, NOW).expect("read")
+        };
+        assert!(end("a").is_none(), "another one has it");
+        let mut commit = Commit::synced();
+        commit.puts.extend(end("b"));
+        store.commit(&commit).expect("written");
+        assert!(!take("a"), "it has failed");
+        let kept = states.all().expect("read").remove(&("issues".to_owned(), 1)).expect("known");
+        assert_eq!(
+            (kept.record.state, kept.record.reason.as_deref()),
+            (IssueState::Failed, Some("no key"))
+        );
+        states.reopen(&kept, NOW).expect("written");
+        assert!(take("a"), "it is open again");
+    }
+}

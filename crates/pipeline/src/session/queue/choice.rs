@@ -1,0 +1,193 @@
+//! Which piece of work comes next: the one that the journal knows, else the first that is open and
+//! that no other session works on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hookwright_events::{Event, ItemState, Outcome, WorkItem, WorkSource};
+use hookwright_process::{Leader, Stream};
+use hookwright_store::Put;
+
+use super::super::stage::{Course, turn_name};
+use super::super::{Leave, Session, known};
+use crate::agent::{AgentWatch, Turn, shell_run};
+use crate::limits::{ISSUES_MAX, QUEUE_COMMAND_TIMEOUT};
+use crate::plan::Until;
+use crate::queue::{IssueFolder, IssueStates, Queue};
+
+impl Session {
+    /// The next piece of work of a stage, taken for this session.
+    pub(super) async fn next_item(
+        &mut self,
+        index: usize,
+        course: &Course,
+    ) -> Result<Option<WorkItem>, Leave> {
+        let place = (turn_name(index, 0).stage, course.executions + 1);
+        if let Some(past) = self.history.items.get(&place) {
+            return Ok(Some(past.item.clone()));
+        }
+        match self.queue_of(index) {
+            Queue::Command(command) => {
+                let lines = self.printed_by(&command, index, course).await?;
+                Ok(self.first_line(index, lines))
+            }
+            Queue::Issues(folder) => self.take_issue(index, &folder),
+            Queue::Tasks => self.take_task(),
+        }
+    }
+
+    /// Pieces of work that are open and were not begun by this session.
+    pub(super) fn open_items(&self, index: usize) -> Result<usize, Leave> {
+        match self.queue_of(index) {
+            // To ask it might change what it says.
+            Queue::Command(_) => Ok(0),
+            Queue::Issues(folder) => Ok(self.open_issues(&folder)?.len()),
+            Queue::Tasks => self.open_tasks(),
+        }
+    }
+
+    /// What has to be written with the end of a piece of work.
+    pub(super) fn put_end(
+        &self,
+        index: usize,
+        item: &WorkItem,
+        end: (ItemState, Option<&str>),
+    ) -> Result<Option<Put>, Leave> {
+        match self.queue_of(index) {
+            Queue::Command(_) => Ok(None),
+            Queue::Issues(folder) => {
+                let states = self.issue_states();
+                Ok(states.put_end(&folder, item, end, &self.name, &self.clock.now())?)
+            }
+            Queue::Tasks => self.put_end_of_task(item, end),
+        }
+    }
+
+    fn queue_of(&self, index: usize) -> Queue {
+        match &self.plan.stages[index].until {
+            Until::Queue { queue, .. } => queue.clone(),
+            Until::Fixed | Until::Judgment { .. } => unreachable!("it works off a queue"),
+        }
+    }
+
+    fn issue_states(&self) -> IssueStates {
+        IssueStates::new(Arc::clone(self.journal.store()), self.journal.project())
+    }
+
+    fn take_issue(&self, index: usize, folder: &IssueFolder) -> Result<Option<WorkItem>, Leave> {
+        let tried = self.tried(index);
+        let states = self.issue_states();
+        for item in self.open_issues(folder)? {
+            // What was cut off by a bound of this session is for another one.
+            let is_left = tried.get(item.key.as_str()) == Some(&Some(ItemState::Open));
+            if !is_left && states.take(folder, &item, &self.name, &self.clock.now())? {
+                return Ok(Some(item));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The issues that this session may take.
+    fn open_issues(&self, folder: &IssueFolder) -> Result<Vec<WorkItem>, Leave> {
+        let issues = folder.read().map_err(|error| Leave::Failed(error.to_string()))?;
+        let states = self.issue_states();
+        let known = states.all()?;
+        let mut open = Vec::new();
+        for issue in issues {
+            let kept = known.get(&(folder.shown().to_owned(), issue.number));
+            let is_free = match kept {
+                Some(kept) => states.is_free(&kept.record, &self.name)?,
+                None => true,
+            };
+            if is_free {
+                open.push(issue.item());
+            }
+        }
+        Ok(open)
+    }
+
+    /// What this session has begun of a stage's queue, and what became of it last.
+    fn tried(&self, index: usize) -> BTreeMap<&str, Option<ItemState>> {
+        let stage = turn_name(index, 0).stage;
+        let of_stage = self.history.items.range((stage, 0)..=(stage, u32::MAX));
+        of_stage
+            .map(|(_, past)| {
+                let state = past.ended.as_ref().map(|(state, _)| *state);
+                (past.item.key.as_str(), state)
+            })
+            .collect()
+    }
+
+    /// The first line that is new; else the first that was done and is printed all the same, since
+    /// there is more to do about it. One that failed or was blocked is not tried again.
+    fn first_line(&self, index: usize, lines: Vec<String>) -> Option<WorkItem> {
+        let tried = self.tried(index);
+        let is_new = |line: &&String| !tried.contains_key(line.as_str());
+        let is_done = |line: &&String| tried.get(line.as_str()) == Some(&Some(ItemState::Done));
+        let line = lines.iter().find(is_new).or_else(|| lines.iter().find(is_done))?;
+        Some(WorkItem {
+            source: WorkSource::Command,
+            key: line.clone(),
+            title: line.clone(),
+            content: None,
+            file: None,
+            plan_file: None,
+        })
+    }
+
+    /// The lines that the queue's command prints.
+    async fn printed_by(
+        &self,
+        command: &str,
+        index: usize,
+        course: &Course,
+    ) -> Result<Vec<String>, Leave> {
+        let event = Event::new(
+            known("stage:start"),
+            self.data_of_stage(index, course, serde_json::json!({})),
+        );
+        let environment = self.environment_of(&event);
+        let turn = Turn {
+            prompt: Vec::new(),
+            shared_env: environment.inherited,
+            env: environment.strings,
+            working_dir: self.root.clone(),
+            stage: self.plan.stages[index].name.clone(),
+            iteration: course.iteration,
+            attempt: 1,
+            status_file: self.folder.path().to_owned(),
+            timeout: QUEUE_COMMAND_TIMEOUT,
+            run_id: self.new_run_id(),
+        };
+        let what = shell_run::ShellRun {
+            text: command,
+            argument: None,
+            stdin: Vec::new(),
+            timeout: QUEUE_COMMAND_TIMEOUT,
+        };
+        let ended = shell_run::run(&turn, what, &mut Unwatched, &self.interrupt).await;
+        if self.interrupt.is_cancelled() {
+            return Err(Leave::Interrupted);
+        }
+        match &ended.outcome {
+            Outcome::Exited { code: 0, output } => {
+                let printed = self.secrets.hide(&output.stdout);
+                let lines = printed.lines().map(str::trim).filter(|line| !line.is_empty());
+                Ok(lines.take(ISSUES_MAX).map(str::to_owned).collect())
+            }
+            outcome => Err(Leave::Failed(format!(
+                "the queue's command `{command}` failed: {}",
+                super::super::turn::words_for(outcome)
+            ))),
+        }
+    }
+}
+
+/// Nobody watches a queue's command.
+struct Unwatched;
+
+impl AgentWatch for Unwatched {
+    fn running(&mut self, _: &Leader) {}
+
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+}

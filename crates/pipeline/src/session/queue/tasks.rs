@@ -1,0 +1,155 @@
+//! Tasks as pieces of work: taken one by one, and completed when their execution is over, unless the
+//! agent has said something else about them itself.
+
+use std::sync::Arc;
+
+use hookwright_events::task::{Task, TaskId, TaskState};
+use hookwright_events::{ItemState, Verdict, WorkItem, WorkSource};
+use hookwright_store::{Claim, KeptTask, KeptTasks, Put, TaskError};
+
+use super::super::{Leave, Session};
+use crate::lease;
+use crate::limits::ITEM_WRITES_MAX;
+use crate::record::milliseconds;
+
+impl From<TaskError> for Leave {
+    fn from(error: TaskError) -> Self {
+        match error {
+            TaskError::Store(error) => error.into(),
+            other => Leave::Failed(other.to_string()),
+        }
+    }
+}
+
+impl Session {
+    /// The next task, taken for this session.
+    pub(super) fn take_task(&self) -> Result<Option<WorkItem>, Leave> {
+        let tasks = self.tasks();
+        for _ in 0..ITEM_WRITES_MAX {
+            self.free_those_of_the_dead(&tasks)?;
+            let Some(next) = tasks.next()? else { return Ok(None) };
+            if let Claim::Claimed(kept) = tasks.claim(next.task.id, &self.name, self.now_ms())? {
+                return Ok(Some(item(&kept.task)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tasks that nobody works on.
+    pub(super) fn open_tasks(&self) -> Result<usize, Leave> {
+        Ok(self.tasks().list(&[TaskState::Open])?.tasks.len())
+    }
+
+    /// What becomes of a task with the end of its execution. Whatever was said about it meanwhile
+    /// stands.
+    pub(super) fn put_end_of_task(
+        &self,
+        item: &WorkItem,
+        end: (ItemState, Option<&str>),
+    ) -> Result<Option<Put>, Leave> {
+        let tasks = self.tasks();
+        let mut kept = tasks.get(&item.key)?;
+        if !self.is_ours(&kept) {
+            return Ok(None);
+        }
+        kept.task.set_state(match end.0 {
+            ItemState::Done => TaskState::Completed,
+            ItemState::Failed | ItemState::Blocked => TaskState::Blocked,
+            ItemState::Open => TaskState::Open,
+        });
+        kept.task.updated_ms = self.now_ms();
+        Ok(Some(tasks.put_for(&kept)))
+    }
+
+    /// Whether the agent has said itself what becomes of the task it works on.
+    pub(super) fn is_closed_by_agent(&self) -> Result<bool, Leave> {
+        let Some(kept) = self.task_in_work()? else { return Ok(false) };
+        Ok(!self.is_ours(&kept))
+    }
+
+    /// What the agent has said about the task it worked on, where that is something else than done.
+    pub(super) fn said_by_agent(&self) -> Result<Option<(ItemState, String)>, Leave> {
+        let Some(kept) = self.task_in_work()? else { return Ok(None) };
+        Ok(match kept.task.state {
+            TaskState::Blocked => Some((ItemState::Blocked, "the agent says it is blocked".into())),
+            TaskState::Open => Some((ItemState::Open, "the agent has put it back".into())),
+            TaskState::InProgress | TaskState::Completed | TaskState::Cancelled => None,
+        })
+    }
+
+    /// Asks the hooks of `task:complete` about the task that is done with this execution, if nobody has
+    /// asked them. Returns why it is not.
+    pub(super) async fn ask_to_complete(
+        &mut self,
+        index: usize,
+        execution: u32,
+    ) -> Result<Option<String>, Leave> {
+        let Some(item) = self.item.clone() else { return Ok(None) };
+        let key = format!("task:complete/{}/{index}-{execution}", item.key);
+        let is_asked = self.history.knows(&key);
+        match self.task_in_work()? {
+            Some(kept) if is_asked || self.is_ours(&kept) => {}
+            Some(_) | None => return Ok(None),
+        }
+        let data = self.data_of_session(super::data_of_item(&item).into());
+        let decision = self.fire(Some(index), "task:complete", key, data, Vec::new()).await?;
+        Ok(match decision.verdict {
+            Verdict::Block { reason } => Some(reason),
+            _ => None,
+        })
+    }
+
+    fn task_in_work(&self) -> Result<Option<KeptTask>, Leave> {
+        match &self.item {
+            Some(item) if item.source == WorkSource::Tasks => {
+                Ok(Some(self.tasks().get(&item.key)?))
+            }
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    fn is_ours(&self, kept: &KeptTask) -> bool {
+        kept.task.state == TaskState::InProgress
+            && kept.task.session.as_deref() == Some(self.name.as_str())
+    }
+
+    /// Tasks of sessions that nobody runs are open again, our own from before a crash too.
+    fn free_those_of_the_dead(&self, tasks: &KeptTasks) -> Result<(), Leave> {
+        for kept in tasks.list(&[TaskState::InProgress])?.tasks {
+            // Whoever works on it without a session says so by hand, and ends it so.
+            let Some(session) = &kept.task.session else { continue };
+            let lease = lease::name_of(self.journal.project(), session);
+            let is_dead =
+                || lease::holder(&**self.journal.store(), &lease).map(|who| who.is_none());
+            if *session == self.name || is_dead()? {
+                self.free(tasks, kept.task.id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn free(&self, tasks: &KeptTasks, id: TaskId) -> Result<(), Leave> {
+        tasks.set_state(id, TaskState::Open, self.now_ms())?;
+        Ok(())
+    }
+
+    fn tasks(&self) -> KeptTasks {
+        KeptTasks::new(Arc::clone(self.journal.store()), self.journal.project())
+    }
+
+    fn now_ms(&self) -> i64 {
+        milliseconds(&self.clock.now()).unwrap_or(0)
+    }
+}
+
+fn item(task: &Task) -> WorkItem {
+    let title = task.content.lines().next().unwrap_or_default().trim();
+    WorkItem {
+        source: WorkSource::Tasks,
+        key: task.id.to_string(),
+        title: title.to_owned(),
+        content: (title != task.content).then(|| task.content.clone()),
+        file: None,
+        plan_file: None,
+    }
+}
