@@ -32,6 +32,12 @@ impl Screen {
         }
     }
 
+    /// How many columns standard output has, if it is a terminal that tells.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    }
+
     /// Prints one JSON value on standard output.
     pub(crate) fn json(&self, value: &impl serde::Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value)

@@ -368,6 +368,21 @@ pub enum PauseCause {
     Person,
 }
 
+impl Usage {
+    /// Both together. A cost that is not told counts as none.
+    pub fn and(self, other: Self) -> Self {
+        let cost_usd = match (self.cost_usd, other.cost_usd) {
+            (Some(one), Some(other)) => Some(one + other),
+            (one, other) => one.or(other),
+        };
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            cost_usd,
+        }
+    }
+}
+
 impl RunEventKind {
     /// Whether the journal keeps it.
     pub fn is_journalled(&self) -> bool {

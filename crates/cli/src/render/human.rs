@@ -1,7 +1,7 @@
 //! What happened, one line a hook. A line opens up only where something went wrong.
 
 use hookwright_engine::Fired;
-use hookwright_events::{Event, EventName, Report, RunEventKind, Status, Verdict};
+use hookwright_events::{Event, EventName, Report, RunEventKind, Status, Usage, Verdict};
 
 use super::{count, one_line, visible};
 
@@ -185,6 +185,25 @@ pub(crate) fn duration(milliseconds: f64) -> String {
     }
 }
 
+/// `12.3k tokens, $0.04`; both directions together.
+pub(crate) fn usage(usage: Usage) -> String {
+    let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+    let tokens = match tokens {
+        0..1_000 => count(tokens as usize, "token"),
+        1_000..999_950 => format!("{:.1}k tokens", tokens as f64 / 1e3),
+        _ => format!("{:.1}M tokens", tokens as f64 / 1e6),
+    };
+    match usage.cost_usd {
+        Some(cost) => format!("{tokens}, {}", dollars(cost)),
+        None => tokens,
+    }
+}
+
+/// `$0.04`; a cost below that with the digits that it has.
+pub(crate) fn dollars(cost: f64) -> String {
+    if cost != 0.0 && cost < 0.01 { format!("${cost:.4}") } else { format!("${cost:.2}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +263,19 @@ mod tests {
             (125_000.0, "2m05s"),
         ] {
             assert_eq!(duration(milliseconds), text);
+        }
+    }
+
+    #[test]
+    fn what_was_used_is_told_in_a_few_digits() {
+        for (input_tokens, output_tokens, cost_usd, text) in [
+            (1, 0, None, "1 token"),
+            (900, 99, Some(0.0), "999 tokens, $0.00"),
+            (12_000, 345, Some(0.0042), "12.3k tokens, $0.0042"),
+            (999_949, 0, Some(0.996), "999.9k tokens, $1.00"),
+            (999_950, 0, Some(12.0), "1.0M tokens, $12.00"),
+        ] {
+            assert_eq!(usage(Usage { input_tokens, output_tokens, cost_usd }), text);
         }
     }
 }

@@ -1,57 +1,55 @@
 //! A session's timeline as a tree.
 //!
 //! Of a stage with many iterations the first and the last are drawn, and between them those with
-//! trouble; the others are counted. Only the last ones are held back, so memory stays flat.
+//! trouble; the others are counted. The same goes for the pieces of work of a queue, each with its
+//! iterations.
 
-use std::collections::VecDeque;
+mod abridged;
+mod page;
+mod words;
 
-use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, Milestone, Part};
+use hookwright_pipeline::timeline::{Deed, Iteration, Milestone, Part};
 
 use super::{count, human, one_line, visible};
 use crate::known_session::KnownSession;
-
-/// Iterations at a stage's beginning that are drawn.
-const FIRST_SHOWN: usize = 3;
-
-/// Iterations at its end that are drawn.
-const LAST_SHOWN: usize = 5;
-
-/// Iterations with trouble between them that are drawn.
-const TROUBLE_SHOWN_MAX: usize = 10;
+use abridged::{Abridged, Shown};
+use page::{Page, WORDS_MAX, Words};
 
 /// Hooks and decisions of one iteration that are drawn.
 const DEEDS_SHOWN_MAX: usize = 30;
 
-/// Characters of words and reasons.
-const WORDS_MAX: usize = 120;
-
 /// Draws the parts of a timeline.
 pub(crate) struct TimelineScreen {
     all: bool,
+    page: Page,
     in_stage: bool,
-    /// Iterations of this stage that were drawn at its beginning.
-    first: usize,
-    troubles: usize,
-    held_back: VecDeque<Iteration>,
-    /// What was left out since the last line.
-    left_out: usize,
-    /// Iterations and skipped hooks that were left out altogether.
-    iterations_left_out: usize,
+    iterations: Abridged<Iteration>,
+    items: Abridged<DrawnItem>,
+    item: Option<DrawnItem>,
+    /// Skipped hooks that were left out.
     skipped: usize,
     /// How the session ended, unless it went on.
     ended: Option<String>,
 }
 
+/// A piece of work, drawn as far as it came.
+#[derive(Debug, Default)]
+struct DrawnItem {
+    text: String,
+    is_trouble: bool,
+    skipped: usize,
+}
+
 impl TimelineScreen {
-    pub(crate) fn new(all: bool) -> Self {
+    /// On a terminal of so many columns, if it is one.
+    pub(crate) fn new(all: bool, columns: Option<usize>) -> Self {
         Self {
             all,
+            page: Page { columns },
             in_stage: false,
-            first: 0,
-            troubles: 0,
-            held_back: VecDeque::new(),
-            left_out: 0,
-            iterations_left_out: 0,
+            iterations: Abridged::default(),
+            items: Abridged::default(),
+            item: None,
             skipped: 0,
             ended: None,
         }
@@ -60,217 +58,262 @@ impl TimelineScreen {
     /// What is drawn for a part, if anything is yet.
     pub(crate) fn part(&mut self, part: Part) -> String {
         match part {
-            Part::Milestone(Milestone::Iteration(iteration)) => self.iteration(*iteration),
-            Part::Milestone(milestone) => self.flush() + &self.milestone(&milestone),
-            Part::Deed(deed) => {
-                let trunk = if self.in_stage { "│  │  " } else { "│  " };
-                self.flush() + &self.deeds(trunk, std::slice::from_ref(&deed))
+            Part::Milestone(Milestone::Iteration(iteration)) => {
+                let text = self.iteration(*iteration);
+                self.with_its_item(text)
             }
+            Part::Milestone(milestone) => {
+                let before = self.flush_iterations();
+                self.with_its_item(before) + &self.milestone(milestone)
+            }
+            Part::Deed(deed) => {
+                let (_, trunk) = self.rails();
+                let before = self.flush_iterations() + &self.flush_items_outside();
+                let text = before + &self.deeds(&trunk, std::slice::from_ref(&deed));
+                self.with_its_item(text)
+            }
+        }
+    }
+
+    /// What belongs to a piece of work is drawn with it, when it is known whether it is.
+    fn with_its_item(&mut self, text: String) -> String {
+        match &mut self.item {
+            Some(item) => {
+                item.text.push_str(&text);
+                String::new()
+            }
+            None => text,
         }
     }
 
     /// The end of the tree, and what is not in it.
     pub(crate) fn finish(mut self, session: &KnownSession) -> String {
         let ended = self.ended.take();
-        let mut text = self.flush();
-        let name = visible(session.name());
+        let mut text = self.flush_iterations();
+        if let Some(item) = self.item.take() {
+            text = item.text + &text;
+            self.skipped += item.skipped;
+        }
+        text = self.flush_items() + &text;
         let end = match (ended, &session.holder) {
             (Some(ended), _) => ended,
             (None, Some(holder)) => format!("runs, process {}", holder.pid),
             (None, None) => session.status_in_words(),
         };
-        text.push_str(&format!("└─ {end}\n"));
+        text.push_str(&self.page.line("└─ ", "   ", &end, Words::NONE));
         if session.can_be_resumed() {
+            let name = visible(session.name());
             text.push_str(&format!("go on with: hookwright resume {name}\n"));
         }
-        let mut left_out = Vec::new();
-        if self.iterations_left_out > 0 {
-            left_out.push(count(self.iterations_left_out, "iteration"));
-        }
-        if self.skipped > 0 {
-            left_out.push(count(self.skipped, "skipped hook"));
-        }
+        let left_out: Vec<String> = [
+            (self.items.left_out, "piece of work"),
+            (self.iterations.left_out, "iteration"),
+            (self.skipped, "skipped hook"),
+        ]
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, noun)| of_number(number, noun))
+        .collect();
         if !left_out.is_empty() {
             text.push_str(&format!("not shown: {} (`--all`)\n", left_out.join(", ")));
         }
         text
     }
 
-    fn milestone(&mut self, milestone: &Milestone) -> String {
+    fn milestone(&mut self, milestone: Milestone) -> String {
         match milestone {
             // The heading has said so, and the iterations are drawn elsewhere.
             Milestone::SessionBegan { .. } | Milestone::Iteration(_) => String::new(),
             Milestone::SessionResumed { at, time } => {
-                let times = if *time == 1 { "".to_owned() } else { format!(" ({time} times now)") };
-                format!("├─ taken up again at {}{times}\n", clock(at))
+                let times = if time == 1 { "".to_owned() } else { format!(" ({time} times now)") };
+                format!("├─ taken up again at {}{times}\n", clock(&at))
             }
             Milestone::StageBegan { stage, index, iterations_max, .. } => {
-                (self.in_stage, self.first, self.troubles) = (true, 0, 0);
+                self.in_stage = true;
+                self.iterations.begin();
+                self.items.begin();
                 let most = match iterations_max {
-                    Some(most) => format!("at most {}", count(*most as usize, "iteration")),
+                    Some(most) => format!("at most {}", count(most as usize, "iteration")),
                     None => "goes on".to_owned(),
                 };
-                format!("├─ stage {index} {}: {most}\n", one_line(stage, WORDS_MAX))
+                let what = format!("stage {index} {}: {most}", one_line(&stage, WORDS_MAX));
+                self.page.line("├─ ", "│  ", &what, Words::NONE)
             }
-            Milestone::StageEnded { reason, iterations, duration_ms, .. } => {
+            Milestone::ItemBegan { item, goes_on, .. } => {
+                let goes_on = if goes_on { " (goes on)" } else { "" };
+                let what = format!("{}{goes_on}", words::of_item(&item));
+                let text = self.page.line("│  ├─ ", "│  │  ", &what, Words::NONE);
+                self.iterations.begin();
+                self.item = Some(DrawnItem { text, ..DrawnItem::default() });
+                String::new()
+            }
+            Milestone::ItemEnded { state, reason, iterations, duration_ms, usage, .. } => {
+                let end = match (state, iterations) {
+                    (Some(state), Some(iterations)) => {
+                        let took = duration_ms.map(|took| format!(", {}", human::duration(took)));
+                        let iterations = count(iterations as usize, "iteration");
+                        let (state, took) = (state.as_str(), took.unwrap_or_default());
+                        format!("{state} after {iterations}{took}{}", words::used(usage))
+                    }
+                    _ => "left before its end".to_owned(),
+                };
+                let reason = reason.unwrap_or_default();
+                let words = Words::after_colon(&reason);
+                let end = self.page.line("│  │  └─ ", "│  │     ", &end, words);
+                let is_done = state == Some(hookwright_events::ItemState::Done);
+                self.end_item(end, !is_done)
+            }
+            Milestone::StageEnded { reason, iterations, duration_ms, usage, .. } => {
+                let before = self.flush_items();
                 self.in_stage = false;
                 let took = duration_ms.map(|took| format!(", {}", human::duration(took)));
                 let end = match (reason, iterations) {
                     (Some(reason), Some(iterations)) => format!(
-                        "{} after {}{}",
-                        one_line(reason, WORDS_MAX),
-                        count(*iterations as usize, "iteration"),
-                        took.unwrap_or_default()
+                        "{} after {}{}{}",
+                        one_line(&reason, WORDS_MAX),
+                        count(iterations as usize, "iteration"),
+                        took.unwrap_or_default(),
+                        words::used(usage)
                     ),
                     _ => "left before its end".to_owned(),
                 };
-                format!("│  └─ {end}\n")
+                before + &self.page.line("│  └─ ", "│     ", &end, Words::NONE)
             }
-            Milestone::SessionEnded { at, status, reason } => {
+            Milestone::SessionEnded { at, status, reason, usage } => {
+                let used = words::used(usage);
                 let why = if reason == status || reason.is_empty() {
                     String::new()
                 } else {
-                    format!(": {}", one_line(reason, WORDS_MAX))
+                    format!(": {}", one_line(&reason, WORDS_MAX))
                 };
                 // The last one closes the tree.
-                self.ended = Some(format!("{} at {}{why}", visible(status), clock(at)));
+                self.ended = Some(format!("{} at {}{used}{why}", visible(&status), clock(&at)));
                 String::new()
             }
         }
     }
 
     fn iteration(&mut self, iteration: Iteration) -> String {
+        if iteration.is_trouble()
+            && let Some(item) = &mut self.item
+        {
+            item.is_trouble = true;
+        }
         if self.all || iteration.iteration == 0 {
             return self.draw(&iteration);
         }
-        if self.first < FIRST_SHOWN {
-            self.first += 1;
-            return self.draw(&iteration);
-        }
-        self.held_back.push_back(iteration);
-        if self.held_back.len() <= LAST_SHOWN {
-            return String::new();
-        }
-        match self.held_back.pop_front() {
-            Some(trouble) if trouble.is_trouble() && self.troubles < TROUBLE_SHOWN_MAX => {
-                self.troubles += 1;
-                self.gap() + &self.draw(&trouble)
-            }
-            Some(_) => {
-                self.left_out += 1;
-                self.iterations_left_out += 1;
-                String::new()
-            }
-            None => String::new(),
-        }
+        let is_trouble = iteration.is_trouble();
+        let shown = self.iterations.push(iteration, is_trouble);
+        self.draw_all(shown)
     }
 
     /// What was held back, now that it is known to be the last of its stage.
-    fn flush(&mut self) -> String {
-        let mut text = self.gap();
-        if let Some(ended) = self.ended.take() {
-            text.push_str(&format!("├─ {ended}\n"));
-        }
-        for iteration in std::mem::take(&mut self.held_back) {
-            text.push_str(&self.draw(&iteration));
-        }
-        text
+    fn flush_iterations(&mut self) -> String {
+        let ended = self.ended.take().map(|ended| format!("├─ {ended}\n"));
+        let shown = self.iterations.flush();
+        ended.unwrap_or_default() + &self.draw_all(shown)
     }
 
-    fn gap(&mut self) -> String {
-        match std::mem::take(&mut self.left_out) {
-            0 => String::new(),
-            number => format!("│  │  … {} not shown …\n", count(number, "iteration")),
-        }
+    fn draw_all(&mut self, shown: Vec<Shown<Iteration>>) -> String {
+        let draw = |shown| match shown {
+            Shown::One(iteration) => self.draw(&iteration),
+            Shown::Gap(number) => {
+                let (_, trunk) = self.rails();
+                format!("{trunk}… {} not shown …\n", count(number, "iteration"))
+            }
+        };
+        shown.into_iter().map(draw).collect()
     }
 
     fn draw(&mut self, iteration: &Iteration) -> String {
-        let (branch, trunk) =
-            if self.in_stage { ("│  ├─ ", "│  │     ") } else { ("├─ ", "│     ") };
-        let mut text = format!("{branch}{}\n", of_iteration(iteration));
-        text.push_str(&self.deeds(trunk, &iteration.deeds));
-        text
+        let (branch, trunk) = self.rails();
+        let trunk = format!("{trunk}   ");
+        let text = words::of_iteration(self.page, &branch, &trunk, iteration);
+        text + &self.deeds(&trunk, &iteration.deeds)
+    }
+
+    /// What stands before an iteration, and before what happens beside iterations.
+    fn rails(&self) -> (String, String) {
+        let depth = usize::from(self.in_stage) + usize::from(self.item.is_some());
+        let rails = "│  ".repeat(depth);
+        (format!("{rails}├─ "), format!("{rails}│  "))
+    }
+
+    /// The piece of work is drawn whole; those before it may have to be drawn first.
+    fn end_item(&mut self, end: String, is_trouble: bool) -> String {
+        let mut item = self.item.take().unwrap_or_default();
+        item.text.push_str(&end);
+        item.is_trouble |= is_trouble;
+        let shown = if self.all {
+            vec![Shown::One(item)]
+        } else {
+            let is_trouble = item.is_trouble;
+            self.items.push(item, is_trouble)
+        };
+        self.show_items(shown)
+    }
+
+    /// Something happened between two pieces of work.
+    fn flush_items_outside(&mut self) -> String {
+        if self.item.is_some() { String::new() } else { self.flush_items() }
+    }
+
+    fn flush_items(&mut self) -> String {
+        let shown = self.items.flush();
+        self.show_items(shown)
+    }
+
+    fn show_items(&mut self, shown: Vec<Shown<DrawnItem>>) -> String {
+        let show = |shown| match shown {
+            Shown::One(item) => {
+                let DrawnItem { text, skipped, .. } = item;
+                self.skipped += skipped;
+                text
+            }
+            Shown::Gap(number) => {
+                format!("│  │  … {} not shown …\n", of_number(number, "piece of work"))
+            }
+        };
+        shown.into_iter().map(show).collect()
     }
 
     fn deeds(&mut self, trunk: &str, deeds: &[Deed]) -> String {
         let mut text = String::new();
-        let mut shown = 0;
-        let mut more = 0;
+        let (mut shown, mut more, mut skipped) = (0, 0, 0);
         for deed in deeds {
             if !self.all && matches!(deed, Deed::Hook { status: "skipped", .. }) {
-                self.skipped += 1;
+                skipped += 1;
             } else if !self.all && shown == DEEDS_SHOWN_MAX {
                 more += 1;
             } else {
                 shown += 1;
-                text.push_str(&format!("{trunk}{}\n", of_deed(deed)));
+                text.push_str(&words::of_deed(self.page, trunk, deed));
             }
         }
         if more > 0 {
             text.push_str(&format!("{trunk}… {more} more (`--all`)\n"));
         }
+        match &mut self.item {
+            Some(item) => item.skipped += skipped,
+            None => self.skipped += skipped,
+        }
         text
     }
 }
 
-fn of_iteration(iteration: &Iteration) -> String {
-    let name = match iteration.iteration {
-        0 => "last words of the hooks".to_owned(),
-        number => format!("iteration {number}"),
-    };
-    let attempt = match iteration.attempt {
-        0 | 1 => String::new(),
-        attempt => format!(" (attempt {attempt})"),
-    };
-    let state = match iteration.state {
-        IterationState::NotStarted => "the agent was not started".to_owned(),
-        IterationState::Running => "the agent works".to_owned(),
-        IterationState::CutOff => "cut off".to_owned(),
-        IterationState::Ended => ended(iteration),
-    };
-    format!("{name}{attempt}: {state}")
-}
-
-fn ended(iteration: &Iteration) -> String {
-    let Some(result) = &iteration.result else { return "ended".to_owned() };
-    let took = iteration.duration_ms.map(human::duration).unwrap_or_default();
-    let changed = match result.changed_files.len() {
-        0 => String::new(),
-        number => format!(", {} changed", count(number, "file")),
-    };
-    let words = match &result.error {
-        Some(error) => error,
-        None if result.summary.is_empty() => &result.reason,
-        None => &result.summary,
-    };
-    let words = match one_line(words, WORDS_MAX) {
-        words if words.is_empty() => words,
-        words => format!(": {words}"),
-    };
-    format!("{}, {took}{changed}{words}", visible(&result.decision))
-}
-
-fn of_deed(deed: &Deed) -> String {
-    let text = match deed {
-        Deed::Hook { event, of_iteration, hook, status, reason, attempts, duration_ms } => {
-            let (id, status) = (one_line(hook, WORDS_MAX), status.replace('_', " "));
-            let took = duration_ms.map(human::duration).unwrap_or_default();
-            let reason = one_line(reason.as_deref().unwrap_or_default(), WORDS_MAX);
-            let attempts =
-                if *attempts > 1 { format!("  ({attempts} attempts)") } else { String::new() };
-            let of = of_iteration.map(|number| format!("  (of iteration {number})"));
-            let of = of.unwrap_or_default();
-            format!("{event:<20}  {id:<28}  {status:<9}  {took:>7}  {reason}{attempts}{of}")
-        }
-        Deed::Decision { event, verdict, reason } => {
-            format!("{event:<20}  decision: {verdict}: {}", one_line(reason, WORDS_MAX))
-        }
-        Deed::Note { note } => format!("note: {}", one_line(note, WORDS_MAX)),
-    };
-    visible(text.trim_end()).into_owned()
+/// `1 piece of work`, `2 pieces of work`.
+fn of_number(number: usize, noun: &str) -> String {
+    match (number, noun) {
+        (1, "piece of work") => "1 piece of work".to_owned(),
+        (_, "piece of work") => format!("{number} pieces of work"),
+        _ => count(number, noun),
+    }
 }
 
 /// `03:04:05` of `2026-01-02T03:04:05.678Z`, with its day.
 fn clock(time: &str) -> String {
     time.chars().take("2026-01-02T03:04:05".len()).collect::<String>().replace('T', " ")
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! `hookwright sessions show`: one session from its beginning to its end, as a tree.
 
 use clap::Args;
-use hookwright_events::RunEvent;
+use hookwright_events::{RunEvent, Usage};
 use hookwright_pipeline::history::HistoryError;
 use hookwright_pipeline::timeline::{Part, Timeline};
 use hookwright_store::{Entry, Store, entries};
@@ -16,8 +16,9 @@ use crate::screen::Screen;
 /// Show one session: its stages, iterations and hooks as a tree
 ///
 /// Each hook with its event, how it ended, how long it took and why; each iteration with what came of
-/// it. Of a long stage the first and the last iterations are shown, and those with trouble; hooks that
-/// were skipped are counted.
+/// it and what it used; pieces of work, questions with who answered, pauses, sessions that hooks
+/// started. Of a long stage the first and the last iterations are shown, and those with trouble; hooks
+/// that were skipped are counted.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArguments {
     /// The session's name
@@ -44,7 +45,7 @@ pub(crate) fn show(arguments: &ShowArguments, screen: &Screen) -> Result<u8, Fai
         return Ok(exit_code::GO_ON);
     }
     screen.result(&session_table::heading(&session))?;
-    let mut drawn = TimelineScreen::new(arguments.all);
+    let mut drawn = TimelineScreen::new(arguments.all, screen.columns());
     for_each_part(store, &session, |part| screen.result_while_read(&drawn.part(part)))?;
     screen.result(&drawn.finish(&session))?;
     Ok(exit_code::GO_ON)
@@ -55,34 +56,37 @@ fn show_json(store: &dyn Store, session: &KnownSession, screen: &Screen) -> Resu
     let record = escaped(&session.json().to_string());
     screen.result(&format!("{{\"version\":1,\n\"session\":{record},\n\"timeline\":["))?;
     let mut between = "\n";
-    for_each_part(store, session, |part| {
+    let used = for_each_part(store, session, |part| {
         let text = serde_json::to_string(&part).unwrap_or_default();
         let text = format!("{between}{}", escaped(&text));
         between = ",\n";
         screen.result_while_read(&text)
     })?;
-    screen.result("\n]}\n")
+    let used = serde_json::to_string(&used).unwrap_or_default();
+    screen.result(&format!("\n],\n\"usage\":{used}}}\n"))
 }
 
-/// Gives every part of the timeline to `take`, until that says that nobody listens any more.
+/// Gives every part of the timeline to `take`, until that says that nobody listens any more. Returns
+/// what agents used, as far as they tell.
 fn for_each_part(
     store: &dyn Store,
     session: &KnownSession,
     mut take: impl FnMut(Part) -> Result<bool, Failure>,
-) -> Result<(), Failure> {
+) -> Result<Option<Usage>, Failure> {
     let journal = session.journal();
     let mut timeline = Timeline::default();
     for entry in entries(store, &journal, 0) {
         for part in timeline.see(read(&entry.map_err(Failure::Store)?)?) {
             if !take(part)? {
-                return Ok(());
+                return Ok(timeline.used());
             }
         }
     }
+    let used = timeline.used();
     for part in timeline.finish(session.runs()) {
         take(part)?;
     }
-    Ok(())
+    Ok(used)
 }
 
 fn read(entry: &Entry) -> Result<RunEvent, Failure> {

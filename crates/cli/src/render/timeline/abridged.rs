@@ -1,0 +1,103 @@
+//! [`Abridged`]: a long list of which the first, the last and the troubled ones are shown.
+//!
+//! Only the last ones are held back, so memory stays flat however long the list is.
+
+use std::collections::VecDeque;
+
+/// Those at the beginning that are shown.
+const FIRST_SHOWN: usize = 3;
+
+/// Those at the end that are shown.
+const LAST_SHOWN: usize = 5;
+
+/// Those with trouble between them that are shown.
+const TROUBLE_SHOWN_MAX: usize = 10;
+
+/// Decides which are shown, as they come.
+#[derive(Debug)]
+pub(super) struct Abridged<T> {
+    first: usize,
+    troubles: usize,
+    held_back: VecDeque<(T, bool)>,
+    /// How many were left out since the last that was shown.
+    gap: usize,
+    /// How many were left out in all.
+    pub(super) left_out: usize,
+}
+
+/// What is to be shown now.
+#[derive(Debug, PartialEq)]
+pub(super) enum Shown<T> {
+    One(T),
+    /// So many are not shown here.
+    Gap(usize),
+}
+
+impl<T> Default for Abridged<T> {
+    fn default() -> Self {
+        Self { first: 0, troubles: 0, held_back: VecDeque::new(), gap: 0, left_out: 0 }
+    }
+}
+
+impl<T> Abridged<T> {
+    /// The next of the list.
+    pub(super) fn push(&mut self, one: T, is_trouble: bool) -> Vec<Shown<T>> {
+        if self.first < FIRST_SHOWN {
+            self.first += 1;
+            return vec![Shown::One(one)];
+        }
+        self.held_back.push_back((one, is_trouble));
+        if self.held_back.len() <= LAST_SHOWN {
+            return Vec::new();
+        }
+        match self.held_back.pop_front() {
+            Some((trouble, true)) if self.troubles < TROUBLE_SHOWN_MAX => {
+                self.troubles += 1;
+                self.take_gap().into_iter().chain([Shown::One(trouble)]).collect()
+            }
+            Some(_) => {
+                self.gap += 1;
+                self.left_out += 1;
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// What was held back, now that it is known to be the last.
+    pub(super) fn flush(&mut self) -> Vec<Shown<T>> {
+        let gap = self.take_gap();
+        let held_back = std::mem::take(&mut self.held_back).into_iter();
+        gap.into_iter().chain(held_back.map(|(one, _)| Shown::One(one))).collect()
+    }
+
+    /// Another list begins.
+    pub(super) fn begin(&mut self) {
+        (self.first, self.troubles) = (0, 0);
+    }
+
+    fn take_gap(&mut self) -> Option<Shown<T>> {
+        match std::mem::take(&mut self.gap) {
+            0 => None,
+            number => Some(Shown::Gap(number)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_the_last_and_the_troubled_ones_are_shown() {
+        let mut list = Abridged::default();
+        let mut shown: Vec<Shown<u32>> =
+            (1..=30).flat_map(|number| list.push(number, number == 15)).collect();
+        shown.extend(list.flush());
+        let expected = [1, 2, 3].map(Shown::One).into_iter().chain([Shown::Gap(11)]);
+        let expected = expected.chain([Shown::One(15), Shown::Gap(10)]);
+        let expected: Vec<Shown<u32>> = expected.chain((26..=30).map(Shown::One)).collect();
+        assert_eq!(shown, expected);
+        assert_eq!(list.left_out, 21);
+    }
+}

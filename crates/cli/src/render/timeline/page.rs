@@ -1,0 +1,105 @@
+//! [`Page`]: lines as wide as the terminal is.
+
+use crate::render::columns::{columns, cut};
+use crate::render::one_line;
+
+/// Characters of words and reasons where no terminal bounds them.
+pub(super) const WORDS_MAX: usize = 120;
+
+/// Room for words from which they stand beside what they are about.
+const ROOM_BESIDE: usize = 32;
+
+/// The column of ids.
+const ID_COLUMNS: usize = 28;
+
+/// The same where there is no room: what is left tells most of them apart.
+const ID_COLUMNS_MIN: usize = 8;
+
+/// How wide lines may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Page {
+    /// `None` where nobody has to fit them into anything.
+    pub(super) columns: Option<usize>,
+}
+
+impl Page {
+    /// A line and words about it: beside it if there is room, else below it.
+    pub(super) fn line(self, branch: &str, trunk: &str, what: &str, words: Words<'_>) -> String {
+        let text = one_line(words.text, WORDS_MAX);
+        let between = if text.is_empty() { "" } else { words.between };
+        let whole = format!("{branch}{what}{between}{text}");
+        let whole = whole.trim_end();
+        let most = match self.columns {
+            Some(most) if columns(whole) > most => most,
+            _ => return format!("{whole}\n"),
+        };
+        let head = format!("{branch}{what}");
+        let beside = most.saturating_sub(columns(&head) + columns(between));
+        if text.is_empty() {
+            return format!("{}\n", cut(&head, most));
+        }
+        if beside >= ROOM_BESIDE {
+            return format!("{head}{between}{}\n", cut(&text, beside));
+        }
+        let indent = format!("{trunk}  ");
+        let below = cut(&text, most.saturating_sub(columns(&indent)));
+        format!("{}\n{indent}{below}\n", cut(head.trim_end(), most))
+    }
+
+    /// An id, and how wide its column is, where so many columns stand beside it.
+    pub(super) fn id(self, trunk: &str, id: &str, beside: usize) -> (String, usize) {
+        let id = one_line(id, WORDS_MAX);
+        match self.columns {
+            Some(most) => {
+                let room = most.saturating_sub(columns(trunk) + beside).max(ID_COLUMNS_MIN);
+                (cut(&id, room), room.min(ID_COLUMNS))
+            }
+            None => (id, ID_COLUMNS),
+        }
+    }
+}
+
+/// What is said about a line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Words<'a> {
+    /// What stands between the line and them.
+    between: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Words<'a> {
+    pub(super) const NONE: Words<'static> = Words { between: "", text: "" };
+
+    /// A sentence goes on: `…: words`.
+    pub(super) fn after_colon(text: &'a str) -> Self {
+        Self { between: ": ", text }
+    }
+
+    /// A list goes on: `…, words`.
+    pub(super) fn after_comma(text: &'a str) -> Self {
+        Self { between: ", ", text }
+    }
+
+    /// The last column of a table.
+    pub(super) fn in_column(text: &'a str) -> Self {
+        Self { between: "  ", text }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stand_beside_their_line_where_there_is_room_and_else_below_it() {
+        let words = "the quick brown fox jumps over the lazy dog and away";
+        let line = |columns: Option<usize>| {
+            Page { columns }.line("├─ ", "│  ", "iteration 1", Words::after_colon(words))
+        };
+        assert_eq!(line(None), format!("├─ iteration 1: {words}\n"));
+        assert_eq!(line(Some(80)), format!("├─ iteration 1: {words}\n"));
+        assert_eq!(line(Some(50)), "├─ iteration 1: the quick brown fox jumps over th…\n");
+        assert_eq!(line(Some(30)), "├─ iteration 1\n│    the quick brown fox jump…\n");
+        assert_eq!(line(Some(10)), "├─ iterat…\n│    the …\n");
+    }
+}

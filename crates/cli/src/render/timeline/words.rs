@@ -1,0 +1,139 @@
+//! The words of a timeline: what an iteration, a hook, a pause or an answer is called.
+
+use hookwright_events::{PauseCause, TurnResult, Usage, WorkItem};
+use hookwright_pipeline::timeline::{Deed, Iteration, IterationState};
+
+use super::page::{Page, WORDS_MAX, Words};
+use crate::render::{count, human, one_line, visible};
+
+/// Columns of a hook's line beside its id: the event, how it ended, how long it took.
+const BESIDE_ID: usize = 20 + 2 + 2 + 9 + 2 + 7;
+
+/// One iteration in a line.
+pub(super) fn of_iteration(page: Page, branch: &str, trunk: &str, one: &Iteration) -> String {
+    let name = match one.iteration {
+        0 => "last words of the hooks".to_owned(),
+        number => format!("iteration {number}"),
+    };
+    let attempt = match one.attempt {
+        0 | 1 => String::new(),
+        attempt => format!(" (attempt {attempt})"),
+    };
+    let state = match one.state {
+        IterationState::NotStarted => "the agent was not started".to_owned(),
+        IterationState::Running => "the agent works".to_owned(),
+        IterationState::CutOff => "cut off".to_owned(),
+        IterationState::Ended => ended(one),
+    };
+    let what = format!("{name}{attempt}: {state}");
+    let said = one.result.as_ref().map_or("", said);
+    match one.result.as_ref().and_then(|result| result.usage) {
+        Some(usage) if said.is_empty() => {
+            page.line(branch, trunk, &what, Words::after_comma(&human::usage(usage)))
+        }
+        Some(usage) => {
+            let words = format!("{}: {}", human::usage(usage), said.trim());
+            page.line(branch, trunk, &what, Words::after_comma(&words))
+        }
+        None => page.line(branch, trunk, &what, Words::after_colon(said)),
+    }
+}
+
+fn ended(iteration: &Iteration) -> String {
+    let Some(result) = &iteration.result else { return "ended".to_owned() };
+    let took = iteration.duration_ms.map(human::duration).unwrap_or_default();
+    let agent = result.agent.as_deref().map(|agent| format!(" by {}", one_line(agent, WORDS_MAX)));
+    let changed = match result.changed_files.len() {
+        0 => String::new(),
+        number => format!(", {} changed", count(number, "file")),
+    };
+    format!("{}, {took}{}{changed}", visible(&result.decision), agent.unwrap_or_default())
+}
+
+/// What the agent says of its turn, or why it failed.
+fn said(result: &TurnResult) -> &str {
+    match &result.error {
+        Some(error) => error,
+        None if result.summary.is_empty() => &result.reason,
+        None => &result.summary,
+    }
+}
+
+/// `, 1.2k tokens, $0.04`, or nothing.
+pub(super) fn used(usage: Option<Usage>) -> String {
+    usage.map(|usage| format!(", {}", human::usage(usage))).unwrap_or_default()
+}
+
+/// `issue 3: Parser`, or a line's own words.
+pub(super) fn of_item(item: &WorkItem) -> String {
+    let (name, title) = (one_line(&item.name(), WORDS_MAX), one_line(&item.title, WORDS_MAX));
+    if name == title { title } else { format!("{name}: {title}") }
+}
+
+/// One deed in a line, or two where the page is narrow.
+pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
+    let line = |what: &str, words: Words<'_>| page.line(trunk, trunk, what, words);
+    match deed {
+        Deed::Hook { event, of_iteration, hook, status, reason, attempts, duration_ms, .. } => {
+            let (id, most) = page.id(trunk, hook, BESIDE_ID);
+            let status = status.replace('_', " ");
+            let took = duration_ms.map(human::duration).unwrap_or_default();
+            let mut words = one_line(reason.as_deref().unwrap_or_default(), WORDS_MAX);
+            if *attempts > 1 {
+                words.push_str(&format!("  ({attempts} attempts)"));
+            }
+            if let Some(number) = of_iteration {
+                words.push_str(&format!("  (of iteration {number})"));
+            }
+            let what = format!("{event:<20}  {id:<most$}  {status:<9}  {took:>7}");
+            line(&what, Words::in_column(words.trim_start()))
+        }
+        Deed::Decision { event, verdict, reason } => {
+            line(&format!("{event:<20}  decision: {verdict}"), Words::after_colon(reason))
+        }
+        Deed::Question { hook, question, state, message, by, duration_ms, .. } => {
+            let (id, _) = page.id(trunk, hook, BESIDE_ID);
+            let mut what = format!("asked by {id}: {}", state.as_str());
+            if let Some(by) = by {
+                what.push_str(&format!(" by {}", one_line(by, WORDS_MAX)));
+            }
+            if let Some(took) = duration_ms {
+                what.push_str(&format!(" after {}", human::duration(*took)));
+            }
+            let mut text = line(&what, Words::after_colon(question));
+            if let Some(message) = message {
+                text.push_str(&line("  and said", Words::after_colon(message)));
+            }
+            text
+        }
+        Deed::Child { event, session, pipeline, .. } => {
+            let pipeline = one_line(pipeline, WORDS_MAX);
+            line(&format!("{event:<20}  {pipeline} as session {}", visible(session)), Words::NONE)
+        }
+        Deed::AgentChanged { from, to, reason } => {
+            let (from, to) = (one_line(from, WORDS_MAX), one_line(to, WORDS_MAX));
+            line(&format!("{to} takes over from {from}"), Words::after_colon(reason))
+        }
+        Deed::Pause { cause, reason, until, duration_ms, .. } => {
+            let (cause, long) = (of_cause(*cause), duration_ms.map(human::duration));
+            let what = match (long, until) {
+                (Some(long), _) => format!("paused ({cause}) for {long}"),
+                (None, Some(until)) => format!("paused ({cause}) until {}", visible(until)),
+                (None, None) => format!("paused ({cause})"),
+            };
+            line(&what, Words::after_colon(reason))
+        }
+        Deed::Note { note } => line("note", Words::after_colon(note)),
+    }
+}
+
+/// Why a session waits, in a word or two.
+fn of_cause(cause: PauseCause) -> &'static str {
+    match cause {
+        PauseCause::RateLimit => "rate limit",
+        PauseCause::Quota => "quota",
+        PauseCause::Outage => "outage",
+        PauseCause::Cost => "cost",
+        PauseCause::Person => "a person",
+    }
+}

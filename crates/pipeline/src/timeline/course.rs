@@ -1,0 +1,290 @@
+//! [`Course`]: where a session is by now: its stage, the piece of work, the iteration; and the parts
+//! that are whole.
+//!
+//! The end of a stage or of a piece of work is told late, when the next thing begins: what their last
+//! hooks do still belongs to them.
+
+use std::collections::BTreeMap;
+
+use hookwright_events::{ItemState, TurnName, TurnResult, Usage, WorkItem};
+
+use super::deed::Deed;
+use super::part::{Iteration, IterationState, Milestone, Part};
+use crate::record::milliseconds;
+
+/// Where a session is.
+#[derive(Debug, Default)]
+pub(super) struct Course {
+    stages: Vec<String>,
+    stage: Option<OpenStage>,
+    /// Why stages ended that did: a hook that blocks the stop lets the last one go on.
+    complete: BTreeMap<u32, String>,
+    item: Option<OpenItem>,
+    /// The piece of work that was left before its end.
+    left_item: Option<(u32, u32, WorkItem)>,
+    iteration: Option<Iteration>,
+    /// What agents used in all.
+    pub(super) used: Option<Usage>,
+    pub(super) parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+struct OpenStage {
+    name: String,
+    index: u32,
+    began_ms: Option<i64>,
+    ended: Option<StageEnd>,
+    used: Option<Usage>,
+}
+
+#[derive(Debug)]
+struct StageEnd {
+    reason: String,
+    iterations: u32,
+    at_ms: Option<i64>,
+}
+
+#[derive(Debug)]
+struct OpenItem {
+    stage: u32,
+    execution: u32,
+    item: WorkItem,
+    ended: Option<ItemEnd>,
+    used: Option<Usage>,
+}
+
+/// How a piece of work ended.
+#[derive(Debug)]
+pub(super) struct ItemEnd {
+    pub(super) key: String,
+    pub(super) state: ItemState,
+    pub(super) reason: Option<String>,
+    pub(super) iterations: u32,
+    pub(super) duration_ms: f64,
+}
+
+impl Course {
+    pub(super) fn begin_session(&mut self, at: String, plan: String, stages: Vec<String>) {
+        self.stages.clone_from(&stages);
+        self.reach(Milestone::SessionBegan { at, plan, stages });
+    }
+
+    pub(super) fn begin_stage(
+        &mut self,
+        at: String,
+        stage: String,
+        index: u32,
+        iterations_max: Option<u32>,
+    ) {
+        self.end_stage();
+        let (name, began_ms) = (stage.clone(), milliseconds(&at));
+        self.stage = Some(OpenStage { name, index, began_ms, ended: None, used: None });
+        self.reach(Milestone::StageBegan { at, stage, index, iterations_max });
+    }
+
+    pub(super) fn begin_item(&mut self, at: String, stage: u32, execution: u32, item: WorkItem) {
+        self.end_item();
+        self.stand_in_stage(&at, stage);
+        let left = self.left_item.take();
+        let goes_on = left.is_some_and(|(s, e, _)| (s, e) == (stage, execution));
+        self.item =
+            Some(OpenItem { stage, execution, item: item.clone(), ended: None, used: None });
+        self.reach(Milestone::ItemBegan { at, stage, execution, item, goes_on });
+    }
+
+    pub(super) fn begin_turn(&mut self, at: String, turn: TurnName, attempt: u32) {
+        let waits = |open: &Iteration| open.is(&turn) && open.state == IterationState::NotStarted;
+        if !self.iteration.as_ref().is_some_and(waits) {
+            self.begin_iteration(at, turn);
+        }
+        if let Some(iteration) = &mut self.iteration {
+            iteration.state = IterationState::Running;
+            iteration.attempt = attempt;
+        }
+    }
+
+    pub(super) fn begin_iteration(&mut self, at: String, turn: TurnName) {
+        self.end_iteration();
+        if self.item.as_ref().is_some_and(|open| open.ended.is_some()) {
+            self.end_item();
+        }
+        if turn.iteration == 0 {
+            self.end_stage();
+        } else {
+            self.stand_in_stage(&at, turn.stage);
+            self.go_on_with_item(&at, turn.stage);
+        }
+        self.iteration = Some(Iteration::new(at, &turn));
+    }
+
+    /// A stage that goes on is not announced in the journal.
+    fn stand_in_stage(&mut self, at: &str, stage: u32) {
+        if self.stage.as_ref().is_none_or(|open| open.index != stage) {
+            let name = self.stages.get((stage as usize).wrapping_sub(1));
+            let name = name.cloned().unwrap_or_default();
+            self.begin_stage(at.to_owned(), name, stage, None);
+        }
+    }
+
+    /// Neither is a piece of work.
+    fn go_on_with_item(&mut self, at: &str, stage: u32) {
+        if self.item.is_none()
+            && let Some((of, execution, item)) = self.left_item.take_if(|left| left.0 == stage)
+        {
+            self.left_item = Some((of, execution, item.clone()));
+            self.begin_item(at.to_owned(), of, execution, item);
+        }
+    }
+
+    pub(super) fn end_turn(
+        &mut self,
+        at: String,
+        turn: TurnName,
+        attempt: u32,
+        result: TurnResult,
+        duration_ms: f64,
+    ) {
+        if self.iteration.as_ref().is_none_or(|open| !open.is(&turn)) {
+            self.begin_turn(at, turn, attempt);
+        }
+        if let Some(usage) = result.usage {
+            let stage = self.stage.as_mut().map(|stage| &mut stage.used);
+            let item = self.item.as_mut().map(|item| &mut item.used);
+            for used in [Some(&mut self.used), stage, item].into_iter().flatten() {
+                *used = Some(used.unwrap_or_default().and(usage));
+            }
+        }
+        if let Some(iteration) = &mut self.iteration {
+            iteration.state = IterationState::Ended;
+            iteration.result = Some(result);
+            iteration.duration_ms = Some(duration_ms);
+        }
+    }
+
+    pub(super) fn end_iteration(&mut self) {
+        if let Some(iteration) = self.iteration.take() {
+            if let Some(stage) = &mut self.stage
+                && let Some(reason) = self.complete.get(&stage.index)
+            {
+                let (reason, iterations) = (reason.clone(), iteration.iteration);
+                stage.ended = Some(StageEnd { reason, iterations, at_ms: None });
+            }
+            self.reach(Milestone::Iteration(Box::new(iteration)));
+        }
+    }
+
+    /// The piece of work is over, but for what its last hooks do.
+    pub(super) fn see_item_end(&mut self, at: &str, stage: u32, execution: u32, end: ItemEnd) {
+        self.end_iteration();
+        self.go_on_with_item(at, stage);
+        if let Some(item) = &mut self.item
+            && (item.stage, item.execution) == (stage, execution)
+        {
+            item.ended = Some(end);
+        }
+    }
+
+    pub(super) fn end_item(&mut self) {
+        self.end_iteration();
+        let Some(OpenItem { stage, execution, item, ended, used: usage }) = self.item.take() else {
+            return;
+        };
+        let milestone = match ended {
+            Some(ItemEnd { key, state, reason, iterations, duration_ms }) => Milestone::ItemEnded {
+                stage,
+                execution,
+                key,
+                state: Some(state),
+                reason,
+                iterations: Some(iterations),
+                duration_ms: Some(duration_ms),
+                usage,
+            },
+            None => {
+                let key = item.key.clone();
+                self.left_item = Some((stage, execution, item));
+                let (state, reason, iterations, duration_ms) = (None, None, None, None);
+                Milestone::ItemEnded {
+                    stage,
+                    execution,
+                    key,
+                    state,
+                    reason,
+                    iterations,
+                    duration_ms,
+                    usage,
+                }
+            }
+        };
+        self.reach(milestone);
+    }
+
+    /// The stage is over, but for what its last hooks do.
+    pub(super) fn see_stage_end(
+        &mut self,
+        at: String,
+        stage: String,
+        index: u32,
+        reason: String,
+        iterations: u32,
+    ) {
+        self.end_item();
+        self.complete.insert(index, reason.clone());
+        let at_ms = milliseconds(&at);
+        if self.stage.as_ref().is_none_or(|open| open.index != index) {
+            // It was cut off after its last iteration.
+            self.begin_stage(at, stage, index, None);
+        }
+        if let Some(stage) = &mut self.stage {
+            stage.ended = Some(StageEnd { reason, iterations, at_ms });
+        }
+    }
+
+    pub(super) fn end_stage(&mut self) {
+        self.end_item();
+        let Some(OpenStage { name, index, began_ms, ended, used }) = self.stage.take() else {
+            return;
+        };
+        let took = |end: &StageEnd| Some((end.at_ms? - began_ms?) as f64);
+        self.reach(Milestone::StageEnded {
+            stage: name,
+            index,
+            duration_ms: ended.as_ref().and_then(took),
+            iterations: ended.as_ref().map(|end| end.iterations),
+            reason: ended.map(|end| end.reason),
+            usage: used,
+        });
+    }
+
+    /// The process is gone, or there are no more entries: an agent that works is left like this.
+    pub(super) fn leave_iteration(&mut self, state: IterationState) {
+        if let Some(iteration) = &mut self.iteration
+            && iteration.state == IterationState::Running
+        {
+            iteration.state = state;
+        }
+        self.end_iteration();
+    }
+
+    pub(super) fn add(&mut self, deed: Deed) {
+        match &mut self.iteration {
+            Some(iteration) => iteration.deeds.push(deed),
+            None => self.parts.push(Part::Deed(deed)),
+        }
+    }
+
+    pub(super) fn reach(&mut self, milestone: Milestone) {
+        self.parts.push(Part::Milestone(milestone));
+    }
+
+    /// Whether the agent's turn of the open iteration is over.
+    pub(super) fn has_worked(&self) -> bool {
+        self.iteration.as_ref().is_some_and(|open| open.state == IterationState::Ended)
+    }
+
+    /// The iteration that is open.
+    pub(super) fn turn(&self) -> Option<TurnName> {
+        let open = self.iteration.as_ref()?;
+        Some(TurnName { stage: open.stage, iteration: open.iteration })
+    }
+}

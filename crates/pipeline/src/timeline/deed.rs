@@ -1,0 +1,162 @@
+//! [`Deed`]: one thing that happened on a session's way.
+
+use hookwright_events::{PauseCause, Verdict};
+use serde::Serialize;
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Deed {
+    /// A hook ran, or did not.
+    Hook {
+        /// When it was started, if it was.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        at: Option<String>,
+        /// At which event.
+        event: String,
+        /// Of which iteration, if it was reported outside of it: it ran in the background.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        of_iteration: Option<u32>,
+        /// Its id.
+        hook: String,
+        /// The word of its report, or `running`, or `cut_off`.
+        status: &'static str,
+        /// Why it was blocked, failed or skipped; what it did.
+        reason: Option<String>,
+        /// How often it was started.
+        attempts: u32,
+        /// How long it ran, all attempts together.
+        duration_ms: Option<f64>,
+    },
+    /// The hooks asked for something.
+    Decision {
+        /// At which event.
+        event: String,
+        /// `allow`, `ask`, `block`, `stop` or `abort`.
+        verdict: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// A hook asked a person.
+    Question {
+        /// At which event.
+        event: String,
+        /// The hook's id.
+        hook: String,
+        /// The wait's id, for `approve` and `reject`.
+        wait: String,
+        /// What was asked.
+        question: String,
+        /// Since when.
+        since: String,
+        /// What became of it.
+        state: QuestionState,
+        /// The word of the answer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        action: Option<String>,
+        /// What was said with it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        /// Who answered, as far as that is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// How long it waited for the answer, or in vain.
+        duration_ms: Option<f64>,
+    },
+    /// A hook started a session of its own.
+    Child {
+        /// At which event.
+        event: String,
+        /// The hook's id.
+        hook: String,
+        /// The child's session.
+        session: String,
+        /// The loop or pipeline that it runs.
+        pipeline: String,
+    },
+    /// Another agent took over.
+    AgentChanged {
+        /// Who could not work.
+        from: String,
+        /// Who did.
+        to: String,
+        /// Why.
+        reason: String,
+    },
+    /// The session waited, and nothing ran meanwhile.
+    Pause {
+        /// Since when.
+        at: String,
+        /// What for.
+        cause: PauseCause,
+        /// In words.
+        reason: String,
+        /// Until when, if that was known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        until: Option<String>,
+        /// How long; `None` if it did not go on, or not yet.
+        duration_ms: Option<f64>,
+    },
+    /// Something that a person should know.
+    Note {
+        /// What.
+        note: String,
+    },
+}
+
+/// What became of a question to a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionState {
+    /// Nobody has answered yet.
+    Waiting,
+    /// The answer was to go on.
+    Approved,
+    /// The answer was no.
+    Rejected,
+    /// Nobody answered in time.
+    Unanswered,
+    /// The session ended, or its process did; resumed, it asks on.
+    CutOff,
+    /// The hook could not go on asking.
+    Withdrawn,
+}
+
+impl QuestionState {
+    /// The words for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            QuestionState::Waiting => "waiting",
+            QuestionState::Approved => "approved",
+            QuestionState::Rejected => "rejected",
+            QuestionState::Unanswered => "unanswered",
+            QuestionState::CutOff => "cut off",
+            QuestionState::Withdrawn => "withdrawn",
+        }
+    }
+}
+
+impl Deed {
+    /// Whether a person who looks for trouble should see it.
+    pub(super) fn is_trouble(&self) -> bool {
+        match self {
+            Deed::Hook { status, .. } => !matches!(*status, "success" | "skipped" | "started"),
+            Deed::Question { state, .. } => *state != QuestionState::Approved,
+            Deed::Decision { .. } | Deed::AgentChanged { .. } | Deed::Pause { .. } => true,
+            Deed::Child { .. } | Deed::Note { .. } => false,
+        }
+    }
+
+    /// A verdict that is worth a word.
+    pub(super) fn of_verdict(event: String, verdict: Verdict) -> Option<Self> {
+        let (verdict, reason) = match verdict {
+            Verdict::Proceed { .. } => return None,
+            Verdict::Allow { reason, .. } => ("allow", reason.unwrap_or_default()),
+            Verdict::Ask { reason, .. } => ("ask", reason.unwrap_or_default()),
+            Verdict::Block { reason } => ("block", reason),
+            Verdict::Stop { reason } => ("stop", reason),
+            Verdict::Abort { reason } => ("abort", reason),
+        };
+        Some(Deed::Decision { event, verdict, reason })
+    }
+}

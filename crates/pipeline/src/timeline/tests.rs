@@ -1,0 +1,323 @@
+//! Journals in short, and the whole story that is told of each.
+
+use hookwright_events::{ItemState, Outcome, PauseCause, TurnResult, WorkItem, WorkSource};
+use serde_json::{Value, json};
+
+use super::*;
+
+/// The timeline of these entries, one a second, as JSON; `null` and empty fields left out.
+fn told(kinds: Vec<(u64, RunEventKind)>, runs: bool) -> Value {
+    let mut timeline = Timeline::default();
+    let mut parts = Vec::new();
+    for (second, (firing, kind)) in kinds.into_iter().enumerate() {
+        let at = format!("2026-01-02T03:04:{second:02}Z");
+        parts.extend(timeline.see(RunEvent { version: 1, firing, at, session: None, kind }));
+    }
+    parts.extend(timeline.finish(runs));
+    without_nothing(serde_json::to_value(parts).expect("plain data"))
+}
+
+fn without_nothing(value: Value) -> Value {
+    match value {
+        Value::Array(values) => values.into_iter().map(without_nothing).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(name, value)| (name, without_nothing(value)));
+            let nothing = |value: &Value| value.is_null() || *value == json!([]);
+            Value::Object(fields.filter(|(_, value)| !nothing(value)).collect())
+        }
+        other => other,
+    }
+}
+
+fn began() -> (u64, RunEventKind) {
+    let sources = Value::Null;
+    (0, RunEventKind::SessionStarted { plan: "p".into(), stages: vec!["work".into()], sources })
+}
+
+fn stage() -> (u64, RunEventKind) {
+    let stage = "work".to_owned();
+    (0, RunEventKind::StageStarted { stage, index: 1, iterations_max: 9 })
+}
+
+fn fired(firing: u64, event: &str, key: &str) -> (u64, RunEventKind) {
+    let event = EventName::resolve(event).expect("it stands in the table");
+    let key = Some(key.to_owned());
+    (firing, RunEventKind::Fired { event, subject: None, key, data: None, late_answers: vec![] })
+}
+
+fn turn(iteration: u32) -> TurnName {
+    TurnName { stage: 1, iteration }
+}
+
+fn starts(iteration: u32) -> (u64, RunEventKind) {
+    let run_id = "r".to_owned();
+    (0, RunEventKind::TurnStarting { turn: turn(iteration), attempt: 1, run_id })
+}
+
+fn ends(iteration: u32, usage: Option<Usage>) -> (u64, RunEventKind) {
+    let result = TurnResult { decision: "continue".into(), usage, ..TurnResult::default() };
+    (0, RunEventKind::TurnEnded { turn: turn(iteration), attempt: 1, result, duration_ms: 5.0 })
+}
+
+fn item() -> WorkItem {
+    WorkItem {
+        source: WorkSource::Issues,
+        key: "3".into(),
+        title: "Parser".into(),
+        content: None,
+        file: None,
+        plan_file: None,
+    }
+}
+
+fn item_starts() -> (u64, RunEventKind) {
+    (0, RunEventKind::ItemStarted { stage: 1, execution: 1, item: item() })
+}
+
+fn item_ends() -> (u64, RunEventKind) {
+    let kind = RunEventKind::ItemEnded {
+        stage: 1,
+        execution: 1,
+        key: "3".into(),
+        state: ItemState::Failed,
+        reason: Some("no".into()),
+        iterations: 1,
+        duration_ms: 7.0,
+    };
+    (0, kind)
+}
+
+fn ran(firing: u64, hook: &str) -> Vec<(u64, RunEventKind)> {
+    let starting = RunEventKind::HookStarting {
+        hook: hook.to_owned(),
+        attempt: 1,
+        awaited: true,
+        run_id: None,
+        digest: None,
+    };
+    let report = Report {
+        id: hook.to_owned(),
+        action: "shell".into(),
+        source: "f:1".into(),
+        status: Status::Success,
+        exit_code: Some(0),
+        stdout: String::new(),
+        stderr: String::new(),
+        attempts: 1,
+        duration_ms: 2.0,
+        reason: None,
+        shows_output: false,
+    };
+    vec![(firing, starting), (firing, RunEventKind::HookReported { report })]
+}
+
+const COST: Usage = Usage { input_tokens: 100, output_tokens: 10, cost_usd: Some(0.5) };
+
+#[test]
+fn a_piece_of_work_holds_its_iterations_and_its_last_hooks() {
+    let mut journal = vec![began(), stage(), item_starts(), fired(1, "iteration:start", "i/0/1")];
+    journal.extend([starts(1), ends(1, Some(COST)), fired(2, "execution:pre_end", "k")]);
+    journal.extend(ran(2, "check"));
+    journal.extend([item_ends(), fired(3, "execution:post_end", "k")]);
+    journal.extend(ran(3, "tell"));
+    journal.push((
+        0,
+        RunEventKind::StageEnded {
+            stage: "work".into(),
+            index: 1,
+            reason: "completed".into(),
+            iterations: 1,
+        },
+    ));
+    let (status, reason) = ("completed".to_owned(), "completed".to_owned());
+    journal.push((0, RunEventKind::SessionEnded { status, reason }));
+    let cost = json!({ "input_tokens": 100, "output_tokens": 10, "cost_usd": 0.5 });
+    let hook = |at: &str, event: &str, hook: &str| {
+        json!({ "kind": "hook", "at": at, "event": event, "hook": hook, "status": "success",
+                "attempts": 1, "duration_ms": 2.0 })
+    };
+    assert_eq!(
+        told(journal, false),
+        json!([
+            { "kind": "session_began", "at": "2026-01-02T03:04:00Z", "plan": "p",
+              "stages": ["work"] },
+            { "kind": "stage_began", "at": "2026-01-02T03:04:01Z", "stage": "work", "index": 1,
+              "iterations_max": 9 },
+            { "kind": "item_began", "at": "2026-01-02T03:04:02Z", "stage": 1, "execution": 1,
+              "item": { "source": "issues", "key": "3", "title": "Parser" }, "goes_on": false },
+            { "kind": "iteration", "at": "2026-01-02T03:04:03Z", "stage": 1, "iteration": 1,
+              "attempt": 1, "state": "ended", "duration_ms": 5.0,
+              "result": { "decision": "continue", "usage": cost } },
+            hook("2026-01-02T03:04:07Z", "execution:pre_end", "check"),
+            hook("2026-01-02T03:04:11Z", "execution:post_end", "tell"),
+            { "kind": "item_ended", "stage": 1, "execution": 1, "key": "3", "state": "failed",
+              "reason": "no", "iterations": 1, "duration_ms": 7.0, "usage": cost },
+            { "kind": "stage_ended", "stage": "work", "index": 1, "reason": "completed",
+              "iterations": 1, "duration_ms": 12000.0, "usage": cost },
+            { "kind": "session_ended", "at": "2026-01-02T03:04:14Z", "status": "completed",
+              "reason": "completed", "usage": cost },
+        ])
+    );
+}
+
+#[test]
+fn a_piece_of_work_that_was_cut_off_goes_on_when_the_session_does() {
+    let journal = vec![
+        began(),
+        stage(),
+        item_starts(),
+        starts(1),
+        (0, RunEventKind::SessionResumed { time: 1, sources: None }),
+        starts(1),
+        ends(1, None),
+        item_ends(),
+    ];
+    let story = told(journal, true);
+    let kinds: Vec<String> = story
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|part| {
+            let more = match part["kind"].as_str() {
+                Some("item_began") => part["goes_on"].to_string(),
+                Some("item_ended") => part["state"].to_string(),
+                Some("iteration") => part["state"].to_string(),
+                _ => String::new(),
+            };
+            format!("{} {more}", part["kind"].as_str().expect("text"))
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "session_began ",
+            "stage_began ",
+            "item_began false",
+            "iteration \"cut_off\"",
+            "item_ended null",
+            "stage_ended ",
+            "session_resumed ",
+            "stage_began ",
+            "item_began true",
+            "iteration \"ended\"",
+        ]
+    );
+}
+
+#[test]
+fn a_pause_is_told_with_its_cause_and_how_long_it_took() {
+    let pause = |until: Option<&str>| {
+        let (cause, reason) = (PauseCause::RateLimit, "asked too often".to_owned());
+        (0, RunEventKind::Paused { cause, reason, until: until.map(str::to_owned) })
+    };
+    let changed =
+        RunEventKind::AgentChanged { from: "a".into(), to: "b".into(), reason: "down".into() };
+    let journal = vec![
+        began(),
+        starts(1),
+        pause(Some("2026-01-02T03:04:03Z")),
+        (0, RunEventKind::Continued {}),
+        (0, changed),
+        ends(1, None),
+        pause(None),
+    ];
+    let story = told(journal, true);
+    let deed = |at: &str, more: Value| {
+        let mut deed = json!({ "kind": "pause", "at": at, "cause": "rate_limit",
+                               "reason": "asked too often" });
+        for (name, value) in more.as_object().expect("fields") {
+            deed[name] = value.clone();
+        }
+        deed
+    };
+    let until = json!({ "until": "2026-01-02T03:04:03Z", "duration_ms": 1000.0 });
+    assert_eq!(
+        story[2]["deeds"],
+        json!([
+            deed("2026-01-02T03:04:02Z", until),
+            { "kind": "agent_changed", "from": "a", "to": "b", "reason": "down" },
+        ])
+    );
+    // One between two iterations belongs to neither.
+    assert_eq!(story[3], deed("2026-01-02T03:04:06Z", json!({})));
+}
+
+#[test]
+fn a_question_is_told_with_who_answered_and_how_long_it_waited() {
+    let waiting = RunEventKind::HookWaiting {
+        hook: "gate".into(),
+        wait: "w1".into(),
+        question: "Deploy?".into(),
+        since: "2026-01-02T03:00:00Z".into(),
+        until: "2026-01-02T04:00:00Z".into(),
+        url: None,
+    };
+    let ended = |outcome: Outcome| {
+        (7, RunEventKind::HookEnded { hook: "gate".into(), attempt: 1, outcome, duration_ms: 1.0 })
+    };
+    let decided = |refused: bool, action: &str, message: &str| Outcome::Decided {
+        response: Box::new(json!({ "action": action, "message": message })),
+        refused,
+        by: "kim in the terminal".into(),
+        at: "2026-01-02T03:02:00Z".into(),
+    };
+    let question = |more: Value| {
+        let mut told = json!({ "kind": "question", "event": "stage:complete", "hook": "gate",
+                               "wait": "w1", "question": "Deploy?",
+                               "since": "2026-01-02T03:00:00Z" });
+        for (name, value) in more.as_object().expect("fields") {
+            told[name] = value.clone();
+        }
+        told
+    };
+    let by = "kim in the terminal";
+    for (outcome, expected) in [
+        (
+            Some(decided(false, "approve", "")),
+            json!({ "state": "approved", "action": "approve", "by": by, "duration_ms": 120000.0 }),
+        ),
+        (
+            Some(decided(true, "reject", "not today")),
+            json!({ "state": "rejected", "action": "reject", "message": "not today", "by": by,
+                    "duration_ms": 120000.0 }),
+        ),
+        (
+            Some(Outcome::Unanswered { after_ms: 3 }),
+            json!({ "state": "unanswered", "duration_ms": 3.0 }),
+        ),
+        (Some(Outcome::Interrupted { output: Default::default() }), json!({ "state": "cut_off" })),
+        (Some(Outcome::NotStarted { cause: "x".into() }), json!({ "state": "withdrawn" })),
+        (None, json!({ "state": "waiting" })),
+    ] {
+        let mut journal = vec![fired(7, "stage:complete", "k"), (7, waiting.clone())];
+        journal.extend(outcome.map(ended));
+        assert_eq!(told(journal, true), json!([question(expected)]));
+    }
+    let journal = vec![fired(7, "stage:complete", "k"), (7, waiting)];
+    assert_eq!(told(journal, false), json!([question(json!({ "state": "cut_off" }))]));
+}
+
+#[test]
+fn a_child_is_told_with_the_session_that_it_is() {
+    let (hook, session, pipeline) = ("review".into(), "one-review-1".into(), "review".into());
+    let spawned = RunEventKind::HookSpawned { hook, session, pipeline };
+    assert_eq!(
+        told(vec![fired(4, "stage:complete", "k"), (4, spawned)], false),
+        json!([{ "kind": "child", "event": "stage:complete", "hook": "review",
+                 "session": "one-review-1", "pipeline": "review" }])
+    );
+}
+
+#[test]
+fn what_agents_used_adds_up_as_far_as_they_tell() {
+    let mut timeline = Timeline::default();
+    assert_eq!(timeline.used(), None);
+    let free = Usage { input_tokens: 1, output_tokens: 2, cost_usd: None };
+    for (number, usage) in [(1, Some(COST)), (2, None), (3, Some(free)), (4, Some(COST))] {
+        let (firing, kind) = ends(number, usage);
+        let at = "2026-01-02T03:04:05Z".to_owned();
+        timeline.see(RunEvent { version: 1, firing, at, session: None, kind });
+    }
+    let all = Usage { input_tokens: 201, output_tokens: 22, cost_usd: Some(1.0) };
+    assert_eq!(timeline.used(), Some(all));
+}
