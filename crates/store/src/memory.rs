@@ -40,6 +40,7 @@ impl Store for MemoryStore {
         let mut changes = Changes { state: &mut state, undo: Vec::new() };
         let committed = changes.make(commit)?;
         changes.undo.clear();
+        changes.state.changes += 1;
         Ok(committed)
     }
 
@@ -64,6 +65,10 @@ impl Store for MemoryStore {
 
     fn last(&self, journal: &JournalKey) -> Result<u64, StoreError> {
         Ok(self.state().last(journal))
+    }
+
+    fn changes(&self) -> Result<u64, StoreError> {
+        Ok(self.state().changes)
     }
 
     fn get(&self, kind: Kind, key: &RecordKey) -> Result<Option<Record>, StoreError> {
@@ -101,6 +106,7 @@ impl Store for MemoryStore {
             return Ok(Acquired::Held(held.clone()));
         }
         let token = state.next_revision();
+        state.changes += 1;
         state.leases.insert(lease.to_owned(), Held { holder: holder.to_owned(), token });
         Ok(Acquired::Granted { token })
     }
@@ -114,6 +120,7 @@ impl Store for MemoryStore {
         let is_held = state.leases.get(lease).is_some_and(|held| held.token == token);
         if is_held {
             state.leases.remove(lease);
+            state.changes += 1;
         }
         Ok(is_held)
     }
@@ -134,6 +141,8 @@ struct State {
     /// Versions and tokens: goes up with each that is given.
     revision: u64,
     inserted: u64,
+    /// Goes up with everything that changes.
+    changes: u64,
 }
 
 impl State {

@@ -126,6 +126,10 @@ impl Store for SqliteStore {
         self.read(|connection| read::last(connection, journal))
     }
 
+    fn changes(&self) -> Result<u64, StoreError> {
+        self.read(read::changes)
+    }
+
     fn get(&self, kind: Kind, key: &RecordKey) -> Result<Option<Record>, StoreError> {
         self.read(|connection| read::get(connection, kind, key))
     }

@@ -30,6 +30,10 @@ pub trait Store: Send + Sync {
     /// The last sequence number of a journal; 0 if it has no entry.
     fn last(&self, journal: &JournalKey) -> Result<u64, StoreError>;
 
+    /// A number that is another one once anything was committed, by whomever: the cheapest way to
+    /// see that there is nothing new. It says so only beside another one of the same value.
+    fn changes(&self) -> Result<u64, StoreError>;
+
     /// One record.
     fn get(&self, kind: Kind, key: &RecordKey) -> Result<Option<Record>, StoreError>;
 

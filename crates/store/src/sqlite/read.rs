@@ -66,6 +66,13 @@ pub(super) fn last_of(connection: &Connection, journal_id: i64) -> Result<u64, F
     Ok(last.unwrap_or_default().into())
 }
 
+/// What SQLite counts of others' commits. The connection that reads never writes, so that all of them
+/// are others'.
+pub(super) fn changes(connection: &Connection) -> Result<u64, Failure> {
+    let mut statement = connection.prepare_cached("PRAGMA data_version")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
+}
+
 pub(super) fn get(
     connection: &Connection,
     kind: Kind,

@@ -53,6 +53,7 @@ both_stores_keep! {
     what_is_too_large_is_refused_before_anything_happens,
     text_of_any_kind_comes_back_as_it_was,
     an_empty_commit_is_no_error,
+    whoever_looks_sees_that_something_was_committed_and_that_nothing_was,
     threads_append_without_losing_anything,
 }
 
@@ -548,4 +549,24 @@ fn place_of(store: &dyn Store, name: &str) -> Place {
 fn names(store: &dyn Store, filter: &Filter) -> Vec<String> {
     let records = store.list(Kind::Session, filter).unwrap();
     records.into_iter().map(|record| record.key.name).collect()
+}
+
+fn whoever_looks_sees_that_something_was_committed_and_that_nothing_was(store: &dyn Store) {
+    let mut before = store.changes().unwrap();
+    let mut has_changed = || {
+        let now = store.changes().unwrap();
+        std::mem::replace(&mut before, now) != now
+    };
+    assert!(!has_changed());
+    append(store, "a", 0, &texts(["1"]));
+    assert!(has_changed() && !has_changed());
+    store.journal(&journal("a"), 0, 10).unwrap();
+    assert!(!has_changed());
+    let commit = Commit { puts: vec![put("r", Expected::Absent, "v")], ..Commit::unsynced() };
+    store.commit(&commit).unwrap();
+    assert!(has_changed() && !has_changed());
+    let Acquired::Granted { token } = store.acquire("l", "h", None).unwrap() else { panic!() };
+    assert!(has_changed() && !has_changed());
+    assert!(store.release("l", token).unwrap());
+    assert!(has_changed() && !has_changed());
 }
