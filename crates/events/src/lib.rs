@@ -13,6 +13,7 @@
 //! | [`wait`] | [`Wait`]: a question to a person, and the words that answer it |
 //! | [`task`] | [`Task`]: something to do in a project |
 //! | [`work_item`] | [`WorkItem`]: one piece of work of a queue |
+//! | [`visible_text`] | text that others wrote, made safe to look at |
 //! | [`run_event`] | [`RunEvent`]: the one stream that screen, journal and pages read |
 #![warn(missing_docs)]
 
@@ -26,6 +27,7 @@ pub mod run_event;
 pub mod table;
 pub mod task;
 pub mod tool;
+pub mod visible_text;
 pub mod wait;
 pub mod work_item;
 

@@ -1,42 +1,8 @@
-//! Text that others wrote, made safe to look at.
-//!
-//! A hook's id may hold a sequence that clears the screen or hides what stands beside it. Control
-//! characters become their pictures (ESC is `␛`), and characters that reorder or hide text
-//! become their numbers (`\u{202e}`).
+//! Text that others wrote, made safe for a terminal. What is shown instead of what:
+//! `events/visible_text.rs`.
 
-use std::borrow::Cow;
-
-/// The text with everything a terminal would act on made visible. New lines and tabs stay.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|letter| acts(letter) && !breaks(letter)) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len() + 16);
-    for letter in text.chars() {
-        if breaks(letter) {
-            shown.push(letter);
-        } else {
-            push_visible(&mut shown, letter);
-        }
-    }
-    Cow::Owned(shown)
-}
-
-/// The text in one line of at most `chars_max` characters; what is missing is marked with `…`.
-pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
-    let text = text.trim();
-    let first = text.lines().next().unwrap_or_default().trim_end();
-    let mut shown = String::new();
-    for letter in first.chars().take(chars_max + 1) {
-        push_visible(&mut shown, if letter == '\t' { ' ' } else { letter });
-    }
-    let too_long = shown.chars().count() > chars_max;
-    if too_long || first.len() < text.len() {
-        shown = shown.chars().take(chars_max - 1).collect();
-        shown.push('…');
-    }
-    shown
-}
+use hookwright_events::visible_text::{acts, breaks};
+pub(crate) use hookwright_events::visible_text::{one_line, visible};
 
 /// JSON text with what a terminal would act on escaped. JSON's own writer escapes only what JSON
 /// has to; outside of strings there is nothing to escape.
@@ -116,40 +82,9 @@ pub(crate) fn width(letter: char) -> usize {
     }
 }
 
-fn push_visible(shown: &mut String, letter: char) {
-    let number = u32::from(letter);
-    match number {
-        _ if !acts(letter) => shown.push(letter),
-        0x00..=0x1f => shown.push(char::from_u32(0x2400 + number).unwrap_or('\u{fffd}')),
-        0x7f => shown.push('\u{2421}'),
-        _ => shown.extend(letter.escape_unicode()),
-    }
-}
-
-fn breaks(letter: char) -> bool {
-    matches!(letter, '\n' | '\t')
-}
-
-/// Whether a terminal does something other than show it in its place.
-fn acts(letter: char) -> bool {
-    letter.is_control()
-        || matches!(u32::from(letter),
-            0x00ad | 0x061c | 0x180e | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f
-            | 0xfeff | 0xfff9..=0xfffb | 0xe0000..=0xe007f)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_terminal_would_act_on_is_shown_instead() {
-        assert_eq!(
-            visible("a\x1b[2J\u{9b}31m\u{202e}b\r\x07\x7f\n\tc"),
-            "a␛[2J\\u{9b}31m\\u{202e}b␍␇␡\n\tc"
-        );
-        assert_eq!(visible("plain ä 日本\n"), "plain ä 日本\n");
-    }
 
     #[test]
     fn json_keeps_its_meaning_when_it_is_made_safe_to_look_at() {
@@ -157,14 +92,5 @@ mod tests {
         let text = escaped(&format!("{value:#}"));
         assert!(text.chars().all(|letter| !acts(letter) || letter == '\n'), "{text}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
-    }
-
-    #[test]
-    fn a_line_is_cut_where_it_is_too_long_or_where_another_begins() {
-        assert_eq!(one_line("cargo test", 10), "cargo test");
-        assert_eq!(one_line("cargo test!", 10), "cargo tes…");
-        assert_eq!(one_line("a\nb", 10), "a…");
-        assert_eq!(one_line("\n  a\n", 10), "a");
-        assert_eq!(one_line("a\x1bc", 10), "a␛c");
     }
 }
