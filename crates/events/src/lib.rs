@@ -37,7 +37,9 @@ pub use event::{Event, EventError, EventName};
 pub use field::{FieldSpec, Kind};
 pub use outcome::{Outcome, Output};
 pub use report::{Report, Status};
-pub use run_event::{PauseCause, RunEvent, RunEventKind, TurnName, TurnResult, Usage};
+pub use run_event::{
+    FailureCause, PauseCause, RunEvent, RunEventKind, TurnName, TurnResult, Usage,
+};
 pub use table::{EventSpec, Power};
 pub use task::{Task, TaskId, TaskState};
 pub use wait::Wait;

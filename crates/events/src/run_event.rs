@@ -251,6 +251,31 @@ pub enum RunEventKind {
         /// The loop or pipeline that it runs.
         pipeline: String,
     },
+    /// An agent could not do its turn, through no fault of the work: it is done again, by another one or
+    /// later. It is no iteration.
+    TurnGivenUp {
+        /// Which.
+        turn: TurnName,
+        /// Which attempt.
+        attempt: u32,
+        /// Who could not.
+        agent: String,
+        /// Why.
+        cause: FailureCause,
+        /// In words.
+        reason: String,
+        /// When it may be asked again, ISO 8601 in UTC, if it told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<String>,
+        /// What the agent calls its own session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_session: Option<String>,
+        /// What it used until then, where it tells.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// How long it took, in milliseconds.
+        duration_ms: f64,
+    },
     /// Another agent takes over, because this one cannot work now.
     AgentChanged {
         /// Who could not.
@@ -352,6 +377,51 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
 }
 
+impl Usage {
+    /// Adds what another turn used. A cost is known from the first one that tells.
+    pub fn add(&mut self, more: &Self) {
+        self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);
+        self.cost_usd = match (self.cost_usd, more.cost_usd) {
+            (None, None) => None,
+            (known, another) => Some(known.unwrap_or(0.0) + another.unwrap_or(0.0)),
+        };
+    }
+}
+
+/// Why an agent could not do its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureCause {
+    /// It was asked too often, and may be asked again later.
+    RateLimit,
+    /// What may be used is used up.
+    Quota,
+    /// It is not let in.
+    Auth,
+    /// Its service is down or cannot be reached.
+    Outage,
+    /// Anything else.
+    Crash,
+}
+
+impl FailureCause {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::RateLimit, Self::Quota, Self::Auth, Self::Outage, Self::Crash];
+
+    /// As files and records have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RateLimit => "rate_limit",
+            Self::Quota => "quota",
+            Self::Auth => "auth",
+            Self::Outage => "outage",
+            Self::Crash => "crash",
+        }
+    }
+}
+
 /// Why a session waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -424,6 +494,23 @@ mod tests {
             r#"{"version":1,"firing":3,"at":"2026-01-02T03:04:05Z","session":null,"kind":"hook_skipped","hook":"a#0","reason":"disabled"}"#
         );
         assert_eq!(serde_json::from_str::<RunEvent>(&line).expect("as written"), event);
+    }
+
+    #[test]
+    fn usages_add_up_and_a_cost_that_nobody_told_stays_unknown() {
+        let mut sum = Usage { input_tokens: 1, output_tokens: 2, cost_usd: None };
+        sum.add(&Usage { input_tokens: 10, output_tokens: 20, cost_usd: None });
+        assert_eq!(sum, Usage { input_tokens: 11, output_tokens: 22, cost_usd: None });
+        sum.add(&Usage { input_tokens: 0, output_tokens: 0, cost_usd: Some(0.5) });
+        sum.add(&Usage::default());
+        assert_eq!(sum, Usage { input_tokens: 11, output_tokens: 22, cost_usd: Some(0.5) });
+    }
+
+    #[test]
+    fn causes_are_written_as_they_are_called() {
+        for cause in FailureCause::ALL {
+            assert_eq!(serde_json::to_value(cause).expect("a word"), cause.as_str());
+        }
     }
 
     #[test]

@@ -186,6 +186,7 @@ impl Timeline {
             | RunEventKind::TurnEnded { .. }
             | RunEventKind::ItemStarted { .. }
             | RunEventKind::ItemEnded { .. }
+            | RunEventKind::TurnGivenUp { .. }
             | RunEventKind::Paused { .. }
             | RunEventKind::Continued {}
             | RunEventKind::StageEnded { .. }

@@ -113,6 +113,9 @@ fn what(kind: &RunEventKind) -> String {
         RunEventKind::HookSpawned { hook, session, pipeline } => {
             format!("hook {} starts {} as session {}", said(hook), said(pipeline), said(session))
         }
+        RunEventKind::TurnGivenUp { agent, cause, reason, .. } => {
+            format!("agent {} cannot work ({}): {}", said(agent), cause.as_str(), said(reason))
+        }
         RunEventKind::AgentChanged { from, to, reason } => {
             format!("agent {} takes over from {}: {}", said(to), said(from), said(reason))
         }

@@ -94,6 +94,10 @@ impl SessionScreen {
             RunEventKind::HookSpawned { session, pipeline, .. } => {
                 format!("    {} as session {}", one_line(pipeline, WORDS_MAX), visible(session))
             }
+            RunEventKind::TurnGivenUp { agent, cause, reason, .. } => {
+                let (agent, cause) = (visible(agent), cause.as_str());
+                format!("  {agent} cannot work ({cause}): {}", one_line(reason, WORDS_MAX))
+            }
             RunEventKind::AgentChanged { from, to, reason } => {
                 let (from, to) = (visible(from), visible(to));
                 format!("  {to} takes over from {from}: {}", one_line(reason, WORDS_MAX))
