@@ -5,6 +5,8 @@
 //! they stand there.
 
 mod model;
+mod program;
+mod recording;
 mod scenario;
 
 use std::env;
@@ -22,14 +24,17 @@ const VERSION: &str = "0.3.325";
 const PAGE: &str = "docs/claude-code.md";
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    if let Some((flag, only)) = args.split_first()
+        && flag == "--record"
+    {
+        return recording::record(&program::installed(&target()?.join("peers/agents"))?, only);
+    }
     let version = match args {
         [] => VERSION,
         [flag, version] if flag == "--version" => version,
         _ => return Err("usage: cargo xtask peers [--version VERSION-OF-THE-PACKAGE]".to_owned()),
     };
-    let target = PathBuf::from(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()));
-    fs::create_dir_all(&target).map_err(|error| format!("{}: {error}", target.display()))?;
-    let target = fs::canonicalize(&target).map_err(|error| error.to_string())?;
+    let target = target()?;
     let claude = installed(&target.join("peers").join(version), version)?;
     crate::cargo(&["build", "--package", "hookwright"])?;
     let page = fs::read_to_string(PAGE).map_err(|error| format!("{PAGE}: {error}"))?;
@@ -51,6 +56,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         0 => Ok(()),
         failed => Err(format!("{failed} of {} failed", scenario::ALL.len())),
     }
+}
+
+fn target() -> Result<PathBuf, String> {
+    let target = PathBuf::from(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()));
+    fs::create_dir_all(&target).map_err(|error| format!("{}: {error}", target.display()))?;
+    fs::canonicalize(&target).map_err(|error| error.to_string())
 }
 
 /// The program, installed if it is not yet.

@@ -10,6 +10,8 @@
 //! | `event.rs` | what a hook reads: standard input, variables, `{{names}}` |
 //! | `reply.rs` | what its exit code and output mean, and what is shown of it |
 //!
+//! [`agents`] are the other way round: programs that we drive, and what the lines mean that they print.
+//!
 //! [`native`] says their hooks in the native format, for people who move.
 //!
 //! What differs from native hooks reaches the engine as a
@@ -19,6 +21,7 @@
 #![warn(missing_docs)]
 
 pub mod agent_pipelines;
+pub mod agents;
 mod autoagent;
 pub mod claude;
 pub mod code_forge;

@@ -1,7 +1,12 @@
-//! [`Model`]: a server on this machine that speaks the Messages API in place of a model.
+//! [`Model`]: a server on this machine in place of the models of four vendors.
 //!
 //! It follows a script of turns: the answer to a request is the turn behind those that the request's
-//! conversation has already. Everything it was asked is kept.
+//! conversation has already. Or it refuses everything, in the words of the vendor that was asked.
+//! Everything it was asked is kept. How each vendor speaks: `model/vendor.rs`; how each of them
+//! refuses: `model/refusal.rs`.
+
+mod refusal;
+mod vendor;
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,7 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+pub(crate) use refusal::Refusal;
+use serde_json::Value;
+use vendor::Vendor;
 
 /// Nothing that an agent sends is larger.
 const REQUEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -26,15 +33,49 @@ pub(crate) enum Turn {
     Bash(&'static str),
 }
 
+/// How a model answers.
+#[derive(Debug, Clone)]
+pub(crate) enum Manner {
+    /// One turn after the other.
+    Script(Vec<Turn>),
+    /// Nothing but this.
+    Refuse(Refusal),
+}
+
 /// The server.
 pub(crate) struct Model {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Value>>>,
 }
 
+/// An answer on its way.
+struct Answer {
+    status: &'static str,
+    headers: Vec<(&'static str, String)>,
+    kind: &'static str,
+    body: String,
+}
+
+impl Answer {
+    fn json(body: &Value) -> Self {
+        let kind = "application/json";
+        Self { status: "200 OK", headers: Vec::new(), kind, body: body.to_string() }
+    }
+
+    /// Server-sent events.
+    fn stream(body: String) -> Self {
+        Self { status: "200 OK", headers: Vec::new(), kind: "text/event-stream", body }
+    }
+}
+
 impl Model {
     /// A model that follows this script, on a free port of the loopback address.
     pub(crate) fn start(script: Vec<Turn>) -> io::Result<Self> {
+        Self::with_manner(Manner::Script(script))
+    }
+
+    /// A model that answers in this manner.
+    pub(crate) fn with_manner(manner: Manner) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let address = listener.local_addr()?;
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -42,9 +83,9 @@ impl Model {
         // The thread ends with the program; a scenario needs no more than that.
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
-                let (script, keep) = (script.clone(), Arc::clone(&keep));
+                let (manner, keep) = (manner.clone(), Arc::clone(&keep));
                 // Whoever goes away in the middle of a request has no use for an answer.
-                thread::spawn(move || drop(serve(connection, &script, &keep)));
+                thread::spawn(move || drop(serve(connection, &manner, &keep)));
             }
         });
         Ok(Self { address, asked })
@@ -61,7 +102,7 @@ impl Model {
     }
 }
 
-fn serve(connection: TcpStream, script: &[Turn], asked: &Mutex<Vec<Value>>) -> io::Result<()> {
+fn serve(connection: TcpStream, manner: &Manner, asked: &Mutex<Vec<Value>>) -> io::Result<()> {
     connection.set_read_timeout(Some(SILENCE_MAX))?;
     let mut reader = BufReader::new(connection.try_clone()?);
     let mut writer = connection;
@@ -83,80 +124,33 @@ fn serve(connection: TcpStream, script: &[Turn], asked: &Mutex<Vec<Value>>) -> i
     let mut body = Vec::new();
     reader.take(length.min(REQUEST_BYTES_MAX)).read_to_end(&mut body)?;
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let (kind, answer) = if path.starts_with("/v1/messages/count_tokens") {
-        ("application/json", json!({ "input_tokens": 10 }).to_string())
-    } else if path.starts_with("/v1/messages") {
-        answer(&request, script, asked)
-    } else {
-        ("application/json", "{}".to_owned())
-    };
-    write!(
-        writer,
-        "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n\
-         {answer}",
-        answer.len()
-    )?;
+    let answer = answer(&path, &request, manner, asked);
+    write!(writer, "HTTP/1.1 {}\r\ncontent-type: {}\r\n", answer.status, answer.kind)?;
+    for (name, value) in &answer.headers {
+        write!(writer, "{name}: {value}\r\n")?;
+    }
+    let length = answer.body.len();
+    write!(writer, "content-length: {length}\r\nconnection: close\r\n\r\n{}", answer.body)?;
     writer.flush()
 }
 
-fn answer(request: &Value, script: &[Turn], asked: &Mutex<Vec<Value>>) -> (&'static str, String) {
-    let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+fn answer(path: &str, request: &Value, manner: &Manner, asked: &Mutex<Vec<Value>>) -> Answer {
+    let Some(vendor) = Vendor::of_path(path) else { return Answer::json(&vendor::aside(path)) };
+    let script = match manner {
+        Manner::Refuse(refusal) => return refusal.answer(vendor),
+        Manner::Script(script) => script,
+    };
     // Titles, summaries and the like are asked for without tools.
-    let is_work = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-    let turn = if is_work {
-        let done = messages.iter().filter(|message| message["role"] == "assistant").count();
-        asked.lock().unwrap_or_else(PoisonError::into_inner).push(request["messages"].clone());
-        script.get(done).cloned().unwrap_or(Turn::Text("done"))
-    } else {
+    let tools = vendor.tools(request);
+    let turn = if tools.is_empty() {
         Turn::Text("a title")
-    };
-    let (block, stop_reason) = match turn {
-        Turn::Text(text) => (json!({ "type": "text", "text": text }), "end_turn"),
-        Turn::Bash(command) => {
-            let input = json!({ "command": command, "description": "as the script says" });
-            let id = format!("toolu_{}", messages.len());
-            (json!({ "type": "tool_use", "id": id, "name": "Bash", "input": input }), "tool_use")
-        }
-    };
-    let message = json!({
-        "id": "msg_script", "type": "message", "role": "assistant", "model": request["model"],
-        "content": [block], "stop_reason": stop_reason, "stop_sequence": null,
-        "usage": { "input_tokens": 10, "output_tokens": 10 },
-    });
-    if request["stream"] == json!(true) {
-        ("text/event-stream", streamed(message))
     } else {
-        ("application/json", message.to_string())
-    }
-}
-
-/// The same message in the pieces in which it is streamed.
-fn streamed(mut message: Value) -> String {
-    let mut block = message["content"][0].take();
-    let (stop_reason, usage) = (message["stop_reason"].take(), message["usage"].clone());
-    message["content"] = json!([]);
-    let delta = match block["type"].as_str() {
-        Some("tool_use") => {
-            let input = std::mem::replace(&mut block["input"], json!({}));
-            json!({ "type": "input_json_delta", "partial_json": input.to_string() })
-        }
-        _ => {
-            let text = std::mem::replace(&mut block["text"], json!(""));
-            json!({ "type": "text_delta", "text": text })
-        }
+        let done = vendor.turns_done(request);
+        asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(vendor.conversation(request).clone());
+        script.get(done).cloned().unwrap_or(Turn::Text("done"))
     };
-    let events = [
-        json!({ "type": "message_start", "message": message }),
-        json!({ "type": "content_block_start", "index": 0, "content_block": block }),
-        json!({ "type": "content_block_delta", "index": 0, "delta": delta }),
-        json!({ "type": "content_block_stop", "index": 0 }),
-        json!({ "type": "message_delta", "usage": usage,
-            "delta": { "stop_reason": stop_reason, "stop_sequence": null } }),
-        json!({ "type": "message_stop" }),
-    ];
-    let line = |event: &Value| {
-        let name = event["type"].as_str().unwrap_or_default();
-        format!("event: {name}\ndata: {event}\n\n")
-    };
-    events.iter().map(line).collect()
+    vendor.says(&turn, path, request, &tools)
 }

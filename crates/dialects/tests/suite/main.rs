@@ -6,6 +6,7 @@ mod claude_http;
 mod iteratr;
 mod listing;
 mod pages;
+mod recordings;
 
 #[test]
 fn every_case_of_every_dialect_does_what_its_promise_says() {

@@ -1,0 +1,153 @@
+//! Gemini CLI: `gemini --output-format stream-json`.
+//!
+//! After a failed request its exit code is the lower byte of the HTTP status. The error that it shows on
+//! standard error has the delay after which it may be asked again, if there is one, and its class tells a
+//! quota that is used up for the day.
+
+use std::time::Duration;
+
+use hookwright_events::{FailureCause, Usage};
+use serde_json::Value;
+
+use super::{Failure, Listener, Preset, Reset, Said, cause_of_status, crash, readable};
+
+pub(super) const PRESET: Preset = Preset {
+    name: "gemini",
+    program: "gemini",
+    package: "@google/gemini-cli",
+    arguments: &["--output-format", "stream-json", "--approval-mode", "yolo", "--skip-trust"],
+    model_flag: "--model",
+    tells_cost: false,
+    session_files: None,
+    listener: || Box::new(Gemini::default()),
+};
+
+/// Statuses that a model answers with; an exit code is the lower byte of one.
+const STATUSES: &[u64] = &[400, 401, 402, 403, 404, 408, 429, 500, 502, 503, 504];
+
+/// What it exits with when nobody has told it how to log in.
+const NOT_LOGGED_IN: i32 = 41;
+
+#[derive(Default)]
+struct Gemini {
+    session: Option<String>,
+    /// What it said since its last tool call.
+    text: String,
+    result: Value,
+    /// The class of the error that ended it, without the word `Error` at its end.
+    class: Option<String>,
+    retry_after: Option<Duration>,
+    /// The last two lines of standard error: it says what is wrong, then what to do.
+    complaint: String,
+}
+
+impl Listener for Gemini {
+    fn hear(&mut self, line: &str) -> Option<String> {
+        let Ok(event) = serde_json::from_str::<Value>(line) else { return readable::plain(line) };
+        match event["type"].as_str()? {
+            "init" => {
+                self.session = event["session_id"].as_str().map(str::to_owned);
+                None
+            }
+            "message" if event["role"] == "assistant" => {
+                self.text.push_str(event["content"].as_str().unwrap_or_default());
+                readable::text(&event["content"])
+            }
+            "tool_use" => {
+                self.text.clear();
+                let tool = event["tool_name"].as_str().unwrap_or("tool");
+                Some(readable::call(tool, &event["parameters"]))
+            }
+            "error" => readable::text(&event["message"]),
+            "result" => {
+                self.result = event;
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn hear_error(&mut self, line: &str) {
+        const HEAD: &str = "Error when talking to Gemini API";
+        if let Some(rest) = line.strip_prefix(HEAD) {
+            // `… Full report available at: PATH CLASS: MESSAGE`
+            let class =
+                rest.split(": ").find_map(|part| part.rsplit(' ').next()?.strip_suffix("Error"));
+            self.class = class.map(str::to_owned);
+            self.retry_after = None;
+        }
+        if let Some(delay) = line.trim().strip_prefix("retryDelayMs: ") {
+            let delay = delay.trim_end_matches(',').parse().ok().map(Duration::from_millis);
+            self.retry_after = delay;
+        }
+        if !line.trim().is_empty() {
+            let last = self.complaint.lines().last().unwrap_or_default();
+            self.complaint = format!("{last}\n{}", line.trim());
+        }
+    }
+
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    fn conclude(&mut self, exit_code: Option<i32>) -> Said {
+        let is_error = self.result["status"] == "error" || exit_code != Some(0);
+        let failure = is_error.then(|| self.failure(exit_code));
+        let stats = self.result["stats"].as_object();
+        let usage = stats.map(|stats| {
+            let tokens = |name: &str| stats.get(name).and_then(Value::as_u64).unwrap_or(0);
+            let (input_tokens, output_tokens) = (tokens("input_tokens"), tokens("output_tokens"));
+            Usage { input_tokens, output_tokens, cost_usd: None }
+        });
+        let text = std::mem::take(&mut self.text);
+        Said { text, session: self.session.take(), usage, failure }
+    }
+}
+
+impl Gemini {
+    fn failure(&self, exit_code: Option<i32>) -> Failure {
+        let message = self.result["error"]["message"].as_str();
+        let told = message.and_then(in_message);
+        let is_used_up = self.class.as_deref() == Some("TerminalQuota");
+        let cause = match self.cause(exit_code, told.as_ref()) {
+            FailureCause::RateLimit if is_used_up && self.retry_after.is_none() => {
+                FailureCause::Quota
+            }
+            cause => cause,
+        };
+        let words = told.as_ref().and_then(|told| told["error"]["message"].as_str());
+        let words = words.or(message).unwrap_or(self.complaint.trim());
+        let words = words.strip_prefix("[API Error: ").unwrap_or(words).lines().next();
+        let words = words.unwrap_or_default().trim_end_matches(']');
+        let is_limit = matches!(cause, FailureCause::RateLimit | FailureCause::Outage);
+        let resets = self.retry_after.filter(|_| is_limit).map(Reset::After);
+        Failure { cause, resets, ..crash(words, exit_code) }
+    }
+
+    fn cause(&self, exit_code: Option<i32>, told: Option<&Value>) -> FailureCause {
+        let Some(code) = exit_code else { return FailureCause::Crash };
+        if code == NOT_LOGGED_IN || told.is_some_and(is_of_key) {
+            return FailureCause::Auth;
+        }
+        // The request itself failed: nobody has answered.
+        if self.class.as_deref() == Some("") {
+            return FailureCause::Outage;
+        }
+        let status =
+            STATUSES.iter().find(|status| (**status & 0xff) == u64::from(code.unsigned_abs()));
+        status.map_or(FailureCause::Crash, |status| cause_of_status(*status))
+    }
+}
+
+/// The model's own answer, where the message holds it: `[API Error: {…}]`.
+fn in_message(message: &str) -> Option<Value> {
+    let inner = message.strip_prefix("[API Error: ")?;
+    let mut values = serde_json::Deserializer::from_str(inner).into_iter::<Value>();
+    values.next()?.ok().filter(Value::is_object)
+}
+
+/// A key that is not known is answered with 400.
+fn is_of_key(told: &Value) -> bool {
+    let details = told["error"]["details"].as_array().map(Vec::as_slice).unwrap_or_default();
+    details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID")
+}
