@@ -6,6 +6,7 @@ mod git;
 mod git_commit;
 mod git_push;
 mod shell;
+mod spawn;
 mod telling;
 #[cfg(feature = "http")]
 mod webhook;
@@ -21,7 +22,7 @@ use crate::Engine;
 use crate::chain::Chain;
 use crate::hook::{Action, Hook, Terms};
 use crate::policy::{Policy, Reader};
-use crate::ports::Waits;
+use crate::ports::{Pipelines, Waits};
 use crate::secrets::Secrets;
 use crate::slots::Slots;
 use crate::template::Filling;
@@ -46,6 +47,8 @@ pub(crate) struct Attempt {
     /// Asks people.
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only webhooks need it"))]
     pub(crate) waits: Arc<dyn Waits>,
+    /// Starts pipelines.
+    pub(crate) pipelines: Arc<dyn Pipelines>,
     pub(crate) run_id: String,
     pub(crate) surroundings: Arc<Surroundings>,
     /// Nobody can be asked about what the action fires either.
@@ -99,6 +102,8 @@ pub(crate) struct FiringPlace {
     /// The session's name, empty if it has none.
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only webhooks need it"))]
     pub(crate) session: String,
+    /// The firing's number within its session.
+    pub(crate) number: u64,
     /// The firing within its session, or within the engine: its number, and for one that an action
     /// fired the way to it.
     pub(crate) firing: String,
@@ -150,12 +155,9 @@ pub(crate) async fn run(attempt: Attempt, news: &mut dyn News) -> (Outcome, Dura
         Action::Callback(callback) => Box::pin(callback::run(&attempt, callback)).await,
         #[cfg(feature = "http")]
         Action::Webhook(webhook) => Box::pin(webhook::run(&attempt, webhook, news)).await,
-        // Dispatch refuses these before they start.
+        // Dispatch refuses it before it starts.
         #[cfg(not(feature = "http"))]
         Action::Webhook(_) => (Outcome::NotStarted { cause: "no HTTP".to_owned() }, Duration::ZERO),
-        Action::Spawn(_) => {
-            let cause = format!("`type: {}` is not available", attempt.hook.action.kind());
-            (Outcome::NotStarted { cause }, Duration::ZERO)
-        }
+        Action::Spawn(spawn) => Box::pin(spawn::run(&attempt, spawn)).await,
     }
 }

@@ -50,6 +50,8 @@ pub struct Given {
     pub broken: Vec<String>,
     /// Ids that are to be skipped.
     pub skip: Arc<[String]>,
+    /// Keys of the hooks that started this session.
+    pub started_by: Arc<[String]>,
     /// What the session remembers.
     pub remembered: Remembered,
     /// The firings above this one.
@@ -307,6 +309,9 @@ impl Dispatch {
         let id_of = |number: &usize| &self.runs[*number].hook.id;
         if let Some(reason) = whether::switched_off(hook, &self.given.skip) {
             return Some(reason);
+        }
+        if whether::starts_itself(hook, &self.given.started_by, self.power) {
+            return Some("it started this session".into());
         }
         if let Some(stricter) = self.stricter_twin(number) {
             return Some(format!("the same as {}, which runs", id_of(&stricter)));

@@ -46,6 +46,8 @@ pub struct Setup {
     pub ports: Ports,
     /// Ids of hooks to skip.
     pub skip: Vec<String>,
+    /// Keys of the hooks that started this session, its parent's and so on: they do not start it again.
+    pub started_by: Vec<String>,
     /// Where hooks run that nothing waits for.
     pub background: Background,
     /// The number of the last firing. Engines that write into one journal share it.
@@ -62,6 +64,7 @@ impl Setup {
             secrets: Secrets::default(),
             ports: Ports::default(),
             skip: Vec::new(),
+            started_by: Vec::new(),
             background: Background::Here,
             firings: Arc::default(),
         }
@@ -132,6 +135,7 @@ pub enum Interest {
 pub(crate) struct Shared {
     hooks: HookSet,
     skip: Arc<[String]>,
+    started_by: Arc<[String]>,
     ports: Ports,
     surroundings: Arc<Surroundings>,
     observers: Mutex<Vec<(Interest, Observer)>>,
@@ -178,6 +182,7 @@ impl Engine {
             shared: Arc::new(Shared {
                 hooks: setup.hooks,
                 skip: setup.skip.into(),
+                started_by: setup.started_by.into(),
                 ports: setup.ports,
                 surroundings: Arc::new(surroundings),
                 observers: Mutex::new(Vec::new()),
@@ -247,6 +252,7 @@ impl Engine {
             hooks,
             broken,
             skip: Arc::clone(&shared.skip),
+            started_by: Arc::clone(&shared.started_by),
             remembered,
             chain: firing.chain.clone(),
             environment: Arc::clone(&shared.surroundings.environment),
@@ -285,6 +291,7 @@ impl Engine {
             hooks: vec![Arc::clone(hook)],
             broken: Vec::new(),
             skip: Arc::default(),
+            started_by: Arc::default(),
             remembered: Remembered { carried, ..Remembered::default() },
             chain: chain.clone(),
             environment: Arc::clone(&shared.surroundings.environment),

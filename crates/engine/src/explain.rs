@@ -237,7 +237,7 @@ hooks:
             ("depends", "depends on met"),
             ("fails", "fails: its condition `'a' % 2 == 0` fails: `%` needs a number but"),
             ("commit", "runs"),
-            ("child", "fails: `type: spawn` is not available in this version"),
+            ("child", "runs"),
             ("elsewhere", "missed: Event"),
             ("other", "missed: Subject { subject: Some(\"bash\") }"),
         ];

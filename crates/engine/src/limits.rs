@@ -120,6 +120,10 @@ pub const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// A person's answer and a child pipeline, unless `timeout` says otherwise.
 pub const PATIENT_TIMEOUT: Duration = Duration::from_secs(3600);
 
+/// What a child pipeline gets between being asked to end and being ended: its agent has ten seconds to
+/// put its things away, and its last hooks the rest.
+pub const SPAWN_GRACE: Duration = Duration::from_secs(30);
+
 /// Between attempts, unless `retry_delay` says otherwise.
 pub const RETRY_DELAY: Duration = Duration::from_secs(5);
 

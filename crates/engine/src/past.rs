@@ -180,6 +180,7 @@ fn hook_of(kind: &RunEventKind) -> Option<&str> {
         RunEventKind::HookSkipped { hook, .. }
         | RunEventKind::HookStarting { hook, .. }
         | RunEventKind::HookRunning { hook, .. }
+        | RunEventKind::HookSpawned { hook, .. }
         | RunEventKind::HookWaiting { hook, .. }
         | RunEventKind::HookEnded { hook, .. }
         | RunEventKind::HookRetrying { hook, .. }

@@ -7,7 +7,7 @@
 //! | [`Journal`] | before every effect, and after it | nothing is written down |
 //! | [`Memory`] | at every firing, and when a hook leaves something | as long as the engine lives |
 //! | [`Waits`] | when a hook wants a person's answer | such a hook fails |
-//! | [`Pipelines`] | when a hook starts a pipeline | there are none |
+//! | [`Pipelines`] | when a hook starts a pipeline | such a hook fails |
 //! | [`Clock`] | for the time in events and run events | the system's |
 //! | [`Fire`] | by actions that fire events; the engine is one itself | |
 //!
@@ -30,6 +30,7 @@
 //! whoever fires.
 
 pub mod memory;
+mod pipelines;
 mod waits;
 
 use std::borrow::Cow;
@@ -40,11 +41,12 @@ use std::sync::Arc;
 
 use hookwright_events::{Answer, Decision, Event, RunEvent};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::chain::Chain;
 use crate::limits::LATE_ANSWERS_MAX;
 use crate::variables::Carried;
+pub use pipelines::{Child, ChildEnd, EndRequest, NotRun, Pipelines, StartedBy};
 pub use waits::{NewWait, OpenWait, WaitEnd, WaitKey, Waits, Word};
 
 /// What a port promises to give.
@@ -178,46 +180,6 @@ pub trait Memory: Send + Sync {
     fn keep<'a>(&'a self, session: &'a str, keepsake: Keepsake) -> Promise<'a, ()>;
 }
 
-/// Starts pipelines.
-///
-/// Asked by hooks that start one. No action of this version does; hosts can call it from a callback
-/// of their own.
-///
-/// It must promise to run the child to its end and to give what it left, or to say why there is
-/// nothing. When the promise is dropped, the child has to end too.
-///
-/// ```
-/// use hookwright_engine::ports::{Child, Pipelines, Promise};
-/// use hookwright_engine::serde_json::{Map, Value, json};
-///
-/// /// Knows one pipeline.
-/// struct OnlyReviews;
-///
-/// impl Pipelines for OnlyReviews {
-///     fn start(&self, child: Child) -> Promise<'_, Result<Value, String>> {
-///         Box::pin(async move {
-///             match child.pipeline.as_str() {
-///                 "review" => Ok(json!({ "status": "completed", "read": child.inputs.len() })),
-///                 other => Err(format!("there is no pipeline `{other}`")),
-///             }
-///         })
-///     }
-/// }
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() {
-/// let child = |name: &str| Child { pipeline: name.into(), inputs: Map::new() };
-/// let output = OnlyReviews.start(child("review")).await;
-/// assert_eq!(output, Ok(json!({ "status": "completed", "read": 0 })));
-/// let refused = OnlyReviews.start(child("deploy")).await;
-/// assert_eq!(refused, Err("there is no pipeline `deploy`".to_owned()));
-/// # }
-/// ```
-pub trait Pipelines: Send + Sync {
-    /// Runs a child to its end and gives its output; the error says why there is none.
-    fn start(&self, child: Child) -> Promise<'_, Result<Value, String>>;
-}
-
 /// Lets an action fire an event.
 ///
 /// Called by actions that announce what they do, as a commit does with `git:pre_commit`. An
@@ -326,6 +288,7 @@ impl Remembered {
             }
             Keepsake::LastHookStatus { status } => self.carried.last_hook_status = Some(status),
             Keepsake::HookResponse { response } => self.carried.hook_response = Some(response),
+            Keepsake::SpawnOutput { output } => self.carried.spawn_output = output,
             Keepsake::StopBlocks { count } => self.stop_blocks = count,
             Keepsake::LateAnswer { answer } => {
                 if self.late_answers.len() == LATE_ANSWERS_MAX {
@@ -356,6 +319,11 @@ pub enum Keepsake {
         /// The whole answer.
         response: Value,
     },
+    /// What a child pipeline left.
+    SpawnOutput {
+        /// Its output; nothing if it came to none.
+        output: Option<Value>,
+    },
     /// Stops that were blocked in a row.
     StopBlocks {
         /// How many.
@@ -366,15 +334,6 @@ pub enum Keepsake {
         /// Contexts and messages only.
         answer: Box<Answer>,
     },
-}
-
-/// A pipeline to start.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Child {
-    /// Its name.
-    pub pipeline: String,
-    /// What it is given.
-    pub inputs: Map<String, Value>,
 }
 
 /// All ports of one engine.

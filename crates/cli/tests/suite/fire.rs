@@ -329,12 +329,13 @@ fn a_hook_that_fires_its_own_event_is_stopped_across_processes_and_the_circle_is
 }
 
 #[test]
-fn a_type_that_is_not_there_yet_fails_with_a_message() {
+fn a_pipeline_is_not_started_outside_of_a_session_and_the_hook_says_so() {
     let sandbox = Sandbox::with_hooks("hooks: {PostExecutionEnd: [{pipeline: x}]}");
     let (code, record) = sandbox.json(&["fire", "PostExecutionEnd", "--json"]);
     let hook = &record["hooks"][0];
     assert_eq!((code, hook["status"].as_str()), (0, Some("failed")));
-    assert_eq!(hook["reason"], "cannot start: `type: spawn` is not available in this version");
+    let reason = "pipelines run within a session, and this event was fired outside of one";
+    assert_eq!(hook["reason"], reason);
 }
 
 #[test]

@@ -275,6 +275,7 @@ fn spawn(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Spawn> {
     const DIRS: &[&str] = &["project", "session"];
     let node = own.required("pipeline", "`pipeline`", notes)?;
     let pipeline = notes.text(node, "the name of a pipeline")?.to_owned();
+    let place = node.at.place(notes.source);
     let inputs = own.get("inputs").and_then(|node| {
         notes.map(node, "a map of inputs")?;
         Some(node.to_json())
@@ -284,5 +285,5 @@ fn spawn(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Spawn> {
         .get("working_dir")
         .and_then(|node| notes.word(node, DIRS, &[SpawnDir::Project, SpawnDir::Session]))
         .unwrap_or(SpawnDir::Project);
-    Some(Spawn { pipeline, inputs: JsonTemplate::new(&inputs), working_dir })
+    Some(Spawn { pipeline, place, inputs: JsonTemplate::new(&inputs), working_dir })
 }

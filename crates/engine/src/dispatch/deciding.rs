@@ -22,6 +22,10 @@ impl Dispatch {
                 self.carried.hook_response = Some(response.clone());
                 steps.push(Step::Remember(Keepsake::HookResponse { response }));
             }
+            if let Some(output) = run.spawn_output() {
+                self.carried.spawn_output.clone_from(&output);
+                steps.push(Step::Remember(Keepsake::SpawnOutput { output }));
+            }
             let ends = match self.part(number).verdict {
                 Verdict::Abort { .. } => Some(EndedBy::Abort(number)),
                 Verdict::Stop { .. } => Some(EndedBy::Stop(number)),

@@ -172,6 +172,14 @@ impl Run {
         }
     }
 
+    /// What a child pipeline left, if the hook is one that starts it.
+    pub(super) fn spawn_output(&self) -> Option<Option<Value>> {
+        let Action::Spawn(_) = self.hook.action else { return None };
+        let (outcome, _) = self.last.as_ref()?;
+        let output = outcome.output().map(|output| output.stdout.as_str()).unwrap_or_default();
+        Some(serde_json::from_str(output).ok())
+    }
+
     /// How long to wait before the next attempt. `chance` keeps many hooks that failed together from
     /// coming back together.
     pub(super) fn delay(&self, outcome: &Outcome, chance: u64) -> Duration {
@@ -227,7 +235,8 @@ impl Run {
         match self.hook.action {
             Action::Callback(_) => "let it return an answer, or set its on_failure to continue",
             Action::Webhook(_) => "let its receiver answer, or set on_failure: continue",
-            Action::Shell(_) | Action::Spawn(_) | Action::GitCommit(_) | Action::GitPush(_) => {
+            Action::Spawn(_) => "let its pipeline complete, or set on_failure: continue",
+            Action::Shell(_) | Action::GitCommit(_) | Action::GitPush(_) => {
                 "end it with exit 0, or set on_failure: continue"
             }
         }

@@ -120,6 +120,7 @@ impl Firing {
                 event: Arc::new(event),
                 broken: Vec::new(),
                 skip: Arc::default(),
+                started_by: Arc::default(),
                 remembered: Remembered::default(),
                 chain: Chain::default(),
                 environment: Arc::new(environment),
@@ -312,6 +313,7 @@ impl Machine {
                     Keepsake::Once { hook } => format!("remember once {hook}"),
                     Keepsake::LastHookStatus { status } => format!("remember {status}"),
                     Keepsake::HookResponse { response } => format!("remember {response}"),
+                    Keepsake::SpawnOutput { output } => format!("remember {output:?}"),
                     Keepsake::StopBlocks { count } => format!("remember {count} stop blocks"),
                     Keepsake::LateAnswer { .. } => "remember a late answer".into(),
                 };
@@ -773,16 +775,19 @@ fn a_failure_that_blocks_beside_a_result_adds_its_reason() {
 }
 
 #[test]
-fn a_hook_of_a_type_that_cannot_run_yet_has_failed() {
-    let machine = Firing::at(GUARD, "id: a, pipeline: x").play([]);
-    assert_eq!(machine.order(), ["finished"]);
-    assert_eq!(
-        machine.decided(),
-        blocked(
-            "hook a failed (cannot start: `type: spawn` is not available in this version); end \
-             it with exit 0, or set on_failure: continue"
-        )
-    );
+fn a_hook_does_not_start_the_session_again_that_it_has_started() {
+    let started_by = |event: &str| {
+        let mut firing = Firing::at(event, "id: a, pipeline: x\n id: b, command: x, await: true");
+        let keys = firing.given.hooks.iter().map(|hook| hook.key());
+        firing.given.started_by = keys.collect();
+        firing
+    };
+    let machine = started_by(OBSERVED).play([("b", vec![exit(0).into()])]);
+    assert_eq!(machine.reports(), ["a skipped x0: it started this session", "b success x1"]);
+    // A guard that is passed guards nothing.
+    let machine =
+        started_by(GUARD).play([("a", vec![exit(0).into()]), ("b", vec![exit(0).into()])]);
+    assert_eq!(machine.order(), ["start a", "start b", "finished"]);
 }
 
 // Retries.

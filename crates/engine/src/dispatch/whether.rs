@@ -1,7 +1,7 @@
 //! Whether a hook that fits may run at all. Dispatch asks before it starts one, and `explain` asks
 //! the same without starting any.
 
-use hookwright_events::Event;
+use hookwright_events::{Event, Power};
 
 use crate::chain::Chain;
 use crate::hook::{Action, Hook};
@@ -27,6 +27,14 @@ pub(crate) fn switched_off(hook: &Hook, skip: &[String]) -> Option<String> {
     skip.contains(&hook.id).then(|| format!("--skip {}", hook.id))
 }
 
+/// Whether the hook has started this session: a review is not reviewed by itself. A guard is not
+/// passed; it fails, because the session would start itself again.
+pub(crate) fn starts_itself(hook: &Hook, started_by: &[String], power: Power) -> bool {
+    matches!(hook.action, Action::Spawn(_))
+        && power != Power::Blocks
+        && started_by.contains(&hook.key())
+}
+
 /// What the hook's condition says now.
 pub(crate) fn condition(hook: &Hook, variables: &Variables<'_>) -> Whether {
     let Some(when) = &hook.when else { return Whether::Runs };
@@ -47,11 +55,12 @@ pub(crate) fn refusal(hook: &Hook, event: &Event, chain: &Chain) -> Option<Strin
         return Some(format!("events are fired {FIRING_DEPTH_MAX} deep already: {chain}"));
     }
     match hook.action {
-        Action::Shell(_) | Action::GitCommit(_) | Action::GitPush(_) | Action::Callback(_) => None,
+        Action::Shell(_)
+        | Action::Spawn(_)
+        | Action::GitCommit(_)
+        | Action::GitPush(_)
+        | Action::Callback(_) => None,
         Action::Webhook(_) if cfg!(feature = "http") => None,
         Action::Webhook(_) => Some("this program was built without HTTP".into()),
-        Action::Spawn(_) => {
-            Some(format!("`type: {}` is not available in this version", hook.action.kind()))
-        }
     }
 }

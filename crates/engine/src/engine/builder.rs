@@ -166,7 +166,8 @@ impl EngineBuilder {
         let Self { root, environment, secrets, ports, skip, observers, .. } = self;
         let (hooks, firings) = (loaded.hooks, Arc::default());
         let background = Background::Here;
-        let setup = Setup { hooks, root, environment, secrets, ports, skip, background, firings };
+        let setup = Setup::new(hooks, root, environment);
+        let setup = Setup { secrets, ports, skip, background, firings, ..setup };
         let engine = Engine::new(setup);
         engine.shared.observers().extend(observers);
         Ok(engine)

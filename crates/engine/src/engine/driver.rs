@@ -308,6 +308,7 @@ impl Driver {
             place: self.place(),
             try_number: self.dispatch.attempts(hook),
             waits: Arc::clone(&self.shared.ports.waits),
+            pipelines: Arc::clone(&self.shared.ports.pipelines),
             nobody_to_ask: self.firing.nobody_to_ask,
             run_id: self.run_id.take().unwrap_or_else(|| self.shared.new_run_id()),
             surroundings: Arc::clone(&self.shared.surroundings),
@@ -342,6 +343,7 @@ impl Driver {
         let firing = &self.firing;
         FiringPlace {
             session: self.memory_of.clone(),
+            number: self.number,
             firing: firing.within.clone().unwrap_or_else(|| self.number.to_string()),
             is_kept: firing.within.is_some() || firing.key.is_some() || firing.past.is_some(),
             engine: self.shared.name,

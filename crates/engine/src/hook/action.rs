@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Callback, Exhausted};
+use crate::config::Place;
 use crate::template::{CommandText, JsonTemplate, TextTemplate};
 
 /// What a hook does.
@@ -132,6 +133,8 @@ impl Body {
 pub struct Spawn {
     /// Its name.
     pub pipeline: String,
+    /// Where that name stands in the hook's file.
+    pub place: Place,
     /// What it is given.
     pub inputs: JsonTemplate,
     /// Where its agent works.

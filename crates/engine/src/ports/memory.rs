@@ -7,24 +7,28 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hookwright_events::{Decision, Event, RunEvent};
-use serde_json::Value;
+use hookwright_events::{Decision, Event, EventName, RunEvent};
+use serde_json::{Map, Value};
 
-use super::{Child, Clock, Fire, Journal, Keepsake, Memory, Pipelines, Ports, Promise, Remembered};
+use super::{
+    Child, ChildEnd, Clock, EndRequest, Fire, Journal, Keepsake, Memory, NotRun, Pipelines, Ports,
+    Promise, Remembered, StartedBy,
+};
 use crate::chain::Chain;
+use crate::hook::SpawnDir;
 use crate::limits::{JOURNAL_EVENTS_MAX, SESSIONS_MAX};
 use crate::variables::Carried;
 pub use waits::{InMemoryWaits, NobodyToAsk};
 
 impl Default for Ports {
-    /// Nothing is journalled, a session is remembered as long as the program runs, and nobody can be
-    /// asked.
+    /// Nothing is journalled, a session is remembered as long as the program runs, nobody can be
+    /// asked, and there are no pipelines.
     fn default() -> Self {
         Self {
             journal: Arc::new(NoJournal),
             memory: Arc::new(InMemoryMemory::default()),
             waits: Arc::new(NobodyToAsk),
-            pipelines: Arc::new(InMemoryPipelines::default()),
+            pipelines: Arc::new(NoPipelines),
             clock: Arc::new(SystemClock),
         }
     }
@@ -134,17 +138,36 @@ impl Memory for InMemoryMemory {
     }
 }
 
+/// Starts none.
+#[derive(Debug, Default)]
+pub struct NoPipelines;
+
+impl Pipelines for NoPipelines {
+    fn start(&self, _child: Child) -> Promise<'_, Result<ChildEnd, NotRun>> {
+        let cause =
+            "pipelines run within a session, and this event was fired outside of one".to_owned();
+        Box::pin(std::future::ready(Err(NotRun { cause, may_retry: false })))
+    }
+}
+
 /// Pipelines that give what they were told to give.
 #[derive(Debug, Default)]
 pub struct InMemoryPipelines {
-    outputs: Mutex<HashMap<String, Value>>,
+    ends: Mutex<HashMap<String, VecDeque<ChildEnd>>>,
     started: Mutex<Vec<Child>>,
 }
 
 impl InMemoryPipelines {
-    /// A pipeline of this name exists and gives this output.
+    /// A pipeline of this name completes and gives this output.
     pub fn add(&self, pipeline: &str, output: Value) {
-        locked(&self.outputs).insert(pipeline.to_owned(), output);
+        let (what, output) = (format!("{pipeline} completed"), Some(output));
+        self.add_end(pipeline, ChildEnd { completed: true, what, output });
+    }
+
+    /// A pipeline of this name comes to this end: the first one that was added the first time, and the
+    /// last one from then on.
+    pub fn add_end(&self, pipeline: &str, end: ChildEnd) {
+        locked(&self.ends).entry(pipeline.to_owned()).or_default().push_back(end);
     }
 
     /// What was started, oldest first.
@@ -154,13 +177,35 @@ impl InMemoryPipelines {
 }
 
 impl Pipelines for InMemoryPipelines {
-    fn start(&self, child: Child) -> Promise<'_, Result<Value, String>> {
-        let output = locked(&self.outputs)
-            .get(&child.pipeline)
-            .cloned()
-            .ok_or_else(|| format!("there is no pipeline `{}`", child.pipeline));
+    fn start(&self, child: Child) -> Promise<'_, Result<ChildEnd, NotRun>> {
+        let end = locked(&self.ends).get_mut(&child.pipeline).and_then(|ends| {
+            let is_last = ends.len() == 1;
+            if is_last { ends.front().cloned() } else { ends.pop_front() }
+        });
+        let cause = format!("there is no pipeline `{}`", child.pipeline);
+        let end = end.ok_or(NotRun { cause, may_retry: false });
         locked(&self.started).push(child);
-        Box::pin(std::future::ready(output))
+        Box::pin(std::future::ready(end))
+    }
+}
+
+/// A child without inputs that no hook has started.
+pub fn child_of_nobody(pipeline: &str) -> Child {
+    Child {
+        pipeline: pipeline.to_owned(),
+        inputs: Map::new(),
+        working_dir: SpawnDir::Project,
+        started_by: StartedBy {
+            hook: String::new(),
+            key: String::new(),
+            file: std::path::Path::new("").into(),
+            event: EventName::resolve("session:start").expect("it stands in the table"),
+            iteration: 0,
+            firing: 0,
+            awaited: true,
+            run_id: String::new(),
+        },
+        end: EndRequest::default(),
     }
 }
 
@@ -224,8 +269,8 @@ impl Clock for ManualClock {
 
 #[cfg(test)]
 mod tests {
-    use hookwright_events::{Answer, EventName, RunEventKind};
-    use serde_json::{Map, json};
+    use hookwright_events::{Answer, RunEventKind};
+    use serde_json::json;
 
     use super::*;
 
@@ -275,9 +320,10 @@ mod tests {
     async fn pipelines_firings_and_clocks_do_what_they_are_told() {
         let pipelines = InMemoryPipelines::default();
         pipelines.add("review", json!({ "status": "ok" }));
-        let child = |name: &str| Child { pipeline: name.into(), inputs: Map::new() };
-        assert_eq!(pipelines.start(child("review")).await, Ok(json!({ "status": "ok" })));
-        assert!(pipelines.start(child("nope")).await.is_err());
+        let ended = pipelines.start(child_of_nobody("review")).await.expect("it is known");
+        assert_eq!((ended.completed, ended.output), (true, Some(json!({ "status": "ok" }))));
+        assert!(pipelines.start(child_of_nobody("nope")).await.is_err());
+        assert!(NoPipelines.start(child_of_nobody("review")).await.is_err());
         assert_eq!(pipelines.started().len(), 2);
 
         let fire = InMemoryFire::default();

@@ -20,6 +20,7 @@ mod ports;
 mod program;
 mod receiver;
 mod secrets;
+mod spawns;
 mod support;
 mod templates;
 mod webhooks;

@@ -1,0 +1,139 @@
+//! The spawn action: a pipeline runs as a session of its own, and what it leaves comes back.
+//!
+//! Who runs it is the port [`Pipelines`](crate::ports::Pipelines). Here its inputs are filled, its time
+//! is kept, and its end becomes an outcome. It holds no slot: the processes of the child hold theirs.
+
+use std::time::Duration;
+
+use hookwright_events::{Outcome, Output};
+use hookwright_process::end_run;
+use serde_json::{Map, Value};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::Attempt;
+use crate::hook::Spawn;
+use crate::limits::{KILL_GRACE, OUTPUT_BYTES_MAX, SPAWN_GRACE};
+use crate::ports::{Child, ChildEnd, EndRequest, NotRun, StartedBy};
+use crate::variables::is_ours;
+
+/// Runs the pipeline to its end.
+pub(super) async fn run(attempt: &Attempt, spawn: &Spawn) -> (Outcome, Duration) {
+    let begun = Instant::now();
+    let outcome = outcome(attempt, spawn).await;
+    (outcome, begun.elapsed())
+}
+
+async fn outcome(attempt: &Attempt, spawn: &Spawn) -> Outcome {
+    if attempt.cancel.is_cancelled() {
+        return Cut::Short.outcome(attempt);
+    }
+    let inputs = match inputs(attempt, spawn) {
+        Ok(inputs) => inputs,
+        Err(cause) => return failed(cause, false, Output::default()),
+    };
+    let end = EndRequest::default();
+    let mut running = attempt.pipelines.start(child(attempt, spawn, inputs, end.clone()));
+    let cut = tokio::select! {
+        biased;
+        () = attempt.cancel.cancelled() => Cut::Short,
+        ended = &mut running => return ended_by_itself(attempt, ended),
+        () = sleep(attempt.terms.timeout) => Cut::OutOfTime,
+    };
+    end.ask(&cut.words(attempt));
+    match timeout(SPAWN_GRACE, &mut running).await {
+        // It was done just then.
+        Ok(Ok(ended)) if ended.completed => ended_by_itself(attempt, Ok(ended)),
+        Ok(_) => cut.outcome(attempt),
+        Err(_) => {
+            drop(running);
+            end_run(&attempt.run_id, KILL_GRACE).await;
+            cut.outcome(attempt)
+        }
+    }
+}
+
+/// What the child is given. Values are placed inside the JSON, never into its text.
+fn inputs(attempt: &Attempt, spawn: &Spawn) -> Result<Map<String, Value>, String> {
+    let names = spawn.inputs.names();
+    if names.iter().any(|name| name.ends_with("CALLBACK_URL") && is_ours(name)) {
+        return Err("`CALLBACK_URL` has no value in `inputs`".to_owned());
+    }
+    let within = |error: crate::template::FillError| error.within("`inputs`");
+    let filled = spawn.inputs.fill(&attempt.filling()).map_err(within)?;
+    match filled.reveal(&attempt.surroundings.secrets).map_err(within)? {
+        Value::Object(inputs) => Ok(inputs),
+        other => Err(format!("expected a map in `inputs` but found `{other}`")),
+    }
+}
+
+fn child(attempt: &Attempt, spawn: &Spawn, inputs: Map<String, Value>, end: EndRequest) -> Child {
+    let (hook, event) = (&attempt.hook, &attempt.event);
+    let started_by = StartedBy {
+        hook: hook.id.clone(),
+        key: hook.key(),
+        file: hook.source.path.clone(),
+        event: event.name.clone(),
+        iteration: event.data.get("iteration").and_then(Value::as_u64).unwrap_or(0),
+        firing: attempt.place.number,
+        awaited: attempt.terms.awaited,
+        run_id: attempt.run_id.clone(),
+    };
+    let (pipeline, working_dir) = (spawn.pipeline.clone(), spawn.working_dir);
+    Child { pipeline, inputs, working_dir, started_by, end }
+}
+
+fn ended_by_itself(attempt: &Attempt, ended: Result<ChildEnd, NotRun>) -> Outcome {
+    let ChildEnd { completed, what, output } = match ended {
+        Ok(ended) => ended,
+        Err(NotRun { cause, may_retry }) => return failed(cause, may_retry, Output::default()),
+    };
+    let stdout = output.map(|mut output| {
+        attempt.surroundings.secrets.hide_in(&mut output);
+        output.to_string()
+    });
+    let stdout = stdout.unwrap_or_default();
+    if stdout.len() > OUTPUT_BYTES_MAX {
+        let cause = format!(
+            "{what}, but its output has {} bytes, expected at most {OUTPUT_BYTES_MAX}",
+            stdout.len()
+        );
+        return failed(cause, false, Output::default());
+    }
+    let output = Output { stdout, ..Output::default() };
+    match completed {
+        true => Outcome::Done { what, output, said: Box::default() },
+        false => failed(what, true, output),
+    }
+}
+
+/// Why a child did not come to its own end.
+#[derive(Clone, Copy)]
+enum Cut {
+    /// Its time was over.
+    OutOfTime,
+    /// The engine was interrupted.
+    Short,
+}
+
+impl Cut {
+    fn outcome(self, attempt: &Attempt) -> Outcome {
+        let output = Output::default();
+        match self {
+            Cut::OutOfTime => {
+                let after = attempt.terms.timeout.as_millis();
+                let after_ms = u64::try_from(after).unwrap_or(u64::MAX);
+                Outcome::TimedOut { after_ms, output }
+            }
+            Cut::Short => Outcome::Interrupted { output },
+        }
+    }
+
+    /// What the child's record says of it.
+    fn words(self, attempt: &Attempt) -> String {
+        crate::native::why_not(&self.outcome(attempt)).unwrap_or_default()
+    }
+}
+
+fn failed(cause: String, may_retry: bool, output: Output) -> Outcome {
+    Outcome::Failed { cause, may_retry, exit_code: None, output, said: Box::default() }
+}
