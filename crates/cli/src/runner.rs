@@ -6,20 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use hookwright_engine::config::{Fault, FaultKind};
 use hookwright_engine::hook::Layer;
-use hookwright_engine::ports::Ports;
+use hookwright_engine::ports::{EndRequest, Ports, Waits};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Observer, RunEvent};
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
-use hookwright_pipeline::journal::SessionJournal;
 use hookwright_pipeline::lease;
 use hookwright_pipeline::plan::{Plan, Surroundings};
 use hookwright_pipeline::record::{Metadata, SessionRecord};
-use hookwright_pipeline::session::{Ended, Parts, Session, SessionError};
-use hookwright_pipeline::sources::{Asked, Finder, Gathered, Sources};
+use hookwright_pipeline::session::{Around, Ended, Parts, Session, SessionError};
+use hookwright_pipeline::sources::{Asked, Finder, Gathered, Source, Sources};
 use hookwright_store::{Fence, Store};
-use tokio_util::sync::CancellationToken;
 
 use crate::approvals::{self, Asking};
 use crate::commands::HookSwitches;
@@ -63,7 +61,7 @@ pub(crate) fn faults_of_runs(
     options: &ConfigOptions,
 ) -> Result<Vec<Fault>, Failure> {
     let place = Place::find(&options.searching())?;
-    let mut faults = Vec::new();
+    let mut faults = place.faults_of_children(found)?;
     let runs =
         found.files.iter().filter(|file| matches!(file.layer, Layer::Loop | Layer::Pipeline));
     for file in runs {
@@ -154,18 +152,28 @@ impl Place {
         }
     }
 
-    /// Finds everything that is needed and checks all of it.
-    pub(crate) fn prepare(&self, asked: Asked) -> Result<Result<Prepared, Vec<Fault>>, Failure> {
+    /// What is wrong with the loops and pipelines that hooks of these files start.
+    fn faults_of_children(&self, found: &ConfigFiles) -> Result<Vec<Fault>, Failure> {
+        let hook_files = found.files.iter().filter_map(Source::of_hook_file).collect();
+        self.searched(|finder| finder.faults_of_children(hook_files))
+    }
+
+    /// Lets somebody look for files.
+    fn searched<T>(&self, search: impl FnOnce(&Finder<'_>) -> T) -> Result<T, Failure> {
         let user_folder = self.found.user_folder()?;
-        let shown = |path: &Path| -> PathBuf { self.found.shown(path) };
-        let finder = Finder {
+        Ok(search(&Finder {
             root: &self.found.project_root,
             user_folder: user_folder.as_deref(),
             hook_files: &self.found.files,
-            shown: &shown,
+            shown: &|path: &Path| self.found.shown(path),
             environment: &self.environment,
-        };
-        let Gathered { sources, faults, left_out } = finder.gather(asked);
+        }))
+    }
+
+    /// Finds everything that is needed and checks all of it.
+    pub(crate) fn prepare(&self, asked: Asked) -> Result<Result<Prepared, Vec<Fault>>, Failure> {
+        let gathered = self.searched(|finder| finder.gather(asked))?;
+        let Gathered { sources, faults, left_out } = gathered;
         let Some(sources) = sources else { return Ok(Err(faults)) };
         let mut prepared = self.plan(sources, faults);
         if let Ok(prepared) = &mut prepared {
@@ -239,43 +247,37 @@ impl Place {
         let Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded } =
             chosen;
         let (lease, token) = (fence.lease.clone(), fence.token);
-        let journal = Arc::new(SessionJournal::new(
-            Arc::clone(&store),
-            fence,
-            secrets.clone(),
-            history.last,
-            version,
-            record,
-        ));
         let folder = SessionFolder::new(&self.found.project_root, name);
         let session_screen =
             Arc::new(Mutex::new(SessionScreen::new(shown.json, shown.agent_output)));
-        let interrupt = CancellationToken::new();
         screen.left_out(&plan.left_out);
-        let kept_in = Arc::clone(&store);
-        let asking = Asking {
-            project: self.project(),
-            pipeline: Some(plan.name.clone()),
-            address: plan.callback.clone(),
-        };
-        let waits = approvals::port(asking, move || Ok(Arc::clone(&kept_in)));
-        let plan = if switches.all_off().is_some() { plan.without_hooks() } else { plan };
-        let session = Session::new(Parts {
-            plan,
-            sources,
-            folder: folder.clone(),
-            journal: Arc::clone(&journal),
-            history,
-            reloaded,
+        let without_hooks = switches.all_off().is_some();
+        let around = Around {
+            store: Arc::clone(&store),
             root: self.found.project_root.clone(),
             environment: self.environment.clone(),
             secrets,
             skip: switches.skip.clone(),
+            without_hooks,
             observers: vec![observer(&session_screen)],
             clock: Ports::default().clock,
-            waits,
+            waits: self.waits(&store),
+        };
+        let interrupt = EndRequest::default();
+        let session = Session::new(Parts {
+            plan: if without_hooks { plan.without_hooks() } else { plan },
+            sources,
+            folder: folder.clone(),
+            fence,
+            record,
+            version,
+            history,
+            reloaded,
+            around,
             interrupt: interrupt.clone(),
+            started: None,
         });
+        let journal = Arc::clone(session.journal());
         if let Some(why) = switches.all_off() {
             screen.talk(&format!("hooks are switched off ({why})\n"));
         }
@@ -302,6 +304,22 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Asks people, for a session and those that its hooks start.
+    fn waits(&self, store: &Arc<dyn Store>) -> Arc<dyn Fn(&Plan) -> Arc<dyn Waits> + Send + Sync> {
+        let (store, project) = (Arc::clone(store), self.project());
+        Arc::new(move |plan| {
+            let asking = Asking {
+                project: project.clone(),
+                pipeline: Some(plan.name.clone()),
+                address: plan.callback.clone(),
+            };
+            let kept_in = Arc::clone(&store);
+            approvals::port(asking, move || Ok(Arc::clone(&kept_in)))
+        })
+    }
+}
+
 /// Whether a session has left its files here. A folder without them was made and not used.
 pub(crate) fn has_stages(folder: &SessionFolder) -> bool {
     let Ok(entries) = std::fs::read_dir(folder.path()) else { return false };
@@ -321,7 +339,7 @@ pub(crate) fn warn_of_unknown_skips(switches: &HookSwitches, plan: &Plan, screen
 /// Lets a session run, with the first interrupt for the session and the second for us.
 fn drive(
     session: Session,
-    interrupt: &CancellationToken,
+    interrupt: &EndRequest,
     screen: &Screen,
 ) -> Result<Result<Ended, SessionError>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -334,7 +352,7 @@ fn drive(
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
         let asked = || {
             screen.talk("interrupted: ending the session (again to leave at once)\n");
-            interrupt.cancel();
+            interrupt.ask("interrupted");
         };
         Ok(interrupts.or_else(&asked, session.run()).await)
     })

@@ -3,7 +3,9 @@
 //! ```text
 //! .gitignore                                    beside the sessions: none of this is for git
 //! {session}/progress.md                         the agent's notes; ours is only the heading
-//! {session}/children/                           sessions that hooks started
+//! {session}/children/{event}-{iteration}/        a session that a hook started: all of this once more
+//!     inputs.json                               what it was given
+//!     output.json                               what it left
 //! {session}/stage-00-plan/iterations/001/
 //!     context.json                              what the agent may want to know
 //!     status.json                               the agent's answer
@@ -19,6 +21,7 @@
 //! link: each folder is opened by its name in the one above it (`open_folder.rs`). A link in the way
 //! is an error; a link in a file's place is replaced, never followed.
 
+mod child_files;
 mod context;
 mod open_folder;
 mod session_name;
@@ -28,6 +31,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use child_files::ChildOutput;
 pub use context::{Context, ContextInputs, ContextLimits, ContextPaths, ContextStage};
 pub use open_folder::Keep;
 pub use session_name::{SessionName, SessionNameError};
@@ -54,6 +58,8 @@ const STAGE_NAME_MAX: usize = 64;
 pub struct SessionFolder {
     root: PathBuf,
     session: SessionName,
+    /// The folders on the way to it, from the root, and itself.
+    names: Vec<String>,
     path: PathBuf,
 }
 
@@ -133,19 +139,32 @@ pub enum FolderError {
 impl SessionFolder {
     /// The folder of a session, whether it is there or not.
     pub fn new(root: impl Into<PathBuf>, session: SessionName) -> Self {
-        let root = root.into();
-        let path = root.join(SESSIONS[0]).join(SESSIONS[1]).join(session.as_str());
-        Self { root, session, path }
+        let names = SESSIONS.iter().copied().chain([session.as_str()]).map(str::to_owned).collect();
+        Self::at(root.into(), session, names)
+    }
+
+    /// The folder of a session that a hook of this one has started. The name of the folder is plain:
+    /// letters, digits, `_` and `-`.
+    #[must_use]
+    pub fn of_child(&self, folder: &str, session: SessionName) -> Self {
+        let below = [CHILDREN.to_owned(), folder.to_owned()];
+        Self::at(self.root.clone(), session, self.names.iter().cloned().chain(below).collect())
+    }
+
+    fn at(root: PathBuf, session: SessionName, names: Vec<String>) -> Self {
+        let path = names.iter().fold(root.clone(), |path, name| path.join(name));
+        Self { root, session, names, path }
     }
 
     /// Makes the folder and what belongs in it, as far as it is missing. Nothing is overwritten.
     pub fn create(&self) -> Result<(), FolderError> {
-        let mut sessions = OpenFolder::root(&self.root)?;
-        for name in SESSIONS {
-            sessions = sessions.make(name)?;
+        let mut folder = OpenFolder::root(&self.root)?;
+        for (number, name) in self.names.iter().enumerate() {
+            folder = folder.make(name)?;
+            if number + 1 == SESSIONS.len() {
+                folder.add(".gitignore", b"*\n")?;
+            }
         }
-        sessions.add(".gitignore", b"*\n")?;
-        let folder = sessions.make(self.session.as_str())?;
         folder.make(CHILDREN)?;
         let heading = format!("# Progress: {}\n", self.session);
         folder.add(PROGRESS, heading.as_bytes())
@@ -154,18 +173,19 @@ impl SessionFolder {
     /// Removes the folder with everything in it. One that is not there is no error; links in it are
     /// removed, what they lead to is not.
     pub fn remove(&self) -> Result<(), FolderError> {
-        let mut sessions = match OpenFolder::root(&self.root) {
+        let mut above = match OpenFolder::root(&self.root) {
             Ok(root) => root,
             Err(FolderError::RootMissing { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        for name in SESSIONS {
-            match sessions.enter(name)? {
-                Some(next) => sessions = next,
+        let (own, way) = self.names.split_last().expect("a session's folder has a name");
+        for name in way {
+            match above.enter(name)? {
+                Some(next) => above = next,
                 None => return Ok(()),
             }
         }
-        sessions.remove_all(OsStr::new(self.session.as_str()))
+        above.remove_all(OsStr::new(own))
     }
 
     /// Whether the session has a folder.
@@ -323,13 +343,10 @@ impl SessionFolder {
     }
 
     fn make_iteration(&self, at: IterationAt<'_>) -> Result<OpenFolder, FolderError> {
+        let (stage, iteration) = (at.stage.folder_name(), at.folder_name());
         let mut folder = OpenFolder::root(&self.root)?;
-        for name in SESSIONS.into_iter().chain([
-            self.session.as_str(),
-            &at.stage.folder_name(),
-            "iterations",
-            &at.folder_name(),
-        ]) {
+        let names = self.names.iter().map(String::as_str);
+        for name in names.chain([&*stage, "iterations", &*iteration]) {
             folder = folder.make(name)?;
         }
         Ok(folder)
@@ -342,7 +359,7 @@ impl SessionFolder {
     /// A folder below the session's; `None` if it, or one on the way to it, is not there.
     fn open(&self, below: &[&str]) -> Result<Option<OpenFolder>, FolderError> {
         let mut folder = OpenFolder::root(&self.root)?;
-        let names = SESSIONS.iter().copied().chain([self.session.as_str()]);
+        let names = self.names.iter().map(String::as_str);
         for name in names.chain(below.iter().copied()) {
             match folder.enter(name)? {
                 Some(next) => folder = next,

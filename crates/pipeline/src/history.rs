@@ -50,6 +50,9 @@ pub struct History {
     pub endings: u32,
     /// How many hooks ended how.
     pub hooks: BTreeMap<String, u32>,
+    /// Sessions that hooks have started and whose end their hooks have not seen, by the number of the
+    /// firing and the hook.
+    pub children: HashMap<(u64, String), String>,
     /// What failed before it ended, and does not end it again.
     forgiven: Vec<TurnName>,
     /// Turns that are done again because the session ended with their failure: how often, and with
@@ -411,6 +414,7 @@ impl History {
     }
 
     fn add_to_firing(&mut self, number: u64, kind: RunEventKind) {
+        self.note_child(number, &kind);
         if let RunEventKind::Fired { key: Some(key), late_answers, .. } = &kind {
             self.is_interrupted |= key.starts_with("closing/user:interrupt/");
             self.keys.insert(number, key.clone());
@@ -450,6 +454,22 @@ impl History {
             known.records = Vec::new();
         } else {
             known.records.push(kind);
+        }
+    }
+}
+
+impl History {
+    /// A child belongs to its hook until that has ended by itself; what an interrupt ended goes on.
+    fn note_child(&mut self, firing: u64, kind: &RunEventKind) {
+        match kind {
+            RunEventKind::HookSpawned { hook, session, .. } => {
+                self.children.insert((firing, hook.clone()), session.clone());
+            }
+            RunEventKind::HookEnded { outcome: Outcome::Interrupted { .. }, .. } => {}
+            RunEventKind::HookEnded { hook, .. } => {
+                self.children.remove(&(firing, hook.clone()));
+            }
+            _ => {}
         }
     }
 }

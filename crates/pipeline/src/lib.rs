@@ -10,6 +10,7 @@
 //! | [`journal`], [`record`] | what is written down as it happens, and what lists tell of it |
 //! | [`lease`] | one process at a time runs a session |
 //! | [`queue`] | where a stage's work is found, and what became of it |
+//! | `children`, `lineage` | sessions that hooks start, and those above them |
 //! | [`pending_output`] | hook output on its way to the agent |
 //! | [`agent`] | who does the work: any program, or a script of turns |
 //! | [`folder`] | a session's folder and the files in it |
@@ -19,11 +20,13 @@
 
 pub mod agent;
 pub mod changed_files;
+mod children;
 pub mod folder;
 pub mod history;
 pub mod journal;
 pub mod lease;
 pub mod limits;
+mod lineage;
 pub mod pending_output;
 pub mod plan;
 mod prompt;

@@ -88,3 +88,16 @@ pub const QUEUE_COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How often the end of an item is written anew because somebody changed its state meanwhile.
 pub const ITEM_WRITES_MAX: u32 = 16;
+
+/// Sessions within one another: a hook of a session starts one, a hook of that one another. Whoever
+/// needs more has written a circle, or nobody can follow it.
+pub const SPAWN_DEPTH_MAX: usize = 5;
+
+/// Sessions at once that hooks have started and nothing waits for, of each depth. Each runs an agent.
+pub const CHILDREN_IN_BACKGROUND_MAX: usize = 64;
+
+/// Output files that `output.json` names: the latest ones. A later hook reads a list, not an archive.
+pub const OUTPUTS_TOLD_MAX: usize = 100;
+
+/// Sessions that hooks start at one event of one iteration: each is looked for.
+pub const CHILDREN_AT_ONE_PLACE_MAX: u32 = 10_000;

@@ -121,9 +121,25 @@ pub struct Surroundings<'a> {
 }
 
 impl Plan {
-    /// Works the plan out, or says everything that is wrong. What is missing among the sources was said
-    /// by whoever gathered them.
+    /// Works the plan out, or says everything that is wrong, also with what its hooks start. What is
+    /// missing among the sources was said by whoever gathered them.
     pub fn new(sources: &Sources, around: &Surroundings<'_>) -> Result<Self, Vec<Fault>> {
+        let plan = Self::alone(sources, around);
+        let children = sources.children.iter();
+        let children = children.filter_map(|child| sources.of_child(&child.name, &child.from));
+        let of_children = children.filter_map(|child| Self::alone(&child, around).err());
+        let mut faults: Vec<Fault> = Vec::new();
+        for fault in plan.as_ref().err().into_iter().cloned().chain(of_children).flatten() {
+            // What is wrong with the project's own file is wrong for each of them.
+            if !faults.contains(&fault) {
+                faults.push(fault);
+            }
+        }
+        if faults.is_empty() { plan } else { Err(faults) }
+    }
+
+    /// The same without a look at what its hooks start.
+    pub(crate) fn alone(sources: &Sources, around: &Surroundings<'_>) -> Result<Self, Vec<Fault>> {
         let main = &sources.all[0];
         let mut planning = Planning { sources, around, faults: Vec::new() };
         let whole = planning.load(None, None);
@@ -160,7 +176,7 @@ impl Plan {
 }
 
 /// A loop or pipeline without a name is called like its file, or like its file's folder.
-fn name_of(path: &Path) -> String {
+pub(crate) fn name_of(path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     match stem.as_deref() {
         Some("loop" | "pipeline") | None => folder_of(path)
@@ -337,6 +353,7 @@ impl<'a> Planning<'a> {
                 what: "folder of issues",
                 name: folder.shown().to_owned(),
                 looked_in: Vec::new(),
+                nearest: None,
             }
         } else if let Err(error) = folder.read() {
             FaultKind::BadQueue { problem: error.to_string() }

@@ -8,11 +8,35 @@ use std::fmt::Write as _;
 use hookwright_engine::template::TextTemplate;
 use hookwright_engine::variables::{Variables, is_ours, text_of};
 use hookwright_events::{WorkItem, WorkSource};
+use serde_json::{Map, Value};
 
 /// Names that only prompts have.
 pub(crate) struct Extra<'a> {
     pub(crate) output: &'a str,
     pub(crate) inputs: &'a [(String, Vec<String>)],
+    /// What the hook that started the session has given it.
+    pub(crate) given: Option<Given<'a>>,
+}
+
+/// What a session was given, and the file that holds it.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) inputs: &'a Map<String, Value>,
+}
+
+impl Given<'_> {
+    /// The value at a path, as text; empty where there is none.
+    fn at(&self, path: &str) -> String {
+        let mut keys = path.split('.');
+        let first = keys.next().and_then(|key| self.inputs.get(key));
+        let at = keys.try_fold(first, |at, key| match at? {
+            Value::Object(map) => Some(map.get(key)),
+            Value::Array(list) => Some(key.parse().ok().and_then(|at: usize| list.get(at))),
+            _ => None,
+        });
+        at.flatten().map(text_of).unwrap_or_default()
+    }
 }
 
 /// The task's text with the values of our variables.
@@ -43,13 +67,9 @@ fn value_of(reference: &str, variables: &Variables<'_>, extra: &Extra<'_>) -> Op
         None => (reference, None),
         Some((name, path)) => (name, Some(path)),
     };
-    let paths = |stage: Option<&str>| {
-        let asked = extra.inputs.iter().filter(|(name, _)| stage.is_none_or(|stage| name == stage));
-        asked.flat_map(|(_, paths)| paths.clone()).collect::<Vec<_>>().join("\n")
-    };
     match (name, path) {
         ("OUTPUT", None) => Some(extra.output.to_owned()),
-        ("INPUTS", stage) => Some(paths(stage)),
+        ("INPUTS", path) => Some(inputs(path, extra)),
         (name, Some(path)) if is_ours(name) => {
             let path: Vec<String> = path.split('.').map(str::to_owned).collect();
             Some(variables.at_path(name, &path))
@@ -59,6 +79,20 @@ fn value_of(reference: &str, variables: &Variables<'_>, extra: &Extra<'_>) -> Op
             Some(variables.value(name).map(|value| text_of(&value)).unwrap_or_default())
         }
         _ => None,
+    }
+}
+
+/// `${INPUTS}`: the files that the session and the stage were given, one a line. `${INPUTS.name}`: the
+/// outputs of the stage of that name, if this one reads them; else what the session was given so.
+fn inputs(path: Option<&str>, extra: &Extra<'_>) -> String {
+    let Some(name) = path else {
+        let given = extra.given.map(|given| given.file.to_owned());
+        let of_stages = extra.inputs.iter().flat_map(|(_, paths)| paths.clone());
+        return given.into_iter().chain(of_stages).collect::<Vec<_>>().join("\n");
+    };
+    match extra.inputs.iter().find(|(stage, _)| stage == name) {
+        Some((_, paths)) => paths.join("\n"),
+        None => extra.given.map(|given| given.at(name)).unwrap_or_default(),
     }
 }
 
@@ -135,12 +169,35 @@ mod tests {
         let (carried, environment) = (Carried::default(), Environment::default());
         let variables = Variables { event: &event, carried: &carried, environment: &environment };
         let inputs = [("plan".to_owned(), vec!["a.md".to_owned(), "b.md".to_owned()])];
-        let extra = Extra { output: "/s/output.md", inputs: &inputs };
+        let extra = Extra { output: "/s/output.md", inputs: &inputs, given: None };
         let text = "${STATUS} ${STAGE} ${ITERATION} ${OUTPUT} ${INPUTS.plan} ${INPUTS.x} ${HOME} `${a:-b}` ${";
         assert_eq!(
             filled(&TextTemplate::new(text), &variables, &extra),
             "/s/status.json ${ITERATION} $(x) 3 /s/output.md a.md\nb.md  ${HOME} `${a:-b}` ${"
         );
+    }
+
+    #[test]
+    fn inputs_of_a_child_stand_beside_outputs_of_its_stages() {
+        let event = Event::new(EventName::resolve("iteration:start").expect("known"), Map::new());
+        let (carried, environment) = (Carried::default(), Environment::default());
+        let variables = Variables { event: &event, carried: &carried, environment: &environment };
+        let inputs = [("plan".to_owned(), vec!["a.md".to_owned(), "b.md".to_owned()])];
+        let given =
+            json!({ "plan": "hidden", "files": "x\n${STAGE}", "deep": [{ "n": 3 }], "no": null });
+        let Value::Object(given) = given else { unreachable!() };
+        let given = Some(Given { file: "/s/inputs.json", inputs: &given });
+        let extra = Extra { output: "", inputs: &inputs, given };
+        for (text, filled_in) in [
+            ("${INPUTS}", "/s/inputs.json\na.md\nb.md"),
+            ("${INPUTS.plan}", "a.md\nb.md"),
+            ("${INPUTS.files}", "x\n${STAGE}"),
+            ("${INPUTS.deep}", "[{\"n\":3}]"),
+            ("${INPUTS.deep.0.n}", "3"),
+            ("[${INPUTS.no}${INPUTS.x}${INPUTS.files.y}${INPUTS.deep.9}]", "[]"),
+        ] {
+            assert_eq!(filled(&TextTemplate::new(text), &variables, &extra), filled_in);
+        }
     }
 
     #[test]

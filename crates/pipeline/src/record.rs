@@ -51,6 +51,21 @@ pub struct SessionRecord {
     pub hooks: std::collections::BTreeMap<String, u32>,
     /// How often it was taken up again.
     pub resumes: u32,
+    /// Who started it, if that was a hook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+    /// Its folder, from the project root, if a hook started it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+}
+
+/// The hook that started a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    /// The session whose hook it is.
+    pub session: String,
+    /// The hook's id.
+    pub hook: String,
 }
 
 /// More about a session.

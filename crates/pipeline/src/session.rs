@@ -12,10 +12,12 @@
 //!
 //! With a queue each piece of work is an execution around its iterations: `queue.rs`.
 //!
-//! Stages are in `stage.rs`, turns of agents in `turn.rs`, the end in `closing.rs`.
+//! Stages are in `stage.rs`, turns of agents in `turn.rs`, the end in `closing.rs`, and what a session
+//! that a hook has started leaves in `leaving.rs`.
 
 mod closing;
 mod firing;
+mod leaving;
 mod queue;
 mod stage;
 mod turn;
@@ -23,28 +25,54 @@ mod watching;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use hookwright_engine::ports::memory::InMemoryMemory;
-use hookwright_engine::ports::{Clock, Ports, Waits};
+use hookwright_engine::ports::{Clock, EndRequest, Ports, Waits};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Interest, Observer, Setup};
 use hookwright_events::{EventName, RunEvent, RunEventKind, WorkItem};
 use hookwright_process::MARKER;
-use hookwright_store::StoreError;
+use hookwright_store::{Fence, Store, StoreError};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::changed_files::WorkTree;
+use crate::children::{Children, Known};
 use crate::folder::{FolderError, SessionFolder};
 use crate::history::History;
 use crate::journal::SessionJournal;
+use crate::lineage::Lineage;
 use crate::pending_output::PendingOutput;
 use crate::plan::{Plan, Reason};
+use crate::record::SessionRecord;
 use crate::sources::Sources;
 use stage::Course;
+
+/// What a session shares with those that its hooks start.
+#[derive(Clone)]
+pub struct Around {
+    /// Where sessions are kept.
+    pub store: Arc<dyn Store>,
+    /// The project root.
+    pub root: PathBuf,
+    /// The host's environment.
+    pub environment: Environment,
+    /// What only hooks that name it get.
+    pub secrets: Secrets,
+    /// Ids of hooks to skip.
+    pub skip: Vec<String>,
+    /// No hooks run.
+    pub without_hooks: bool,
+    /// Who is shown what happens.
+    pub observers: Vec<Observer>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Asks people, for a session with this plan.
+    pub waits: Arc<dyn Fn(&Plan) -> Arc<dyn Waits> + Send + Sync>,
+}
 
 /// What a session is made of.
 pub struct Parts {
@@ -54,28 +82,29 @@ pub struct Parts {
     pub sources: Sources,
     /// Its folder.
     pub folder: SessionFolder,
-    /// Where it is written down.
-    pub journal: Arc<SessionJournal>,
+    /// The lease under which it runs.
+    pub fence: Fence,
+    /// What lists tell of it.
+    pub record: SessionRecord,
+    /// That of its record in the store; a new session has none.
+    pub version: Option<u64>,
     /// What is known of it from before.
     pub history: History,
     /// The sources are not those that it began with: they were read anew.
     pub reloaded: bool,
-    /// The project root.
-    pub root: PathBuf,
-    /// The host's environment.
-    pub environment: Environment,
-    /// What only hooks that name it get.
-    pub secrets: Secrets,
-    /// Ids of hooks to skip.
-    pub skip: Vec<String>,
-    /// Who is shown what happens.
-    pub observers: Vec<Observer>,
-    /// Tells the time.
-    pub clock: Arc<dyn Clock>,
-    /// Asks people.
-    pub waits: Arc<dyn Waits>,
-    /// Cancelled when the session shall end early.
-    pub interrupt: CancellationToken,
+    /// What it shares with others.
+    pub around: Around,
+    /// By which it is asked to end early.
+    pub interrupt: EndRequest,
+    /// What it was started with, if a hook has started it.
+    pub started: Option<Started>,
+}
+
+/// What a session is started with by a hook.
+pub struct Started {
+    pub(crate) inputs: Map<String, Value>,
+    pub(crate) agent_dir: PathBuf,
+    pub(crate) lineage: Lineage,
 }
 
 /// One session.
@@ -92,7 +121,14 @@ pub struct Session {
     skip: Vec<String>,
     observers: Vec<Observer>,
     clock: Arc<dyn Clock>,
+    /// What a hook has given it.
+    inputs: Option<Map<String, Value>>,
+    /// Where its agent works.
+    agent_dir: PathBuf,
+    /// The hooks that have started it, and the sessions above it.
+    started_by: Vec<String>,
     interrupt: CancellationToken,
+    asked_to_end: EndRequest,
     ports: Ports,
     memory: Arc<InMemoryMemory>,
     firings: Arc<AtomicU64>,
@@ -101,6 +137,8 @@ pub struct Session {
     work_tree: WorkTree,
     pending: PendingOutput,
     last_decision: Option<String>,
+    /// What the agent said last that it has done.
+    last_summary: String,
     /// Iterations of all stages.
     iterations: u32,
     /// How the stage that ended last has come to its end.
@@ -119,6 +157,8 @@ pub struct Ended {
     pub status: &'static str,
     /// Why, in words.
     pub reason: String,
+    /// Iterations of all stages.
+    pub iterations: u32,
 }
 
 /// Why a session cannot go on.
@@ -165,21 +205,45 @@ fn known(name: &str) -> EventName {
 impl Session {
     /// A session that is ready to run.
     pub fn new(parts: Parts) -> Self {
-        let Parts { plan, sources, folder, journal, mut history, root, environment, .. } = parts;
+        let Parts { plan, sources, folder, record, version, mut history, around, .. } = parts;
         let name = folder.session().as_str().to_owned();
+        let journal = Arc::new(SessionJournal::new(
+            Arc::clone(&around.store),
+            parts.fence,
+            around.secrets.clone(),
+            history.last,
+            version,
+            record,
+        ));
         let memory = InMemoryMemory::with(&name, std::mem::take(&mut history.memory));
         let memory = Arc::new(memory);
+        let (inputs, agent_dir, lineage) = match parts.started {
+            Some(Started { inputs, agent_dir, lineage }) => (Some(inputs), agent_dir, lineage),
+            None => (None, around.root.clone(), Lineage::default()),
+        };
+        let started_by = lineage.hooks();
+        let known = Known { open: std::mem::take(&mut history.children), ..Known::default() };
+        let children = Children {
+            around: around.clone(),
+            sources: sources.clone(),
+            reloaded: parts.reloaded,
+            plan: plan.name.clone(),
+            folder: folder.clone(),
+            journal: Arc::clone(&journal),
+            lineage,
+            known: Mutex::new(known),
+        };
         let ports = Ports {
             journal: Arc::clone(&journal) as _,
             memory: Arc::clone(&memory) as _,
-            clock: Arc::clone(&parts.clock),
-            waits: parts.waits,
-            ..Ports::default()
+            clock: Arc::clone(&around.clock),
+            waits: (around.waits)(&plan),
+            pipelines: Arc::new(children),
         };
         let pending = std::mem::take(&mut history.pending);
         let last_decision = history.last_decision().map(str::to_owned);
         let firings = Arc::new(AtomicU64::new(history.firings));
-        let work_tree = WorkTree::new(&root, environment.for_children());
+        let work_tree = WorkTree::new(&around.root, around.environment.for_children());
         Self {
             plan,
             sources,
@@ -187,13 +251,17 @@ impl Session {
             journal,
             history,
             reloaded: parts.reloaded,
-            root,
-            environment,
-            secrets: parts.secrets,
-            skip: parts.skip,
-            observers: parts.observers,
-            clock: parts.clock,
-            interrupt: parts.interrupt,
+            root: around.root,
+            environment: around.environment,
+            secrets: around.secrets,
+            skip: around.skip,
+            observers: around.observers,
+            clock: around.clock,
+            inputs,
+            agent_dir,
+            started_by,
+            interrupt: parts.interrupt.token().clone(),
+            asked_to_end: parts.interrupt,
             ports,
             memory,
             firings,
@@ -201,12 +269,18 @@ impl Session {
             work_tree,
             pending,
             last_decision,
+            last_summary: String::new(),
             iterations: 0,
             last_stage: Course::default(),
             item: None,
             deliveries: 0,
             name,
         }
+    }
+
+    /// Where it is written down.
+    pub fn journal(&self) -> &Arc<SessionJournal> {
+        &self.journal
     }
 
     /// Runs it to its end.
@@ -217,12 +291,19 @@ impl Session {
         match ended {
             Ok(ended) => Ok(ended),
             Err(Leave::Broken(error)) => Err(error),
-            Err(Leave::Aborted(reason)) => Ok(Ended { status: "aborted", reason }),
-            Err(Leave::Failed(reason)) => Ok(Ended { status: "failed", reason }),
-            Err(Leave::Interrupted) => {
-                Ok(Ended { status: "interrupted", reason: "interrupted".to_owned() })
-            }
+            Err(Leave::Aborted(reason)) => Ok(self.ended("aborted", reason)),
+            Err(Leave::Failed(reason)) => Ok(self.ended("failed", reason)),
+            Err(Leave::Interrupted) => Ok(self.ended("interrupted", self.why_interrupted())),
         }
+    }
+
+    fn ended(&self, status: &'static str, reason: String) -> Ended {
+        Ended { status, reason, iterations: self.iterations }
+    }
+
+    /// Why somebody wants it to end.
+    fn why_interrupted(&self) -> String {
+        self.asked_to_end.why().unwrap_or("interrupted").to_owned()
     }
 
     /// All of the work; returns why it is enough.
@@ -311,6 +392,7 @@ impl Session {
             secrets: self.secrets.clone(),
             ports: self.ports.clone(),
             skip: self.skip.clone(),
+            started_by: self.started_by.clone(),
             firings: Arc::clone(&self.firings),
             ..Setup::new(hooks, self.root.clone(), self.environment.clone())
         });
@@ -348,5 +430,13 @@ impl Session {
 
     fn outer_marker(&self) -> Option<&std::ffi::OsStr> {
         self.environment.get(MARKER)
+    }
+}
+
+/// A session that is dropped before its end leaves nothing running: what its hooks do in the
+/// background belongs to it.
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.interrupt_all();
     }
 }

@@ -6,14 +6,19 @@
 //! A loop or pipeline is named by a path, or by a name that is looked for beside the file that names
 //! it, in `loops/` and `pipelines/` there, in the project's `.hookwright/`, and in the user's folder.
 
+mod child_sources;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub use child_sources::ChildSources;
 
 use hookwright_engine::config::{
     AgentKind, ConfigFile, Dialect, Fault, FaultKind, LoopFile, Place, PromptSpec, Scope,
     SourceFile, StageBody, is_pipeline, load_texts, read_text,
 };
 use hookwright_engine::hook::Layer;
+use hookwright_engine::nearest::nearest;
 use hookwright_engine::variables::Environment;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +74,16 @@ impl Source {
         Self { role, path: file.path, shown_as: file.shown_as, dialect, text }
     }
 
+    /// A file of hooks, if it can be read; why not is said by whoever reads its hooks.
+    pub fn of_hook_file(file: &ConfigFile) -> Option<Self> {
+        let role = match file.layer {
+            Layer::Global => Role::Global,
+            Layer::Project => Role::Project,
+            Layer::Loop | Layer::Pipeline | Layer::Program => return None,
+        };
+        Some(Self::new(role, file.clone(), read_text(file).ok()?))
+    }
+
     /// The file as the configuration's reader takes it.
     pub(crate) fn config_file(&self) -> Option<ConfigFile> {
         let layer = self.role.layer()?;
@@ -86,8 +101,19 @@ pub struct Sources {
     pub all: Vec<Source>,
     /// Each name by which a stage calls its loop, and the file it was found in.
     pub loops: Vec<(String, PathBuf)>,
+    /// The loops and pipelines that hooks start, and those that their hooks start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildSources>,
     /// What was asked for, so that it can be looked for again.
     pub asked: Asked,
+}
+
+impl Sources {
+    /// This file alone.
+    fn of(main: Source) -> Self {
+        let (loops, children) = (Vec::new(), Vec::new());
+        Self { all: vec![main], loops, children, asked: Asked::default() }
+    }
 }
 
 /// What a session was asked to run.
@@ -139,16 +165,16 @@ impl Finder<'_> {
     pub fn gather(&self, asked: Asked) -> Gathered {
         let path = match self.locate(&asked.file, &asked.from) {
             Ok(path) => path,
-            Err(looked_in) => {
+            Err(missing) => {
                 let what = "loop or pipeline";
-                return Gathered::nothing(self.not_found(what, &asked.file, looked_in, None));
+                return Gathered::nothing(self.not_found(what, &asked.file, missing, None));
             }
         };
         let main = match self.read(&path) {
             Ok(main) => main,
             Err(fault) => return Gathered::nothing(fault),
         };
-        let mut sources = Sources { all: vec![main], loops: Vec::new(), asked };
+        let mut sources = Sources { asked, ..Sources::of(main) };
         let (mut faults, mut left_out) = (Vec::new(), Vec::new());
         self.add_what_is_named(&mut sources, &mut faults);
         for file in self.hook_files {
@@ -163,6 +189,7 @@ impl Finder<'_> {
                 Err(fault) => faults.push(fault),
             }
         }
+        self.add_children(&mut sources, &mut faults);
         Gathered { sources: Some(sources), faults, left_out }
     }
 
@@ -201,8 +228,8 @@ impl Finder<'_> {
         let at = Some((main, place));
         let path = match self.locate(name, folder_of(&main.path)) {
             Ok(path) => path,
-            Err(looked_in) => {
-                return faults.push(self.not_found("loop", name, looked_in, at));
+            Err(missing) => {
+                return faults.push(self.not_found("loop", name, missing, at));
             }
         };
         sources.loops.push((name.to_owned(), path.clone()));
@@ -293,7 +320,7 @@ impl Finder<'_> {
             Err(_) => {
                 let what = if role == Role::Prompt { "prompt file" } else { "script" };
                 let name = file.shown_as.display().to_string();
-                faults.push(self.not_found(what, &name, Vec::new(), Some(named_at)));
+                faults.push(self.not_found(what, &name, Missing::default(), Some(named_at)));
             }
         }
     }
@@ -313,8 +340,8 @@ impl Finder<'_> {
     }
 
     /// The file behind a path or a name; else where it was looked for.
-    fn locate(&self, name: &str, from: &Path) -> Result<PathBuf, Vec<PathBuf>> {
-        let mut looked_in = Vec::new();
+    fn locate(&self, name: &str, from: &Path) -> Result<PathBuf, Missing> {
+        let mut missing = Missing::default();
         let is_path = name.contains('/')
             || name.starts_with('.')
             || Path::new(name).extension().is_some_and(|e| ENDINGS.iter().any(|known| e == *known));
@@ -339,21 +366,26 @@ impl Finder<'_> {
                 return Ok(found);
             }
             let shown = if is_path { (self.shown)(&path) } else { (self.shown)(&base) };
-            if !looked_in.contains(&shown) {
-                looked_in.push(shown);
+            if !missing.looked_in.contains(&shown) {
+                missing.looked_in.push(shown);
+            }
+            if !is_path {
+                missing.names.extend(names_in(&base));
             }
         }
-        Err(looked_in)
+        Err(missing)
     }
 
     fn not_found(
         &self,
         what: &'static str,
         name: &str,
-        looked_in: Vec<PathBuf>,
+        missing: Missing,
         named_at: Option<(&Source, &Place)>,
     ) -> Fault {
-        let kind = FaultKind::NotFound { what, name: name.to_owned(), looked_in };
+        let Missing { looked_in, names } = missing;
+        let nearest = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+        let kind = FaultKind::NotFound { what, name: name.to_owned(), looked_in, nearest };
         match named_at {
             Some((source, place)) => fault_at(source, place, kind),
             None => {
@@ -363,6 +395,32 @@ impl Finder<'_> {
             }
         }
     }
+}
+
+/// Where a loop or pipeline was looked for in vain, and which there are instead.
+#[derive(Debug, Default)]
+struct Missing {
+    looked_in: Vec<PathBuf>,
+    names: Vec<String>,
+}
+
+/// The loops and pipelines of a folder, by the names that lead to them from there.
+fn names_in(folder: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let is_config = |path: &Path| {
+        path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
+    };
+    let holds_one = |path: &Path| {
+        let mut stems = ["loop", "pipeline"].into_iter();
+        stems.any(|stem| ENDINGS.iter().any(|end| path.join(format!("{stem}.{end}")).is_file()))
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let known = paths.filter(|path| is_config(path) || holds_one(path));
+    let mut names: Vec<String> =
+        known.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+    // The system lists them in any order.
+    names.sort_unstable();
+    names
 }
 
 /// `prompt.md` beside a loop.yaml; beside any other loop x.yaml it is x.md.
@@ -408,6 +466,7 @@ mod tests {
                 text: "turns: []".to_owned(),
             }],
             loops: vec![("work".to_owned(), "/p/work.yaml".into())],
+            children: Vec::new(),
             asked: Asked { file: "work".into(), from: "/p".into(), agent: Some("x".into()) },
         };
         let kept = serde_json::to_value(&sources).expect("plain data");

@@ -177,7 +177,7 @@ impl Replaced<'_> {
         let home = self.home.to_string_lossy();
         // Agents name folders of theirs after the path.
         let dashed = home.replace(['/', '.'], "-");
-        let packages = self.programs.parent().map(|packages| fs::canonicalize(packages));
+        let packages = self.programs.parent().map(fs::canonicalize);
         let packages = packages.and_then(Result::ok).unwrap_or_default();
         text.replace(&*home, "/home/user")
             .replace(&dashed, "-home-user")

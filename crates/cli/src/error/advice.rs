@@ -262,7 +262,14 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
             Advice::new(message, "let one hook with a pattern like `tool:*` do the work of many")
                 .expected(format!("at most {hooks_max} hooks"))
         }
-        FaultKind::NotFound { looked_in, .. } => {
+        FaultKind::StartsItself { .. } => Advice::new(
+            message,
+            "let one of these hooks start another pipeline, or take it out: no session starts itself",
+        ),
+        FaultKind::NotFound { nearest: Some(nearest), .. } => {
+            Advice::new(message, format!("did you mean `{nearest}`?"))
+        }
+        FaultKind::NotFound { looked_in, nearest: None, .. } => {
             let places: Vec<String> =
                 looked_in.iter().map(|path| format!("`{}`", path.display())).collect();
             let help = match &places[..] {

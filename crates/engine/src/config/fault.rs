@@ -248,6 +248,16 @@ pub enum FaultKind {
         name: String,
         /// Where it was looked for.
         looked_in: Vec<PathBuf>,
+        /// One that is there and is close.
+        nearest: Option<String>,
+    },
+    /// A loop or pipeline whose hooks start itself, directly or through others.
+    #[error("`{name}` would start itself again: {chain}")]
+    StartsItself {
+        /// How it was named.
+        name: String,
+        /// From one to the next, and back to the first.
+        chain: String,
     },
     /// A pipeline where a loop belongs.
     #[error("`{name}` is a pipeline, and a stage runs a loop")]
@@ -336,7 +346,8 @@ impl FaultKind {
             | FaultKind::UnknownDialect { nearest, .. } => *nearest,
             FaultKind::Pattern(PatternError::UnknownEvent { nearest, .. }) => *nearest,
             FaultKind::Condition(ConditionError::UnknownVariable { nearest, .. })
-            | FaultKind::UnknownVariable { nearest, .. } => nearest.as_deref(),
+            | FaultKind::UnknownVariable { nearest, .. }
+            | FaultKind::NotFound { nearest, .. } => nearest.as_deref(),
             _ => None,
         }
     }

@@ -31,6 +31,13 @@ impl Environment {
         Self { all, inherited }
     }
 
+    /// The same with one variable set.
+    #[must_use]
+    pub fn with(&self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        let set = [(name.into(), value.into())];
+        Self::new(self.all.clone().into_iter().chain(set))
+    }
+
     /// A variable's value, if it is set and is text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.to_str()

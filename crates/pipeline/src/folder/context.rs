@@ -66,6 +66,9 @@ pub struct ContextInputs {
     pub from_stage: BTreeMap<String, Vec<String>>,
     /// Outputs of earlier iterations of this stage, oldest first.
     pub from_previous_iterations: Vec<String>,
+    /// The file with what the hook that started the session has given it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_parent: Option<String>,
 }
 
 /// What bounds the work.

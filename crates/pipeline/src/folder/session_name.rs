@@ -57,6 +57,23 @@ impl SessionName {
         Self(format!("session-{unix_ms}-{random}"))
     }
 
+    /// The name of the session that lives in this folder of this one's children: the same at every
+    /// time, and another for every other folder. Of a long one the end is a digest.
+    #[must_use]
+    pub fn of_child(&self, folder: &str) -> Self {
+        const DIGEST_LENGTH: usize = 16;
+        let whole = format!("{}--{folder}", self.0);
+        if whole.len() <= LENGTH_MAX {
+            return Self(whole);
+        }
+        // FNV-1a: the same in every version, and nobody has to be kept from finding a second.
+        let hash = whole.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let kept = &whole[..LENGTH_MAX - DIGEST_LENGTH - 1];
+        Self(format!("{kept}-{hash:016x}"))
+    }
+
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -128,6 +145,18 @@ mod tests {
                 )
             );
         }
+    }
+
+    #[test]
+    fn a_childs_name_follows_from_its_parents_and_its_folder() {
+        let parent: SessionName = "s".parse().expect("a name");
+        assert_eq!(parent.of_child("stage_complete-1").as_str(), "s--stage_complete-1");
+        let long: SessionName = "x".repeat(60).parse().expect("a name");
+        let [one, two] = ["stage_complete-1", "stage_complete-2"].map(|at| long.of_child(at));
+        assert_ne!(one, two);
+        assert_eq!(one, long.of_child("stage_complete-1"));
+        assert_eq!(one.as_str().parse(), Ok(one.clone()));
+        assert_eq!(one.as_str().len(), 64);
     }
 
     #[test]

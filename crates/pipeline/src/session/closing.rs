@@ -83,7 +83,7 @@ impl Session {
             Ok(reason) => ("completed", reason, reason.to_owned()),
             Err(Leave::Aborted(words)) => ("aborted", "aborted", words),
             Err(Leave::Failed(words)) => ("failed", "failed", words),
-            Err(Leave::Interrupted) => ("interrupted", "interrupted", "interrupted".to_owned()),
+            Err(Leave::Interrupted) => ("interrupted", "interrupted", self.why_interrupted()),
             Err(Leave::Broken(error)) => {
                 self.interrupt_all();
                 return Err(Leave::Broken(error));
@@ -104,9 +104,10 @@ impl Session {
         self.fire_closing("session:end", status, data).await?;
         self.settle().await;
         faults::point("settled");
+        self.leave_output(status, &words)?;
         let ended = RunEventKind::SessionEnded { status: status.to_owned(), reason: words.clone() };
         self.write(vec![ended])?;
-        Ok(Ended { status, reason: words })
+        Ok(self.ended(status, words))
     }
 
     /// What ran is being ended; from now on only the last hooks run, with engines of their own.
@@ -118,7 +119,7 @@ impl Session {
         self.interrupt = tokio_util::sync::CancellationToken::new();
     }
 
-    fn interrupt_all(&self) {
+    pub(super) fn interrupt_all(&self) {
         self.engines.values().for_each(hookwright_engine::Engine::interrupt);
     }
 

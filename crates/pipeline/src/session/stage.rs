@@ -167,6 +167,7 @@ impl Session {
 
     fn note_result(&mut self, index: usize, course: &mut Course, result: &TurnResult) {
         self.last_decision = Some(result.decision.clone());
+        self.last_summary.clone_from(&result.summary);
         course.stops_in_a_row = match result.decision.as_str() {
             "stop" => course.stops_in_a_row + 1,
             _ => 0,

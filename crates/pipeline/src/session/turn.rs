@@ -23,7 +23,7 @@ use crate::folder::{
 };
 use crate::limits::TURN_TIMEOUT;
 use crate::plan::Until;
-use crate::prompt::{self, Extra};
+use crate::prompt::{self, Extra, Given};
 
 impl Session {
     /// Runs the agent for an iteration. Returns what came of it, and the record of that, which has
@@ -132,7 +132,7 @@ impl Session {
             prompt,
             shared_env: environment.inherited,
             env: environment.strings,
-            working_dir: self.root.clone(),
+            working_dir: self.agent_dir.clone(),
             stage: stage.name.clone(),
             iteration: name.iteration,
             attempt,
@@ -181,7 +181,9 @@ impl Session {
         let output = self.folder.output(at).to_string_lossy().into_owned();
         let carried = self.memory.carried(&self.name);
         let variables = Variables { event, carried: &carried, environment: &self.environment };
-        let extra = Extra { output: &output, inputs };
+        let file = self.folder.inputs().to_string_lossy().into_owned();
+        let given = self.inputs.as_ref().map(|inputs| Given { file: &file, inputs });
+        let extra = Extra { output: &output, inputs, given };
         let mut task = prompt::filled(template, &variables, &extra);
         if let Some(item) = &self.item
             && !template.names().any(prompt::names_item)
@@ -241,6 +243,10 @@ impl Session {
                 from_previous_iterations: earlier
                     .map(|path| path.to_string_lossy().into_owned())
                     .collect(),
+                from_parent: self
+                    .inputs
+                    .as_ref()
+                    .map(|_| self.folder.inputs().to_string_lossy().into_owned()),
             },
             limits: ContextLimits {
                 max_iterations: stage.iterations_max,
@@ -267,6 +273,10 @@ impl Session {
         environment.set("OUTPUT", self.folder.output(at));
         environment.set("HOOKWRIGHT_OUTPUT", self.folder.output(at));
         environment.set("HOOKWRIGHT_ATTEMPT", attempt.to_string());
+        if self.inputs.is_some() {
+            environment.set("INPUTS", self.folder.inputs());
+            environment.set("HOOKWRIGHT_INPUTS", self.folder.inputs());
+        }
         if let Some(outer) = self.outer_marker() {
             environment.set(MARKER, outer.to_owned());
         }

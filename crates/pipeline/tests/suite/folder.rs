@@ -192,6 +192,7 @@ fn the_context_has_the_shape_that_agents_know() {
     let at = IterationAt { stage: StageAt { index: 1, name: "work" }, iteration: 3 };
     let mut context = context(&folder, at, "full-workflow");
     context.inputs = ContextInputs {
+        from_parent: None,
         from_stage: BTreeMap::from([("plan".to_owned(), vec!["a/output.md".to_owned()])]),
         from_previous_iterations: vec!["b/output.md".to_owned()],
     };

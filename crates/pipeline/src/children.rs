@@ -1,0 +1,340 @@
+//! [`Children`]: the sessions that hooks of a session start.
+//!
+//! A child is a session like any other: its own name, folder, journal, record and lease. Its name
+//! follows from its parent's and its place among the children, and the parent's journal has it before
+//! anything of the child begins. So a parent that is taken up again finds the child that it had begun:
+//! one that has come to its end is asked what it left, another goes on where it was.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hookwright_engine::hook::SpawnDir;
+use hookwright_engine::ports::{Child, ChildEnd, EndRequest, NotRun, Pipelines, Promise};
+use hookwright_events::{RunEvent, RunEventKind};
+use hookwright_process::{MARKER, faults};
+use hookwright_store::{Fence, JournalKey, Kind, Record, RecordKey};
+
+use crate::folder::{ChildOutput, SessionFolder, SessionName};
+use crate::history::History;
+use crate::journal::SessionJournal;
+use crate::lease::{self, LeaseError};
+use crate::limits::CHILDREN_AT_ONE_PLACE_MAX;
+use crate::lineage::{Ancestor, Lineage};
+use crate::plan::{Plan, Surroundings};
+use crate::record::{Metadata, Parent, SessionRecord};
+use crate::session::{Around, Ended, Parts, Session, Started};
+use crate::sources::{Sources, folder_of};
+
+/// Starts and ends the sessions that hooks of one session ask for.
+pub(crate) struct Children {
+    /// The parent's.
+    pub(crate) around: Around,
+    /// What the parent runs with, and whether that was read anew.
+    pub(crate) sources: Sources,
+    pub(crate) reloaded: bool,
+    pub(crate) plan: String,
+    pub(crate) folder: SessionFolder,
+    pub(crate) journal: Arc<SessionJournal>,
+    pub(crate) lineage: Lineage,
+    pub(crate) known: Mutex<Known>,
+}
+
+/// What is known of the children.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// Begun by an earlier process, and to be taken up: by firing and hook.
+    pub(crate) open: HashMap<(u64, String), String>,
+    /// Of this process.
+    pub(crate) names: HashSet<String>,
+}
+
+impl Pipelines for Children {
+    fn start(&self, child: Child) -> Promise<'_, Result<ChildEnd, NotRun>> {
+        Box::pin(self.run(child))
+    }
+}
+
+/// Where a child is, and what is known of it.
+struct Place {
+    name: SessionName,
+    folder: SessionFolder,
+}
+
+/// What a child session is begun, or taken up, with.
+struct Ready {
+    plan: Plan,
+    sources: Sources,
+    record: SessionRecord,
+    version: Option<u64>,
+    history: History,
+}
+
+impl Children {
+    async fn run(&self, child: Child) -> Result<ChildEnd, NotRun> {
+        let from = folder_of(&child.started_by.file);
+        let sources = self
+            .sources
+            .of_child(&child.pipeline, from)
+            .ok_or_else(|| never(format!("there is no loop or pipeline `{}`", child.pipeline)))?;
+        let lineage = self.lineage.with(Ancestor {
+            plan: self.plan.clone(),
+            file: self.sources.all[0].path.clone(),
+            hook: child.started_by.key.clone(),
+        });
+        if let Some(refusal) = lineage.refusal(&child.pipeline, &sources.all[0].path) {
+            return Err(never(refusal));
+        }
+        let _place = match child.started_by.awaited {
+            true => None,
+            false => tokio::select! {
+                place = lineage.place_in_background() => Some(place),
+                () = child.end.token().cancelled() => return Err(never("it never began".into())),
+            },
+        };
+        let place = self.place(&child)?;
+        let lease = lease::name_of(&self.project(), place.name.as_str());
+        let fence = lease::take(&*self.around.store, &lease).map_err(|error| match error {
+            LeaseError::Runs { holder } => {
+                never(format!("process {} runs session {}", holder.pid, place.name))
+            }
+            LeaseError::Store(error) => never(error.to_string()),
+        })?;
+        let mut held =
+            Held { children: self, fence: &fence, journal: None, end: child.end.clone() };
+        let known = self.record(&place.name)?;
+        if let Some(known) = known.as_ref().filter(|known| has_ended(known)) {
+            return Ok(self.end_of(&place, known));
+        }
+        let ready = self.ready(&child, &place, sources, known)?;
+        let session = self.session(&child, &place, ready, &fence, lineage)?;
+        held.journal = Some(Arc::clone(session.journal()));
+        faults::point("child begins");
+        let ended = session.run().await;
+        faults::point("child ended");
+        held.journal = None;
+        let ended = ended.map_err(|error| never(error.to_string()))?;
+        Ok(self.child_end(&place, &ended))
+    }
+
+    /// The place of the child that this hook has begun in this firing, else a new one, which the
+    /// parent's journal knows before it is used.
+    fn place(&self, child: &Child) -> Result<Place, NotRun> {
+        let by = &child.started_by;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = known.open.remove(&(by.firing, by.hook.clone()));
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        let event: String = by.event.as_str().chars().map(plain).collect();
+        for number in 1..=CHILDREN_AT_ONE_PLACE_MAX {
+            let again = if number == 1 { String::new() } else { format!("-{number}") };
+            let folder = format!("{event}-{}{again}", by.iteration);
+            let name = self.folder.session().of_child(&folder);
+            let folder = self.folder.of_child(&folder, name.clone());
+            match &begun {
+                Some(begun) if begun == name.as_str() => {
+                    known.names.insert(begun.clone());
+                    return Ok(Place { name, folder });
+                }
+                Some(_) => {}
+                None if known.names.contains(name.as_str()) || self.record(&name)?.is_some() => {}
+                None => {
+                    known.names.insert(name.as_str().to_owned());
+                    drop(known);
+                    self.announce(child, &name)?;
+                    return Ok(Place { name, folder });
+                }
+            }
+        }
+        Err(never("no place is left for it".to_owned()))
+    }
+
+    fn announce(&self, child: &Child, name: &SessionName) -> Result<(), NotRun> {
+        let event = RunEvent {
+            version: hookwright_events::run_event::VERSION,
+            firing: child.started_by.firing,
+            at: self.around.clock.now(),
+            session: Some(self.folder.session().as_str().to_owned()),
+            kind: RunEventKind::HookSpawned {
+                hook: child.started_by.hook.clone(),
+                session: name.as_str().to_owned(),
+                pipeline: child.pipeline.clone(),
+            },
+        };
+        let written = self.journal.write(std::slice::from_ref(&event));
+        written.map_err(|error| never(format!("its start could not be journalled: {error}")))?;
+        self.around.observers.iter().for_each(|observer| observer(&event));
+        Ok(())
+    }
+
+    fn project(&self) -> String {
+        self.journal.record().workspace
+    }
+
+    fn record(&self, name: &SessionName) -> Result<Option<Record>, NotRun> {
+        let key = RecordKey { project: self.project(), name: name.as_str().to_owned() };
+        let found = self.around.store.get(Kind::Session, &key);
+        found.map_err(|error| never(error.to_string()))
+    }
+
+    /// What a child begins with, or, if it is known, goes on with.
+    fn ready(
+        &self,
+        child: &Child,
+        place: &Place,
+        sources: Sources,
+        known: Option<Record>,
+    ) -> Result<Ready, NotRun> {
+        let (mut sources, mut history) = (sources, History::default());
+        let mut record = self.new_record(child, place);
+        let version = known.as_ref().map(|known| known.version);
+        if let Some(known) = known {
+            let (project, session) = (self.project(), place.name.as_str().to_owned());
+            let key = JournalKey { project, session };
+            let read = History::read(&*self.around.store, &key);
+            history = read.map_err(|error| never(error.to_string()))?;
+            record = serde_json::from_str(&known.value).unwrap_or(record);
+            record.iterations = history.iterations();
+            record.hooks.clone_from(&history.hooks);
+            if let Some(kept) = history.sources.take().filter(|_| !self.reloaded) {
+                sources = kept;
+            }
+        }
+        let Around { root, environment, without_hooks, .. } = &self.around;
+        let planned = Plan::alone(&sources, &Surroundings { root, environment });
+        let plan = planned.map_err(|faults| {
+            let first = faults.first().map(ToString::to_string).unwrap_or_default();
+            never(format!("`{}` cannot run: {first}", child.pipeline))
+        })?;
+        let plan = if *without_hooks { plan.without_hooks() } else { plan };
+        let provider = plan.stages.first().map_or("", |stage| stage.agent.kind());
+        provider.clone_into(&mut record.provider);
+        Ok(Ready { plan, sources, record, version, history })
+    }
+
+    fn new_record(&self, child: &Child, place: &Place) -> SessionRecord {
+        let parent = self.journal.record();
+        SessionRecord {
+            id: place.name.as_str().to_owned(),
+            start_time: self.around.clock.now(),
+            workspace: parent.workspace,
+            command: "spawn".to_owned(),
+            args: vec![child.pipeline.clone()],
+            status: "active".to_owned(),
+            metadata: Metadata { total_duration: None, ..parent.metadata },
+            parent: Some(Parent { session: parent.id, hook: child.started_by.hook.clone() }),
+            folder: Some(self.folder.from_root(place.folder.path()).to_string_lossy().into_owned()),
+            ..SessionRecord::default()
+        }
+    }
+
+    fn session(
+        &self,
+        child: &Child,
+        place: &Place,
+        ready: Ready,
+        fence: &Fence,
+        lineage: Lineage,
+    ) -> Result<Session, NotRun> {
+        let Ready { plan, sources, record, version, history } = ready;
+        let unusable = |error: crate::folder::FolderError| never(error.to_string());
+        place.folder.create().map_err(unusable)?;
+        // What a child began with stays what it was given, whatever a template would say by now.
+        let inputs = match place.folder.read_inputs().map_err(unusable)? {
+            Some(inputs) if history.last > 0 => inputs,
+            _ => {
+                place.folder.write_inputs(&child.inputs).map_err(unusable)?;
+                child.inputs.clone()
+            }
+        };
+        let agent_dir = match child.working_dir {
+            SpawnDir::Project => self.around.root.clone(),
+            SpawnDir::Session => place.folder.path().to_owned(),
+        };
+        // Everything that it starts is found by the hook's marker too.
+        let marker = match self.around.environment.text(MARKER).filter(|outer| !outer.is_empty()) {
+            Some(outer) => format!("{outer}:{}", child.started_by.run_id),
+            None => child.started_by.run_id.clone(),
+        };
+        let environment = self.around.environment.with(MARKER, marker);
+        Ok(Session::new(Parts {
+            plan,
+            sources,
+            folder: place.folder.clone(),
+            fence: fence.clone(),
+            record,
+            version,
+            history,
+            reloaded: self.reloaded,
+            around: Around { environment, ..self.around.clone() },
+            interrupt: child.end.clone(),
+            started: Some(Started { inputs, agent_dir, lineage }),
+        }))
+    }
+
+    /// What became of a child that ended before its parent was taken up again.
+    fn end_of(&self, place: &Place, known: &Record) -> ChildEnd {
+        let record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
+        let (completed, reason) = (known.status == "completed", &record.reason);
+        let what = in_words(&place.name, &known.status, reason, record.iterations);
+        ChildEnd { completed, what, output: self.output(place) }
+    }
+
+    fn child_end(&self, place: &Place, ended: &Ended) -> ChildEnd {
+        let what = in_words(&place.name, ended.status, &ended.reason, ended.iterations);
+        ChildEnd { completed: ended.status == "completed", what, output: self.output(place) }
+    }
+
+    fn output(&self, place: &Place) -> Option<serde_json::Value> {
+        match place.folder.read_child_output() {
+            Ok(ChildOutput::Read(output)) => Some(output),
+            Ok(ChildOutput::Missing | ChildOutput::Broken(_)) | Err(_) => None,
+        }
+    }
+}
+
+/// Whether nothing is left to be done about it. What was interrupted, or cut off, goes on.
+fn has_ended(known: &Record) -> bool {
+    matches!(known.status.as_str(), "completed" | "failed" | "aborted")
+}
+
+fn in_words(name: &SessionName, status: &str, reason: &str, iterations: u32) -> String {
+    let number = if iterations == 1 { "iteration" } else { "iterations" };
+    match status {
+        "completed" => format!("session {name} completed after {iterations} {number}"),
+        status if reason.is_empty() || reason == status => format!("session {name} {status}"),
+        status => format!("session {name} {status}: {reason}"),
+    }
+}
+
+fn never(cause: String) -> NotRun {
+    NotRun { cause, may_retry: false }
+}
+
+/// A child's lease. When the child is dropped before it has ended, its end is written down here.
+struct Held<'a> {
+    children: &'a Children,
+    fence: &'a Fence,
+    /// Of the session while it runs.
+    journal: Option<Arc<SessionJournal>>,
+    end: EndRequest,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let around = &self.children.around;
+        if let Some(journal) = self.journal.take() {
+            let reason = self.end.why().unwrap_or("interrupted").to_owned();
+            let event = RunEvent {
+                version: hookwright_events::run_event::VERSION,
+                firing: 0,
+                at: around.clock.now(),
+                session: Some(journal.record().id),
+                kind: RunEventKind::SessionEnded { status: "interrupted".to_owned(), reason },
+            };
+            if journal.write(std::slice::from_ref(&event)).is_ok() {
+                around.observers.iter().for_each(|observer| observer(&event));
+            }
+        }
+        // A lease that cannot be given back is that of a dead process soon.
+        let _ = around.store.release(&self.fence.lease, self.fence.token);
+    }
+}

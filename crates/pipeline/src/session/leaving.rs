@@ -1,0 +1,41 @@
+//! What a session that a hook has started leaves: `output.json`.
+
+use hookwright_events::RunEventKind;
+use serde_json::json;
+
+use super::{Leave, Session};
+use crate::folder::ChildOutput;
+use crate::limits::OUTPUTS_TOLD_MAX;
+
+impl Session {
+    /// Writes what the session leaves, unless its agent has written that itself. One that goes on later
+    /// leaves nothing yet.
+    pub(super) fn leave_output(&self, status: &str, reason: &str) -> Result<(), Leave> {
+        if self.inputs.is_none() || status == "interrupted" {
+            return Ok(());
+        }
+        match self.folder.read_child_output()? {
+            ChildOutput::Read(_) => return Ok(()),
+            ChildOutput::Missing => {}
+            ChildOutput::Broken(why) => {
+                self.write(vec![RunEventKind::Noted { note: format!("{why}; written anew") }])?;
+            }
+        }
+        let mut outputs = Vec::new();
+        for index in 0..self.plan.stages.len() {
+            let paths = self.folder.stage_outputs(self.stage_at(index))?;
+            outputs.extend(paths.iter().map(|path| self.shown(path)));
+        }
+        outputs.drain(..outputs.len().saturating_sub(OUTPUTS_TOLD_MAX));
+        let output = json!({
+            "version": 1,
+            "session": self.name,
+            "status": status,
+            "reason": self.secrets.hide(reason),
+            "iterations": self.iterations,
+            "summary": self.last_summary,
+            "outputs": outputs,
+        });
+        Ok(self.folder.write_child_output(&output)?)
+    }
+}

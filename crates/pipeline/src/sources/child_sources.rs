@@ -1,0 +1,175 @@
+//! [`ChildSources`]: the files of a loop or pipeline that a hook starts.
+//!
+//! They are found and kept with those of the session, so that a name that leads nowhere is told before
+//! anything starts, and what a hook starts hours later is what was there when the session began.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_engine::config::{Fault, FaultKind, Place, Scope, load_texts};
+use hookwright_engine::hook::Action;
+use serde::{Deserialize, Serialize};
+
+use super::{Asked, Finder, Role, Source, Sources, fault_at, folder_of};
+
+/// The files of a loop or pipeline that a hook starts. The project's and the user's hooks are those of
+/// the session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildSources {
+    /// How the hook calls it.
+    pub name: String,
+    /// The folder of the file in which the hook stands.
+    pub from: PathBuf,
+    /// Its files, the loop or pipeline itself first.
+    pub all: Vec<Source>,
+    /// Each name by which a stage calls its loop, and the file it was found in.
+    pub loops: Vec<(String, PathBuf)>,
+}
+
+impl Sources {
+    /// What a session runs with that a hook starts by this name from a file of this folder.
+    pub fn of_child(&self, name: &str, from: &Path) -> Option<Self> {
+        let found = self.children.iter().find(|child| child.name == name && child.from == from)?;
+        // Scripts may be those of an agent that a hook file names for all loops.
+        let shared = self.all.iter().filter(|source| {
+            matches!(source.role, Role::Project | Role::Global | Role::Script)
+                && !found.all.iter().any(|own| own.path == source.path)
+        });
+        let (file, from) = (name.to_owned(), from.to_owned());
+        Some(Self {
+            all: found.all.iter().chain(shared).cloned().collect(),
+            loops: found.loops.clone(),
+            children: self.children.clone(),
+            asked: Asked { file, from, agent: self.asked.agent.clone() },
+        })
+    }
+}
+
+/// One session's hook starts another session.
+struct Start {
+    /// The file of the session whose hook it is.
+    from: PathBuf,
+    /// The file of the session that it starts.
+    to: PathBuf,
+    name: String,
+    named_in: Source,
+    place: Place,
+}
+
+impl Finder<'_> {
+    /// What is wrong with the loops and pipelines that hooks of these files start.
+    pub fn faults_of_children(&self, hook_files: Vec<Source>) -> Vec<Fault> {
+        let (loops, children, asked) = (Vec::new(), Vec::new(), Asked::default());
+        let mut sources = Sources { all: hook_files, loops, children, asked };
+        let mut faults = Vec::new();
+        self.add_children(&mut sources, &mut faults);
+        faults
+    }
+
+    /// Adds everything that hooks start.
+    pub(super) fn add_children(&self, sources: &mut Sources, faults: &mut Vec<Fault>) {
+        let mut starts: Vec<Start> = Vec::new();
+        // Each session's file, and a file whose hooks are its own. Those of a project listen in every
+        // session, so whether they close a circle shows only when they are woken.
+        let mut open: Vec<(PathBuf, Source)> = Vec::new();
+        for source in &sources.all {
+            let is_own = matches!(source.role, Role::Loop | Role::Pipeline);
+            let owner = if is_own { &sources.all[0].path } else { &source.path };
+            open.push((owner.clone(), source.clone()));
+        }
+        while let Some((owner, file)) = open.pop() {
+            for (name, place) in self.started_in(&file) {
+                let found = self.found_child(&name, (&file, &place), sources, faults);
+                let Some((to, new)) = found else { continue };
+                open.extend(new.into_iter().map(|source| (to.clone(), source)));
+                starts.push(Start { from: owner.clone(), to, name, named_in: file.clone(), place });
+            }
+        }
+        circles(&starts).into_iter().for_each(|fault| note(faults, fault));
+    }
+
+    /// The names that hooks of this file start, and where they stand.
+    fn started_in(&self, source: &Source) -> Vec<(String, Place)> {
+        let Some(file) = source.config_file() else { return Vec::new() };
+        let loaded = load_texts([(&file, source.text.as_str())], self.environment, Scope::All);
+        let hooks = loaded.hooks.hooks().iter().filter(|hook| hook.enabled);
+        let started = hooks.filter_map(|hook| match &hook.action {
+            Action::Spawn(spawn) => Some((spawn.pipeline.clone(), spawn.place.clone())),
+            Action::Shell(_)
+            | Action::Webhook(_)
+            | Action::GitCommit(_)
+            | Action::GitPush(_)
+            | Action::Callback(_) => None,
+        });
+        started.collect()
+    }
+
+    /// The file behind a name that a hook starts, and its files if they were not known yet.
+    fn found_child(
+        &self,
+        name: &str,
+        named_at: (&Source, &Place),
+        sources: &mut Sources,
+        faults: &mut Vec<Fault>,
+    ) -> Option<(PathBuf, Vec<Source>)> {
+        let from = folder_of(&named_at.0.path);
+        let what = "loop or pipeline";
+        let path = self.locate(name, from).map_err(|missing| {
+            note(faults, self.not_found(what, name, missing, Some(named_at)));
+        });
+        let path = path.ok()?;
+        if sources.children.iter().any(|child| child.name == name && child.from == from) {
+            return Some((path, Vec::new()));
+        }
+        let main = self.read(&path).map_err(|fault| note(faults, fault)).ok()?;
+        let (mut found, mut wrong) = (Sources::of(main), Vec::new());
+        self.add_what_is_named(&mut found, &mut wrong);
+        wrong.into_iter().for_each(|fault| note(faults, fault));
+        let Sources { all, loops, .. } = found;
+        let (name, from) = (name.to_owned(), from.to_owned());
+        sources.children.push(ChildSources { name, from, all: all.clone(), loops });
+        Some((path, all))
+    }
+}
+
+fn note(faults: &mut Vec<Fault>, fault: Fault) {
+    if !faults.contains(&fault) {
+        faults.push(fault);
+    }
+}
+
+/// Where a session would start itself, directly or through others.
+fn circles(starts: &[Start]) -> Vec<Fault> {
+    let (mut faults, mut done) = (Vec::new(), Vec::new());
+    for start in starts {
+        follow(&start.from, starts, &mut Vec::new(), &mut done, &mut faults);
+    }
+    faults
+}
+
+/// Goes on from this file; `way` is how it was come to, `done` what has been gone on from.
+fn follow<'a>(
+    at: &'a Path,
+    starts: &'a [Start],
+    way: &mut Vec<&'a Start>,
+    done: &mut Vec<&'a Path>,
+    faults: &mut Vec<Fault>,
+) {
+    if done.contains(&at) {
+        return;
+    }
+    for start in starts.iter().filter(|start| start.from == at) {
+        way.push(start);
+        match way.iter().position(|earlier| earlier.from == start.to) {
+            Some(begins) => {
+                let first = crate::plan::name_of(&start.to);
+                let names = way[begins..].iter().map(|start| start.name.clone());
+                let chain = std::iter::once(first).chain(names).collect::<Vec<_>>().join(" → ");
+                let kind = FaultKind::StartsItself { name: start.name.clone(), chain };
+                faults.push(fault_at(&start.named_in, &start.place, kind));
+            }
+            None => follow(&start.to, starts, way, done, faults),
+        }
+        way.pop();
+    }
+    done.push(at);
+}
