@@ -15,7 +15,7 @@ use hookwright_pipeline::history::History;
 use hookwright_pipeline::lease;
 use hookwright_pipeline::plan::{Plan, Surroundings};
 use hookwright_pipeline::record::{Metadata, SessionRecord};
-use hookwright_pipeline::session::{Around, Ended, Parts, Session, SessionError};
+use hookwright_pipeline::session::{Around, AskPeople, Ended, Parts, Session, SessionError};
 use hookwright_pipeline::sources::{Asked, Finder, Gathered, Source, Sources};
 use hookwright_store::{Fence, Store};
 
@@ -306,7 +306,7 @@ impl Place {
 
 impl Place {
     /// Asks people, for a session and those that its hooks start.
-    fn waits(&self, store: &Arc<dyn Store>) -> Arc<dyn Fn(&Plan) -> Arc<dyn Waits> + Send + Sync> {
+    fn waits(&self, store: &Arc<dyn Store>) -> Arc<AskPeople> {
         let (store, project) = (Arc::clone(store), self.project());
         Arc::new(move |plan| {
             let asking = Asking {

@@ -352,7 +352,7 @@ impl<'a> Planning<'a> {
             FaultKind::NotFound {
                 what: "folder of issues",
                 name: folder.shown().to_owned(),
-                looked_in: Vec::new(),
+                looked_in: Box::default(),
                 nearest: None,
             }
         } else if let Err(error) = folder.read() {

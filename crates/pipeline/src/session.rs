@@ -71,8 +71,11 @@ pub struct Around {
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Asks people, for a session with this plan.
-    pub waits: Arc<dyn Fn(&Plan) -> Arc<dyn Waits> + Send + Sync>,
+    pub waits: Arc<AskPeople>,
 }
+
+/// Who asks people for a session with a plan.
+pub type AskPeople = dyn Fn(&Plan) -> Arc<dyn Waits> + Send + Sync;
 
 /// What a session is made of.
 pub struct Parts {

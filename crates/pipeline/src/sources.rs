@@ -384,7 +384,8 @@ impl Finder<'_> {
         named_at: Option<(&Source, &Place)>,
     ) -> Fault {
         let Missing { looked_in, names } = missing;
-        let nearest = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+        let nearest = nearest(name, names.iter().map(String::as_str)).map(Box::from);
+        let looked_in = looked_in.into();
         let kind = FaultKind::NotFound { what, name: name.to_owned(), looked_in, nearest };
         match named_at {
             Some((source, place)) => fault_at(source, place, kind),

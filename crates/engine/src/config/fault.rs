@@ -247,9 +247,9 @@ pub enum FaultKind {
         /// How it was named.
         name: String,
         /// Where it was looked for.
-        looked_in: Vec<PathBuf>,
+        looked_in: Box<[PathBuf]>,
         /// One that is there and is close.
-        nearest: Option<String>,
+        nearest: Option<Box<str>>,
     },
     /// A loop or pipeline whose hooks start itself, directly or through others.
     #[error("`{name}` would start itself again: {chain}")]
@@ -346,8 +346,8 @@ impl FaultKind {
             | FaultKind::UnknownDialect { nearest, .. } => *nearest,
             FaultKind::Pattern(PatternError::UnknownEvent { nearest, .. }) => *nearest,
             FaultKind::Condition(ConditionError::UnknownVariable { nearest, .. })
-            | FaultKind::UnknownVariable { nearest, .. }
-            | FaultKind::NotFound { nearest, .. } => nearest.as_deref(),
+            | FaultKind::UnknownVariable { nearest, .. } => nearest.as_deref(),
+            FaultKind::NotFound { nearest, .. } => nearest.as_deref(),
             _ => None,
         }
     }
