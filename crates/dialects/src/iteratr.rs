@@ -24,6 +24,9 @@ use crate::foreign::{Foreign, Location, Whereabouts};
 /// Where a hook may let a session survive.
 const ERROR: &str = "iteration:error";
 
+/// Where a hook comes too late to change anything.
+const TASK: &str = "task:complete";
+
 /// The rules of iteratr's hooks.
 static POLICY: Policy = Policy {
     dialect: "iteratr",
@@ -34,6 +37,7 @@ static POLICY: Policy = Policy {
     shells: &["sh"],
     pipes_raw: true,
     survives_errors_at: &[ERROR],
+    after_the_fact_at: &[TASK],
     wire: &IteratrWire,
     ..Policy::NATIVE
 };
@@ -72,7 +76,7 @@ impl Foreign for Iteratr {
         let known = [
             (hook.pipe_output, "what it pipes reaches the agent as it is, in iteratr's words"),
             (is_at(ERROR), "a session goes on after an error that it has looked at"),
-            (is_at("task:complete"), "exit code 2 does not take a finished task back"),
+            (is_at(TASK), "exit code 2 does not take a finished task back"),
         ];
         known.into_iter().filter(|(is_so, _)| *is_so).map(|(_, difference)| difference).collect()
     }

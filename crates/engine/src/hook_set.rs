@@ -136,6 +136,29 @@ impl HookSet {
         unique
     }
 
+    /// The hooks without those whose policy lets them run at this event only once it has happened, and
+    /// those alone; `None` if there are none.
+    pub fn split_after_the_fact(&self, event: &str) -> (Self, Option<Self>) {
+        let comes_after = |hook: &&Arc<Hook>| {
+            hook.policy.after_the_fact_at.contains(&event)
+                && hook.pattern.any(|spec| spec.name == event)
+        };
+        let part = |is_wanted: &dyn Fn(&&Arc<Hook>) -> bool, broken: Vec<Broken>| {
+            let global_disabled = self.global_disabled;
+            let mut part = Self { broken, global_disabled, ..Self::default() };
+            for hook in self.hooks.iter().filter(|hook| is_wanted(hook)) {
+                // There are no more of them than before.
+                let _ = part.add(Hook::clone(hook));
+            }
+            part
+        };
+        if !self.hooks.iter().any(|hook| comes_after(&hook)) {
+            return (self.clone(), None);
+        }
+        let before = part(&|hook| !comes_after(hook), self.broken.clone());
+        (before, Some(part(&comes_after, Vec::new())))
+    }
+
     /// Every hook, in the order of the files.
     pub fn hooks(&self) -> &[Arc<Hook>] {
         &self.hooks

@@ -51,6 +51,8 @@ pub struct Policy {
     pub pipes_raw: bool,
     /// At these events a session survives what went wrong if one of them has looked at it.
     pub survives_errors_at: &'static [&'static str],
+    /// At these events they run once what was announced has happened, and change nothing about it.
+    pub after_the_fact_at: &'static [&'static str],
     /// People see all that their commands print, also where all is well.
     pub shows_output: bool,
     /// What they read, what their output means, what is shown of it.
@@ -72,6 +74,7 @@ impl Policy {
         first_decision_at: &[],
         pipes_raw: false,
         survives_errors_at: &[],
+        after_the_fact_at: &[],
         shows_output: false,
         wire: &NativeWire,
     };

@@ -202,3 +202,20 @@ fn where_a_policy_says_so_the_users_hooks_come_first_everywhere() {
     assert_eq!(woken(&first, "session:end", json!({})), ["global", "project"]);
     assert_eq!(woken(&first, "tool:pre_execute", json!({})), ["global", "project"]);
 }
+
+#[test]
+fn hooks_that_come_after_the_fact_are_split_from_those_that_have_a_say() {
+    static AFTERWARDS: Policy = Policy { after_the_fact_at: &["task:complete"], ..Policy::NATIVE };
+    let mut whole = project("hooks: {task:complete: [{command: guard}, {command: told}]}");
+    assert!(whole.split_after_the_fact("task:complete").1.is_none());
+    let mut told = Hook::clone(&whole.hooks()[1]);
+    told.policy = &AFTERWARDS;
+    whole.add(told).expect("not full");
+    let (before, after) = whole.split_after_the_fact("task:complete");
+    let of = |set: &HookSet| woken(set, "task:complete", json!({}));
+    assert_eq!(
+        (of(&before), after.as_ref().map(of)),
+        (vec!["guard".to_owned(), "told".to_owned()], Some(vec!["told".to_owned()]))
+    );
+    assert!(whole.split_after_the_fact("session:end").1.is_none());
+}
