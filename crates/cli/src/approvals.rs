@@ -22,6 +22,7 @@ use crate::screen::Screen;
 use crate::{exit_code, state};
 
 /// Who asks people, and where the answers are listened for.
+#[derive(Clone)]
 pub(crate) struct Asking {
     pub(crate) project: String,
     /// The loop or pipeline that runs.

@@ -23,13 +23,15 @@ mod schema;
 mod sessions;
 mod status;
 mod stop;
+mod task;
 mod template;
 mod test;
 mod trust;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use fire::HookSwitches;
+pub(crate) use event_data::with_session;
+pub(crate) use fire::{HookSwitches, off_by_environment, runtime};
 pub(crate) use test::TreeError;
 
 use crate::error::Failure;
@@ -54,6 +56,7 @@ pub(crate) enum Command {
     Status(status::StatusArguments),
     Stop(stop::StopArguments),
     Sessions(sessions::SessionsArguments),
+    Task(task::TaskArguments),
     Approvals(approvals::ApprovalsArguments),
     Approve(approve::ApproveArguments),
     Reject(reject::RejectArguments),
@@ -79,6 +82,7 @@ impl Command {
     pub(crate) fn guards(&self) -> bool {
         match self {
             Command::Fire(arguments) => arguments.guards(),
+            Command::Task(arguments) => arguments.guards(),
             // Which event it is, nobody knows before it has been read.
             Command::Hook(_) => true,
             Command::Explain(_)
@@ -120,6 +124,7 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Status(arguments) => status::status(&arguments, screen),
         Command::Stop(arguments) => stop::stop(&arguments, screen),
         Command::Sessions(arguments) => sessions::sessions(&arguments, screen),
+        Command::Task(arguments) => task::task(&arguments, screen),
         Command::Approvals(arguments) => approvals::approvals(&arguments, screen),
         Command::Approve(arguments) => approve::approve(&arguments, screen),
         Command::Reject(arguments) => reject::reject(&arguments, screen),

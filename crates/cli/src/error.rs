@@ -8,6 +8,7 @@ mod advice;
 mod approval;
 mod editing;
 mod storage;
+mod task;
 mod trust;
 mod work;
 
@@ -24,6 +25,7 @@ pub(crate) use self::advice::{Advice, advice, fault_json, warning_advice, warnin
 pub(crate) use self::approval::ApprovalFailure;
 pub(crate) use self::editing::EditFailure;
 use self::storage::{of_folder, of_store};
+pub(crate) use self::task::TaskFailure;
 pub(crate) use self::work::WorkFailure;
 use crate::commands::TreeError;
 use crate::exit_code;
@@ -130,6 +132,8 @@ pub(crate) enum Failure {
     Approval(ApprovalFailure),
     /// A piece of work cannot be used.
     Work(WorkFailure),
+    /// Something is wrong with a task.
+    Task(TaskFailure),
 }
 
 /// What a person is told about a [`Failure`].
@@ -192,7 +196,8 @@ impl Failure {
             | Failure::Trust(_)
             | Failure::NobodyToAsk { .. }
             | Failure::Work(_)
-            | Failure::Approval(_) => exit_code::OUR_FAULT,
+            | Failure::Approval(_)
+            | Failure::Task(_) => exit_code::OUR_FAULT,
         }
     }
 
@@ -466,6 +471,7 @@ impl Failure {
             Failure::NobodyToAsk { places } => trust::nobody_to_ask(places),
             Failure::Work(failure) => failure.message(),
             Failure::Approval(failure) => failure.message(),
+            Failure::Task(failure) => failure.message(),
         }
     }
 }

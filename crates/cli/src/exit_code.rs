@@ -11,7 +11,8 @@ pub(crate) const GO_ON: u8 = 0;
 pub(crate) const OUR_FAULT: u8 = 1;
 
 /// `fire`: block what the event announced: a hook says so, has failed as a guard, or cannot be read.
-/// `hook`: the same, where the agent reads it from nothing but the exit code.
+/// `hook`: the same, where the agent reads it from nothing but the exit code. `task done`: a hook says
+/// that the task is not done.
 pub(crate) const BLOCK: u8 = 2;
 
 /// `fire`: end the pipeline (abort), or the turn or session (`continue: false`). For `run`: a hook did

@@ -26,7 +26,7 @@ pub(crate) const RESUMABLE: [&str; 4] = [CUT_OFF, "interrupted", "failed", "abor
 pub(crate) struct ProjectOption {
     /// Act as if started in this folder
     #[arg(long, value_name = "DIR")]
-    cwd: Option<PathBuf>,
+    pub(crate) cwd: Option<PathBuf>,
 }
 
 /// What a list can be narrowed to.
@@ -187,6 +187,12 @@ impl Sessions {
             ConfigOptions { config: Vec::new(), dialect: None, cwd, no_global_hooks: true };
         let found = ConfigFiles::find(&options)?;
         let project = found.project_root.to_string_lossy().into_owned();
+        Ok(Self { store: state::existing_store()?, found, project })
+    }
+
+    /// The sessions of a project that was found already.
+    pub(crate) fn of_project(project: String, options: &ConfigOptions) -> Result<Self, Failure> {
+        let found = ConfigFiles::find(&options.searching())?;
         Ok(Self { store: state::existing_store()?, found, project })
     }
 

@@ -11,6 +11,7 @@
 //! | [`env_file`] | the file that hooks of Claude Code append to |
 //! | [`state`] | where sessions are kept |
 //! | [`trust`] | which files may run inside an agent |
+//! | [`tasks`] | a project's tasks, and what completes one |
 //! | [`approvals`] | what waits for a person, for hooks and for the commands about it |
 //! | [`known_session`] | what is known of them, and who runs them |
 //! | [`span`] | spans of time as people type them |
@@ -34,6 +35,7 @@ mod runner;
 mod screen;
 mod span;
 mod state;
+mod tasks;
 mod templates;
 mod trust;
 

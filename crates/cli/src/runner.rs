@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use hookwright_engine::config::{Fault, FaultKind};
 use hookwright_engine::hook::Layer;
-use hookwright_engine::ports::{EndRequest, Ports, Waits};
+use hookwright_engine::ports::{EndRequest, Ports};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Observer, RunEvent};
@@ -28,6 +28,7 @@ use crate::interrupts::Interrupts;
 use crate::render::session::SessionScreen;
 use crate::render::{count, visible};
 use crate::screen::Screen;
+use crate::{state, tasks};
 
 /// How a session is run and shown. Both commands take these.
 #[derive(Debug, Args)]
@@ -112,6 +113,17 @@ impl Place {
         let found = ConfigFiles::find(options)?.without_hooks_of_agents();
         let started_in = found.working_dir.clone();
         Ok(Self { started_in, found, environment: process_environment() })
+    }
+
+    /// What agents and hooks of a session see: this environment, and where they find us and the
+    /// project, wherever they go.
+    fn environment_of_session(&self) -> Environment {
+        let project = self.found.project_root.clone();
+        let environment = self.environment.with(tasks::PROJECT, project);
+        match std::env::current_exe() {
+            Ok(program) => environment.with(tasks::PROGRAM, program),
+            Err(_) => environment,
+        }
     }
 
     /// A path may lead into a project of its own below the working directory: its agent works there.
@@ -255,13 +267,14 @@ impl Place {
         let around = Around {
             store: Arc::clone(&store),
             root: self.found.project_root.clone(),
-            environment: self.environment.clone(),
+            environment: self.environment_of_session(),
             secrets,
             skip: switches.skip.clone(),
             without_hooks,
             observers: vec![observer(&session_screen)],
             clock: Ports::default().clock,
             waits: self.waits(&store),
+            state_folder: Some(state::folder()?),
         };
         let interrupt = EndRequest::default();
         let session = Session::new(Parts {

@@ -11,13 +11,15 @@ use std::collections::{BTreeMap, HashMap};
 use hookwright_engine::past::PastFiring;
 use hookwright_engine::ports::{Keepsake, Remembered};
 use hookwright_events::{
-    Decision, ItemState, Outcome, RunEvent, RunEventKind, TurnName, TurnResult, Verdict, WorkItem,
+    Decision, ItemState, Outcome, RunEvent, RunEventKind, TaskId, TurnName, TurnResult, Verdict,
+    WorkItem,
 };
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
 use crate::pending_output::PendingOutput;
 use crate::record::end_of_hook;
 use crate::sources::Sources;
+use crate::task_firing::{Part, TaskFiring, lets_pass};
 
 /// What is known of a session.
 #[derive(Debug, Default)]
@@ -118,6 +120,18 @@ struct Known {
     cut: Vec<String>,
     /// Its hooks had something to say to the agent.
     survives: bool,
+    /// The stage in which a task was completed.
+    stage_of_task: Option<String>,
+}
+
+/// A task whose completion was cut off.
+pub struct LeftTask {
+    /// Which firing is to be done.
+    pub firing: TaskFiring,
+    /// What is known of it, if it had begun.
+    pub past: Option<PastFiring>,
+    /// The stage in which it was asked for.
+    pub stage: Option<String>,
 }
 
 /// Why dispatch passes hooks after an interrupt.
@@ -216,6 +230,56 @@ impl History {
             .collect();
         left.sort_by_key(|(_, past)| past.number);
         left
+    }
+
+    /// Firings of tasks that are to be taken up, oldest first: those without a decision, and those
+    /// that follow one which lets the task pass.
+    pub fn left_tasks(&mut self) -> Vec<LeftTask> {
+        let mut left = Vec::new();
+        let follows: Vec<TaskFiring> = self
+            .firings_by_key
+            .keys()
+            .filter_map(|key| TaskFiring::of(key).filter(|firing| firing.part == Part::After))
+            .collect();
+        for (key, known) in &mut self.firings_by_key {
+            let Some(firing) = TaskFiring::of(key) else { continue };
+            let stage = known.stage_of_task.clone();
+            match (&known.verdict, firing.part) {
+                (None, _) => {
+                    let records = std::mem::take(&mut known.records);
+                    let past = Some(PastFiring::new(known.number, records));
+                    left.push((known.number, LeftTask { firing, past, stage }));
+                }
+                (Some(verdict), Part::Before) if lets_pass(verdict) => {
+                    let firing = TaskFiring { part: Part::After, ..firing };
+                    if !follows.contains(&firing) {
+                        left.push((known.number, LeftTask { firing, past: None, stage }));
+                    }
+                }
+                (Some(_), Part::Before | Part::After | Part::Whole) => {}
+            }
+        }
+        left.sort_by_key(|(number, _)| *number);
+        left.into_iter().map(|(_, left)| left).collect()
+    }
+
+    /// How often each task was about to be completed.
+    pub fn task_times(&self) -> HashMap<TaskId, u32> {
+        let mut times = HashMap::new();
+        for firing in self.firings_by_key.keys().filter_map(|key| TaskFiring::of(key)) {
+            let most = times.entry(firing.task).or_default();
+            *most = firing.time.max(*most);
+        }
+        times
+    }
+
+    /// Why a hook of a task that was completed has ended the session, where nothing came of it yet.
+    pub fn aborted_by_task(&self) -> Option<&str> {
+        let of_tasks = self.firings_by_key.iter().filter(|(key, _)| TaskFiring::of(key).is_some());
+        of_tasks.into_iter().find_map(|(_, known)| match &known.verdict {
+            Some(Verdict::Abort { reason } | Verdict::Stop { reason }) => Some(reason.as_str()),
+            _ => None,
+        })
     }
 
     /// Whether the hooks of this firing had something to say to the agent.
@@ -415,10 +479,13 @@ impl History {
 
     fn add_to_firing(&mut self, number: u64, kind: RunEventKind) {
         self.note_child(number, &kind);
-        if let RunEventKind::Fired { key: Some(key), late_answers, .. } = &kind {
+        if let RunEventKind::Fired { key: Some(key), late_answers, data, .. } = &kind {
             self.is_interrupted |= key.starts_with("closing/user:interrupt/");
             self.keys.insert(number, key.clone());
-            self.firings_by_key.insert(key.clone(), Known { number, ..Known::default() });
+            let stage = data.as_ref().filter(|_| TaskFiring::of(key).is_some());
+            let stage = stage.and_then(|data| data.get("stage")?.as_str().map(str::to_owned));
+            let known = Known { number, stage_of_task: stage, ..Known::default() };
+            self.firings_by_key.insert(key.clone(), known);
             // They were handed out, and are no longer waiting.
             let handed_out = late_answers.len().min(self.memory.late_answers.len());
             self.memory.late_answers.drain(..handed_out);

@@ -16,6 +16,7 @@ use hookwright_store::{
 };
 use serde_json::Value;
 
+use crate::limits::RECORD_CONFLICTS_MAX;
 use crate::record::SessionRecord;
 
 /// Where a session's run events go.
@@ -33,7 +34,15 @@ struct State {
     record: SessionRecord,
     /// Set by the first failure: from then on nothing is written, so that nothing has a gap.
     broken: Option<StoreError>,
+    /// What is asked about every event, each with its number.
+    beside: Vec<(u64, Beside)>,
+    /// The number of the last one.
+    last_beside: u64,
 }
+
+/// Says of an event what has to be kept in the same commit, if anything. It is asked again about the
+/// same event where somebody else has changed that record meanwhile.
+pub type Beside = Box<dyn FnMut(&RunEvent) -> Option<Put> + Send>;
 
 impl SessionJournal {
     /// A journal that goes on behind its entry `last`. `version` is that of the session's record, if
@@ -47,7 +56,9 @@ impl SessionJournal {
         record: SessionRecord,
     ) -> Self {
         let key = JournalKey { project: record.workspace.clone(), session: record.id.clone() };
-        let state = Mutex::new(State { last, version, record, broken: None });
+        let (broken, beside) = (None, Vec::new());
+        let state = State { last, version, record, broken, beside, last_beside: 0 };
+        let state = Mutex::new(state);
         Self { store, key, fence, secrets, state }
     }
 
@@ -69,6 +80,21 @@ impl SessionJournal {
     /// The project that the session is of.
     pub(crate) fn project(&self) -> &str {
         &self.key.project
+    }
+
+    /// Asks about every event from now on what is to be kept with it. Gives the number by which that
+    /// can be ended.
+    pub fn keep_beside(&self, beside: Beside) -> u64 {
+        let mut state = self.state();
+        state.last_beside += 1;
+        let number = state.last_beside;
+        state.beside.push((number, beside));
+        number
+    }
+
+    /// Does not ask any more.
+    pub fn forget_beside(&self, number: u64) {
+        self.state().beside.retain(|(known, _)| *known != number);
     }
 
     /// Writes these down in one commit.
@@ -98,21 +124,34 @@ impl SessionJournal {
         for event in &events {
             changed |= record.see(event);
         }
-        let mut commit = if events.iter().any(|event| is_relied_on(&event.kind)) {
-            Commit::synced()
-        } else {
-            Commit::unsynced()
-        };
-        commit.fence = Some(&self.fence);
-        commit.append =
-            Some(Append { journal: &self.key, expected: state.last, entries: &entries });
-        if changed {
-            commit.puts.push(self.put(&record, state.version));
-        }
-        let has_others = !others.is_empty();
-        commit.puts.extend(others);
+        let is_relied_on = events.iter().any(|event| is_relied_on(&event.kind));
+        let append = Append { journal: &self.key, expected: state.last, entries: &entries };
         faults::point("journal entry");
-        match self.store.commit(&commit) {
+        let mut conflicts = 0;
+        let committed = loop {
+            let beside = match conflicts {
+                0..RECORD_CONFLICTS_MAX => state.beside(&events),
+                // Whoever wanted it looks afterwards whether it is there.
+                _ => Vec::new(),
+            };
+            let is_synced = is_relied_on || !beside.is_empty();
+            let mut commit = if is_synced { Commit::synced() } else { Commit::unsynced() };
+            commit.fence = Some(&self.fence);
+            commit.append = Some(append);
+            commit.puts.extend(changed.then(|| self.put(&record, state.version)));
+            commit.puts.extend(others.iter().cloned());
+            let mine = commit.puts.len();
+            commit.puts.extend(beside);
+            match self.store.commit(&commit) {
+                Err(StoreError::RecordConflict { key, .. })
+                    if commit.puts[mine..].iter().any(|put| put.key == key) =>
+                {
+                    conflicts += 1;
+                }
+                committed => break committed,
+            }
+        };
+        match committed {
             Ok(committed) => {
                 faults::point("journal entry written");
                 state.last = committed.last;
@@ -122,7 +161,7 @@ impl SessionJournal {
                 state.record = record;
                 Ok(())
             }
-            Err(error @ StoreError::RecordConflict { .. }) if has_others => Err(error),
+            Err(error @ StoreError::RecordConflict { .. }) if !others.is_empty() => Err(error),
             Err(error) => {
                 state.broken = Some(error.clone());
                 Err(error)
@@ -170,6 +209,14 @@ fn is_relied_on(kind: &RunEventKind) -> bool {
             | RunEventKind::StageEnded { .. }
             | RunEventKind::ItemEnded { .. }
     )
+}
+
+impl State {
+    /// What is to be kept with these events.
+    fn beside(&mut self, events: &[&RunEvent]) -> Vec<Put> {
+        let asked = self.beside.iter_mut();
+        asked.flat_map(|(_, beside)| events.iter().filter_map(|event| beside(event))).collect()
+    }
 }
 
 impl Journal for SessionJournal {

@@ -2,6 +2,7 @@
 //! seen by its process id, start time and the machine's boot, so that a session whose process was
 //! killed can be taken up at once, and never while it runs.
 
+use hookwright_events::TaskId;
 use hookwright_process::{Leader, faults};
 use hookwright_store::{Acquired, Fence, Held, Store, StoreError};
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,11 @@ impl Holder {
 /// The lease of a session.
 pub fn name_of(project: &str, session: &str) -> String {
     format!("session/{project}/{session}")
+}
+
+/// The lease of a task that is being completed, so that its hooks run once.
+pub fn name_of_task(project: &str, id: TaskId) -> String {
+    format!("task/{project}/{id}")
 }
 
 /// Who runs a session now.

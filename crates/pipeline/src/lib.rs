@@ -11,7 +11,9 @@
 //! | [`lease`] | one process at a time runs a session |
 //! | [`queue`] | where a stage's work is found, and what became of it |
 //! | `children`, `lineage` | sessions that hooks start, and those above them |
+//! | [`desk`] | where other processes ask a running session for something |
 //! | [`pending_output`] | hook output on its way to the agent |
+//! | [`task_firing`] | what a session's journal calls the completion of a task |
 //! | [`agent`] | who does the work: any program, or a script of turns |
 //! | [`folder`] | a session's folder and the files in it |
 //! | [`changed_files`] | what changed in the work tree |
@@ -21,6 +23,7 @@
 pub mod agent;
 pub mod changed_files;
 mod children;
+pub mod desk;
 pub mod folder;
 pub mod history;
 pub mod journal;
@@ -34,4 +37,5 @@ pub mod queue;
 pub mod record;
 pub mod session;
 pub mod sources;
+pub mod task_firing;
 pub mod timeline;

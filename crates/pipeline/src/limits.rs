@@ -101,3 +101,32 @@ pub const OUTPUTS_TOLD_MAX: usize = 100;
 
 /// Sessions that hooks start at one event of one iteration: each is looked for.
 pub const CHILDREN_AT_ONE_PLACE_MAX: u32 = 10_000;
+
+/// Times that a record beside a journal's entries is made anew because somebody else has changed it.
+/// People and agents change a task now and then; nobody does it all the time.
+pub const RECORD_CONFLICTS_MAX: u32 = 16;
+
+/// Bytes of a request at a session's desk: a task's id, and the hooks above whoever asks.
+pub const DESK_REQUEST_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of an answer from a session's desk: the reasons of hooks, whose output is bounded, escaped.
+pub const DESK_ANSWER_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// How long somebody at the desk may take to say what they want, or to hear the answer.
+pub const DESK_TALK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long an answer is waited for: as long as an agent may work, which is longer than hooks may.
+pub const DESK_ANSWER_TIMEOUT: Duration = TURN_TIMEOUT;
+
+/// Callers at the desk at once. More wait in front of it; each of them may be waiting for hooks.
+pub const DESK_CALLERS_MAX: usize = 64;
+
+/// Between two tries to take a caller where the system has no room for one.
+pub const DESK_PAUSE: Duration = Duration::from_millis(100);
+
+/// Between two looks whether another process has completed a task.
+pub const TASK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Last prompts of a session. Each may lead to tasks that are completed, whose hooks have something to
+/// say; an agent that always completes one more must not keep a session for ever.
+pub const LAST_PROMPTS_MAX: u32 = 3;

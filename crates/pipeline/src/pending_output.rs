@@ -2,7 +2,10 @@
 //!
 //! A piping hook may finish when no prompt is being built. Its output waits here, oldest first, until
 //! [`PendingOutput::drain`] hands everything to the next prompt. What is left when all iterations are
-//! over goes out in one last prompt.
+//! over goes out in one last prompt. Tasks are completed while the agent works, so it is shared
+//! ([`SharedOutput`]).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hookwright_events::Decision;
 
@@ -122,9 +125,65 @@ impl PendingOutput {
     }
 }
 
+/// The same for everybody who has something to add: all see one buffer.
+#[derive(Debug, Clone, Default)]
+pub struct SharedOutput(Arc<Mutex<PendingOutput>>);
+
+impl From<PendingOutput> for SharedOutput {
+    fn from(pending: PendingOutput) -> Self {
+        Self(Arc::new(Mutex::new(pending)))
+    }
+}
+
+impl SharedOutput {
+    /// Adds what one event's hooks had to say; nothing is nothing.
+    pub fn push(&self, text: &str) {
+        self.pending().push(text);
+    }
+
+    /// Adds all that an event's hooks had to say to the agent.
+    pub fn take_in(&self, decision: &Decision) {
+        self.pending().take_in(decision);
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.pending().is_empty()
+    }
+
+    /// Whether all that waits is raw, so that nothing of ours may stand around it.
+    pub fn is_raw(&self) -> bool {
+        self.pending().is_raw()
+    }
+
+    /// Everything, in one block, and nothing is left.
+    pub fn drain(&self) -> Option<String> {
+        self.pending().drain()
+    }
+
+    /// Everything, in one block.
+    pub fn block(&self) -> Option<String> {
+        self.pending().block()
+    }
+
+    fn pending(&self) -> MutexGuard<'_, PendingOutput> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_shares_it_adds_to_the_same_and_it_is_drained_once() {
+        let one = SharedOutput::from(PendingOutput::default());
+        let other = one.clone();
+        one.push("first");
+        other.push("second");
+        assert!(one.drain().expect("something waits").ends_with("\n\nfirst\n\nsecond"));
+        assert_eq!((other.drain(), other.is_empty()), (None, true));
+    }
 
     #[test]
     fn it_waits_in_order_is_framed_and_drained_once() {

@@ -13,13 +13,16 @@
 //! With a queue each piece of work is an execution around its iterations: `queue.rs`.
 //!
 //! Stages are in `stage.rs`, turns of agents in `turn.rs`, the end in `closing.rs`, and what a session
-//! that a hook has started leaves in `leaving.rs`.
+//! that a hook has started leaves in `leaving.rs`. Tasks that are completed meanwhile are in
+//! `completing.rs` and `task_desk.rs`.
 
 mod closing;
+mod completing;
 mod firing;
 mod leaving;
 mod queue;
 mod stage;
+mod task_desk;
 mod turn;
 mod watching;
 
@@ -28,6 +31,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
+use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::ports::memory::InMemoryMemory;
 use hookwright_engine::ports::{Clock, EndRequest, Ports, Waits};
 use hookwright_engine::secrets::Secrets;
@@ -35,21 +39,24 @@ use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Interest, Observer, Setup};
 use hookwright_events::{EventName, RunEvent, RunEventKind, WorkItem};
 use hookwright_process::MARKER;
-use hookwright_store::{Fence, Store, StoreError};
+use hookwright_store::{Fence, KeptTasks, Store, StoreError};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::changed_files::WorkTree;
 use crate::children::{Children, Known};
+use crate::desk::DeskPlace;
 use crate::folder::{FolderError, SessionFolder};
 use crate::history::History;
 use crate::journal::SessionJournal;
 use crate::lineage::Lineage;
-use crate::pending_output::PendingOutput;
+use crate::pending_output::SharedOutput;
 use crate::plan::{Plan, Reason};
 use crate::record::SessionRecord;
 use crate::sources::Sources;
+use crate::task_firing::Part;
 use stage::Course;
+use task_desk::{DeskParts, TaskDesk};
 
 /// What a session shares with those that its hooks start.
 #[derive(Clone)]
@@ -72,6 +79,8 @@ pub struct Around {
     pub clock: Arc<dyn Clock>,
     /// Asks people, for a session with this plan.
     pub waits: Arc<AskPeople>,
+    /// The user's folder in which sessions can be reached while they run.
+    pub state_folder: Option<PathBuf>,
 }
 
 /// Who asks people for a session with a plan.
@@ -135,10 +144,12 @@ pub struct Session {
     ports: Ports,
     memory: Arc<InMemoryMemory>,
     firings: Arc<AtomicU64>,
-    /// By stage; the session's own under `None`.
-    engines: BTreeMap<Option<usize>, Engine>,
+    /// By stage, the session's own under `None`, and by the hooks that they have of it.
+    engines: BTreeMap<(Option<usize>, Part), Engine>,
     work_tree: WorkTree,
-    pending: PendingOutput,
+    pending: SharedOutput,
+    task_desk: Arc<TaskDesk>,
+    desk: Option<DeskPlace>,
     last_decision: Option<String>,
     /// What the agent said last that it has done.
     last_summary: String,
@@ -243,7 +254,18 @@ impl Session {
             waits: (around.waits)(&plan),
             pipelines: Arc::new(children),
         };
-        let pending = std::mem::take(&mut history.pending);
+        let pending = SharedOutput::from(std::mem::take(&mut history.pending));
+        let task_desk = TaskDesk::new(DeskParts {
+            session: name.clone(),
+            tasks: KeptTasks::new(Arc::clone(&around.store), journal.project()),
+            journal: Arc::clone(&journal),
+            pending: pending.clone(),
+            interrupt: parts.interrupt.token().clone(),
+            times: history.task_times(),
+            aborted: history.aborted_by_task().map(str::to_owned),
+        });
+        let state_folder = around.state_folder.as_deref();
+        let desk = state_folder.map(|folder| DeskPlace::new(folder, journal.project(), &name));
         let last_decision = history.last_decision().map(str::to_owned);
         let firings = Arc::new(AtomicU64::new(history.firings));
         let work_tree = WorkTree::new(&around.root, around.environment.for_children());
@@ -271,6 +293,8 @@ impl Session {
             engines: BTreeMap::new(),
             work_tree,
             pending,
+            task_desk: Arc::new(task_desk),
+            desk,
             last_decision,
             last_summary: String::new(),
             iterations: 0,
@@ -286,8 +310,19 @@ impl Session {
         &self.journal
     }
 
-    /// Runs it to its end.
+    /// Runs it to its end. Meanwhile others may complete tasks.
     pub async fn run(mut self) -> Result<Ended, SessionError> {
+        let task_desk = Arc::clone(&self.task_desk);
+        self.stand(None, self.data_of_session(json!({})));
+        let reception = self.open_desk();
+        tokio::select! {
+            biased;
+            ended = self.go_to_its_end() => ended,
+            never = task_desk.serve(reception) => match never {},
+        }
+    }
+
+    async fn go_to_its_end(&mut self) -> Result<Ended, SessionError> {
         self.end_survivors().await;
         let left = self.work().await;
         let ended = self.close(left).await;
@@ -324,6 +359,7 @@ impl Session {
             let time = self.history.resumes + 1;
             self.write(vec![RunEventKind::SessionResumed { time, sources }])?;
             self.take_up_background().await;
+            self.take_up_tasks().await?;
             Vec::new()
         };
         // A session that has ended begins once more: its hooks at `session:end` have run. One that was
@@ -342,7 +378,7 @@ impl Session {
         }
         self.deliver().await?;
         self.ask_to_stop(reason).await?;
-        self.deliver().await?;
+        self.deliver_the_rest().await?;
         Ok(reason.as_str())
     }
 
@@ -378,19 +414,21 @@ impl Session {
 
     /// The engine of a stage, or of the session itself.
     fn engine(&mut self, stage: Option<usize>) -> Engine {
-        if let Some(engine) = self.engines.get(&stage) {
-            return engine.clone();
-        }
-        let engine = self.new_engine(stage);
-        self.engines.insert(stage, engine.clone());
+        let known = self.engines.get(&(stage, Part::Whole)).cloned();
+        known.unwrap_or_else(|| self.keep_engine(stage, Part::Whole, self.hooks_of(stage).clone()))
+    }
+
+    fn keep_engine(&mut self, stage: Option<usize>, part: Part, hooks: HookSet) -> Engine {
+        let engine = self.new_engine(hooks);
+        self.engines.insert((stage, part), engine.clone());
         engine
     }
 
-    fn new_engine(&self, stage: Option<usize>) -> Engine {
-        let hooks = match stage.and_then(|index| self.plan.stages.get(index)) {
-            Some(stage) => stage.hooks.clone(),
-            None => self.plan.hooks.clone(),
-        };
+    fn hooks_of(&self, stage: Option<usize>) -> &HookSet {
+        stage.and_then(|index| self.plan.stages.get(index)).map_or(&self.plan.hooks, |it| &it.hooks)
+    }
+
+    fn new_engine(&self, hooks: HookSet) -> Engine {
         let engine = Engine::new(Setup {
             secrets: self.secrets.clone(),
             ports: self.ports.clone(),

@@ -106,6 +106,16 @@ impl KeptTasks {
         Self { store, project: project.to_owned() }
     }
 
+    /// What they are kept in.
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// Whose they are.
+    pub fn project(&self) -> &str {
+        &self.project
+    }
+
     /// Keeps a new task. Refuses one that stands in the list and is unfinished.
     pub fn add(&self, new: &NewTask, now_ms: i64) -> Result<KeptTask, TaskError> {
         let content = checked_content(&new.content)?;

@@ -37,6 +37,8 @@ mod session_end;
 mod sessions;
 mod shown_output;
 mod support;
+mod tasks;
+mod tasks_of_sessions;
 mod termination;
 mod tour;
 mod trust;

@@ -89,7 +89,9 @@ impl Session {
                 return Err(Leave::Broken(error));
             }
         };
-        if status == "interrupted" {
+        if status != "interrupted" {
+            self.close_desk().await;
+        } else {
             self.begin_to_end().await;
             self.fire_closing("user:interrupt", status, json!({})).await?;
         }
@@ -113,6 +115,7 @@ impl Session {
     /// What ran is being ended; from now on only the last hooks run, with engines of their own.
     async fn begin_to_end(&mut self) {
         self.interrupt_all();
+        self.close_desk().await;
         self.settle().await;
         self.engines.clear();
         // A second interrupt ends the program, so nothing has to listen for it here.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Leave, Session, known};
 use crate::history::Step;
+use crate::task_firing::TaskFiring;
 
 impl Session {
     /// Fires an event, with these records in the same commit. What hooks had to say to the agent
@@ -20,6 +21,7 @@ impl Session {
         with: Vec<RunEventKind>,
     ) -> Result<Decision, Leave> {
         let decision = self.decide(stage, name, key, data, with).await?;
+        self.obey_tasks()?;
         match &decision.verdict {
             Verdict::Abort { reason } | Verdict::Stop { reason } => {
                 Err(Leave::Aborted(reason.clone()))
@@ -83,13 +85,17 @@ impl Session {
             let Some((event, data)) = past.fired() else { continue };
             let event = Event::new(event, data);
             let stage = stage_of(&key).filter(|index| *index < self.plan.stages.len());
+            let engine = match TaskFiring::of(&key) {
+                Some(firing) => self.engine_of_task(firing, &event),
+                None => self.engine(stage),
+            };
             let firing = Firing {
                 session: Some(self.name.clone()),
                 nobody_to_ask: true,
                 past: Some(Box::new(past)),
                 ..Firing::default()
             };
-            self.engine(stage).fire(event, firing).await;
+            engine.fire(event, firing).await;
         }
     }
 }

@@ -51,6 +51,7 @@ impl Session {
         };
         let mut course = Course::default();
         let data = self.data_of_stage(index, &course, json!({}));
+        self.stand(Some(index), data.clone());
         self.fire(Some(index), "stage:start", format!("stage:start/{index}"), data, with).await?;
         let started = Instant::now();
         let reason = match self.plan.stages[index].until {
@@ -141,6 +142,7 @@ impl Session {
         }
         let key = format!("iteration:start/{index}/{}", course.iteration);
         let data = self.data_of_iteration(index, course, json!({}));
+        self.stand(Some(index), data.clone());
         self.fire(Some(index), "iteration:start", key, data, Vec::new()).await?;
         let was_known = known.is_some();
         let (result, with) = match known {

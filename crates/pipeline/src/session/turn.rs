@@ -43,8 +43,10 @@ impl Session {
         let inputs = self.inputs(index)?;
         self.folder.write_context(at, &self.context(index, course, left, &inputs)?)?;
         let event = self.event_of_turn(index, course);
-        let prompt = self.prompt(index, course, &event, &inputs);
         let before = Snapshot::take(&self.work_tree).await;
+        // From here until the beginning is recorded nothing is awaited: what hooks say meanwhile would
+        // neither be in this prompt nor wait for the next.
+        let prompt = self.prompt(index, course, &event, &inputs);
         let ended = self.drive(index, &name, prompt, &event, left).await?;
         let at = self.iteration_at(index, course.iteration);
         self.keep_output(at, &ended)?;
@@ -66,18 +68,20 @@ impl Session {
         Ok((result, vec![record]))
     }
 
-    /// Delivers what hooks had to say when all iterations were over. It counts as no iteration.
-    pub(super) async fn deliver(&mut self) -> Result<(), Leave> {
+    /// Delivers what hooks had to say when all iterations were over. It counts as no iteration. Returns
+    /// whether there was anything.
+    pub(super) async fn deliver(&mut self) -> Result<bool, Leave> {
+        self.until_tasks_are_completed().await;
         self.deliveries += 1;
         let index = self.plan.stages.len() - 1;
         let name = turn_name(index + self.deliveries, 0);
         let is_done = self.history.turns.get(&name).is_some_and(|past| past.result.is_some());
         if is_done {
             self.last_stage.error = None;
-            return Ok(());
+            return Ok(true);
         }
         if self.pending.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let course = self.last_stage.clone();
         let event = self.event_of_turn(index, &course);
@@ -98,7 +102,7 @@ impl Session {
         let attempt = self.attempt_of(&name);
         let duration_ms = ended.took.as_secs_f64() * 1000.0;
         self.write(vec![RunEventKind::TurnEnded { turn: name, attempt, result, duration_ms }])?;
-        Ok(())
+        Ok(true)
     }
 
     /// Records the beginning, then lets the agent work.

@@ -1,0 +1,77 @@
+//! `hookwright task add`: one thing more to do.
+
+use std::io::Read;
+
+use clap::Args;
+use hookwright_events::task::{TaskState, USUAL};
+use hookwright_store::NewTask;
+use hookwright_store::limits::TASK_CONTENT_BYTES_MAX;
+
+use crate::error::{Failure, TaskFailure};
+use crate::known_session::ProjectOption;
+use crate::screen::Screen;
+use crate::tasks::{Tasks, as_json, of, state_word};
+use crate::{exit_code, state};
+
+/// Add a task
+///
+/// Prints its id. A task that is in the list already and not finished is not added again.
+#[derive(Debug, Args)]
+pub(crate) struct AddArguments {
+    /// What is to be done; `-` reads it from standard input
+    #[arg(value_name = "TEXT")]
+    text: String,
+
+    /// How urgent it is, from 0, the highest, to 4
+    #[arg(long, value_name = "N", default_value_t = USUAL)]
+    priority: u8,
+
+    /// A task that has to be completed before; may be given more than once
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    after: Vec<String>,
+
+    /// How far it is already; hooks are not asked about it
+    #[arg(long, value_name = "STATE", default_value = "open")]
+    state: String,
+
+    /// Print the task as one JSON value on standard output
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    project: ProjectOption,
+}
+
+pub(crate) fn add(arguments: &AddArguments, screen: &Screen) -> Result<u8, Failure> {
+    let state = state_word(&arguments.state)?;
+    let content = text_of(&arguments.text)?;
+    let tasks = Tasks::open(&arguments.project)?;
+    let session = tasks.session.clone().filter(|_| state == TaskState::InProgress);
+    let new = NewTask {
+        state,
+        priority: arguments.priority,
+        depends_on: arguments.after.clone(),
+        session,
+        ..NewTask::new(content)
+    };
+    let task = tasks.kept("")?.add(&new, state::now_ms()).map_err(of)?.task;
+    if arguments.json {
+        screen.json(&as_json(&task, None))?;
+    } else {
+        screen.result(&format!("{}\n", task.id))?;
+    }
+    Ok(exit_code::GO_ON)
+}
+
+/// The text of a task; `-` stands for standard input.
+pub(super) fn text_of(typed: &str) -> Result<String, Failure> {
+    if typed != "-" {
+        return Ok(typed.to_owned());
+    }
+    let mut text = String::new();
+    // One byte more tells that it is too long.
+    let mut bounded = std::io::stdin().lock().take(TASK_CONTENT_BYTES_MAX as u64 * 2);
+    let unreadable = |cause| Failure::Task(TaskFailure::TextUnreadable { cause });
+    bounded.read_to_string(&mut text).map_err(unreadable)?;
+    Ok(text)
+}

@@ -1,0 +1,78 @@
+//! `hookwright task update`: a task is another than it was.
+
+use clap::{ArgGroup, Args};
+use hookwright_events::task::TaskState;
+use hookwright_store::TaskChange;
+
+use super::add::text_of;
+use super::done::say_done;
+use crate::error::Failure;
+use crate::known_session::ProjectOption;
+use crate::screen::Screen;
+use crate::tasks::{Tasks, as_json, of, state_word};
+use crate::{exit_code, state};
+
+/// Change a task
+///
+/// What is not named stays as it is. `--state completed` is what `task done` does: the hooks of
+/// `task:complete` are asked.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("change").required(true).multiple(true))]
+pub(crate) struct UpdateArguments {
+    /// The task's id, like TAS-3 or 3
+    #[arg(value_name = "ID")]
+    id: String,
+
+    /// How far it is: open, in_progress, completed, blocked or cancelled
+    #[arg(long, value_name = "STATE", group = "change")]
+    state: Option<String>,
+
+    /// What is to be done; `-` reads it from standard input
+    #[arg(long, value_name = "TEXT", group = "change")]
+    content: Option<String>,
+
+    /// How urgent it is, from 0, the highest, to 4
+    #[arg(long, value_name = "N", group = "change")]
+    priority: Option<u8>,
+
+    /// The tasks that have to be completed before, in place of those it had; may be given more than
+    /// once
+    #[arg(long, value_name = "ID", value_delimiter = ',', group = "change")]
+    after: Option<Vec<String>>,
+
+    /// It waits for no other task
+    #[arg(long, conflicts_with = "after", group = "change")]
+    after_none: bool,
+
+    /// Print one JSON value on standard output
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    project: ProjectOption,
+}
+
+pub(crate) fn update(arguments: &UpdateArguments, screen: &Screen) -> Result<u8, Failure> {
+    let state = arguments.state.as_deref().map(state_word).transpose()?;
+    let content = arguments.content.as_deref().map(text_of).transpose()?;
+    let tasks = Tasks::find(&arguments.project)?;
+    let kept = tasks.kept(&arguments.id)?;
+    let id = kept.get(&arguments.id).map_err(of)?.task.id;
+    let change = TaskChange {
+        state: state.filter(|state| *state != TaskState::Completed),
+        content,
+        priority: arguments.priority,
+        depends_on: arguments.after.clone().or(arguments.after_none.then(Vec::new)),
+        session: tasks.session.clone().filter(|_| state == Some(TaskState::InProgress)),
+    };
+    let task = kept.update(id, &change, state::now_ms()).map_err(of)?.task;
+    if state == Some(TaskState::Completed) {
+        return say_done(&tasks, id, arguments.json, screen);
+    }
+    if arguments.json {
+        screen.json(&as_json(&task, None))?;
+    } else {
+        screen.result(&format!("{id} is {}\n", task.state.as_str()))?;
+    }
+    Ok(exit_code::GO_ON)
+}

@@ -1,0 +1,106 @@
+//! What can be wrong with tasks, and what a person can do about it.
+
+use std::path::PathBuf;
+
+use hookwright_events::task::{TaskId, TaskState};
+use hookwright_pipeline::desk::DeskError;
+use hookwright_store::TaskError;
+
+use super::storage::of_store;
+use super::{Message, did_you_mean, quoted};
+
+/// What keeps a command from keeping, finding or completing a task.
+#[derive(Debug)]
+pub(crate) enum TaskFailure {
+    /// It cannot be kept, found or changed.
+    Task(TaskError),
+    /// No state is called like that.
+    NoSuchState { word: String, nearest: Option<&'static str> },
+    /// The running session cannot be asked.
+    Desk(DeskError),
+    /// The session that was asked has ended without an answer.
+    NoAnswer { id: TaskId, state: TaskState, session: String },
+    /// The session that was asked could not do it.
+    NotCompleted { id: TaskId, session: String, reason: String },
+    /// Its text cannot be read.
+    TextUnreadable { cause: std::io::Error },
+    /// Another process completes it, and does not come to an end.
+    Busy { id: TaskId, pid: u32 },
+    /// There is no project where an agent says that it works.
+    NoProject { path: PathBuf },
+}
+
+impl From<TaskError> for TaskFailure {
+    fn from(error: TaskError) -> Self {
+        TaskFailure::Task(error)
+    }
+}
+
+impl TaskFailure {
+    /// What a person is told.
+    pub(super) fn message(&self) -> Message {
+        match self {
+            TaskFailure::Task(TaskError::Store(error)) => of_store(error),
+            TaskFailure::Task(error) => said(error.to_string(), &of_task(error)),
+            TaskFailure::NoSuchState { word, nearest } => {
+                let states = TaskState::ALL.map(TaskState::as_str);
+                let help = did_you_mean(*nearest);
+                let help = help.unwrap_or_else(|| format!("it takes {}", quoted(&states, ", ")));
+                said(format!("no task can be `{word}`"), &help)
+            }
+            TaskFailure::Desk(error) => {
+                said(error.to_string(), "see who owns the state folder, and whether it is full")
+            }
+            TaskFailure::NoAnswer { id, state, session } => said(
+                format!(
+                    "session `{session}` ended before it had answered; `{id}` is {}",
+                    state.as_str()
+                ),
+                &format!("its hooks go on with the session: `hookwright resume {session}`"),
+            ),
+            TaskFailure::NotCompleted { id, session, reason } => said(
+                format!("session `{session}` could not complete `{id}`: {reason}"),
+                &format!("see what became of it: `hookwright sessions show {session}`"),
+            ),
+            TaskFailure::TextUnreadable { cause } => said(
+                format!("standard input cannot be read: {}", super::without_number(cause)),
+                "the text of a task is UTF-8",
+            ),
+            TaskFailure::Busy { id, pid } => said(
+                format!("process {pid} has been completing `{id}` for a day"),
+                &format!("end it, then try again: `kill {pid}`"),
+            ),
+            TaskFailure::NoProject { path } => said(
+                format!("`HOOKWRIGHT_PROJECT` names `{}`, which is no folder", path.display()),
+                "unset it, or say where the project is: `--cwd DIR`",
+            ),
+        }
+    }
+}
+
+fn of_task(error: &TaskError) -> String {
+    match error {
+        TaskError::Store(_) | TaskError::Unreadable { .. } => {
+            "it was written by another version of hookwright; use that one".into()
+        }
+        TaskError::Empty => "say what is to be done: `hookwright task add TEXT`".into(),
+        TaskError::TooLarge { .. } => {
+            "put what is long into a file that the task names, and end or cancel what is done"
+                .into()
+        }
+        TaskError::Priority { .. } => "take one of 0, 1, 2, 3 or 4".into(),
+        TaskError::Same { id, .. } => {
+            format!("change that one instead: `hookwright task update {id}`")
+        }
+        TaskError::Unknown { nearest, .. } => {
+            let nearest = nearest.map(|id| id.to_string());
+            did_you_mean(nearest.as_deref())
+                .unwrap_or_else(|| "there are no tasks yet: `hookwright task add TEXT`".into())
+        }
+        TaskError::Circle { .. } => "leave one of them out of `--after`".into(),
+    }
+}
+
+fn said(heading: String, help: &str) -> Message {
+    Message { heading, place: None, help: help.to_owned() }
+}

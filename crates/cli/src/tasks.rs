@@ -1,0 +1,123 @@
+//! A project's tasks, for the commands about them. What completes one is in `tasks/completing.rs`.
+
+mod completing;
+mod own_hooks;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hookwright_engine::nearest::nearest;
+use hookwright_events::task::{Task, TaskState};
+use hookwright_server::approvals::iso;
+use hookwright_store::{KeptTasks, TaskList};
+use serde_json::{Value, json};
+
+pub(crate) use self::completing::{Completed, as_json as completed_as_json, complete};
+use crate::config_files::{ConfigFiles, ConfigOptions};
+use crate::error::{Failure, TaskFailure};
+use crate::known_session::ProjectOption;
+use crate::state;
+
+/// Where agents and hooks of a session find this program.
+pub(crate) const PROGRAM: &str = "HOOKWRIGHT_BIN";
+
+/// Where they find the project, whatever folder they are in.
+pub(crate) const PROJECT: &str = "HOOKWRIGHT_PROJECT";
+
+/// The session that an agent or a hook works in.
+const SESSION: &str = "HOOKWRIGHT_SESSION";
+
+/// The tasks of the project that a command acts in.
+pub(crate) struct Tasks {
+    /// `None` as long as nothing was kept and nothing has to be.
+    pub(crate) kept: Option<KeptTasks>,
+    pub(crate) project: String,
+    /// What hooks are found with.
+    pub(crate) options: ConfigOptions,
+    /// The session in which we were called.
+    pub(crate) session: Option<String>,
+}
+
+impl Tasks {
+    /// The tasks, of which there may be none yet.
+    pub(crate) fn find(option: &ProjectOption) -> Result<Self, Failure> {
+        let store = state::existing_store()?;
+        Self::with(
+            option,
+            |project| Ok(store.map(|store| KeptTasks::new(Arc::new(store), project))),
+        )
+    }
+
+    /// The tasks, to which some may be added.
+    pub(crate) fn open(option: &ProjectOption) -> Result<Self, Failure> {
+        Self::with(option, |project| Ok(Some(KeptTasks::new(state::store()?, project))))
+    }
+
+    fn with(
+        option: &ProjectOption,
+        kept: impl FnOnce(&str) -> Result<Option<KeptTasks>, Failure>,
+    ) -> Result<Self, Failure> {
+        let cwd = match &option.cwd {
+            Some(cwd) => Some(cwd.clone()),
+            None => project_of_session()?,
+        };
+        let options =
+            ConfigOptions { config: Vec::new(), dialect: None, cwd, no_global_hooks: false };
+        let without_hooks = ConfigOptions { no_global_hooks: true, ..options.searching() };
+        let found = ConfigFiles::find(&without_hooks)?;
+        let project = found.project_root.to_string_lossy().into_owned();
+        let session = std::env::var(SESSION).ok().filter(|name| !name.is_empty());
+        Ok(Self { kept: kept(&project)?, project, options, session })
+    }
+
+    /// Those that are kept. A project without any knows no id.
+    pub(crate) fn kept(&self, id: &str) -> Result<&KeptTasks, Failure> {
+        use hookwright_store::TaskError::Unknown;
+        let unknown = || of(Unknown { id: id.to_owned(), nearest: None });
+        self.kept.as_ref().ok_or_else(unknown)
+    }
+}
+
+/// The project of the session in which we were called, if we are in it: an agent may have gone into
+/// any folder of it.
+fn project_of_session() -> Result<Option<PathBuf>, Failure> {
+    let Some(project) = std::env::var_os(PROJECT).map(PathBuf::from) else { return Ok(None) };
+    if !project.is_dir() {
+        return Err(Failure::Task(TaskFailure::NoProject { path: project }));
+    }
+    let here = std::env::current_dir().map_err(|cause| Failure::NoWorkingDirectory { cause })?;
+    Ok(here.starts_with(&project).then_some(project))
+}
+
+/// An error about a task.
+pub(crate) fn of(error: impl Into<TaskFailure>) -> Failure {
+    Failure::Task(error.into())
+}
+
+/// A state as people type it.
+pub(crate) fn state_word(word: &str) -> Result<TaskState, Failure> {
+    TaskState::typed(word).ok_or_else(|| {
+        let nearest = nearest(word, TaskState::ALL.map(TaskState::as_str));
+        Failure::Task(TaskFailure::NoSuchState { word: word.to_owned(), nearest })
+    })
+}
+
+/// A task for programs; `list` knows what it waits for.
+pub(crate) fn as_json(task: &Task, list: Option<&TaskList>) -> Value {
+    let mut value = json!({
+        "version": 1,
+        "id": task.id,
+        "content": task.content,
+        "state": task.state,
+        "priority": task.priority,
+        "depends_on": task.depends_on,
+        "created_at": iso(task.created_ms),
+        "updated_at": iso(task.updated_ms),
+        "session": task.session,
+    });
+    if let Some(list) = list {
+        value["waits_for"] = json!(list.waits_for(task).collect::<Vec<_>>());
+        value["ready"] = list.is_ready(task).into();
+    }
+    value
+}

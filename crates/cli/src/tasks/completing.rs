@@ -1,0 +1,214 @@
+//! What completes a task: the hooks of the session that runs, or, where none does, the project's own,
+//! as `fire` would run them
+//! (`own_hooks.rs`).
+
+use std::time::Instant;
+
+use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
+use hookwright_events::{Task, TaskId, TaskState};
+use hookwright_pipeline::desk::caller::{Asked, ask};
+use hookwright_pipeline::desk::{Answer, DeskPlace, Request};
+use hookwright_pipeline::lease::{self, LeaseError};
+use hookwright_pipeline::limits::{DESK_ANSWER_TIMEOUT, DESK_TALK_TIMEOUT, LONG_WAIT, TASK_PAUSE};
+use hookwright_store::{Fence, KeptTasks};
+use serde_json::json;
+
+use super::{Tasks, of, own_hooks};
+use crate::error::{Failure, TaskFailure};
+use crate::known_session::{KnownSession, Query, Sessions};
+use crate::render::visible;
+use crate::screen::Screen;
+use crate::state;
+
+/// What became of a task that was to be completed.
+#[derive(Debug)]
+pub(crate) enum Completed {
+    /// It is, and its hooks have this to say to whoever did the work.
+    Done { said: Vec<String> },
+    /// It was.
+    Already,
+    /// A hook of its completion wants it completed.
+    Underway,
+    /// A hook says no.
+    Blocked { reason: String },
+    /// Somebody wanted it to end.
+    Interrupted,
+}
+
+/// Completes a task.
+pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Completed, Failure> {
+    let kept = tasks.kept(&id.to_string())?;
+    let chain = std::env::var(CHAIN_VARIABLE).map(|text| Chain::from_text(&text));
+    let chain = chain.unwrap_or_default();
+    let began = Instant::now();
+    let mut asked = None;
+    loop {
+        let task = kept.get(&id.to_string()).map_err(of)?.task;
+        if task.state == TaskState::Completed {
+            let said = Vec::new();
+            return Ok(asked.map_or(Completed::Already, |_| Completed::Done { said }));
+        }
+        let session = running_session(tasks, &task, screen)?;
+        let Some(session) = session.filter(|_| began.elapsed() < DESK_TALK_TIMEOUT) else {
+            // Whoever was asked may have begun, and goes on with it when it is resumed.
+            let Some(session) = asked else { break };
+            let state = task.state;
+            return Err(Failure::Task(TaskFailure::NoAnswer { id, state, session }));
+        };
+        match at_the_desk(tasks, &task, &session, &chain, screen)? {
+            Asked::NobodyThere | Asked::Answered(Answer::Closed) => break,
+            Asked::Answered(answer) => return answered(answer, id, &session, screen),
+            Asked::NoAnswer => asked = Some(session.name().to_owned()),
+            Asked::Deserted => {}
+        }
+        // A process that was killed is seen to be dead a moment after it has hung up.
+        std::thread::sleep(TASK_PAUSE);
+    }
+    by_ourselves(tasks, kept, id, chain, screen)
+}
+
+/// The session whose hooks are to be asked: the one in which we were called, the one that works on the
+/// task, the only one that runs.
+fn running_session(
+    tasks: &Tasks,
+    task: &Task,
+    screen: &Screen,
+) -> Result<Option<KnownSession>, Failure> {
+    let sessions = Sessions::of_project(tasks.project.clone(), &tasks.options)?;
+    let here = lease::Holder::this().host;
+    let runs =
+        |session: &KnownSession| session.holder.as_ref().is_some_and(|holder| holder.host == here);
+    let mut running = sessions.list(&Query { statuses: vec!["active"], ..Query::default() })?;
+    running.retain(runs);
+    for name in tasks.session.iter().chain(&task.session) {
+        if let Some(at) = running.iter().position(|session| session.name() == name) {
+            return Ok(Some(running.swap_remove(at)));
+        }
+    }
+    if running.len() > 1 {
+        let names: Vec<&str> = running.iter().map(KnownSession::name).collect();
+        let names = names.join(", ");
+        screen.talk(&format!(
+            "note: several sessions run here ({names}), so no session's hooks are asked\n"
+        ));
+        return Ok(None);
+    }
+    Ok(running.pop())
+}
+
+fn at_the_desk(
+    tasks: &Tasks,
+    task: &Task,
+    session: &KnownSession,
+    chain: &Chain,
+    screen: &Screen,
+) -> Result<Asked, Failure> {
+    let name = session.name();
+    let place = DeskPlace::new(&state::folder()?, &tasks.project, name);
+    let request = Request {
+        version: hookwright_events::run_event::VERSION,
+        project: tasks.project.clone(),
+        session: name.to_owned(),
+        complete_task: task.id,
+        chain: chain.clone(),
+    };
+    let waits = || screen.talk(&format!("waiting for the hooks of session {name}\n"));
+    ask(&place, &request, waits).map_err(|error| Failure::Task(TaskFailure::Desk(error)))
+}
+
+fn answered(
+    answer: Answer,
+    id: TaskId,
+    session: &KnownSession,
+    screen: &Screen,
+) -> Result<Completed, Failure> {
+    let tell = |messages: Vec<String>| {
+        messages.iter().for_each(|message| screen.talk(&format!("{}\n", visible(message))));
+    };
+    match answer {
+        Answer::Completed { messages } => {
+            tell(messages);
+            Ok(Completed::Done { said: Vec::new() })
+        }
+        Answer::Blocked { reason, messages } => {
+            tell(messages);
+            Ok(Completed::Blocked { reason })
+        }
+        Answer::Already => Ok(Completed::Already),
+        Answer::Underway => Ok(Completed::Underway),
+        Answer::Failed { reason } => {
+            let session = session.name().to_owned();
+            Err(Failure::Task(TaskFailure::NotCompleted { id, session, reason }))
+        }
+        Answer::Closed => unreachable!("whoever asks looks for it"),
+    }
+}
+
+/// Without a session: nobody else completes it meanwhile.
+fn by_ourselves(
+    tasks: &Tasks,
+    kept: &KeptTasks,
+    id: TaskId,
+    chain: Chain,
+    screen: &Screen,
+) -> Result<Completed, Failure> {
+    let Some(lease) = leased(kept, id, &chain, screen)? else { return Ok(Completed::Underway) };
+    let task = kept.get(&id.to_string()).map_err(of)?.task;
+    let completed = if task.state == TaskState::Completed {
+        Ok(Completed::Already)
+    } else {
+        own_hooks::complete(tasks, kept, &task, chain, screen)
+    };
+    let _ = kept.store().release(&lease.lease, lease.token);
+    completed
+}
+
+/// The lease of the task; `None` where one of our own hooks above holds it.
+fn leased(
+    kept: &KeptTasks,
+    id: TaskId,
+    chain: &Chain,
+    screen: &Screen,
+) -> Result<Option<Fence>, Failure> {
+    let name = lease::name_of_task(kept.project(), id);
+    let began = Instant::now();
+    let mut is_told = false;
+    loop {
+        match lease::take(kept.store(), &name) {
+            Ok(lease) => return Ok(Some(lease)),
+            Err(LeaseError::Store(error)) => return Err(Failure::Store(error)),
+            Err(LeaseError::Runs { .. }) if chain.depth() > 0 => return Ok(None),
+            Err(LeaseError::Runs { holder }) => {
+                let waited = began.elapsed();
+                if waited > DESK_ANSWER_TIMEOUT {
+                    return Err(Failure::Task(TaskFailure::Busy { id, pid: holder.pid }));
+                }
+                if waited > LONG_WAIT && !std::mem::replace(&mut is_told, true) {
+                    screen.talk(&format!(
+                        "waiting for process {}, which completes {id}\n",
+                        holder.pid
+                    ));
+                }
+                std::thread::sleep(TASK_PAUSE);
+            }
+        }
+    }
+}
+
+/// What became of it, for programs.
+pub(crate) fn as_json(task: &Task, completed: &Completed) -> serde_json::Value {
+    let (outcome, reason, said) = match completed {
+        Completed::Done { said } => ("completed", None, said.as_slice()),
+        Completed::Already => ("already_completed", None, &[] as &[String]),
+        Completed::Underway => ("underway", None, &[] as &[String]),
+        Completed::Blocked { reason } => ("blocked", Some(reason), &[] as &[String]),
+        Completed::Interrupted => ("interrupted", None, &[] as &[String]),
+    };
+    json!({
+        "version": 1,
+        "outcome": outcome,
+        "reason": reason,
+        "output": said,
+        "task": super::as_json(task, None),
+    })
+}

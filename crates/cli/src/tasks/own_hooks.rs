@@ -1,0 +1,137 @@
+//! A task that is completed without a session: the project's hooks are asked, as `fire` would ask them.
+
+use std::sync::Arc;
+
+use hookwright_engine::chain::Chain;
+use hookwright_engine::hook_set::HookSet;
+use hookwright_engine::ports::Ports;
+use hookwright_engine::secrets::Secrets;
+use hookwright_engine::variables::Environment;
+use hookwright_engine::{Engine, Fired, Firing, Interest, RunEvent, Setup};
+use hookwright_events::{Decision, Event, EventName, Task, TaskState, Verdict};
+use hookwright_pipeline::task_firing::{EVENT, lets_pass};
+use hookwright_store::KeptTasks;
+use serde_json::Map;
+
+use super::completing::Completed;
+use super::{Tasks, of};
+use crate::approvals::{self, Asking};
+use crate::commands::{off_by_environment, runtime, with_session};
+use crate::config_files::{ConfigFiles, process_environment};
+use crate::error::{Failure, advice};
+use crate::interrupts::Interrupts;
+use crate::render::human;
+use crate::screen::Screen;
+use crate::state;
+
+/// Completes a task if the project's hooks agree.
+pub(super) fn complete(
+    tasks: &Tasks,
+    kept: &KeptTasks,
+    task: &Task,
+    chain: Chain,
+    screen: &Screen,
+) -> Result<Completed, Failure> {
+    let set_completed = || -> Result<(), Failure> {
+        kept.set_state(task.id, TaskState::Completed, state::now_ms()).map_err(of)?;
+        Ok(())
+    };
+    if let Some(why) = off_by_environment() {
+        screen.talk(&format!("hooks are switched off ({why})\n"));
+        set_completed()?;
+        return Ok(Completed::Done { said: Vec::new() });
+    }
+    let found = ConfigFiles::find(&tasks.options)?;
+    let environment = process_environment();
+    let (loaded, secrets) = found.load(&environment);
+    if let Some(first) = loaded.faults.first() {
+        screen.faults(loaded.faults.iter().map(AsRef::as_ref));
+        let heading = advice(first).heading;
+        let reason = format!("the hooks cannot be read: {}: {heading}", first.location());
+        return Ok(Completed::Blocked { reason });
+    }
+    screen.left_out(&loaded.left_out);
+    let (before, after) = loaded.hooks.split_after_the_fact(EVENT);
+    let asking =
+        Asking { project: tasks.project.clone(), pipeline: None, address: loaded.callback };
+    let surroundings = Surroundings { found: &found, environment, secrets, asking, chain, screen };
+    runtime()?.block_on(async {
+        let fired = surroundings.fire(before, task).await?;
+        let Some(fired) = fired else { return Ok(Completed::Interrupted) };
+        if !lets_pass(&fired.decision.verdict) {
+            return Ok(Completed::Blocked { reason: reason_of(fired.decision) });
+        }
+        let mut said = said_to_the_agent(&fired.decision);
+        set_completed()?;
+        if let Some(after) = after
+            && let Some(fired) = surroundings.fire(after, task).await?
+        {
+            said.extend(said_to_the_agent(&fired.decision));
+        }
+        Ok(Completed::Done { said })
+    })
+}
+
+/// What the hooks run in.
+struct Surroundings<'a> {
+    found: &'a ConfigFiles,
+    environment: Environment,
+    secrets: Secrets,
+    asking: Asking,
+    chain: Chain,
+    screen: &'a Screen,
+}
+
+impl Surroundings<'_> {
+    /// Fires the event and waits for all that it started; `None` if somebody wanted it to end.
+    async fn fire(&self, hooks: HookSet, task: &Task) -> Result<Option<Fired>, Failure> {
+        let waits = approvals::port(self.asking.clone(), state::store);
+        let ports = Ports { waits, ..Ports::default() };
+        let root = self.found.project_root.clone();
+        let setup = Setup::new(hooks, root, self.environment.clone());
+        let engine = Engine::new(Setup { secrets: self.secrets.clone(), ports, ..setup });
+        engine.observe(
+            Interest::NoOutput,
+            Arc::new(|event: &RunEvent| {
+                human::waiting(&event.kind).iter().for_each(|text| Screen.talk(text));
+            }),
+        );
+        let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
+        let firing = Firing { chain: self.chain.clone(), ..Firing::default() };
+        let firing = engine.fire(event_of(task), firing);
+        let fired = interrupts.ending(&engine, self.screen, firing).await;
+        if !fired.reports.is_empty() {
+            self.screen.talk(&human::fired(&fired));
+        }
+        let waiting_for = engine.in_background();
+        if !waiting_for.is_empty() {
+            self.screen.talk(&human::waiting_for(&waiting_for));
+            interrupts.ending(&engine, self.screen, engine.settle()).await;
+        }
+        Ok((!interrupts.came).then_some(fired))
+    }
+}
+
+fn event_of(task: &Task) -> Event {
+    let name = EventName::resolve(EVENT).expect("it stands in the table");
+    let mut data = Map::new();
+    data.insert("task_id".to_owned(), task.id.to_string().into());
+    data.insert("task_content".to_owned(), task.content.clone().into());
+    with_session(Event::new(name, data), &format!("task-{}", task.id))
+}
+
+fn reason_of(decision: Decision) -> String {
+    match decision.verdict {
+        Verdict::Proceed { .. } | Verdict::Allow { .. } => String::new(),
+        Verdict::Ask { reason, .. } => {
+            reason.unwrap_or_else(|| "a person has to be asked first".to_owned())
+        }
+        Verdict::Block { reason } | Verdict::Stop { reason } | Verdict::Abort { reason } => reason,
+    }
+}
+
+/// What hooks have to say to the agent. There is no next prompt, so it reads it now.
+fn said_to_the_agent(decision: &Decision) -> Vec<String> {
+    let piped = Some(&decision.piped_output).filter(|text| !text.trim().is_empty());
+    piped.into_iter().chain(&decision.additional_context).cloned().collect()
+}

@@ -1,0 +1,85 @@
+//! The other side of the desk: somebody who asks.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+use super::{Answer, DeskError, DeskPlace, Request};
+use crate::limits::{DESK_ANSWER_BYTES_MAX, DESK_ANSWER_TIMEOUT, DESK_TALK_TIMEOUT, LONG_WAIT};
+
+/// What asking led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// The session has answered.
+    Answered(Answer),
+    /// There is no desk, or it was closed: nobody has heard the request.
+    NobodyThere,
+    /// There is one at which nobody sits: whoever ran the session is dead, or about to begin.
+    Deserted,
+    /// The session has ended without an answer.
+    NoAnswer,
+}
+
+/// Asks a session and waits for its answer. `waits` is called once if that takes longer.
+pub fn ask(place: &DeskPlace, request: &Request, waits: impl FnOnce()) -> Result<Asked, DeskError> {
+    let failure = |cause| place.failure(cause);
+    let mut desk = match place.with_short_path(|path| UnixStream::connect(path)) {
+        Ok(desk) => desk,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Asked::NobodyThere),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            return Ok(Asked::Deserted);
+        }
+        Err(error) => return Err(failure(error)),
+    };
+    match speak(&mut desk, request) {
+        Ok(()) => {}
+        Err(error) if is_hanging_up(&error) => return Ok(Asked::NoAnswer),
+        Err(error) => return Err(failure(error)),
+    }
+    match listen(desk, waits) {
+        Ok(line) if line.is_empty() => Ok(Asked::NoAnswer),
+        Ok(line) => {
+            let answer = serde_json::from_slice(&line).map_err(io::Error::from);
+            answer.map(Asked::Answered).map_err(failure)
+        }
+        Err(error) if is_hanging_up(&error) => Ok(Asked::NoAnswer),
+        Err(error) => Err(failure(error)),
+    }
+}
+
+fn speak(desk: &mut UnixStream, request: &Request) -> io::Result<()> {
+    let mut line = serde_json::to_vec(request)?;
+    line.push(b'\n');
+    desk.set_write_timeout(Some(DESK_TALK_TIMEOUT))?;
+    desk.write_all(&line)
+}
+
+/// The answer's line; empty if the session went away instead.
+fn listen(desk: UnixStream, waits: impl FnOnce()) -> io::Result<Vec<u8>> {
+    let (began, mut waits) = (Instant::now(), Some(waits));
+    desk.set_read_timeout(Some(LONG_WAIT))?;
+    let mut answer = BufReader::new(desk.take(DESK_ANSWER_BYTES_MAX));
+    let mut line = Vec::new();
+    loop {
+        match answer.read_until(b'\n', &mut line) {
+            Ok(_) => return Ok(line),
+            Err(error) if is_timeout(&error) && began.elapsed() < DESK_ANSWER_TIMEOUT => {
+                waits.take().into_iter().for_each(|waits| waits());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn is_hanging_up(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::BrokenPipe
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+    )
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}

@@ -1,0 +1,149 @@
+//! The session's side of its desk: where it stands, when it opens and closes, and what was cut off.
+
+use hookwright_engine::Engine;
+use hookwright_engine::chain::Chain;
+use hookwright_events::{Event, RunEventKind, TaskId};
+use serde_json::{Map, Value, json};
+
+use super::task_desk::Standing;
+use super::{Leave, Session};
+use crate::desk::{Answer, Reception};
+use crate::history::LeftTask;
+use crate::limits::LAST_PROMPTS_MAX;
+use crate::task_firing::{EVENT, Part, TaskFiring};
+
+impl Session {
+    /// Completes a task, as somebody who asks at the desk would.
+    #[expect(dead_code, reason = "queues of tasks will")]
+    pub(super) async fn complete_task(&mut self, id: TaskId) -> Result<Answer, Leave> {
+        let answer = self.task_desk.complete(id, Chain::default()).await;
+        if let Some(error) = self.journal.failure() {
+            return Err(error.into());
+        }
+        if self.interrupt.is_cancelled() {
+            return Err(Leave::Interrupted);
+        }
+        self.obey_tasks()?;
+        Ok(answer)
+    }
+
+    /// Leaves the session if a hook of a task wanted that.
+    pub(super) fn obey_tasks(&self) -> Result<(), Leave> {
+        self.task_desk.take_abort().map_or(Ok(()), |reason| Err(Leave::Aborted(reason)))
+    }
+
+    /// Hooks of tasks that are completed from now on are those of this stage, and are told these data.
+    pub(super) fn stand(&mut self, stage: Option<usize>, data: Map<String, Value>) {
+        let standing = self.standing(stage, data);
+        self.task_desk.stand(standing);
+    }
+
+    fn standing(&mut self, stage: Option<usize>, data: Map<String, Value>) -> Standing {
+        let known = |part| self.engines.get(&(stage, part)).cloned();
+        if let (Some(before), after @ Some(_)) = (known(Part::Before), known(Part::After)) {
+            return Standing { before, after, data };
+        }
+        match self.hooks_of(stage).split_after_the_fact(EVENT) {
+            (_, None) => Standing { before: self.engine(stage), after: None, data },
+            (before, Some(after)) => {
+                let before = self.keep_engine(stage, Part::Before, before);
+                let after = Some(self.keep_engine(stage, Part::After, after));
+                Standing { before, after, data }
+            }
+        }
+    }
+
+    /// The engine in which a task was completed.
+    pub(super) fn engine_of_task(&mut self, firing: TaskFiring, event: &Event) -> Engine {
+        let stage = self.stage_called(event.text("stage"));
+        let Standing { before, after, .. } = self.standing(stage, Map::new());
+        match firing.part {
+            Part::Whole | Part::Before => before,
+            Part::After => after.unwrap_or(before),
+        }
+    }
+
+    fn stage_called(&self, name: Option<&str>) -> Option<usize> {
+        self.plan.stages.iter().position(|stage| Some(stage.name.as_str()) == name)
+    }
+
+    /// Opens the desk. Without one tasks are completed without the session.
+    pub(super) fn open_desk(&mut self) -> Option<Reception> {
+        match Reception::open(self.desk.take()?) {
+            Ok(reception) => Some(reception),
+            Err(error) => {
+                let note = format!("tasks are completed without this session's hooks: {error}");
+                self.show(&self.event(RunEventKind::Noted { note }));
+                None
+            }
+        }
+    }
+
+    /// Goes on with tasks whose completion was cut off.
+    pub(super) async fn take_up_tasks(&mut self) -> Result<(), Leave> {
+        for LeftTask { firing, past, stage } in self.history.left_tasks() {
+            let stage = self.stage_called(stage.as_deref());
+            let standing = self.standing(stage, self.data_of_session(json!({})));
+            let tasks = std::sync::Arc::clone(&self.task_desk);
+            let taken_up = {
+                let mut taking_up = std::pin::pin!(tasks.take_up(firing, standing, past));
+                tokio::select! {
+                    taken_up = &mut taking_up => taken_up,
+                    () = self.interrupt.cancelled() => {
+                        self.interrupt_all();
+                        taking_up.await
+                    }
+                }
+            };
+            if let Some(error) = self.journal.failure() {
+                return Err(error.into());
+            }
+            if self.interrupt.is_cancelled() {
+                return Err(Leave::Interrupted);
+            }
+            if let Err(error) = taken_up {
+                let note = format!("task {} was not completed: {error}", firing.task);
+                self.write(vec![RunEventKind::Noted { note }])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the hooks of tasks that are being completed.
+    pub(super) async fn until_tasks_are_completed(&self) {
+        let underway = self.task_desk.underway();
+        if underway.is_empty() {
+            return;
+        }
+        let ids: Vec<String> = underway.iter().map(ToString::to_string).collect();
+        let note = format!("waiting for hooks of tasks: {}", ids.join(", "));
+        self.show(&self.event(RunEventKind::Noted { note }));
+        let mut idle = std::pin::pin!(self.task_desk.idle());
+        tokio::select! {
+            () = &mut idle => {}
+            () = self.interrupt.cancelled() => {
+                self.interrupt_all();
+                idle.await;
+            }
+        }
+    }
+
+    /// Delivers what hooks had to say until nothing is left, also what comes of the tasks that are
+    /// completed meanwhile; then the desk is closed.
+    pub(super) async fn deliver_the_rest(&mut self) -> Result<(), Leave> {
+        for _ in 1..LAST_PROMPTS_MAX {
+            if !self.deliver().await? {
+                break;
+            }
+        }
+        self.close_desk().await;
+        self.deliver().await?;
+        self.obey_tasks()
+    }
+
+    /// Takes nothing more, and waits for what was taken.
+    pub(super) async fn close_desk(&self) {
+        self.task_desk.close();
+        self.until_tasks_are_completed().await;
+    }
+}

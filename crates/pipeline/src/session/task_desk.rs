@@ -1,0 +1,436 @@
+//! Tasks that are completed while a session runs: its hooks are asked, and with their decision the
+//! task is completed.
+//!
+//! [`TaskDesk`] does it beside the way through the session, which goes on meanwhile: both are parts of
+//! one future, so nothing of the one happens in the middle of a step of the other. What hooks have to
+//! say to the agent joins what waits for the next prompt.
+//!
+//! The journal has the decision and the task's new state in one commit. What is cut off before it is
+//! taken up again when the session is resumed.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use hookwright_engine::chain::Chain;
+use hookwright_engine::past::PastFiring;
+use hookwright_engine::{Engine, Firing};
+use hookwright_events::{
+    Decision, Event, RunEvent, RunEventKind, Task, TaskId, TaskState, Verdict,
+};
+use hookwright_process::faults;
+use hookwright_store::{Fence, KeptTasks, Put, TaskError};
+use serde_json::{Map, Value};
+use tokio::net::UnixStream;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::known;
+use crate::desk::{self, Answer, Reception, Request};
+use crate::journal::{Beside, SessionJournal};
+use crate::lease::{self, LeaseError};
+use crate::limits::{DESK_CALLERS_MAX, TASK_PAUSE};
+use crate::pending_output::SharedOutput;
+use crate::record::milliseconds;
+use crate::task_firing::{EVENT, Part, TaskFiring, lets_pass};
+
+/// Completes tasks of a running session.
+pub(super) struct TaskDesk {
+    session: String,
+    tasks: KeptTasks,
+    journal: Arc<SessionJournal>,
+    pending: SharedOutput,
+    interrupt: CancellationToken,
+    state: Mutex<State>,
+    /// Whether callers are taken.
+    is_open: watch::Sender<bool>,
+    /// Tasks that are being completed.
+    underway: watch::Sender<Vec<TaskId>>,
+}
+
+#[derive(Default)]
+struct State {
+    standing: Option<Standing>,
+    /// What becomes of the tasks that are being completed.
+    answers: HashMap<TaskId, watch::Receiver<Option<Answer>>>,
+    /// How often each task was about to be completed.
+    times: HashMap<TaskId, u32>,
+    /// A hook wants the session to end.
+    aborted: Option<String>,
+}
+
+/// Where the session is: whose hooks are asked, and what they are told.
+#[derive(Clone)]
+pub(super) struct Standing {
+    /// With the hooks that have a say.
+    pub(super) before: Engine,
+    /// With those that come after the fact, if there are any.
+    pub(super) after: Option<Engine>,
+    /// The data of its events.
+    pub(super) data: Map<String, Value>,
+}
+
+/// What a desk is made of.
+pub(super) struct DeskParts {
+    pub(super) session: String,
+    pub(super) tasks: KeptTasks,
+    pub(super) journal: Arc<SessionJournal>,
+    pub(super) pending: SharedOutput,
+    pub(super) interrupt: CancellationToken,
+    /// How often each task was about to be completed.
+    pub(super) times: HashMap<TaskId, u32>,
+    /// Why a hook has ended the session.
+    pub(super) aborted: Option<String>,
+}
+
+impl TaskDesk {
+    pub(super) fn new(parts: DeskParts) -> Self {
+        let DeskParts { session, tasks, journal, pending, interrupt, times, aborted } = parts;
+        let state = Mutex::new(State { times, aborted, ..State::default() });
+        let (is_open, underway) = (watch::Sender::new(true), watch::Sender::default());
+        Self { session, tasks, journal, pending, interrupt, state, is_open, underway }
+    }
+
+    /// Notes where the session is.
+    pub(super) fn stand(&self, standing: Standing) {
+        self.state().standing = Some(standing);
+    }
+
+    /// Why a hook wants the session to end, once.
+    pub(super) fn take_abort(&self) -> Option<String> {
+        self.state().aborted.take()
+    }
+
+    /// From now on nobody is taken.
+    pub(super) fn close(&self) {
+        self.is_open.send_replace(false);
+    }
+
+    /// The tasks that are being completed.
+    pub(super) fn underway(&self) -> Vec<TaskId> {
+        self.underway.borrow().clone()
+    }
+
+    /// Returns when no task is being completed.
+    pub(super) async fn idle(&self) {
+        // The sender lives as long as this does.
+        let _ = self.underway.subscribe().wait_for(Vec::is_empty).await;
+    }
+
+    /// Attends to callers, for ever.
+    pub(super) async fn serve(&self, reception: Option<Reception>) -> Infallible {
+        let mut reception = reception;
+        let mut callers = Together::default();
+        let mut is_open = self.is_open.subscribe();
+        loop {
+            let next = async {
+                match &reception {
+                    Some(reception) => reception.next().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                caller = next, if callers.len() < DESK_CALLERS_MAX => {
+                    callers.push(self.attend(caller));
+                }
+                () = callers.one_ended() => {}
+                _ = is_open.wait_for(|is_open| !is_open), if reception.is_some() => {
+                    let waiting = reception.take().map(Reception::close).unwrap_or_default();
+                    waiting.into_iter().for_each(|caller| callers.push(self.attend(caller)));
+                }
+            }
+        }
+    }
+
+    /// One caller. Nothing that it does or leaves undone matters to anybody else.
+    async fn attend(&self, mut caller: UnixStream) {
+        let answer = match desk::read::<Request>(&mut caller).await {
+            Ok(request) => self.answer(request).await,
+            Err(error) => Answer::Failed { reason: not_understood(&error) },
+        };
+        let _ = desk::write(&mut caller, &answer).await;
+    }
+
+    async fn answer(&self, request: Request) -> Answer {
+        let is_ours = request.project == self.tasks.project() && request.session == self.session;
+        if !is_ours || !*self.is_open.borrow() {
+            return Answer::Closed;
+        }
+        self.complete(request.complete_task, request.chain).await
+    }
+
+    /// Completes a task. Whoever asks for one that is being completed gets the same answer.
+    pub(super) async fn complete(&self, id: TaskId, chain: Chain) -> Answer {
+        let (tell, hear) = watch::channel(None);
+        let other = {
+            let mut state = self.state();
+            let other = state.answers.get(&id).cloned();
+            if other.is_none() {
+                state.answers.insert(id, hear);
+            }
+            other
+        };
+        if let Some(mut other) = other {
+            // Its own hook would wait for itself.
+            if chain.depth() > 0 {
+                return Answer::Underway;
+            }
+            let answer = other.wait_for(Option::is_some).await;
+            return answer.ok().and_then(|answer| answer.clone()).unwrap_or(Answer::Closed);
+        }
+        self.underway.send_modify(|underway| underway.push(id));
+        let answer = self.complete_alone(id, chain).await;
+        self.state().answers.remove(&id);
+        tell.send_replace(Some(answer.clone()));
+        self.underway.send_modify(|underway| underway.retain(|other| *other != id));
+        answer
+    }
+
+    async fn complete_alone(&self, id: TaskId, chain: Chain) -> Answer {
+        let lease = match self.lease(id, &chain).await {
+            Ok(lease) => lease,
+            Err(answer) => return answer,
+        };
+        let answer = self.ask_and_complete(id, chain).await;
+        let _ = self.tasks.store().release(&lease.lease, lease.token);
+        answer.unwrap_or_else(|error| Answer::Failed { reason: error.to_string() })
+    }
+
+    async fn ask_and_complete(&self, id: TaskId, chain: Chain) -> Result<Answer, TaskError> {
+        let task = self.tasks.get(&id.to_string())?.task;
+        if task.state == TaskState::Completed {
+            return Ok(Answer::Already);
+        }
+        let Some(standing) = self.state().standing.clone() else { return Ok(Answer::Closed) };
+        let time = self.next_time(id);
+        let part = if standing.after.is_some() { Part::Before } else { Part::Whole };
+        let firing = TaskFiring { task: id, time, part };
+        let answer = self.before(firing, &standing, &task, chain.clone(), None).await?;
+        if matches!(answer, Answer::Completed { .. }) && part == Part::Before {
+            self.after(firing, &standing, &task, chain, None).await;
+        }
+        Ok(answer)
+    }
+
+    /// Goes on with a firing that was cut off.
+    pub(super) async fn take_up(
+        &self,
+        firing: TaskFiring,
+        standing: Standing,
+        past: Option<PastFiring>,
+    ) -> Result<(), TaskError> {
+        // Only an interrupt keeps it from us, and then nothing starts anyway.
+        let lease = self.lease(firing.task, &Chain::default()).await;
+        let taken_up = self.go_on(firing, standing, past.map(Box::new)).await;
+        if let Ok(lease) = lease {
+            let _ = self.tasks.store().release(&lease.lease, lease.token);
+        }
+        taken_up
+    }
+
+    async fn go_on(
+        &self,
+        firing: TaskFiring,
+        standing: Standing,
+        past: Option<Box<PastFiring>>,
+    ) -> Result<(), TaskError> {
+        let (task, chain) = (self.tasks.get(&firing.task.to_string())?.task, Chain::default());
+        match firing.part {
+            Part::After => self.after(firing, &standing, &task, chain, past).await,
+            // Somebody else has seen to it meanwhile.
+            Part::Whole | Part::Before if !task.state.is_unfinished() => {}
+            Part::Whole | Part::Before => {
+                let answer = self.before(firing, &standing, &task, chain.clone(), past).await?;
+                if matches!(answer, Answer::Completed { .. }) && firing.part == Part::Before {
+                    self.after(firing, &standing, &task, chain, None).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the hooks that have a say, and completes the task with their decision.
+    async fn before(
+        &self,
+        firing: TaskFiring,
+        standing: &Standing,
+        task: &Task,
+        chain: Chain,
+        past: Option<Box<PastFiring>>,
+    ) -> Result<Answer, TaskError> {
+        let number = past.as_ref().map(|past| past.number);
+        let beside = self.journal.keep_beside(self.completion(firing, number));
+        let decision = self.fire(&standing.before, firing, standing, task, chain, past).await;
+        self.journal.forget_beside(beside);
+        faults::point("task decided");
+        if let Some(error) = self.journal.failure() {
+            return Err(error.into());
+        }
+        if self.interrupt.is_cancelled() {
+            return Ok(Answer::Failed { reason: "the session was interrupted".to_owned() });
+        }
+        let messages = decision.system_messages;
+        let reason = match decision.verdict {
+            Verdict::Proceed { .. } | Verdict::Allow { .. } => {
+                self.see_to_it(firing.task)?;
+                return Ok(Answer::Completed { messages });
+            }
+            Verdict::Ask { reason, .. } => reason.unwrap_or_default(),
+            Verdict::Block { reason } => reason,
+            Verdict::Stop { reason } | Verdict::Abort { reason } => {
+                self.state().aborted = Some(reason.clone());
+                reason
+            }
+        };
+        Ok(Answer::Blocked { reason, messages })
+    }
+
+    /// Tells the hooks that come after the fact.
+    async fn after(
+        &self,
+        firing: TaskFiring,
+        standing: &Standing,
+        task: &Task,
+        chain: Chain,
+        past: Option<Box<PastFiring>>,
+    ) {
+        let Some(after) = &standing.after else { return };
+        let firing = TaskFiring { part: Part::After, ..firing };
+        self.fire(after, firing, standing, task, chain, past).await;
+    }
+
+    async fn fire(
+        &self,
+        engine: &Engine,
+        firing: TaskFiring,
+        standing: &Standing,
+        task: &Task,
+        chain: Chain,
+        past: Option<Box<PastFiring>>,
+    ) -> Decision {
+        let mut data = standing.data.clone();
+        data.insert("task_id".to_owned(), task.id.to_string().into());
+        data.insert("task_content".to_owned(), task.content.clone().into());
+        let data = past.as_ref().and_then(|past| past.data()).unwrap_or(data);
+        let firing = Firing {
+            session: Some(self.session.clone()),
+            chain,
+            nobody_to_ask: true,
+            key: Some(firing.key()),
+            past,
+            ..Firing::default()
+        };
+        let fired = engine.fire(Event::new(known(EVENT), data), firing).await;
+        self.pending.take_in(&fired.decision);
+        fired.decision
+    }
+
+    /// What is kept with the decision of a firing: the task, completed.
+    fn completion(&self, firing: TaskFiring, number: Option<u64>) -> Beside {
+        let (tasks, session) = (self.tasks.clone(), self.session.clone());
+        let interrupt = self.interrupt.clone();
+        let (key, mut number) = (firing.key(), number);
+        Box::new(move |event: &RunEvent| {
+            match &event.kind {
+                RunEventKind::Fired { key: Some(fired), .. } if *fired == key => {
+                    number = Some(event.firing);
+                }
+                RunEventKind::Decided { decision }
+                    if number == Some(event.firing)
+                        && !interrupt.is_cancelled()
+                        && lets_pass(&Decision::from_record(decision).verdict) =>
+                {
+                    return completed(&tasks, firing.task, &session, &event.at);
+                }
+                _ => {}
+            }
+            None
+        })
+    }
+
+    /// The task is completed with the decision, unless others have changed it all the time.
+    fn see_to_it(&self, id: TaskId) -> Result<(), TaskError> {
+        let kept = self.tasks.get(&id.to_string())?;
+        if kept.task.state != TaskState::Completed {
+            self.tasks.set_state(id, TaskState::Completed, kept.task.updated_ms)?;
+        }
+        Ok(())
+    }
+
+    /// Lets nobody else complete this task meanwhile; another process may be about to.
+    async fn lease(&self, id: TaskId, chain: &Chain) -> Result<Fence, Answer> {
+        let name = lease::name_of_task(self.tasks.project(), id);
+        loop {
+            match lease::take(self.tasks.store(), &name) {
+                Ok(fence) => return Ok(fence),
+                Err(LeaseError::Store(error)) => {
+                    return Err(Answer::Failed { reason: error.to_string() });
+                }
+                Err(LeaseError::Runs { .. }) if chain.depth() > 0 => return Err(Answer::Underway),
+                Err(LeaseError::Runs { .. }) => {}
+            }
+            tokio::select! {
+                () = tokio::time::sleep(TASK_PAUSE) => {}
+                () = self.interrupt.cancelled() => {
+                    let reason = "the session was interrupted".to_owned();
+                    return Err(Answer::Failed { reason });
+                }
+            }
+        }
+    }
+
+    fn next_time(&self, id: TaskId) -> u32 {
+        let mut state = self.state();
+        let time = state.times.entry(id).or_default();
+        *time += 1;
+        *time
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A task that is to be completed now, unless it is.
+fn completed(tasks: &KeptTasks, id: TaskId, session: &str, at: &str) -> Option<Put> {
+    let mut kept = tasks.find(id).ok()??;
+    if kept.task.state == TaskState::Completed {
+        return None;
+    }
+    kept.task.set_state(TaskState::Completed);
+    kept.task.session = Some(session.to_owned());
+    kept.task.updated_ms = milliseconds(at).unwrap_or(kept.task.updated_ms);
+    Some(tasks.put_for(&kept))
+}
+
+fn not_understood(error: &io::Error) -> String {
+    format!("the request cannot be understood: {error}")
+}
+
+/// Futures that are polled together, as parts of whoever waits for them.
+#[derive(Default)]
+struct Together<'a>(Vec<Pin<Box<dyn Future<Output = ()> + Send + 'a>>>);
+
+impl<'a> Together<'a> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn push(&mut self, one: impl Future<Output = ()> + Send + 'a) {
+        self.0.push(Box::pin(one));
+    }
+
+    /// Returns when at least one of them has ended.
+    async fn one_ended(&mut self) {
+        std::future::poll_fn(|context| {
+            let before = self.0.len();
+            self.0.retain_mut(|one| one.as_mut().poll(context).is_pending());
+            if self.0.len() < before { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}

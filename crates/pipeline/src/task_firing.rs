@@ -1,0 +1,90 @@
+//! [`TaskFiring`]: what a session's journal calls one firing of a task that is completed.
+//!
+//! As a rule one firing does it: its hooks are asked, and with their decision the task is completed.
+//! Where there are also hooks that come after the fact, these have a firing of their own behind it.
+
+use hookwright_events::{TaskId, Verdict};
+
+/// The event.
+pub const EVENT: &str = "task:complete";
+
+/// One firing of a task that is completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TaskFiring {
+    /// Which task.
+    pub task: TaskId,
+    /// 1 for the first time that this session wanted to complete it.
+    pub time: u32,
+    /// Of which hooks.
+    pub part: Part,
+}
+
+/// Which hooks a firing is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// All of them.
+    Whole,
+    /// Those that have a say; others follow.
+    Before,
+    /// Those that come after the fact.
+    After,
+}
+
+impl TaskFiring {
+    /// The key of this firing.
+    pub fn key(&self) -> String {
+        let Self { task, time, part } = self;
+        let part = match part {
+            Part::Whole => "",
+            Part::Before => "/before",
+            Part::After => "/after",
+        };
+        format!("{EVENT}/{task}/{time}{part}")
+    }
+
+    /// The firing with this key, if it is one of a task.
+    pub fn of(key: &str) -> Option<Self> {
+        let mut parts = key.strip_prefix(EVENT)?.strip_prefix('/')?.split('/');
+        let task = TaskId::typed(parts.next()?)?;
+        let time = parts.next()?.parse().ok()?;
+        let part = match parts.next() {
+            None => Part::Whole,
+            Some("before") => Part::Before,
+            Some("after") => Part::After,
+            Some(_) => return None,
+        };
+        Some(Self { task, time, part })
+    }
+}
+
+/// Whether a task is completed after this.
+pub fn lets_pass(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Proceed { .. } | Verdict::Allow { .. } => true,
+        Verdict::Ask { .. }
+        | Verdict::Block { .. }
+        | Verdict::Stop { .. }
+        | Verdict::Abort { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_names_the_task_the_time_and_the_part_and_is_read_again() {
+        for (part, key) in [
+            (Part::Whole, "task:complete/TAS-3/2"),
+            (Part::Before, "task:complete/TAS-3/2/before"),
+            (Part::After, "task:complete/TAS-3/2/after"),
+        ] {
+            let firing = TaskFiring { task: TaskId(3), time: 2, part };
+            assert_eq!(firing.key(), key);
+            assert_eq!(TaskFiring::of(key), Some(firing));
+        }
+        for other in ["session:start/0", "task:complete/3", "task:complete/TAS-3/2/x"] {
+            assert_eq!(TaskFiring::of(other), None, "{other}");
+        }
+    }
+}
