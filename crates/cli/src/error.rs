@@ -108,6 +108,8 @@ pub(crate) enum Failure {
     NoSuchSession { name: String },
     /// A session without the configuration that it began with.
     NothingKept { name: String },
+    /// A session that a hook has started shall be resumed, or ended, by itself.
+    OfHook { name: String, command: &'static str, origin: String, is_completed: bool },
     /// A session could not go on.
     Session(SessionError),
     /// This project has no session.
@@ -185,6 +187,7 @@ impl Failure {
             | Failure::SessionRuns { .. }
             | Failure::NoSuchSession { .. }
             | Failure::NothingKept { .. }
+            | Failure::OfHook { .. }
             | Failure::Session(_)
             | Failure::NoSessions { .. }
             | Failure::SessionNotRunning { .. }
@@ -425,6 +428,16 @@ impl Failure {
                 heading: format!("nothing is kept of how the session `{name}` began"),
                 place: None,
                 help: "start a new one with `hookwright run`".into(),
+            },
+            Failure::OfHook { name, command, origin, is_completed } => Message {
+                heading: format!(
+                    "a hook of session `{origin}` started `{name}`, which is part of it"
+                ),
+                place: None,
+                help: match is_completed {
+                    true => format!("`{origin}` is completed, and nothing of it goes on"),
+                    false => format!("`hookwright {command} {origin}`"),
+                },
             },
             Failure::Session(SessionError::Journal(error)) => of_store(error),
             Failure::Session(SessionError::Folder(error)) => {

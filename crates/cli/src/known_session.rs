@@ -69,6 +69,8 @@ pub(crate) struct Query<'a> {
     /// Only those with one of these; with none given, all.
     pub(crate) statuses: Vec<&'static str>,
     pub(crate) all_projects: bool,
+    /// Also those that hooks have started.
+    pub(crate) children: bool,
     pub(crate) name_prefix: Option<&'a str>,
     /// At most so many; `None` for all.
     pub(crate) limit: Option<usize>,
@@ -130,9 +132,16 @@ impl Serialize for KnownSession {
         fields.serialize_entry("reason", &record.reason)?;
         fields.serialize_entry("hooks", &record.hooks)?;
         fields.serialize_entry("resumes", &record.resumes)?;
+        fields.serialize_entry("parent", &record.parent)?;
+        fields.serialize_entry("folder", &session_folder(record))?;
         fields.serialize_entry("process", &process)?;
         fields.end()
     }
+}
+
+/// A session's folder, from the project root.
+fn session_folder(record: &SessionRecord) -> String {
+    record.folder.clone().unwrap_or_else(|| format!(".hookwright/sessions/{}", record.id))
 }
 
 impl KnownSession {
@@ -149,8 +158,9 @@ impl KnownSession {
         self.holder.is_some()
     }
 
+    /// What a hook has started goes on with its parent.
     pub(crate) fn can_be_resumed(&self) -> bool {
-        RESUMABLE.contains(&self.status.as_str())
+        RESUMABLE.contains(&self.status.as_str()) && self.record.parent.is_none()
     }
 
     /// From its beginning to its end or until now; nobody knows when one that was cut off ended.
@@ -205,6 +215,44 @@ impl Sessions {
         Ok((store, known(store, record)?))
     }
 
+    /// The session that this one, which a hook has started, came from in the end.
+    pub(crate) fn origin_of(
+        &self,
+        session: &KnownSession,
+    ) -> Result<Option<KnownSession>, Failure> {
+        let mut origin = None;
+        let mut parent = session.record.parent.clone();
+        while let Some(above) = parent {
+            let (_, found) = self.named(&above.session)?;
+            parent = found.record.parent.clone();
+            origin = Some(found);
+        }
+        Ok(origin)
+    }
+
+    /// The sessions that hooks of this one have started, and hooks of those.
+    pub(crate) fn started_by_hooks_of(
+        &self,
+        session: &KnownSession,
+    ) -> Result<Vec<KnownSession>, Failure> {
+        let workspace = &session.record.workspace;
+        let query = Query { all_projects: true, children: true, ..Query::default() };
+        let mut others = self.list(&query)?;
+        others
+            .retain(|other| other.record.workspace == *workspace && other.record.parent.is_some());
+        let mut found: Vec<KnownSession> = Vec::new();
+        let mut names = vec![session.name().to_owned()];
+        while let Some(name) = names.pop() {
+            let is_of = |other: &mut KnownSession| {
+                other.record.parent.as_ref().is_some_and(|parent| parent.session == name)
+            };
+            let children: Vec<KnownSession> = others.extract_if(.., is_of).collect();
+            names.extend(children.iter().map(|child| child.name().to_owned()));
+            found.extend(children);
+        }
+        Ok(found)
+    }
+
     /// The sessions that are asked for, newest first.
     pub(crate) fn list(&self, query: &Query<'_>) -> Result<Vec<KnownSession>, Failure> {
         let Some(store) = &self.store else {
@@ -223,7 +271,7 @@ impl Sessions {
             let session = known(store, record.map_err(Failure::Store)?)?;
             let is_asked_for = query.statuses.is_empty()
                 || query.statuses.iter().any(|status| *status == session.status);
-            if is_asked_for {
+            if is_asked_for && (query.children || session.record.parent.is_none()) {
                 list.push(session);
             }
             if list.len() >= limit {

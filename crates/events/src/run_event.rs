@@ -246,7 +246,8 @@ pub enum RunEventKind {
     HookSpawned {
         /// The hook's id.
         hook: String,
-        /// The child's session.
+        /// The child's session. In JSON it is `child`: `session` is that of the hook.
+        #[serde(rename = "child")]
         session: String,
         /// The loop or pipeline that it runs.
         pipeline: String,
@@ -511,6 +512,27 @@ mod tests {
         for cause in FailureCause::ALL {
             assert_eq!(serde_json::to_value(cause).expect("a word"), cause.as_str());
         }
+    }
+
+    #[test]
+    fn a_hook_that_starts_a_session_is_told_from_the_session_it_starts() {
+        let event = RunEvent {
+            version: VERSION,
+            firing: 3,
+            at: "2026-01-02T03:04:05Z".into(),
+            session: Some("s".into()),
+            kind: RunEventKind::HookSpawned {
+                hook: "review".into(),
+                session: "s--stage_complete-1".into(),
+                pipeline: "review".into(),
+            },
+        };
+        let line = serde_json::to_string(&event).expect("plain data");
+        assert_eq!(
+            line,
+            r#"{"version":1,"firing":3,"at":"2026-01-02T03:04:05Z","session":"s","kind":"hook_spawned","hook":"review","child":"s--stage_complete-1","pipeline":"review"}"#
+        );
+        assert_eq!(serde_json::from_str::<RunEvent>(&line).expect("as written"), event);
     }
 
     #[test]

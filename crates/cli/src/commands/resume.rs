@@ -6,7 +6,7 @@ use clap::Args;
 use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::history::History;
 use hookwright_pipeline::record::SessionRecord;
-use hookwright_store::JournalKey;
+use hookwright_store::{JournalKey, Record, Store};
 
 use crate::config_files::ConfigOptions;
 use crate::error::Failure;
@@ -48,6 +48,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
             no_global_hooks: arguments.how.options.no_global_hooks,
         })?;
     }
+    refuse_child(&*store, &found)?;
     let project = place.project();
     // What is read from here on is what the process before us left, and nobody else changes it.
     let fence = place.take(&*store, &name)?;
@@ -76,4 +77,24 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     let (version, reloaded) = (Some(known.version), arguments.reload);
     let chosen = Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded };
     place.go(chosen, store, &arguments.how, screen)
+}
+
+/// What a hook has started goes on with the session that it came from.
+fn refuse_child(store: &dyn Store, found: &Record) -> Result<(), Failure> {
+    let record = |found: &Record| -> SessionRecord {
+        serde_json::from_str(&found.value).unwrap_or_default()
+    };
+    let (mut origin, mut parent) = (None, record(found).parent);
+    while let Some(above) = parent {
+        let known = state::session(store, &found.key.project, &above.session)?;
+        parent = known.as_ref().and_then(|known| record(known).parent);
+        origin = Some((above.session, known.is_some_and(|known| known.status == "completed")));
+    }
+    match origin {
+        None => Ok(()),
+        Some((origin, is_completed)) => {
+            let name = found.key.name.clone();
+            Err(Failure::OfHook { name, command: "resume", origin, is_completed })
+        }
+    }
 }

@@ -51,6 +51,11 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
     let sessions = Sessions::find(&arguments.project)?;
     let (store, session) = sessions.named(&arguments.session)?;
     let name = session.name().to_owned();
+    if let Some(origin) = sessions.origin_of(&session)? {
+        let is_completed = origin.status == "completed";
+        let origin = origin.name().to_owned();
+        return Err(Failure::OfHook { name, command: "stop", origin, is_completed });
+    }
     let lease = lease::name_of(&sessions.project, &name);
     let Some(holder) = lease::holder(store, &lease).map_err(Failure::Store)? else {
         return Err(Failure::SessionNotRunning { name, status: session.status_in_words() });

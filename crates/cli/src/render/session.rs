@@ -1,6 +1,6 @@
 //! A session while it runs: one line for each thing that happens, and a summary at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
 use hookwright_engine::events::run_event::TurnResult;
@@ -22,18 +22,25 @@ const NOTE_MAX: usize = 1000;
 /// Firings whose names are kept: hooks in the background are reported long after the decision.
 const EVENTS_MAX: usize = 1_000;
 
+/// What stands before the lines of a session that a hook has started, once for each depth.
+const CHILD_INDENT: &str = "    ";
+
 /// Turns run events into lines.
 pub(crate) struct SessionScreen {
     json: bool,
     agent_output: bool,
-    stages: Vec<String>,
-    /// Names of the latest events, by the numbers of their firings.
-    events: BTreeMap<u64, EventName>,
+    /// The session itself; others are those that its hooks have started.
+    main: Option<String>,
+    /// How deep sessions are that hooks have started.
+    depths: HashMap<String, usize>,
+    /// The latest firings: session, number and event.
+    events: VecDeque<(Option<String>, u64, EventName)>,
 }
 
 impl SessionScreen {
     pub(crate) fn new(json: bool, agent_output: bool) -> Self {
-        Self { json, agent_output, stages: Vec::new(), events: BTreeMap::new() }
+        let (main, depths, events) = (None, HashMap::new(), VecDeque::new());
+        Self { json, agent_output, main, depths, events }
     }
 
     /// What is printed for an event, if anything is.
@@ -42,9 +49,39 @@ impl SessionScreen {
             let value = serde_json::to_value(event).ok()?;
             return Some(format!("{}\n", escaped(&value.to_string())));
         }
+        let depth = self.depth(event);
+        let text = self.text(event)?;
+        if depth == 0 {
+            return Some(text);
+        }
+        let indent = CHILD_INDENT.repeat(depth);
+        Some(text.lines().map(|line| format!("{indent}{line}\n")).collect())
+    }
+
+    /// How deep the event's session is below the one that a person started.
+    fn depth(&mut self, event: &RunEvent) -> usize {
+        let Some(session) = &event.session else { return 0 };
+        if self.main.get_or_insert_with(|| session.clone()) == session {
+            return self.below(event, 0);
+        }
+        // One that is taken up again was told of by an earlier process.
+        let depth = self.depths.get(session).copied().unwrap_or(1);
+        if matches!(event.kind, RunEventKind::SessionEnded { .. }) {
+            self.depths.remove(session);
+        }
+        self.below(event, depth)
+    }
+
+    fn below(&mut self, event: &RunEvent, depth: usize) -> usize {
+        if let RunEventKind::HookSpawned { session, .. } = &event.kind {
+            self.depths.insert(session.clone(), depth + 1);
+        }
+        depth
+    }
+
+    fn text(&mut self, event: &RunEvent) -> Option<String> {
         let text = match &event.kind {
             RunEventKind::SessionStarted { plan, stages, .. } => {
-                self.stages.clone_from(stages);
                 let name = event.session.as_deref().unwrap_or_default();
                 let stages = visible(&stages.join(", ")).into_owned();
                 format!("session {name}: {} ({stages})", one_line(plan, WORDS_MAX))
@@ -114,9 +151,9 @@ impl SessionScreen {
                 );
             }
             RunEventKind::Fired { event: name, .. } => {
-                self.events.insert(event.firing, name.clone());
+                self.events.push_back((event.session.clone(), event.firing, name.clone()));
                 if self.events.len() > EVENTS_MAX {
-                    self.events.pop_first();
+                    self.events.pop_front();
                 }
                 return None;
             }
@@ -124,7 +161,10 @@ impl SessionScreen {
                 return human::waiting(&event.kind).map(|text| format!("    {text}"));
             }
             RunEventKind::HookReported { report } if report.status != Status::Skipped => {
-                let name = self.events.get(&event.firing)?;
+                let is_its = |known: &&(Option<String>, u64, EventName)| {
+                    known.0 == event.session && known.1 == event.firing
+                };
+                let (_, _, name) = self.events.iter().rev().find(is_its)?;
                 return Some(format!("    {}", human::report(name, report)));
             }
             RunEventKind::Decided { decision } => {

@@ -109,6 +109,10 @@ pub(crate) fn heading(session: &KnownSession) -> String {
         text.push_str(&format!(" at {}", visible(&short)));
     }
     text.push('\n');
+    if let Some(parent) = &record.parent {
+        let (hook, session) = (visible(&parent.hook), visible(&parent.session));
+        text.push_str(&format!("  started by hook {hook} of session {session}\n"));
+    }
     text
 }
 

@@ -36,6 +36,8 @@ mod secrets;
 mod session_end;
 mod sessions;
 mod shown_output;
+mod spawn;
+mod spawn_faults;
 mod support;
 mod tasks;
 mod tasks_of_sessions;

@@ -13,6 +13,7 @@ use crate::screen::Screen;
 /// The columns are the session's name, its status, the loop or pipeline, the stage it came to and the
 /// iterations that ended, when it began, how long it took, and the git branch it began on. A session
 /// whose process is gone although it has not ended is `cut off`; `hookwright resume` goes on with it.
+/// Sessions that hooks have started are part of another one, and listed with `--children`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Only sessions whose names begin so
@@ -31,6 +32,10 @@ pub(crate) struct ListArguments {
     #[arg(long)]
     all_projects: bool,
 
+    /// Also sessions that hooks of others have started
+    #[arg(long)]
+    children: bool,
+
     /// Print one JSON value on standard output instead of a table
     #[arg(long)]
     json: bool,
@@ -44,6 +49,7 @@ pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Fai
     let shown_max = arguments.limit as usize;
     let mut list = sessions.list(&Query {
         all_projects: arguments.all_projects,
+        children: arguments.children,
         name_prefix: arguments.prefix.as_deref(),
         // One more tells whether there are more.
         limit: Some(shown_max.saturating_add(1)),
@@ -84,7 +90,8 @@ pub(super) fn as_json(list: &[KnownSession]) -> Listed<'_> {
 
 /// What to do about sessions that were cut off.
 pub(super) fn hint_at_cut_off(list: &[KnownSession], project: &str) -> Option<String> {
-    let cut_off: Vec<&KnownSession> = list.iter().filter(|known| known.status == CUT_OFF).collect();
+    let cut_off: Vec<&KnownSession> =
+        list.iter().filter(|known| known.status == CUT_OFF && known.can_be_resumed()).collect();
     let newest = cut_off.first()?;
     let number = count(cut_off.len(), "session");
     let was = if cut_off.len() == 1 { "was" } else { "were" };

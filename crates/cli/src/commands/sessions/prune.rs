@@ -22,7 +22,8 @@ const OVER: [&str; 4] = ["completed", "interrupted", "failed", "aborted"];
 ///
 /// Without `--yes` nothing is deleted and what would be is listed. With both `--older-than` and
 /// `--keep` a session has to be old and not among the newest. A session that runs is never deleted;
-/// one that was cut off only with `--status cut-off`. Ends with 1 if something could not be deleted.
+/// one that was cut off only with `--status cut-off`. What hooks of a session have started goes with
+/// it. Ends with 1 if something could not be deleted.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["older_than", "keep"]))]
 pub(crate) struct PruneArguments {
@@ -145,14 +146,20 @@ fn delete_under(
         PathBuf::from(workspace)
     };
     remove_folder(&root, session.name())?;
-    let key = RecordKey { project: workspace.clone(), name: session.name().to_owned() };
-    let expected = Expected::Version(session.version);
+    let children = sessions.started_by_hooks_of(session)?;
+    let delete = |session: &KnownSession| Delete {
+        kind: Kind::Session,
+        key: RecordKey { project: workspace.clone(), name: session.name().to_owned() },
+        expected: Expected::Version(session.version),
+    };
+    // Their folders are in that of the session.
+    let all = || children.iter().chain([session]);
     // Not synced: a session that comes back with the machine is deleted the next time.
     store
         .commit(&Commit {
             fence: Some(fence),
-            drop_journals: vec![session.journal()],
-            deletes: vec![Delete { kind: Kind::Session, key, expected }],
+            drop_journals: all().map(KnownSession::journal).collect(),
+            deletes: all().map(delete).collect(),
             ..Commit::unsynced()
         })
         .map_err(Failure::Store)?;

@@ -1,0 +1,131 @@
+//! `kill -9` at any moment of a session whose hooks start sessions: nothing is lost, nothing is done
+//! twice.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::runs::lines;
+use crate::support::Sandbox;
+
+/// Sessions that are killed, each at another moment and once more behind that.
+const KILLED: u32 = 5;
+
+/// A session of two iterations. After each a review of two iterations is waited for, whose stage starts
+/// a session in its turn, and metrics are not waited for.
+fn world() -> Sandbox {
+    let agent = "agent: {command: 'echo $SESSION $ITERATION $HOOKWRIGHT_ATTEMPT >> ../log'}";
+    let two = "prompt: p\ntermination: {type: fixed, iterations: 2}";
+    let one = "prompt: p\ntermination: {type: fixed, iterations: 1}";
+    Sandbox::new()
+        .file("work.yaml", format!("{two}\n{agent}\nhooks:\n  iteration:complete:\n    - {{id: review, pipeline: review}}\n    - {{id: metrics, pipeline: metrics, await: false}}\n"))
+        .file("review.yaml", format!("{two}\n{agent}\nhooks: {{stage:complete: [{{id: deep, pipeline: deep}}]}}\n"))
+        .file("metrics.yaml", format!("{one}\n{agent}\n"))
+        .file("deep.yaml", format!("{one}\n{agent}\n"))
+}
+
+/// What there has to be: each session, and how many iterations it has.
+const SESSIONS: [(&str, u64); 7] = [
+    ("s", 2),
+    ("s--iteration_complete-1", 2),
+    ("s--iteration_complete-1--stage_complete-2", 1),
+    ("s--iteration_complete-1-2", 1),
+    ("s--iteration_complete-2", 2),
+    ("s--iteration_complete-2--stage_complete-2", 1),
+    ("s--iteration_complete-2-2", 1),
+];
+
+/// Lets the session run, with a kill after each of these times; returns how many came in time.
+fn live(sandbox: &Sandbox, kills: &[Duration]) -> u32 {
+    let mut killed = 0;
+    for (number, after) in kills.iter().map(Some).chain([None]).enumerate() {
+        let arguments: &[&str] = match number {
+            0 => &["run", "work.yaml", "--session", "s"],
+            // It may have been killed before it was known, or have completed.
+            _ if sandbox.run(&["sessions", "show", "s"]).code != 0 => {
+                &["run", "work.yaml", "--session", "s"]
+            }
+            _ => &["resume", "s"],
+        };
+        let output = std::process::Stdio::null;
+        let mut command = sandbox.command(arguments);
+        let mut child = command.stdout(output()).stderr(output()).spawn().unwrap();
+        let began = Instant::now();
+        let code = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status.code(),
+                None if after.is_some_and(|after| began.elapsed() >= *after) => {
+                    child.kill().unwrap();
+                }
+                None => std::thread::yield_now(),
+            }
+        };
+        match code {
+            Some(code) => assert_eq!(code, 0, "{arguments:?}"),
+            None => killed += 1,
+        }
+    }
+    killed
+}
+
+/// Every session is there once and complete, and every iteration was started anew only where it was cut
+/// off.
+fn check(sandbox: &Sandbox, kills: u32) {
+    let (_, listed) = sandbox.json(&["sessions", "list", "--children", "--json", "--limit", "99"]);
+    let mut found: Vec<(&str, u64, &str)> = listed["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            let text = |value: &'static str| it[value].as_str().unwrap();
+            (text("id"), it["iterations"].as_u64().unwrap(), text("status"))
+        })
+        .collect();
+    found.sort_unstable();
+    let expected = SESSIONS.map(|(name, number)| (name, number, "completed"));
+    assert_eq!(found, expected);
+    let mut attempts: BTreeMap<(String, String), Vec<u32>> = BTreeMap::new();
+    for line in lines(sandbox, "../log") {
+        let words: Vec<&str> = line.split(' ').collect();
+        let key = (words[0].to_owned(), words[1].to_owned());
+        attempts.entry(key).or_default().push(words[2].parse().unwrap());
+    }
+    let turns: u64 = SESSIONS.iter().map(|(_, number)| number).sum();
+    assert_eq!(attempts.len() as u64, turns, "{attempts:?}");
+    for (turn, attempts) in &attempts {
+        // A turn that was killed before it could write has no line; its number is left out.
+        assert!(attempts.is_sorted_by(|one, next| one < next), "{turn:?}: {attempts:?}");
+        assert!(attempts.len() as u32 <= kills + 1, "{turn:?}: {attempts:?}");
+    }
+    for (name, _) in SESSIONS {
+        let log = sandbox.run(&["sessions", "log", name, "--json"]);
+        let mut ended: BTreeMap<String, u32> = BTreeMap::new();
+        for line in log.stdout.lines() {
+            let event: Value = serde_json::from_str(line).unwrap();
+            if event["kind"] == "turn_ended" {
+                *ended.entry(event["turn"].to_string()).or_default() += 1;
+            }
+        }
+        assert!(ended.values().all(|times| *times == 1), "{name}: {ended:?}");
+    }
+}
+
+#[test]
+fn sessions_with_children_killed_at_any_moment_go_on_until_they_are_done() {
+    let calm = world();
+    let began = Instant::now();
+    assert_eq!(live(&calm, &[]), 0);
+    let length = began.elapsed();
+    check(&calm, 0);
+    let mut all = 0;
+    for number in 1..=KILLED {
+        let first = length * number / (KILLED + 1);
+        let sandbox = world();
+        let kills = live(&sandbox, &[first, (length - first) / 2]);
+        check(&sandbox, kills);
+        all += kills;
+    }
+    // On a machine that has become quicker since the calm session, most come too late.
+    assert!(all > 0, "nothing was killed");
+}
