@@ -23,7 +23,7 @@ pub use part::{Iteration, IterationState, Milestone, Part};
 use question::Question;
 
 /// Folds a journal into parts.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Timeline {
     course: Course,
     /// The latest events and the iterations they were fired in, by the numbers of their firings.
@@ -36,7 +36,7 @@ pub struct Timeline {
     pause: Option<Deed>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct RunningHook {
     at: String,
     attempt: u32,

@@ -13,7 +13,7 @@ use super::part::{Iteration, IterationState, Milestone, Part};
 use crate::record::milliseconds;
 
 /// Where a session is.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Course {
     stages: Vec<String>,
     stage: Option<OpenStage>,
@@ -28,7 +28,7 @@ pub(super) struct Course {
     pub(super) parts: Vec<Part>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct OpenStage {
     name: String,
     index: u32,
@@ -37,14 +37,14 @@ struct OpenStage {
     used: Option<Usage>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct StageEnd {
     reason: String,
     iterations: u32,
     at_ms: Option<i64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct OpenItem {
     stage: u32,
     execution: u32,
@@ -54,7 +54,7 @@ struct OpenItem {
 }
 
 /// How a piece of work ended.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ItemEnd {
     pub(super) key: String,
     pub(super) state: ItemState,

@@ -6,7 +6,7 @@ use super::deed::{Deed, QuestionState};
 use crate::record::milliseconds;
 
 /// A question that is open.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Question {
     pub(super) wait: String,
     pub(super) question: String,
@@ -14,7 +14,7 @@ pub(super) struct Question {
 }
 
 /// How a question ended.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Answer {
     action: Option<String>,
     message: Option<String>,
