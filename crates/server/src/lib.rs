@@ -8,6 +8,7 @@
 //! | [`routes`] | what a listener answers; looking never decides |
 //! | `reply`, `reach` | what a POST says, and whose requests are taken |
 //! | `page`, `results` | what people see, and what programs are told |
+//! | [`board`] | [`Board`]: the page of sessions, which shows what happens as it happens |
 //! | [`listeners`] | the ports that are listened at, shared between processes |
 //! | `listener`, `reception` | connections, and the thread they live in |
 //! | [`signing_key`] | what makes the address of a wait unguessable |
@@ -20,6 +21,7 @@
 
 pub mod approvals;
 pub mod bell;
+pub mod board;
 pub mod limits;
 mod listener;
 pub mod listeners;
@@ -35,6 +37,7 @@ pub mod wait_desk;
 mod waiting;
 
 pub use approvals::{Approvals, Said, Told};
+pub use board::Board;
 pub use reach::Reach;
 pub use routes::router;
 pub use wait_desk::{About, WaitDesk};

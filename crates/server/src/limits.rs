@@ -67,3 +67,53 @@ pub const PATHS_MAX: usize = 500;
 /// Ids that are tried for a wait before it is given up. The second is tried only if two waits of two
 /// to the power of 40 happen to meet.
 pub const IDS_TRIED_MAX: u32 = 8;
+
+/// Pages of sessions that are kept up to date at once. Each looks into the store a few times a second.
+pub const STREAMS_MAX: usize = 64;
+
+/// How long a page is kept up to date over one connection: those of people who went away without saying
+/// so end some day, and all others are made anew by the browser.
+pub const STREAM_WAIT: Duration = Duration::from_secs(600);
+
+/// After which time a browser comes back whose connection ended.
+pub const STREAM_RETRY: Duration = Duration::from_secs(1);
+
+/// Between two signs of life to a page for which there is nothing new.
+pub const HEARTBEAT_PAUSE: Duration = Duration::from_secs(15);
+
+/// Between two looks whether anything was committed, while somebody looks at a page. A person takes what
+/// comes within a quarter of a second for at once.
+pub const CHANGES_LOOK_PAUSE: Duration = Duration::from_millis(200);
+
+/// Between two looks for what changes without a commit: a process that was killed, a time that is over.
+pub const UNWRITTEN_LOOK_PAUSE: Duration = Duration::from_secs(3);
+
+/// Journals whose story is kept for the next look.
+pub const CHRONICLES_KEPT_MAX: usize = 16;
+
+/// Rows of a session's story on one page: what a browser lays out without being felt.
+pub const ROWS_MAX: usize = 60;
+
+/// Hooks and notes of one iteration on its page; a session's whole story is told by `sessions show`.
+pub const DEEDS_SHOWN_MAX: usize = 40;
+
+/// Sessions on one page.
+pub const SESSIONS_ON_PAGE_MAX: usize = 50;
+
+/// Questions on one page: each has a form.
+pub const QUESTIONS_SHOWN_MAX: usize = 20;
+
+/// Reports that are kept until their row comes; those of one iteration, as a rule a handful.
+pub const REPORTS_WITHOUT_ROW_MAX: usize = 1_000;
+
+/// Lines of what a failed hook printed, beside its row.
+pub const EXCERPT_LINES_MAX: usize = 6;
+
+/// Characters of such a line.
+pub const EXCERPT_LINE_CHARS_MAX: usize = 200;
+
+/// Characters of a reason or a summary on a page.
+pub const WORDS_CHARS_MAX: usize = 1_000;
+
+/// Bytes of each stream of a hook's output on the page of its report: the first and the last half.
+pub const OUTPUT_BYTES_SHOWN_MAX: usize = 64 * 1024;

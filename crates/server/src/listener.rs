@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
@@ -18,8 +19,8 @@ use crate::limits;
 use crate::reception::Desk;
 use crate::routes::Peer;
 
-/// Takes connections until the reception closes.
-pub(crate) async fn serve(listener: TcpListener, router: Router, desk: Desk) {
+/// Takes connections until the reception closes; each lasts so long at most.
+pub(crate) async fn serve(listener: TcpListener, router: Router, desk: Desk, lasts: Duration) {
     let connections = Connections::default();
     for number in 0.. {
         let accepted = tokio::select! {
@@ -32,7 +33,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, desk: Desk) {
                 let place = connections.enter(number);
                 desk.run(async move {
                     let talk = talk(stream, peer.ip(), router, stop);
-                    let talk = tokio::time::timeout(limits::CONNECTION_WAIT, talk);
+                    let talk = tokio::time::timeout(lasts, talk);
                     tokio::select! {
                         () = place.close.cancelled() => {}
                         _ = talk => {}

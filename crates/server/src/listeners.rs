@@ -183,7 +183,8 @@ impl Listeners {
 
     fn start(&self, listener: TcpListener, port: u16) {
         let router = router(Arc::clone(&self.approvals), self.known_as(port));
-        self.desk.run(serve(listener, router, self.desk.clone()));
+        let lasts = limits::CONNECTION_WAIT;
+        self.desk.run(serve(listener, router, self.desk.clone(), lasts));
     }
 
     /// Listens at a port as soon as whoever has it is gone.
@@ -200,7 +201,7 @@ impl Listeners {
                     break listener;
                 }
             };
-            serve(listener, router, desk).await;
+            serve(listener, router, desk, limits::CONNECTION_WAIT).await;
         });
     }
 
@@ -248,7 +249,7 @@ enum Holder {
 }
 
 /// The address by which this machine reaches itself.
-fn nearest(bind: IpAddr) -> IpAddr {
+pub(crate) fn nearest(bind: IpAddr) -> IpAddr {
     match bind {
         IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

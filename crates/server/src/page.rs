@@ -1,6 +1,6 @@
 //! The pages that people see. They need no script, load nothing, and treat every text as text.
 
-mod parts;
+pub(crate) mod parts;
 
 use std::sync::LazyLock;
 
@@ -261,7 +261,7 @@ fn footer(wait: &Wait) -> Markup {
 }
 
 /// As content policies write hashes.
-fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for three in bytes.chunks(3) {

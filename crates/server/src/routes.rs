@@ -18,6 +18,9 @@ use crate::reach::{Reach, is_cross_site, is_host_of};
 use crate::reply::{NoReply, Reply, pairs_of, said_in, wants_json};
 use crate::{limits, page, results};
 
+/// What a page is.
+pub(crate) const PAGE: &str = "text/html; charset=utf-8";
+
 /// Where a listener proves who it is.
 pub(crate) const PROOF_PATH: &str = "/.well-known/hookwright";
 
@@ -150,8 +153,7 @@ impl Door {
         let by = match (is_program, peer) {
             (true, Some(Peer(address))) => format!("a request from {address}"),
             (true, None) => "a request".to_owned(),
-            (false, Some(Peer(address))) => format!("somebody at the page, from {address}"),
-            (false, None) => "somebody at the page".to_owned(),
+            (false, peer) => somebody_at_the_page(peer),
         };
         let Reply { action, message, whole } = reply;
         let said = Said { action, message, by, whole: Some(whole) };
@@ -174,7 +176,7 @@ impl Door {
 }
 
 impl Refusal {
-    fn status(&self) -> StatusCode {
+    pub(crate) fn status(&self) -> StatusCode {
         match self {
             Refusal::OtherHost => StatusCode::MISDIRECTED_REQUEST,
             Refusal::Unknown => StatusCode::NOT_FOUND,
@@ -194,6 +196,14 @@ impl Refusal {
             }
             Refusal::Broken => StatusCode::SERVICE_UNAVAILABLE,
         }
+    }
+}
+
+/// Who decides, as far as a page knows.
+pub(crate) fn somebody_at_the_page(peer: Option<Peer>) -> String {
+    match peer {
+        Some(Peer(address)) => format!("somebody at the page, from {address}"),
+        None => "somebody at the page".to_owned(),
     }
 }
 
@@ -218,7 +228,7 @@ fn token_and_query(uri: &axum::http::Uri) -> (String, Vec<(String, String)>) {
 }
 
 /// The whole body, if it comes in time and is small enough.
-async fn whole(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+pub(crate) async fn whole(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     let announced = announced.and_then(|length| length.parse::<u64>().ok());
     if announced.is_some_and(|length| length > limits::BODY_BYTES_MAX as u64) {
@@ -235,7 +245,7 @@ async fn whole(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
 }
 
 /// The store's calls block, and other requests must not wait for them.
-async fn in_the_store<T: Send + 'static>(
+pub(crate) async fn in_the_store<T: Send + 'static>(
     ask: impl FnOnce() -> Result<T, WaitError> + Send + 'static,
 ) -> Result<T, Refusal> {
     match tokio::task::spawn_blocking(ask).await {
@@ -253,7 +263,8 @@ async fn prove(State(door): State<Arc<Door>>, request: Request<Body>) -> Respons
     match query.iter().find(|(name, _)| name == "challenge") {
         Some((_, challenge)) => {
             let proof = door.approvals.key.proof(door.reach.port, challenge);
-            respond_as(StatusCode::OK, proof, "text/plain; charset=utf-8")
+            let text = "text/plain; charset=utf-8";
+            respond_as(StatusCode::OK, proof, text, page::content_policy())
         }
         None => refused(&Refusal::Unknown),
     }
@@ -268,19 +279,24 @@ fn refused(refusal: &Refusal) -> Response {
     respond(refusal.status(), page::refusal(refusal).into_string(), false)
 }
 
-fn respond(status: StatusCode, text: String, as_json: bool) -> Response {
-    let page = "text/html; charset=utf-8";
-    respond_as(status, text, if as_json { "application/json" } else { page })
+pub(crate) fn respond(status: StatusCode, text: String, as_json: bool) -> Response {
+    let media_type = if as_json { "application/json" } else { PAGE };
+    respond_as(status, text, media_type, page::content_policy())
 }
 
 /// Every response: nothing of it is kept, framed, guessed at or taken elsewhere.
-fn respond_as(status: StatusCode, text: String, media_type: &'static str) -> Response {
-    let mut response = Response::new(Body::from(text));
+pub(crate) fn respond_as(
+    status: StatusCode,
+    body: impl Into<Body>,
+    media_type: &'static str,
+    content_policy: &'static str,
+) -> Response {
+    let mut response = Response::new(body.into());
     *response.status_mut() = status;
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_TYPE, media_type),
-        (header::CONTENT_SECURITY_POLICY, page::content_policy()),
+        (header::CONTENT_SECURITY_POLICY, content_policy),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

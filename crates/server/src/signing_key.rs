@@ -102,6 +102,11 @@ impl SigningKey {
         same(proof, &self.proof(port, challenge))
     }
 
+    /// What lets somebody see the board of one program, or shows that a form is one of its own.
+    pub(crate) fn board_token(&self, purpose: &str, visit: &str, about: &str) -> String {
+        letters(&self.sign(&["board", purpose, visit, about]))
+    }
+
     fn sign(&self, parts: &[&str]) -> [u8; 32] {
         let mut mac = HMAC::new(self.0);
         for part in parts {
@@ -140,7 +145,7 @@ fn letters(bytes: &[u8]) -> String {
 }
 
 /// Whether two texts are the same, in a time that does not tell where they differ.
-fn same(given: &str, expected: &str) -> bool {
+pub(crate) fn same(given: &str, expected: &str) -> bool {
     let pairs = given.bytes().zip(expected.bytes());
     let difference = pairs.fold(0, |difference, (a, b)| std::hint::black_box(difference | a ^ b));
     given.len() == expected.len() && difference == 0

@@ -26,7 +26,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hookwright-store",
         ],
     ),
-    ("hookwright-server", &["hookwright-engine", "hookwright-events", "hookwright-store"]),
+    (
+        "hookwright-server",
+        &["hookwright-engine", "hookwright-events", "hookwright-pipeline", "hookwright-store"],
+    ),
     (
         "hookwright",
         &[

@@ -89,7 +89,7 @@ pub(super) fn paths(heading: &str, noun: &str, paths: &Paths) -> Markup {
 }
 
 /// The comment that came with a decision.
-pub(super) fn answered_with(decision: &PersonsDecision) -> Markup {
+pub(crate) fn answered_with(decision: &PersonsDecision) -> Markup {
     html! {
         @if let Some(message) = &decision.message {
             @let shown: String = message.chars().take(limits::MESSAGE_CHARS_SHOWN_MAX).collect();
@@ -113,7 +113,7 @@ pub(super) fn with_suggested_first(wait: &Wait, suggested: Option<&str>) -> Vec<
 }
 
 /// How a word looks.
-pub(super) fn class_of(meaning: Word) -> &'static str {
+pub(crate) fn class_of(meaning: Word) -> &'static str {
     match meaning {
         Word::Yes => "yes",
         Word::No => "no",
@@ -122,7 +122,7 @@ pub(super) fn class_of(meaning: Word) -> &'static str {
 }
 
 /// What a decision was.
-pub(super) fn past_of(decision: &PersonsDecision) -> String {
+pub(crate) fn past_of(decision: &PersonsDecision) -> String {
     match decision.word {
         Word::Yes => "Approved".to_owned(),
         Word::No => "Rejected".to_owned(),
@@ -131,18 +131,18 @@ pub(super) fn past_of(decision: &PersonsDecision) -> String {
 }
 
 /// A word on a button.
-pub(super) fn capitalised(word: &str) -> String {
+pub(crate) fn capitalised(word: &str) -> String {
     let mut letters = word.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     first + letters.as_str()
 }
 
-fn count(number: usize, noun: &str) -> String {
+pub(crate) fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// A time, for people and for machines.
-pub(super) fn time(ms: i64) -> Markup {
+pub(crate) fn time(ms: i64) -> Markup {
     let time = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
     html! { time datetime=(iso(ms)) { (time.strftime("%-d %B %Y, %H:%M UTC").to_string()) } }
 }

@@ -202,7 +202,7 @@ async fn a_thousand_connections_held_open_keep_nobody_out() {
 }
 
 /// A thousand connections and their other ends are more files than a process may open as a rule.
-fn more_files() {
+pub(crate) fn more_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

@@ -4,9 +4,16 @@
 
 mod answers;
 mod attacks;
+mod board;
+mod board_attacks;
+mod board_browser;
 mod browser;
 mod client;
 mod desk;
+mod driver;
 mod listeners;
 mod pages;
+mod played;
 mod situation;
+mod visitor;
+mod wanted;

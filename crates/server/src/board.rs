@@ -1,0 +1,265 @@
+//! [`Board`]: what the page of sessions shows, looked up in the store.
+//!
+//! It belongs to no session: everything that runs, wherever it does, writes into the store, and the board
+//! reads it there. Who may look: `gate.rs`; what is asked for: `routes.rs`; how it looks: `page.rs`.
+
+mod chronicle;
+mod gate;
+mod page;
+mod regions;
+mod routes;
+mod rows;
+pub mod serving;
+mod stream;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hookwright_events::{Report, RunEvent, RunEventKind, Wait};
+use hookwright_pipeline::lease;
+use hookwright_pipeline::record::SessionRecord;
+use hookwright_pipeline::timeline::{Deed, QuestionState};
+use hookwright_store::{
+    Filter, JournalKey, Kind, Place, Record, RecordKey, Store, StoreError, WaitError,
+};
+
+use self::chronicle::{Chronicle, Told};
+use self::rows::What;
+use crate::approvals::Approvals;
+use crate::limits;
+
+/// What the page of sessions shows.
+pub struct Board {
+    store: Arc<dyn Store>,
+    approvals: Arc<Approvals>,
+    /// Only this project's sessions; `None` for all.
+    project: Option<String>,
+    /// Journals that were read, as far as they were, so that they need not be read again.
+    chronicles: Mutex<HashMap<JournalKey, Kept>>,
+}
+
+struct Kept {
+    /// When its session began: one of the same name may have taken its place.
+    began: String,
+    chronicle: Arc<Mutex<Chronicle>>,
+}
+
+/// A session as the store knows it.
+pub(crate) struct SeenSession {
+    pub(crate) record: SessionRecord,
+    /// The record's, or `cut_off` for one that nobody runs although it has not ended.
+    pub(crate) status: String,
+    /// The process that runs it.
+    pub(crate) process: Option<u32>,
+    pub(crate) place: Place,
+}
+
+/// What the first page shows.
+pub(crate) struct Overview {
+    pub(crate) sessions: Vec<SeenSession>,
+    /// There are older ones.
+    pub(crate) are_more: bool,
+    pub(crate) questions: Vec<Question>,
+}
+
+/// What the page of a session shows.
+pub(crate) struct Story {
+    pub(crate) session: SeenSession,
+    pub(crate) told: Told,
+    pub(crate) questions: Vec<Question>,
+}
+
+/// What is or was asked.
+pub(crate) struct Question {
+    pub(crate) wait: Wait,
+    /// Somebody runs who would use an answer at once.
+    pub(crate) is_attended: bool,
+}
+
+/// Which session, and which of its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Which {
+    pub(crate) name: String,
+    /// Where sessions of all projects are shown.
+    pub(crate) project: Option<String>,
+    /// Only the rows before this one.
+    pub(crate) before: Option<u64>,
+}
+
+impl Board {
+    /// What is in this store: of one project, or of all.
+    pub fn new(store: Arc<dyn Store>, approvals: Approvals, project: Option<String>) -> Self {
+        let chronicles = Mutex::default();
+        Self { store, approvals: Arc::new(approvals), project, chronicles }
+    }
+
+    /// Whether sessions of all projects are shown.
+    pub(crate) fn is_of_all(&self) -> bool {
+        self.project.is_none()
+    }
+
+    pub(crate) fn changes(&self) -> Result<u64, StoreError> {
+        self.store.changes()
+    }
+
+    /// The sessions before this place, newest first.
+    pub(crate) fn overview(&self, before: Option<Place>) -> Result<Overview, WaitError> {
+        let limit = limits::SESSIONS_ON_PAGE_MAX;
+        let project = self.project.clone();
+        // One more tells whether there are more.
+        let filter = Filter { project, before, ..Filter::newest(limit + 1) };
+        let mut records = self.store.list(Kind::Session, &filter)?;
+        let are_more = records.len() > limit;
+        records.truncate(limit);
+        let sessions: Result<Vec<_>, _> =
+            records.into_iter().map(|record| self.seen(record)).collect();
+        let questions = self.asked(|_| true)?;
+        Ok(Overview { sessions: sessions?, are_more, questions })
+    }
+
+    /// A session and its story.
+    pub(crate) fn story(&self, which: &Which) -> Result<Option<Story>, WaitError> {
+        let Some(session) = self.session(which)? else { return Ok(None) };
+        let runs = session.process.is_some();
+        let told = self.told(&session, which.before, runs)?;
+        let record = &session.record;
+        let mut questions = self.asked(|wait| {
+            wait.project == record.workspace && wait.session.as_ref() == Some(&record.id)
+        })?;
+        questions.extend(self.answered(&told)?);
+        Ok(Some(Story { session, told, questions }))
+    }
+
+    fn told(
+        &self,
+        session: &SeenSession,
+        before: Option<u64>,
+        runs: bool,
+    ) -> Result<Told, StoreError> {
+        let record = &session.record;
+        let (project, name) = (record.workspace.clone(), record.id.clone());
+        let journal = JournalKey { project, session: name };
+        if before.is_some() {
+            let mut chronicle = Chronicle::new(journal, before);
+            chronicle.read_on(&*self.store)?;
+            return Ok(chronicle.told(runs));
+        }
+        let chronicle = self.chronicle(journal, &record.start_time);
+        let mut chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+        chronicle.read_on(&*self.store)?;
+        Ok(chronicle.told(runs))
+    }
+
+    fn chronicle(&self, journal: JournalKey, began: &str) -> Arc<Mutex<Chronicle>> {
+        let mut all = self.chronicles.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = all.get(&journal).filter(|kept| kept.began == began) {
+            return Arc::clone(&kept.chronicle);
+        }
+        // Which ones go is of no importance: they are read again when somebody looks.
+        while all.len() >= limits::CHRONICLES_KEPT_MAX {
+            let Some(gone) = all.keys().next().cloned() else { break };
+            all.remove(&gone);
+        }
+        let chronicle = Arc::new(Mutex::new(Chronicle::new(journal.clone(), None)));
+        let kept = Kept { began: began.to_owned(), chronicle: Arc::clone(&chronicle) };
+        all.insert(journal, kept);
+        chronicle
+    }
+
+    /// The report that stands in this entry of a session's journal.
+    pub(crate) fn report(
+        &self,
+        which: &Which,
+        sequence: u64,
+    ) -> Result<Option<(SeenSession, Report)>, WaitError> {
+        let Some(session) = self.session(which)? else { return Ok(None) };
+        let (project, name) = (session.record.workspace.clone(), session.record.id.clone());
+        let journal = JournalKey { project, session: name };
+        let Some(after) = sequence.checked_sub(1) else { return Ok(None) };
+        let entry = self.store.journal(&journal, after, 1)?.pop();
+        let event = entry.and_then(|entry| serde_json::from_str::<RunEvent>(&entry.value).ok());
+        Ok(match event.map(|event| event.kind) {
+            Some(RunEventKind::HookReported { report }) => Some((session, report)),
+            _ => None,
+        })
+    }
+
+    /// The wait with this id, if it is one of those that are shown.
+    pub(crate) fn wait(&self, id: &str) -> Result<Option<Wait>, WaitError> {
+        Ok(self.approvals.get(id)?.filter(|wait| self.shows(wait)))
+    }
+
+    fn shows(&self, wait: &Wait) -> bool {
+        self.project.as_ref().is_none_or(|project| *project == wait.project)
+    }
+
+    fn asked(&self, which: impl Fn(&Wait) -> bool) -> Result<Vec<Question>, WaitError> {
+        let mut waiting = self.approvals.waiting()?;
+        waiting.retain(|wait| self.shows(wait) && which(wait));
+        waiting.truncate(limits::QUESTIONS_SHOWN_MAX);
+        Ok(waiting.into_iter().map(|wait| self.question(wait)).collect())
+    }
+
+    /// Those that somebody has answered while whoever asked has not gone on yet.
+    fn answered(&self, told: &Told) -> Result<Vec<Question>, WaitError> {
+        let mut answered = Vec::new();
+        for id in told.rows.under_way().flat_map(|row| open_questions(&row.what)) {
+            let wait = self.approvals.get(id)?;
+            answered.extend(wait.filter(|wait| wait.state.decision().is_some()));
+        }
+        Ok(answered.into_iter().map(|wait| self.question(wait)).collect())
+    }
+
+    fn question(&self, wait: Wait) -> Question {
+        Question { is_attended: self.approvals.is_attended(&wait), wait }
+    }
+
+    fn session(&self, which: &Which) -> Result<Option<SeenSession>, StoreError> {
+        let record = match self.project.as_ref().or(which.project.as_ref()) {
+            Some(project) => {
+                let key = RecordKey { project: project.clone(), name: which.name.clone() };
+                self.store.get(Kind::Session, &key)?
+            }
+            None => {
+                let name_prefix = Some(which.name.clone());
+                let filter = Filter { name_prefix, ..Filter::newest(limits::SESSIONS_ON_PAGE_MAX) };
+                let found = self.store.list(Kind::Session, &filter)?;
+                found.into_iter().find(|record| record.key.name == which.name)
+            }
+        };
+        record.map(|record| self.seen(record)).transpose()
+    }
+
+    fn seen(&self, stored: Record) -> Result<SeenSession, StoreError> {
+        let Record { key, place, mut status, value, .. } = stored;
+        let mut record: SessionRecord = serde_json::from_str(&value).unwrap_or_default();
+        let mut process = None;
+        if status == "active" {
+            let lease = lease::name_of(&key.project, &key.name);
+            process = lease::holder(&*self.store, &lease)?.map(|holder| holder.pid);
+            if process.is_none() {
+                "cut_off".clone_into(&mut status);
+            }
+        }
+        // What finds it again is what the store calls it.
+        (record.workspace, record.id) = (key.project, key.name);
+        Ok(SeenSession { record, status, process, place })
+    }
+}
+
+/// The waits whose answers have not been used.
+fn open_questions(what: &What) -> Vec<&str> {
+    let deeds = match what {
+        What::Iteration(iteration, _) => iteration.deeds.as_slice(),
+        What::Deed(deed, _) => std::slice::from_ref(deed),
+        What::Milestone(_) => &[],
+    };
+    let open = |deed| match deed {
+        &Deed::Question { ref wait, state, .. } => {
+            let is_open = matches!(state, QuestionState::Waiting | QuestionState::CutOff);
+            is_open.then_some(wait.as_str())
+        }
+        _ => None,
+    };
+    deeds.iter().filter_map(open).collect()
+}

@@ -1,0 +1,182 @@
+//! How the board looks. The pages are whole without a script; with one they keep themselves up to date.
+//! They load nothing and treat every text as text.
+
+mod chapters;
+mod deed;
+mod iteration;
+mod overview;
+mod question;
+mod report;
+mod session;
+mod timeline;
+mod words;
+
+use std::sync::LazyLock;
+
+use hmac_sha256::Hash;
+use hookwright_events::Report;
+use hookwright_store::Place;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+pub(crate) use self::overview::regions as overview_regions;
+pub(crate) use self::session::regions as session_regions;
+use super::gate::Gate;
+use super::regions::{Region, state_of};
+use super::{Overview, SeenSession, Story, Which};
+use crate::page::base64;
+
+const STYLE: &str = include_str!("../assets/board.css");
+const SCRIPT: &str = include_str!("../assets/board.js");
+
+/// What pages have to know about the board.
+pub(crate) struct Context<'b> {
+    pub(crate) gate: &'b Gate,
+    pub(crate) is_of_all: bool,
+}
+
+impl Context<'_> {
+    /// The page of a session.
+    pub(crate) fn session_path(&self, name: &str, project: &str) -> String {
+        let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
+        format!("/sessions/{name}{}", self.query(project, None))
+    }
+
+    fn query(&self, project: &str, before: Option<u64>) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        if self.is_of_all {
+            query.append_pair("project", project);
+        }
+        if let Some(before) = before {
+            query.append_pair("before", &before.to_string());
+        }
+        match query.finish() {
+            query if query.is_empty() => query,
+            query => format!("?{query}"),
+        }
+    }
+}
+
+/// What a browser may do with our pages: show them with this one style, run this one script, which may
+/// ask us for news, and send our forms back.
+pub(crate) fn content_policy() -> &'static str {
+    static POLICY: LazyLock<String> = LazyLock::new(|| {
+        let [style, script] = [STYLE, SCRIPT].map(|text| base64(&Hash::hash(text.as_bytes())));
+        format!(
+            "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; \
+             connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        )
+    });
+    &POLICY
+}
+
+/// All sessions.
+pub(crate) fn overview(seen: &Overview, before: Option<Place>, context: &Context<'_>) -> Markup {
+    let regions = overview_regions(seen, context);
+    let content = overview::content(&regions, seen, before);
+    // Who reads old ones is not interrupted.
+    let stream = before.is_none().then(|| "/stream".to_owned());
+    let live = Live { stream, state: state_of(&regions), may_reload: seen.questions.is_empty() };
+    layout("Sessions", Some(live), &html! {}, &content)
+}
+
+/// One session.
+pub(crate) fn session(story: &Story, which: &Which, context: &Context<'_>) -> Markup {
+    let record = &story.session.record;
+    let regions = session_regions(story, which, context);
+    let path = format!("/sessions/{}/stream", record.id);
+    let stream = which.before.is_none().then(|| path + &context.query(&record.workspace, None));
+    let may_reload = story.questions.is_empty() && story.session.process.is_some();
+    let live = Live { stream, state: state_of(&regions), may_reload };
+    let content = session::content(&regions, story, which, context);
+    layout(&record.id, Some(live), &back(None), &content)
+}
+
+/// What one hook reported.
+pub(crate) fn report(session: &SeenSession, report: &Report, context: &Context<'_>) -> Markup {
+    let content = report::content(report);
+    let path = context.session_path(&session.record.id, &session.record.workspace);
+    let title = format!("{} in {}", report.id, session.record.id);
+    layout(&title, None, &back(Some((&session.record.id, &path))), &content)
+}
+
+/// The same for everything that is not there, or not for whoever asks.
+pub(crate) fn nothing() -> Markup {
+    plain(
+        "Nothing here",
+        html! {
+            "Open the address that " code { "hookwright serve" } " printed when it was started; it lets this "
+            "browser in for as long as that program runs."
+        },
+    )
+}
+
+/// For requests that name somebody else.
+pub(crate) fn other_host() -> Markup {
+    plain("Not here", html! { "This server is not known under the name in the address." })
+}
+
+/// For streams that are too many.
+pub(crate) fn too_many() -> Markup {
+    plain("Not now", html! { "Too many pages are open. Close some, and reload this one." })
+}
+
+fn plain(heading: &str, text: Markup) -> Markup {
+    let content = html! { div.sheet { h1 { (heading) } p { (text) } } };
+    layout(heading, None, &html! {}, &content)
+}
+
+/// How a page stays up to date.
+struct Live {
+    /// Where its news come from.
+    stream: Option<String>,
+    /// What it shows.
+    state: String,
+    /// Without a script it may load itself anew: nobody writes anything into it.
+    may_reload: bool,
+}
+
+fn layout(title: &str, live: Option<Live>, way_back: &Markup, content: &Markup) -> Markup {
+    let stream = live.as_ref().and_then(|live| live.stream.as_deref());
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="robots" content="noindex, nofollow";
+                title { (words::said(title)) " · Hookwright" }
+                style { (PreEscaped(STYLE)) }
+                @if live.as_ref().is_some_and(|live| live.stream.is_some() && live.may_reload) {
+                    noscript { meta http-equiv="refresh" content="15"; }
+                }
+            }
+            body data-stream=[stream] data-state=[live.as_ref().map(|live| live.state.as_str())] {
+                header {
+                    p.brand { a href="/" { span.mark aria-hidden="true" {} "Hookwright" } }
+                    (way_back)
+                    p #live role="status" {}
+                }
+                main { (content) }
+                footer { p { "What runs on this machine, as its store tells it." } }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+}
+
+/// The way back, on pages below others.
+fn back(session: Option<(&str, &str)>) -> Markup {
+    html! {
+        nav aria-label="Where this page stands" {
+            a href="/" { "Sessions" }
+            @if let Some((name, path)) = session { span aria-hidden="true" { "/" } a href=(path) { (name) } }
+        }
+    }
+}
+
+/// The element of a region.
+fn element(regions: &[Region], name: &str) -> Markup {
+    let region = regions.iter().find(|region| region.name == name);
+    html! { @if let Some(region) = region { (region.content()) } }
+}

@@ -1,0 +1,86 @@
+//! [`stages_newest_first`]: rows by the stage and the piece of work that they belong to.
+
+use hookwright_pipeline::timeline::Milestone;
+
+use super::super::rows::{Row, Rows, What};
+
+/// A stage or a piece of work, or what happened outside of them.
+pub(super) struct Chapter<'r> {
+    pub(super) began: Option<&'r Row>,
+    pub(super) ended: Option<&'r Row>,
+    pub(super) kind: Kind,
+    pub(super) rows: Vec<&'r Row>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Outside,
+    Stage,
+    /// What happened in a stage outside of its pieces of work.
+    WithinStage,
+    Item,
+}
+
+/// Rows in the order of the story, by what they belong to.
+pub(super) fn chapters(rows: &Rows) -> Vec<Chapter<'_>> {
+    let chapter = |kind, began| Chapter { began, ended: None, kind, rows: Vec::new() };
+    let mut chapters = Vec::new();
+    let mut open = match (rows.stage_before(), rows.item_before()) {
+        (Some(stage), item) => {
+            chapters.push(chapter(Kind::Stage, Some(stage)));
+            match item {
+                Some(item) => chapter(Kind::Item, Some(item)),
+                None => chapter(Kind::WithinStage, None),
+            }
+        }
+        (None, _) => chapter(Kind::Outside, None),
+    };
+    for row in rows.iter() {
+        let next = match &row.what {
+            What::Milestone(Milestone::StageBegan { .. }) => chapter(Kind::Stage, Some(row)),
+            What::Milestone(Milestone::ItemBegan { .. }) => chapter(Kind::Item, Some(row)),
+            What::Milestone(Milestone::ItemEnded { .. }) => {
+                open.ended = Some(row);
+                chapter(Kind::WithinStage, None)
+            }
+            What::Milestone(Milestone::StageEnded { .. }) => {
+                chapters.push(open);
+                let stage = chapters.iter_mut().rev().find(|chapter| chapter.kind == Kind::Stage);
+                if let Some(stage) = stage {
+                    stage.ended = Some(row);
+                }
+                open = chapter(Kind::Outside, None);
+                continue;
+            }
+            What::Milestone(_) | What::Iteration(..) | What::Deed(..) => {
+                open.rows.push(row);
+                continue;
+            }
+        };
+        chapters.push(std::mem::replace(&mut open, next));
+    }
+    chapters.push(open);
+    chapters
+}
+
+/// A stage, and the chapters within it.
+pub(super) struct Stage<'c, 'r> {
+    pub(super) own: &'c Chapter<'r>,
+    /// Newest first.
+    pub(super) within: Vec<&'c Chapter<'r>>,
+}
+
+/// The newest stage first, and in it the newest chapter.
+pub(super) fn stages_newest_first<'c, 'r>(chapters: &'c [Chapter<'r>]) -> Vec<Stage<'c, 'r>> {
+    let mut stages: Vec<Stage<'_, '_>> = Vec::new();
+    for chapter in chapters {
+        match (chapter.kind, stages.last_mut()) {
+            (Kind::Item | Kind::WithinStage, Some(stage)) => stage.within.insert(0, chapter),
+            (Kind::Outside | Kind::Stage | Kind::Item | Kind::WithinStage, _) => {
+                stages.push(Stage { own: chapter, within: Vec::new() });
+            }
+        }
+    }
+    stages.reverse();
+    stages
+}

@@ -1,0 +1,136 @@
+//! What happened: hooks, decisions, questions, children, pauses, notes.
+
+use hookwright_pipeline::timeline::{Deed, QuestionState};
+use maud::{Markup, html};
+
+use super::super::chronicle::Reported;
+use super::timeline::Drawing;
+use super::words::{Mark, bar, duration, moment, said, since, word};
+
+impl Drawing<'_> {
+    pub(super) fn deed(
+        &self,
+        deed: &Deed,
+        report: Option<&Reported>,
+        whole: Option<f64>,
+    ) -> Markup {
+        match deed {
+            Deed::Hook { at, event, of_iteration, hook, status, reason, attempts, duration_ms } => {
+                let mark = Mark::of_hook(status);
+                html! {
+                    div.deed {
+                        (mark.sign())
+                        span.event { (said(event)) }
+                        span.what {
+                            @match report {
+                                Some(report) => a href=(self.report_path(report.sequence)) { (said(hook)) },
+                                None => (said(hook)),
+                            }
+                            " " span class={ "status " (mark.class()) } { (word(status)) }
+                            @if *attempts > 1 { span.quiet { " · " (attempts) " attempts" } }
+                            @if let Some(of) = of_iteration { span.quiet { " · of iteration " (of) } }
+                        }
+                        @match (duration_ms, whole) {
+                            (Some(took), Some(whole)) => (bar(*took, whole, mark)),
+                            _ => span.bar {},
+                        }
+                        span.took {
+                            @match (duration_ms, at) {
+                                (Some(took), _) => (duration(*took)),
+                                (None, Some(at)) if *status == "running" => (since(at)),
+                                _ => "",
+                            }
+                        }
+                        @if let Some(reason) = reason { p.reason { (said(reason)) } }
+                        @if let Some(report) = report.filter(|report| !report.excerpt.is_empty()) {
+                            pre.excerpt tabindex="0" { (report.excerpt) }
+                        }
+                    }
+                }
+            }
+            Deed::Decision { event, verdict, reason } => html! {
+                (told(Mark::Warn, event, html! { "decision: " strong { (verdict) } @if !reason.is_empty() { ": " (said(reason)) } }))
+            },
+            Deed::Question {
+                event,
+                hook,
+                question,
+                since: at,
+                state,
+                action,
+                message,
+                by,
+                duration_ms,
+                ..
+            } => {
+                let mark = match state {
+                    QuestionState::Approved => Mark::Good,
+                    QuestionState::Waiting => Mark::Waits,
+                    _ => Mark::Warn,
+                };
+                told(
+                    mark,
+                    event,
+                    html! {
+                        (said(hook)) " asked: " (said(question)) " "
+                        strong { (answer_of(*state)) }
+                        @if let Some(action) = action { " with " (said(action)) }
+                        @if let Some(by) = by { " by " (said(by)) }
+                        @if let Some(took) = duration_ms { span.quiet { " after " (duration(*took)) } }
+                        @if *state == QuestionState::Waiting { " " (since(at)) }
+                        @if let Some(message) = message { p.reason { (said(message)) } }
+                    },
+                )
+            }
+            Deed::Child { event, hook, session, pipeline } => {
+                let path = self.context.session_path(session, &self.story.session.record.workspace);
+                told(
+                    Mark::Runs,
+                    event,
+                    html! {
+                        (said(hook)) " started " a href=(path) { (said(session)) } span.quiet { " · " (said(pipeline)) }
+                    },
+                )
+            }
+            Deed::AgentChanged { from, to, reason } => told(
+                Mark::Warn,
+                "agent",
+                html! { (said(to)) " took over from " (said(from)) ": " (said(reason)) },
+            ),
+            Deed::Pause { at, reason, until, duration_ms, .. } => told(
+                Mark::Waits,
+                "pause",
+                html! {
+                    (said(reason))
+                    @match duration_ms {
+                        Some(took) => span.quiet { " · " (duration(*took)) },
+                        None => { " " (since(at)) @if let Some(until) = until { ", until " (moment(until)) } }
+                    }
+                },
+            ),
+            Deed::Note { note } => told(Mark::Quiet, "note", html! { (said(note)) }),
+        }
+    }
+
+    fn report_path(&self, sequence: u64) -> String {
+        let record = &self.story.session.record;
+        let query = self.context.query(&record.workspace, None);
+        format!("/sessions/{}/reports/{sequence}{query}", record.id)
+    }
+}
+
+/// What happened, in words.
+fn told(mark: Mark, event: &str, words: Markup) -> Markup {
+    html! { div.deed.words { (mark.sign()) span.event { (said(event)) } div.what { (words) } } }
+}
+
+fn answer_of(state: QuestionState) -> &'static str {
+    match state {
+        QuestionState::Waiting => "nobody has answered yet",
+        QuestionState::Approved => "approved",
+        QuestionState::Rejected => "rejected",
+        QuestionState::Unanswered => "nobody answered in time",
+        QuestionState::CutOff => "cut off",
+        QuestionState::Withdrawn => "withdrawn",
+    }
+}

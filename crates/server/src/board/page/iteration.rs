@@ -1,0 +1,140 @@
+//! One iteration: what came of it in a line, and below it the agent and the hooks, to scale.
+
+use hookwright_pipeline::timeline::{Deed, Iteration, IterationState};
+use maud::{Markup, html};
+
+use super::super::chronicle::Reported;
+use super::timeline::Drawing;
+use super::words::{Mark, bar, duration, moment, said, since, used_in_full};
+use crate::limits;
+use crate::page::parts::count;
+
+/// Files that changed, in sight.
+const PATHS_SHOWN_MAX: usize = 12;
+
+impl Drawing<'_> {
+    pub(super) fn iteration(
+        &self,
+        id: &str,
+        iteration: &Iteration,
+        reports: &[Option<Reported>],
+        is_unfolded: bool,
+    ) -> Markup {
+        let mark = mark_of(iteration);
+        let result = iteration.result.as_ref();
+        let whole = whole_in(iteration);
+        html! {
+            details id={ (id) "-more" } open[is_unfolded || iteration.is_trouble()] {
+                summary {
+                    (mark.sign())
+                    span.what { (name_of(iteration)) }
+                    span.says { (in_short(iteration)) }
+                    @match iteration.duration_ms {
+                        Some(took) => { (bar(took, self.whole, mark)) span.took { (duration(took)) } }
+                        None => {
+                            span.bar {}
+                            @if iteration.state == IterationState::Running { span.took { (since(&iteration.at)) } }
+                            @else { span.took {} }
+                        }
+                    }
+                }
+                div.inside {
+                    p.quiet {
+                        "began " (moment(&iteration.at))
+                        @if let Some(agent) = result.and_then(|result| result.agent.as_ref()) { " · " (said(agent)) }
+                        @if let Some(used) = used_in_full(result.and_then(|result| result.usage)) { " · " (used) }
+                    }
+                    @if let Some(result) = result {
+                        @if let Some(error) = &result.error { p.why { (said(error)) } }
+                        @if !result.reason.is_empty() { p { (said(&result.reason)) } }
+                        (paths(&result.changed_files))
+                    }
+                    @if let (Some(whole), Some(took)) = (whole, iteration.duration_ms) {
+                        div.deed { (mark.sign()) span.event { "agent" } span.what { (word_of(iteration)) }
+                            (bar(took, whole, mark)) span.took { (duration(took)) } }
+                    }
+                    @for (deed, report) in iteration.deeds.iter().zip(reports).take(limits::DEEDS_SHOWN_MAX) {
+                        (self.deed(deed, report.as_ref(), whole))
+                    }
+                    @if iteration.deeds.len() > limits::DEEDS_SHOWN_MAX {
+                        p.quiet {
+                            "and " (iteration.deeds.len() - limits::DEEDS_SHOWN_MAX) " more: "
+                            code { "hookwright sessions show " (self.story.session.record.id) " --all" }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn mark_of(iteration: &Iteration) -> Mark {
+    match iteration.state {
+        IterationState::Running => Mark::Runs,
+        IterationState::NotStarted | IterationState::CutOff => Mark::Warn,
+        IterationState::Ended => {
+            let failed = iteration.result.as_ref().is_some_and(|result| result.error.is_some());
+            if failed { Mark::Bad } else { Mark::Good }
+        }
+    }
+}
+
+fn name_of(iteration: &Iteration) -> String {
+    let name = match iteration.iteration {
+        0 => "Last words of the hooks".to_owned(),
+        number => format!("Iteration {number}"),
+    };
+    if iteration.attempt > 1 { format!("{name}, attempt {}", iteration.attempt) } else { name }
+}
+
+/// How an iteration stands, in one word.
+fn word_of(iteration: &Iteration) -> String {
+    match iteration.state {
+        IterationState::NotStarted => "the agent was not started".to_owned(),
+        IterationState::Running => "the agent works".to_owned(),
+        IterationState::CutOff => "cut off".to_owned(),
+        IterationState::Ended => match &iteration.result {
+            Some(result) => said(&result.decision),
+            None => "ended".to_owned(),
+        },
+    }
+}
+
+/// What came of an iteration, in a line.
+fn in_short(iteration: &Iteration) -> String {
+    let Some(result) = &iteration.result else { return word_of(iteration) };
+    let words = match &result.error {
+        Some(error) => error,
+        None if result.summary.is_empty() => &result.decision,
+        None => &result.summary,
+    };
+    let first = words.trim().lines().next().unwrap_or_default();
+    let changed = match result.changed_files.len() {
+        0 => String::new(),
+        number => format!(" · {} changed", count(number, "file")),
+    };
+    format!("{}{changed}", said(first))
+}
+
+/// What the bars in an iteration are drawn to: the longest of agent and hooks.
+fn whole_in(iteration: &Iteration) -> Option<f64> {
+    let hooks = iteration.deeds.iter().filter_map(|deed| match deed {
+        Deed::Hook { duration_ms, .. } => *duration_ms,
+        _ => None,
+    });
+    let longest = hooks.chain(iteration.duration_ms).fold(0.0, f64::max);
+    (longest > 0.0).then_some(longest)
+}
+
+fn paths(changed: &[String]) -> Markup {
+    html! {
+        @if !changed.is_empty() {
+            ul.paths {
+                @for path in changed.iter().take(PATHS_SHOWN_MAX) { li { (said(path)) } }
+                @if changed.len() > PATHS_SHOWN_MAX {
+                    li.quiet { "and " (changed.len() - PATHS_SHOWN_MAX) " more" }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! All sessions, newest first.
+
+use hookwright_store::Place;
+use maud::{Markup, html};
+
+use super::super::regions::{Fragment, Region};
+use super::super::{Overview, SeenSession};
+use super::question;
+use super::words::{Mark, duration, moment, said, since, word};
+use super::{Context, element};
+use crate::page::parts::count;
+
+/// What changes by itself.
+pub(crate) fn regions(seen: &Overview, context: &Context<'_>) -> Vec<Region> {
+    let questions = question::region(&seen.questions, context, question::On::Overview);
+    let mut sessions: Vec<Fragment> =
+        seen.sessions.iter().map(|session| row(session, context)).collect();
+    if sessions.is_empty() {
+        let html = html! {
+            li #none .none {
+                "No sessions yet. " code { "hookwright run FILE" } " starts one, and it appears here."
+            }
+        };
+        sessions.push(Fragment::new("none", html));
+    }
+    vec![questions, Region { name: "sessions", fragments: sessions }]
+}
+
+pub(super) fn content(regions: &[Region], seen: &Overview, before: Option<Place>) -> Markup {
+    html! {
+        h1 { "Sessions" }
+        section #questions aria-label="Questions that wait for you" aria-live="polite" {
+            (element(regions, "questions"))
+        }
+        ol #sessions { (element(regions, "sessions")) }
+        nav.pages aria-label="Pages" {
+            @if before.is_some() { a href="/" { "Newest" } }
+            @if let (true, Some(last)) = (seen.are_more, seen.sessions.last()) {
+                @let Place { created_at_ms, inserted } = last.place;
+                a href={ "/?before=" (created_at_ms) "-" (inserted) } { "Older sessions" }
+            }
+        }
+    }
+}
+
+fn row(session: &SeenSession, context: &Context<'_>) -> Fragment {
+    let SeenSession { record, status, process, place } = session;
+    let mark = Mark::of_session(status);
+    let id = format!("session-{}-{}", place.created_at_ms, place.inserted);
+    let stage = record.stages.get((record.stage as usize).wrapping_sub(1));
+    let took = record.metadata.total_duration.filter(|_| status != "cut_off");
+    let html = html! {
+        li.session id=(id) {
+            (mark.sign())
+            p.name { a href=(context.session_path(&record.id, &record.workspace)) { (record.id) } }
+            p class={ "status " (mark.class()) } { (word(status)) }
+            p.plan {
+                (said(&record.plan))
+                @if let Some(stage) = stage.filter(|_| record.stages.len() > 1) {
+                    span.quiet { " · " (said(stage)) " (" (record.stage) " of " (record.stages.len()) ")" }
+                }
+                span.quiet { " · " (count(record.iterations as usize, "iteration")) }
+            }
+            p.when {
+                @if process.is_some() {
+                    (since(&record.start_time))
+                } @else {
+                    (moment(&record.start_time))
+                    @if let Some(took) = took { " · " (duration(took as f64)) }
+                }
+            }
+            @if !record.reason.is_empty() && record.reason != *status { p.why { (said(&record.reason)) } }
+            @if let Some(parent) = &record.parent {
+                p.parent {
+                    "started by " a href=(context.session_path(&parent.session, &record.workspace)) {
+                        (said(&parent.session))
+                    }
+                }
+            }
+            @if context.is_of_all { p.project { (said(&record.workspace)) } }
+        }
+    };
+    Fragment::new(id, html)
+}

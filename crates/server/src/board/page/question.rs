@@ -1,0 +1,113 @@
+//! Questions that wait for a person, with a form for each, and those that were answered just now.
+
+use hookwright_events::Wait;
+use hookwright_events::visible_text::visible;
+use hookwright_events::wait::PersonsDecision;
+use maud::{Markup, html};
+
+use super::super::Question;
+use super::super::regions::{Fragment, Region};
+use super::Context;
+use super::words::{Mark, moment_of, said};
+use crate::approvals::offered_words;
+use crate::limits;
+use crate::page::parts::{answered_with, capitalised, class_of, past_of};
+
+/// On which page a question stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum On {
+    Overview,
+    Session,
+}
+
+/// The questions of a page.
+pub(super) fn region(questions: &[Question], context: &Context<'_>, on: On) -> Region {
+    let fragments = questions
+        .iter()
+        .map(|question| {
+            let id = format!("question-{}", question.wait.id);
+            let html = match question.wait.state.decision() {
+                Some(decision) => answered(&id, question, decision),
+                None => open(&id, question, context, on),
+            };
+            Fragment::new(id, html)
+        })
+        .collect();
+    Region { name: "questions", fragments }
+}
+
+fn open(id: &str, question: &Question, context: &Context<'_>, on: On) -> Markup {
+    let wait = &question.wait;
+    let (heading, message) = (format!("{id}-asks"), format!("{id}-message"));
+    html! {
+        article.question id=(id) aria-labelledby=(heading) {
+            p.kicker { (Mark::Waits.sign()) "Your decision is asked for" }
+            h2 id=(heading) { (asks(wait)) }
+            p.quiet {
+                (by(wait, context, on))
+                " · until " (moment_of(wait.until_ms)) span.left data-until=(wait.until_ms) {}
+            }
+            @if !question.is_attended {
+                p.quiet { "Nobody runs this session at the moment. An answer is kept until it is resumed." }
+            }
+            form method="post" action={ "/answers/" (wait.id) } {
+                input type="hidden" name="form" value=(context.gate.form_token(&wait.id));
+                @if on == On::Overview { input type="hidden" name="back" value="overview"; }
+                label for=(message) { "Comment " span.quiet { "(optional)" } }
+                textarea id=(message) name="message" rows="2"
+                    maxlength=(limits::MESSAGE_CHARS_SHOWN_MAX) {}
+                div.actions role="group" aria-label="Answers" {
+                    @for (word, meaning) in offered_words(wait) {
+                        button type="submit" name="action" value=(word) class=(class_of(meaning)) {
+                            (visible(&capitalised(&word)))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn answered(id: &str, question: &Question, decision: &PersonsDecision) -> Markup {
+    let wait = &question.wait;
+    html! {
+        article.question.answered id=(id) {
+            p class={ "kicker " (class_of(decision.word)) } {
+                (past_of(decision)) " by " (said(&decision.by)) ", " (moment_of(decision.at_ms))
+            }
+            h2 { (asks(wait)) }
+            (answered_with(decision))
+            @if !question.is_attended {
+                p.quiet {
+                    "It counts as soon as somebody resumes the session: "
+                    @if let Some(session) = wait.resumable_session() {
+                        code { "hookwright resume " (session) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn asks(wait: &Wait) -> String {
+    match said(&wait.question) {
+        nothing if nothing.is_empty() => "Shall this go on?".to_owned(),
+        question => question,
+    }
+}
+
+/// Who asks.
+fn by(wait: &Wait, context: &Context<'_>, on: On) -> Markup {
+    html! {
+        @match (&wait.session, on) {
+            (Some(session), On::Overview) => {
+                a href=(context.session_path(session, &wait.project)) { (said(session)) } " · "
+            }
+            (Some(_), On::Session) | (None, _) => {}
+        }
+        (said(&wait.event))
+        @if let Some(stage) = &wait.stage { " · stage " (said(stage)) }
+        @if let Some(iteration) = wait.iteration { " · iteration " (iteration) }
+        " · hook " (said(&wait.hook))
+    }
+}

@@ -1,0 +1,242 @@
+//! One session: how it stands, what runs, its stages, and its story, newest first.
+
+use hookwright_events::visible_text::visible;
+use hookwright_pipeline::record::SessionRecord;
+use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, QuestionState};
+use maud::{Markup, html};
+
+use super::super::regions::{Fragment, Region};
+use super::super::rows::{Rows, StageSum, What};
+use super::super::{SeenSession, Story, Which};
+use super::words::{Mark, bar, duration, moment, said, since, used, used_in_full, word};
+use super::{Context, element, question, timeline};
+use crate::page::parts::count;
+
+/// Characters of a commit.
+const COMMIT_CHARS: usize = 10;
+
+/// What changes by itself.
+pub(crate) fn regions(story: &Story, which: &Which, context: &Context<'_>) -> Vec<Region> {
+    let Story { session, told, questions } = story;
+    let head = vec![
+        Fragment::new("facts", facts(story, context)),
+        Fragment::new("now", html! { div #now { (now(session, &told.rows)) } }),
+    ];
+    let timeline = timeline::fragments(story, context);
+    vec![
+        question::region(questions, context, question::On::Session),
+        Region { name: "head", fragments: head },
+        Region { name: "stages", fragments: stages(session, &told.rows) },
+        Region { name: "timeline", fragments: timeline },
+        Region { name: "older", fragments: vec![older(story, which, context)] },
+    ]
+}
+
+pub(super) fn content(
+    regions: &[Region],
+    story: &Story,
+    which: &Which,
+    context: &Context<'_>,
+) -> Markup {
+    let record = &story.session.record;
+    html! {
+        h1 { (record.id) }
+        section #questions aria-label="Questions that wait for you" aria-live="polite" {
+            (element(regions, "questions"))
+        }
+        section #head aria-label="How it stands" { (element(regions, "head")) }
+        ol #stages aria-label="Stages" { (element(regions, "stages")) }
+        h2 { "Timeline " span.quiet { "newest first" } }
+        @if which.before.is_some() {
+            p { a href=(context.session_path(&record.id, &record.workspace)) { "Back to the newest" } }
+        }
+        ol #timeline { (element(regions, "timeline")) }
+        nav #older aria-label="Older" { (element(regions, "older")) }
+    }
+}
+
+fn facts(story: &Story, context: &Context<'_>) -> Markup {
+    let Story { session, told, .. } = story;
+    let SeenSession { record, status, process, .. } = session;
+    let mark = Mark::of_session(status);
+    let took = record.metadata.total_duration.filter(|_| process.is_none() && status != "cut_off");
+    let commit = record.metadata.git_commit.as_deref().unwrap_or_default();
+    let commit: String = commit.chars().take(COMMIT_CHARS).collect();
+    html! {
+        div #facts {
+            p class={ "status " (mark.class()) } {
+                (mark.sign()) (word(status))
+                @if !record.reason.is_empty() && record.reason != *status {
+                    span.why { (said(&record.reason)) }
+                }
+            }
+            dl.facts {
+                div { dt { "Plan" } dd { (said(&record.plan)) } }
+                div { dt { "Agent" } dd { (said(&record.provider)) } }
+                div { dt { "Began" } dd { (moment(&record.start_time)) } }
+                @if let Some(took) = took { div { dt { "Took" } dd { (duration(took as f64)) } } }
+                @if process.is_some() {
+                    div { dt { "Runs" } dd { (since(&record.start_time)) } }
+                }
+                div { dt { "Iterations" } dd { (record.iterations) } }
+                @if !record.issues_planned.is_empty() {
+                    div { dt { "Issues" } dd { (issues(record)) } }
+                }
+                @if let Some(used) = used_in_full(told.used) { div { dt { "Used" } dd { (used) } } }
+                @if let Some(branch) = &record.metadata.git_branch {
+                    div { dt { "Branch" } dd { (said(branch)) @if !commit.is_empty() { " at " code { (visible(&commit)) } } } }
+                }
+                @if context.is_of_all { div { dt { "Project" } dd { (said(&record.workspace)) } } }
+                @if let Some(parent) = &record.parent {
+                    div {
+                        dt { "Started by" }
+                        dd {
+                            a href=(context.session_path(&parent.session, &record.workspace)) { (said(&parent.session)) }
+                            " · " (said(&parent.hook))
+                        }
+                    }
+                }
+                @if let Some(pid) = process { div { dt { "Process" } dd { (pid) } } }
+            }
+            @if matches!(status.as_str(), "cut_off" | "interrupted" | "failed" | "aborted" | "paused") {
+                p.quiet { "Go on with " code { "hookwright resume " (record.id) } }
+            }
+        }
+    }
+}
+
+/// How far a queue of issues has come.
+fn issues(record: &SessionRecord) -> String {
+    let [planned, completed, failed] =
+        [&record.issues_planned, &record.issues_completed, &record.issues_failed].map(Vec::len);
+    let failed = if failed == 0 { String::new() } else { format!(", {failed} failed") };
+    format!("{completed} of {planned} done{failed}")
+}
+
+/// What runs now, since when, and what is waited for.
+fn now(session: &SeenSession, rows: &Rows) -> Markup {
+    let steps: Vec<Markup> = rows.under_way().flat_map(|row| under_way(&row.what)).collect();
+    html! {
+        @if session.process.is_some() {
+            h2 { "Now" }
+            ul.now {
+                @for step in &steps { li { (step) } }
+                @if steps.is_empty() { li.quiet { (Mark::Runs.sign()) "between two steps" } }
+            }
+        }
+    }
+}
+
+fn under_way(what: &What) -> Vec<Markup> {
+    match what {
+        What::Iteration(iteration, _) => {
+            let mut steps: Vec<Markup> = agent_at_work(iteration).into_iter().collect();
+            steps.extend(iteration.deeds.iter().filter_map(deed_under_way));
+            steps
+        }
+        What::Deed(deed, _) => deed_under_way(deed).into_iter().collect(),
+        What::Milestone(_) => Vec::new(),
+    }
+}
+
+fn agent_at_work(iteration: &Iteration) -> Option<Markup> {
+    let works = iteration.state == IterationState::Running;
+    works.then(|| {
+        html! {
+            (Mark::Runs.sign()) "the agent works on "
+            @match iteration.iteration {
+                0 => "the last words of the hooks",
+                number => { "iteration " (number) },
+            }
+            " " (since(&iteration.at))
+        }
+    })
+}
+
+fn deed_under_way(deed: &Deed) -> Option<Markup> {
+    match deed {
+        Deed::Hook { at, event, hook, status: "running", .. } => Some(html! {
+            (Mark::Runs.sign()) "hook " code { (said(hook)) } " at " (said(event)) " "
+            @if let Some(at) = at { (since(at)) }
+        }),
+        Deed::Question { question, since: at, state: QuestionState::Waiting, .. } => Some(html! {
+            (Mark::Waits.sign()) "waits for a person: " (said(question)) " " (since(at))
+        }),
+        Deed::Pause { at, reason, until, duration_ms: None, .. } => Some(html! {
+            (Mark::Waits.sign()) "paused: " (said(reason))
+            @if let Some(until) = until { ", until " (moment(until)) }
+            " " (since(at))
+        }),
+        _ => None,
+    }
+}
+
+/// The stages side by side, with how far each came.
+fn stages(session: &SeenSession, rows: &Rows) -> Vec<Fragment> {
+    let names = &session.record.stages;
+    let longest = rows.stages().values().filter_map(|sum| sum.duration_ms).fold(0.0, f64::max);
+    let numbers = (1..).zip(names);
+    let runs = session.process.is_some();
+    numbers
+        .map(|(index, name): (u32, &String)| {
+            let id = format!("stage-{index}");
+            let html = stage(&id, name, rows.stages().get(&index), runs, longest);
+            Fragment::new(id, html)
+        })
+        .collect()
+}
+
+fn stage(id: &str, name: &str, sum: Option<&StageSum>, runs: bool, longest: f64) -> Markup {
+    let (mark, state) = match sum {
+        None => (Mark::Quiet, "not begun".to_owned()),
+        Some(StageSum { reason: Some(reason), .. }) => {
+            (if reason == "failed" { Mark::Bad } else { Mark::Good }, word(reason))
+        }
+        Some(StageSum { was_left: true, .. }) => (Mark::Warn, "left before its end".to_owned()),
+        Some(_) if runs => (Mark::Runs, "running".to_owned()),
+        Some(_) => (Mark::Warn, "left before its end".to_owned()),
+    };
+    html! {
+        li.chip id=(id) {
+            p { (mark.sign()) strong { (said(name)) } }
+            p.quiet { (state) }
+            @if let Some(sum) = sum {
+                p.quiet {
+                    @match sum.iterations_max {
+                        Some(most) => { (sum.iterations) " of at most " (count(most as usize, "iteration")) }
+                        None => (count(sum.iterations as usize, "iteration")),
+                    }
+                    @if let Some(used) = used(sum.usage) { " · " (used) }
+                }
+                @if let Some(took) = sum.duration_ms {
+                    p.quiet { (duration(took)) }
+                    (bar(took, longest, mark))
+                } @else if mark == Mark::Runs {
+                    p.quiet { (since(&sum.at)) }
+                }
+            }
+        }
+    }
+}
+
+/// The way to what happened before, and what is not told.
+fn older(story: &Story, which: &Which, context: &Context<'_>) -> Fragment {
+    let record = &story.session.record;
+    let older = story.told.rows.older();
+    let html = html! {
+        div #further {
+            @if older > 0 {
+                a href={ "/sessions/" (which.name) (context.query(&record.workspace, Some(older))) } {
+                    "Older: " (older) " more"
+                }
+            }
+            @if story.told.not_understood > 0 {
+                p.quiet {
+                    (count(usize::try_from(story.told.not_understood).unwrap_or(usize::MAX), "entry"))
+                    " of a newer hookwright not shown"
+                }
+            }
+        }
+    };
+    Fragment::new("further", html)
+}

@@ -1,0 +1,186 @@
+//! A session's story: stages, pieces of work, iterations, and the hooks at each, newest first. Each row is
+//! one fragment, so that only what changed is sent.
+
+use hookwright_events::ItemState;
+use hookwright_pipeline::timeline::Milestone;
+use maud::{Markup, html};
+
+use super::super::Story;
+use super::super::regions::Fragment;
+use super::super::rows::{Row, What};
+use super::Context;
+use super::chapters::{Chapter, Kind, Stage, chapters, stages_newest_first};
+use super::words::{Mark, duration, moment, said, since, used, used_in_full, whole_of, word};
+use crate::page::parts::{capitalised, count};
+
+/// How many of the newest iterations are unfolded.
+const UNFOLDED: usize = 3;
+
+/// What rows are drawn with.
+pub(super) struct Drawing<'s> {
+    pub(super) story: &'s Story,
+    pub(super) context: &'s Context<'s>,
+    /// What iterations' bars are drawn to.
+    pub(super) whole: f64,
+}
+
+/// The rows of a story, newest first, each stage and piece of work with its heading above.
+pub(super) fn fragments(story: &Story, context: &Context<'_>) -> Vec<Fragment> {
+    let rows = &story.told.rows;
+    let longest = rows.iter().filter_map(|row| agent_took(&row.what)).fold(0.0, f64::max);
+    let drawing = Drawing { story, context, whole: whole_of(longest) };
+    let chapters = chapters(rows);
+    let mut fragments = Vec::new();
+    let mut unfolded = 0;
+    // The newest stage first, but its heading before everything in it.
+    for Stage { own, within } in stages_newest_first(&chapters) {
+        fragments.extend(drawing.heading(own));
+        for chapter in within.into_iter().chain([own]) {
+            if chapter.kind == Kind::Item {
+                fragments.extend(drawing.heading(chapter));
+            }
+            for row in chapter.rows.iter().rev() {
+                unfolded += usize::from(matches!(row.what, What::Iteration(..)));
+                fragments.push(drawing.row(row, chapter.kind, unfolded <= UNFOLDED));
+            }
+        }
+    }
+    fragments
+}
+
+fn agent_took(what: &What) -> Option<f64> {
+    match what {
+        What::Iteration(iteration, _) => iteration.duration_ms,
+        What::Milestone(_) | What::Deed(..) => None,
+    }
+}
+
+impl Drawing<'_> {
+    fn heading(&self, chapter: &Chapter<'_>) -> Option<Fragment> {
+        let began = chapter.began?;
+        let id = began.id.clone();
+        let runs = self.story.session.process.is_some();
+        let ended = chapter.ended.map(|row| &row.what);
+        let html = match &began.what {
+            What::Milestone(Milestone::StageBegan { at, stage, index, iterations_max }) => {
+                let stages = self.story.session.record.stages.len();
+                html! {
+                    li.stage id=(id) {
+                        h3 { "Stage " (index) " of " (stages) ": " (said(stage)) }
+                        p.quiet { (end_of_stage(ended, at, *iterations_max, runs)) }
+                    }
+                }
+            }
+            What::Milestone(Milestone::ItemBegan { at, item, goes_on, .. }) => html! {
+                li.item id=(id) {
+                    h4 { (said(&capitalised(&item.name()))) @if item.name() != item.title { ": " (said(&item.title)) } }
+                    p.quiet { (end_of_item(ended, at, *goes_on, runs)) }
+                }
+            },
+            What::Milestone(_) | What::Iteration(..) | What::Deed(..) => return None,
+        };
+        Some(Fragment::new(id, html))
+    }
+
+    fn row(&self, row: &Row, kind: Kind, is_unfolded: bool) -> Fragment {
+        let id = &row.id;
+        let depth = match kind {
+            Kind::Outside => "row",
+            Kind::Stage | Kind::WithinStage => "row in-stage",
+            Kind::Item => "row in-item",
+        };
+        let html = match &row.what {
+            What::Iteration(iteration, reports) => html! {
+                li class=(depth) id=(id) { (self.iteration(id, iteration, reports, is_unfolded)) }
+            },
+            What::Deed(deed, report) => html! {
+                li class=(depth) id=(id) { (self.deed(deed, report.as_ref(), None)) }
+            },
+            What::Milestone(milestone) => html! {
+                li class={ (depth) " milestone" } id=(id) { (self.milestone(milestone)) }
+            },
+        };
+        Fragment::new(id.clone(), html)
+    }
+
+    fn milestone(&self, milestone: &Milestone) -> Markup {
+        match milestone {
+            Milestone::SessionResumed { at, time } => html! {
+                p { (Mark::Runs.sign()) "taken up again, " (moment(at)) @if *time > 1 { " (for the " (time) ". time)" } }
+            },
+            Milestone::SessionEnded { at, status, reason, usage } => html! {
+                p {
+                    (Mark::of_session(status).sign()) strong { (word(status)) } ", " (moment(at))
+                    @if reason != status && !reason.is_empty() { ": " (said(reason)) }
+                    @if let Some(used) = used_in_full(*usage) { span.quiet { " · " (used) } }
+                }
+            },
+            // They are headings, or stand in the head of the page.
+            Milestone::SessionBegan { .. }
+            | Milestone::StageBegan { .. }
+            | Milestone::StageEnded { .. }
+            | Milestone::ItemBegan { .. }
+            | Milestone::ItemEnded { .. }
+            | Milestone::Iteration(_) => html! {},
+        }
+    }
+}
+
+fn end_of_stage(ended: Option<&What>, at: &str, most: Option<u32>, runs: bool) -> Markup {
+    match ended {
+        Some(What::Milestone(Milestone::StageEnded {
+            reason,
+            iterations,
+            duration_ms,
+            usage,
+            ..
+        })) => html! {
+            @match (reason, iterations) {
+                (Some(reason), Some(iterations)) => {
+                    (word(reason)) " after " (count(*iterations as usize, "iteration"))
+                }
+                _ => "left before its end",
+            }
+            @if let Some(took) = duration_ms { " · " (duration(*took)) }
+            @if let Some(used) = used(*usage) { " · " (used) }
+        },
+        _ => html! {
+            @match most {
+                Some(most) => { "at most " (count(most as usize, "iteration")) }
+                None => "goes on",
+            }
+            " · " @if runs { (since(at)) } @else { "began " (moment(at)) }
+        },
+    }
+}
+
+fn end_of_item(ended: Option<&What>, at: &str, goes_on: bool, runs: bool) -> Markup {
+    match ended {
+        Some(What::Milestone(Milestone::ItemEnded {
+            state,
+            reason,
+            iterations,
+            duration_ms,
+            usage,
+            ..
+        })) => {
+            let mark = match state {
+                Some(ItemState::Done) => Mark::Good,
+                Some(ItemState::Failed) => Mark::Bad,
+                Some(ItemState::Blocked | ItemState::Open) | None => Mark::Warn,
+            };
+            html! {
+                (mark.sign())
+                (state.map_or("left before its end", ItemState::as_str))
+                @if let Some(iterations) = iterations { " after " (count(*iterations as usize, "iteration")) }
+                @if let Some(took) = duration_ms { " · " (duration(*took)) }
+                @if let Some(used) = used(*usage) { " · " (used) }
+                @if let Some(reason) = reason { ": " (said(reason)) }
+            }
+        }
+        _ => html! {
+            @if goes_on { "goes on, " }
+            @if runs { (since(at)) } @else { "began " (moment(at)) }
+        },
+    }
+}

@@ -1,0 +1,321 @@
+//! [`router`]: what the listener of a board answers.
+//!
+//! Whoever was not let in gets one and the same answer to everything. Looking never decides; a form of
+//! ours does.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use axum::response::Response;
+use hookwright_events::wait::WaitState;
+use hookwright_pipeline::folder::SessionName;
+use hookwright_store::Place;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use super::gate::Gate;
+use super::page::{self, Context};
+use super::stream::{self, Look};
+use super::{Board, Which};
+use crate::approvals::{Said, Told};
+use crate::limits;
+use crate::reach::{Reach, is_cross_site};
+use crate::reception::Desk;
+use crate::reply::{NoReply, Reply, pairs_of, said_in};
+use crate::routes::{
+    PAGE, Peer, Refusal, in_the_store, respond, respond_as, somebody_at_the_page, whole,
+};
+
+/// What the listener of a board knows.
+pub(crate) struct Door {
+    board: Arc<Board>,
+    gate: Gate,
+    reach: Reach,
+    desk: Desk,
+    streams: Arc<Semaphore>,
+}
+
+/// What the listener of a board answers.
+pub(crate) fn router(door: Door) -> Router {
+    Router::new().fallback(answer).with_state(Arc::new(door))
+}
+
+/// What a path asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Asked<'p> {
+    Overview,
+    OverviewStream,
+    Session(&'p str),
+    SessionStream(&'p str),
+    Report(&'p str, u64),
+    Answer(&'p str),
+}
+
+/// Why something is not shown.
+enum Refused {
+    /// It is meant for somebody else.
+    OtherHost,
+    /// There is nothing; or there is, and whoever asks may not know.
+    Nothing,
+    /// Neither a look nor an answer.
+    Method,
+    /// Too many pages are kept up to date.
+    TooMany,
+    /// What an answer at the page of a question would be told.
+    Answer(Refusal),
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Refused::Answer(refusal)
+    }
+}
+
+async fn answer(State(door): State<Arc<Door>>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    match door.answer(parts, body).await {
+        Ok(response) => response,
+        Err(Refused::OtherHost) => shown(StatusCode::MISDIRECTED_REQUEST, page::other_host()),
+        Err(Refused::Nothing) => shown(StatusCode::NOT_FOUND, page::nothing()),
+        Err(Refused::TooMany) => shown(StatusCode::SERVICE_UNAVAILABLE, page::too_many()),
+        Err(Refused::Method) => {
+            let mut response = shown(StatusCode::METHOD_NOT_ALLOWED, page::nothing());
+            let allowed = HeaderValue::from_static("GET, HEAD, POST");
+            response.headers_mut().insert(header::ALLOW, allowed);
+            response
+        }
+        Err(Refused::Answer(refusal)) => {
+            let text = crate::page::refusal(&refusal).into_string();
+            respond(refusal.status(), text, false)
+        }
+    }
+}
+
+impl Door {
+    pub(crate) fn new(board: Arc<Board>, gate: Gate, reach: Reach, desk: Desk) -> Self {
+        let streams = Arc::new(Semaphore::new(limits::STREAMS_MAX));
+        Self { board, gate, reach, desk, streams }
+    }
+
+    async fn answer(self: &Arc<Self>, parts: Parts, body: Body) -> Result<Response, Refused> {
+        let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        if !self.reach.knows(host.unwrap_or_default()) {
+            return Err(Refused::OtherHost);
+        }
+        let path = parts.uri.path().to_owned();
+        if let Some(cookie) = self.gate.cookie_for(&path).filter(|_| looks(&parts.method)) {
+            return Ok(go_to("/", Some(&cookie)));
+        }
+        if !self.gate.lets_in(&parts.headers) {
+            return Err(Refused::Nothing);
+        }
+        let asked = asked(&path).ok_or(Refused::Nothing)?;
+        match (asked, &parts.method) {
+            (Asked::Answer(id), &Method::POST) => self.decide(id, parts, body).await,
+            (Asked::Answer(_), _) | (_, &Method::POST) => Err(Refused::Method),
+            (asked, method) if looks(method) => self.show(asked, &parts).await,
+            _ => Err(Refused::Method),
+        }
+    }
+
+    async fn show(self: &Arc<Self>, asked: Asked<'_>, parts: &Parts) -> Result<Response, Refused> {
+        let query = pairs_of(parts.uri.query().unwrap_or_default().as_bytes());
+        let of = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+        let which = |name: &str| Which {
+            name: name.to_owned(),
+            project: of("project").cloned(),
+            before: of("before").and_then(|before| before.parse().ok()),
+        };
+        let before = of("before").and_then(|before| place(before));
+        let door = Arc::clone(self);
+        let text = match asked {
+            Asked::Overview => {
+                let look = move || {
+                    let context = door.context();
+                    door.board.overview(before).map(|seen| page::overview(&seen, before, &context))
+                };
+                Some(in_the_store(look).await?)
+            }
+            Asked::Session(name) => {
+                let which = which(name);
+                let look = move || {
+                    let story = door.board.story(&which)?;
+                    Ok(story.map(|story| page::session(&story, &which, &door.context())))
+                };
+                in_the_store(look).await?
+            }
+            Asked::Report(name, sequence) => {
+                let which = which(name);
+                let look = move || {
+                    let found = door.board.report(&which, sequence)?;
+                    Ok(found
+                        .map(|(session, report)| page::report(&session, &report, &door.context())))
+                };
+                in_the_store(look).await?
+            }
+            Asked::OverviewStream => {
+                let look = move || {
+                    let seen = door.board.overview(None)?;
+                    Ok(Some(page::overview_regions(&seen, &door.context())))
+                };
+                return self.stream(Arc::new(look), state_of(parts, of("state")));
+            }
+            Asked::SessionStream(name) => {
+                let which = which(name);
+                let look = move || {
+                    let story = door.board.story(&which)?;
+                    Ok(story.map(|story| page::session_regions(&story, &which, &door.context())))
+                };
+                return self.stream(Arc::new(look), state_of(parts, of("state")));
+            }
+            Asked::Answer(_) => None,
+        };
+        let text = text.ok_or(Refused::Nothing)?;
+        Ok(shown(StatusCode::OK, text))
+    }
+
+    fn stream(&self, look: Look, state: Option<String>) -> Result<Response, Refused> {
+        let place = Arc::clone(&self.streams).try_acquire_owned();
+        let place = place.map_err(|_| Refused::TooMany)?;
+        let body = stream::body(Arc::clone(&self.board), look, state, place, &self.desk);
+        Ok(respond_as(StatusCode::OK, body, "text/event-stream", page::content_policy()))
+    }
+
+    /// Answers a wait, as the page of the question itself would.
+    async fn decide(&self, id: &str, parts: Parts, body: Body) -> Result<Response, Refused> {
+        if is_cross_site(&parts.headers, "") {
+            return Err(Refusal::CrossSite.into());
+        }
+        let body = whole(&parts.headers, body).await?;
+        let Reply { action, message, whole } =
+            said_in(&parts.headers, &[], &body).map_err(Refusal::NoReply)?;
+        let Value::Object(mut whole) = whole else {
+            return Err(Refusal::NoReply(NoReply::NotJson).into());
+        };
+        // What is ours in it is not for the hooks, which get the answer to read.
+        let token = whole.shift_remove("form");
+        let back = whole.shift_remove("back");
+        let is_ours = token.as_ref().and_then(Value::as_str);
+        if !is_ours.is_some_and(|token| self.gate.is_form_token(token, id)) {
+            return Err(Refusal::CrossSite.into());
+        }
+        let by = somebody_at_the_page(parts.extensions.get::<Peer>().copied());
+        let said = Said { action, message, by, whole: Some(Value::Object(whole)) };
+        let (board, id) = (Arc::clone(&self.board), id.to_owned());
+        let told = in_the_store(move || match board.wait(&id)? {
+            Some(wait) => board.approvals.say(&wait.id, said),
+            None => Ok(Told::Unknown),
+        });
+        match told.await? {
+            Told::Counts(wait) => {
+                let to_session = wait.session.as_ref().filter(|_| back != Some("overview".into()));
+                let path = match to_session {
+                    Some(session) => self.context().session_path(session, &wait.project),
+                    None => "/".to_owned(),
+                };
+                Ok(go_to(&path, None))
+            }
+            Told::TooLate(wait) => Err(Refusal::Ended(wait).into()),
+            Told::NoSuchWord(wait) if wait.state == WaitState::Waiting => {
+                Err(Refusal::NoSuchWord(wait).into())
+            }
+            Told::NoSuchWord(wait) => Err(Refusal::Ended(wait).into()),
+            Told::Unknown => Err(Refused::Nothing),
+        }
+    }
+
+    fn context(&self) -> Context<'_> {
+        Context { gate: &self.gate, is_of_all: self.board.is_of_all() }
+    }
+}
+
+/// Whether a request only looks.
+fn looks(method: &Method) -> bool {
+    method == Method::GET || method == Method::HEAD
+}
+
+/// What a path asks for. A session's name has no character that would have to be escaped.
+fn asked(path: &str) -> Option<Asked<'_>> {
+    let is_name = |name: &&str| name.parse::<SessionName>().is_ok();
+    let mut parts = path.strip_prefix('/')?.split('/');
+    let asked = match (parts.next()?, parts.next(), parts.next(), parts.next()) {
+        ("", None, None, None) => Asked::Overview,
+        ("stream", None, None, None) => Asked::OverviewStream,
+        ("answers", Some(id), None, None) => Asked::Answer(id),
+        ("sessions", Some(name), None, None) => Asked::Session(Some(name).filter(is_name)?),
+        ("sessions", Some(name), Some("stream"), None) => {
+            Asked::SessionStream(Some(name).filter(is_name)?)
+        }
+        ("sessions", Some(name), Some("reports"), Some(sequence)) => {
+            Asked::Report(Some(name).filter(is_name)?, sequence.parse().ok()?)
+        }
+        _ => return None,
+    };
+    parts.next().is_none().then_some(asked)
+}
+
+/// `1700000000000-42`: where a list goes on.
+fn place(text: &str) -> Option<Place> {
+    let (created_at_ms, inserted) = text.split_once('-')?;
+    Some(Place { created_at_ms: created_at_ms.parse().ok()?, inserted: inserted.parse().ok()? })
+}
+
+/// What a page that asks for its stream shows: browsers that come back say it in a header.
+fn state_of(parts: &Parts, first: Option<&String>) -> Option<String> {
+    let headers: &HeaderMap = &parts.headers;
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    last.map(str::to_owned).or_else(|| first.cloned())
+}
+
+fn shown(status: StatusCode, page: maud::Markup) -> Response {
+    respond_as(status, page.into_string(), PAGE, page::content_policy())
+}
+
+fn go_to(path: &str, cookie: Option<&str>) -> Response {
+    let mut response = respond_as(StatusCode::SEE_OTHER, "", PAGE, page::content_policy());
+    let headers = response.headers_mut();
+    if let Ok(path) = HeaderValue::from_str(path) {
+        headers.insert(header::LOCATION, path);
+    }
+    if let Some(cookie) = cookie.and_then(|cookie| HeaderValue::from_str(cookie).ok()) {
+        headers.insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_asks_for_one_thing_or_for_nothing() {
+        for (path, expected) in [
+            ("/", Some(Asked::Overview)),
+            ("/stream", Some(Asked::OverviewStream)),
+            ("/sessions/calm-fox", Some(Asked::Session("calm-fox"))),
+            ("/sessions/calm-fox/stream", Some(Asked::SessionStream("calm-fox"))),
+            ("/sessions/calm-fox/reports/7", Some(Asked::Report("calm-fox", 7))),
+            ("/answers/k7m2p9qx", Some(Asked::Answer("k7m2p9qx"))),
+            ("", None),
+            ("//", None),
+            ("/sessions", None),
+            ("/sessions/", None),
+            ("/sessions/..", None),
+            ("/sessions/../x", None),
+            ("/sessions/%2e%2e", None),
+            ("/sessions/calm-fox/", None),
+            ("/sessions/calm-fox/reports", None),
+            ("/sessions/calm-fox/reports/x", None),
+            ("/sessions/calm-fox/reports/7/8", None),
+            ("/sessions/a\u{0}b", None),
+            ("/answers/a/b", None),
+            ("/favicon.ico", None),
+        ] {
+            assert_eq!(asked(path), expected, "{path:?}");
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! The page of sessions: what it shows, who sees it, and how it stays up to date.
+
+use std::time::Instant;
+
+use hookwright_events::wait::{Wait, WaitState};
+use hookwright_events::{Report, RunEventKind, Status, TurnResult};
+use hookwright_server::limits;
+use serde_json::json;
+
+use crate::played::{PROJECT, Played, report, result};
+use crate::situation::{DEAD, Situation, wait};
+use crate::visitor::{Visitor, board, board_of_project};
+
+/// What people read on a page, in one line: tags are left out.
+fn read(html: &str) -> String {
+    let html = html.split("<main>").nth(1).unwrap_or(html).split("</main>").next().unwrap();
+    let mut text = String::new();
+    let mut in_tag = false;
+    for letter in html.chars() {
+        match letter {
+            '<' => in_tag = true,
+            '>' => {
+                in_tag = false;
+                text.push(' ');
+            }
+            letter if !in_tag => text.push(letter),
+            _ => {}
+        }
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What stands between two texts.
+fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
+    let rest = text.split_once(start).unwrap_or_else(|| panic!("no {start} in {text}")).1;
+    rest.split_once(end).unwrap_or_else(|| panic!("no {end} in {rest}")).0
+}
+
+/// The token in the form of a question.
+fn form_token(page: &str) -> &str {
+    between(page, "name=\"form\" value=\"", "\"")
+}
+
+#[test]
+fn sessions_are_listed_newest_first_with_how_they_stand() {
+    let situation = Situation::new();
+    let mut first = Played::begin(&situation, "first", 300, &["mend"]);
+    first.stage(1, 5);
+    first.works(1, 1);
+    first.worked(1, 1, 2_500, result("mended"));
+    first.ends("failed", "the agent could not be started");
+    let mut cut = Played::begin(&situation, "cut", 200, &["mend"]);
+    cut.leave();
+    let mut now = Played::begin(&situation, "now", 100, &["plan", "build"]);
+    now.stage(1, 5);
+    let board = board_of_project(&situation);
+    let page = Visitor::of(&board).get("/").body;
+    let rows: Vec<String> = page.split("<li class=\"session\"").skip(1).map(read).collect();
+    let name = |row: &String| row.split(' ').nth(2).unwrap().to_owned();
+    assert_eq!(rows.iter().map(name).collect::<Vec<_>>(), ["now", "cut", "first"]);
+    assert!(rows[0].contains("now running full-workflow · plan (1 of 2) · 0 iterations since"));
+    assert!(rows[1].contains("cut cut off full-workflow · 0 iterations"), "{}", rows[1]);
+    let failed = "first failed full-workflow · 1 iteration";
+    assert!(rows[2].contains(failed) && rows[2].contains("· 2.50 s"), "{}", rows[2]);
+    assert!(rows[2].contains("the agent could not be started"), "{}", rows[2]);
+}
+
+#[test]
+fn a_store_without_sessions_says_how_to_begin_one() {
+    let situation = Situation::new();
+    let board = board_of_project(&situation);
+    let page = Visitor::of(&board).get("/").body;
+    let words = "Sessions No sessions yet. hookwright run FILE starts one, and it appears here.";
+    assert_eq!(read(&page), words);
+}
+
+/// A session with one of everything.
+fn busy(situation: &Situation) -> Played {
+    let mut played = Played::begin(situation, "calm-fox", 600, &["plan", "build"]);
+    played.stage(1, 3);
+    played.works(1, 1);
+    let changed_files = vec!["docs/plan.md".to_owned()];
+    played.worked(1, 1, 4_310, TurnResult { changed_files, ..result("wrote a plan") });
+    let firing = played.fires("iteration:complete", None);
+    played.starts(firing, "tests");
+    let printed = "running 3 tests\ncart ... FAILED\n\u{1b}[31mred\u{202e}";
+    played.reports(
+        firing,
+        2_000,
+        Report {
+            status: Status::Failed,
+            exit_code: Some(1),
+            stdout: printed.into(),
+            reason: Some("exit code 1".into()),
+            ..report("tests")
+        },
+    );
+    played.stage_ends(1, 1);
+    played.stage(2, 10);
+    played.works(2, 1);
+    played
+}
+
+#[test]
+fn a_session_shows_what_runs_its_stages_and_its_story() {
+    let situation = Situation::new();
+    let mut played = busy(&situation);
+    let board = board_of_project(&situation);
+    let visitor = Visitor::of(&board);
+    let page = visitor.get("/sessions/calm-fox").body;
+    let now = read(between(&page, "<div id=\"now\">", "</div>"));
+    assert!(now.starts_with("Now ▸ the agent works on iteration 1 since "), "{now}");
+    let stages = read(between(&page, "<ol id=\"stages\"", "</ol>"));
+    assert!(stages.contains("✓ plan completed 1 of at most 3 iterations 6.31 s"), "{stages}");
+    assert!(stages.contains("▸ build running 0 of at most 10 iterations since"), "{stages}");
+    let told = read(between(&page, "<ol id=\"timeline\">", "</ol>"));
+    let newest = told.find("Stage 2 of 2: build").unwrap();
+    let older = told.find("Stage 1 of 2: plan").unwrap();
+    assert!(newest < older, "{told}");
+    for words in [
+        "Stage 1 of 2: plan completed after 1 iteration · 6.31 s",
+        "✓ Iteration 1 wrote a plan · 1 file changed 4.31 s",
+        "docs/plan.md",
+        "✕ iteration:complete tests failed 2.00 s exit code 1 running 3 tests cart ... FAILED \
+         ␛[31mred\\u{202e}",
+    ] {
+        assert!(told.contains(words), "{words}\n{told}");
+    }
+    // The whole report is one click away.
+    let path = between(&page, "<a href=\"/sessions/calm-fox/reports/", "\"");
+    let report = read(&visitor.get(&format!("/sessions/calm-fox/reports/{path}")).body);
+    assert_eq!(
+        report,
+        "tests ✕ failed exit code 1 Took 2.00 s Started 1 time Exit code 1 Action shell From \
+         hookwright.yaml:4 Standard output running 3 tests cart ... FAILED ␛[31mred\\u{202e} Standard \
+         error Nothing."
+    );
+    played.ends("completed", "completed");
+    let page = visitor.get("/sessions/calm-fox").body;
+    assert!(read(&page).contains("✓ completed Plan full-workflow"), "{}", read(&page));
+    assert_eq!(read(between(&page, "<div id=\"now\">", "</div>")), "");
+}
+
+#[test]
+fn an_output_of_any_size_makes_a_page_of_a_bounded_one() {
+    let situation = Situation::new();
+    let mut played = Played::begin(&situation, "calm-fox", 60, &["a"]);
+    let firing = played.fires("session:start", None);
+    played.starts(firing, "loud");
+    let stdout = "x".repeat(1024 * 1024);
+    let status = Status::Failed;
+    played.reports(firing, 5, Report { status, stdout, ..report("loud") });
+    let board = board_of_project(&situation);
+    let visitor = Visitor::of(&board);
+    let page = visitor.get("/sessions/calm-fox").body;
+    assert!(page.len() < 64 * 1024, "{}", page.len());
+    let path = between(&page, "<a href=\"/sessions/calm-fox/reports/", "\"");
+    let report = visitor.get(&format!("/sessions/calm-fox/reports/{path}")).body;
+    let left_out = 1024 * 1024 - limits::OUTPUT_BYTES_SHOWN_MAX;
+    let words = format!("… {left_out} bytes between them are not shown …");
+    assert!(report.contains(&words) && report.len() < 128 * 1024, "{}", report.len());
+    for nothing in ["0", "1", "999", "18446744073709551615"] {
+        assert_eq!(visitor.get(&format!("/sessions/calm-fox/reports/{nothing}")).status, 404);
+    }
+}
+
+#[test]
+fn five_thousand_iterations_are_paged_each_once_on_pages_of_a_bounded_size() {
+    let situation = Situation::new();
+    let mut played = Played::begin(&situation, "long", 60_000, &["mend"]);
+    played.stage(1, 5_000);
+    for iteration in 1..=5_000 {
+        played.works(1, iteration);
+        played.worked(1, iteration, 10, result("went on"));
+    }
+    played.stage_ends(1, 5_000);
+    played.ends("completed", "completed");
+    let board = board_of_project(&situation);
+    let visitor = Visitor::of(&board);
+    let (mut path, mut seen, mut pages) = ("/sessions/long".to_owned(), Vec::new(), 0);
+    loop {
+        let page = visitor.get(&path).body;
+        assert!(page.len() < 256 * 1024, "{}", page.len());
+        assert!(page.contains("Stage 1 of 1: mend"), "every page says whose they are");
+        let numbers = page.split("<li class=\"row in-stage\" id=\"iteration-1-").skip(1);
+        let numbers = numbers.map(|row| row.split('-').next().unwrap().parse::<u32>().unwrap());
+        seen.extend(numbers);
+        pages += 1;
+        // Every page reads the journal anew, so that only a few of the many in between are looked at.
+        let Some((_, rest)) = page.split_once("<a href=\"/sessions/long?before=") else { break };
+        let mut before: u64 = rest.split('"').next().unwrap().parse().unwrap();
+        if pages == 3 {
+            before = 100;
+            seen.retain(|number| *number > 4_850);
+        }
+        path = format!("/sessions/long?before={before}");
+    }
+    let newest: Vec<u32> = (4_851..=5_000).rev().collect();
+    assert_eq!(seen[..150], newest);
+    let oldest: Vec<u32> = (1..100).rev().collect();
+    assert_eq!(seen[150..], oldest);
+}
+
+#[test]
+fn a_page_that_is_open_is_sent_what_happens_and_nothing_else() {
+    let situation = Situation::new();
+    let mut played = busy(&situation);
+    let board = board_of_project(&situation);
+    let visitor = Visitor::of(&board);
+    let page = visitor.get("/sessions/calm-fox").body;
+    let state = between(&page, "data-state=\"", "\"");
+    let mut stream =
+        visitor.stream(&format!("/sessions/calm-fox/stream?state={state}"), None).unwrap();
+    let mut of_all = visitor.stream("/stream?state=0", None).unwrap();
+    assert!(of_all.whole().iter().any(|event| event.name == "sessions"));
+    // The page shows everything, so that the first news is what happens next.
+    stream.greeted();
+    played.worked(2, 1, 1_000, result("built the cart"));
+    let news = stream.whole();
+    let names: Vec<&str> = news.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(names, ["head", "stages", "timeline"]);
+    let timeline = &news[2];
+    assert!(timeline.html.starts_with("<li class=\"row in-stage\" id=\"iteration-2-1-1\">"));
+    assert_eq!(timeline.html.matches("<li").count(), 1, "{}", timeline.html);
+    let order = json!(["row-3", "iteration-2-1-1", "row-0", "iteration-1-1-1"]);
+    assert_eq!(timeline.order, order);
+    assert!(read(&timeline.html).contains("built the cart"), "{}", timeline.html);
+    let listed = of_all.whole();
+    assert_eq!(listed.len(), 1);
+    assert!(read(&listed[0].html).contains("build (2 of 2) · 2 iterations"), "{:?}", listed[0]);
+}
+
+#[test]
+fn a_page_that_comes_back_is_sent_what_it_missed() {
+    let situation = Situation::new();
+    let mut played = busy(&situation);
+    let board = board_of_project(&situation);
+    let visitor = Visitor::of(&board);
+    let mut first = visitor.stream("/sessions/calm-fox/stream?state=0", None).unwrap();
+    let id = first.whole().pop().unwrap().id.unwrap();
+    drop(first);
+    // Nothing has happened: nothing is sent before something does.
+    let mut same = visitor.stream("/sessions/calm-fox/stream?state=0", Some(&id)).unwrap();
+    same.greeted();
+    played.happens(0, RunEventKind::Noted { note: "the first note".into() });
+    let news = same.whole();
+    assert_eq!(news.len(), 1, "{news:?}");
+    assert!(news[0].html.contains("the first note"), "{news:?}");
+    drop(same);
+    // It comes back with what it showed before the note.
+    let mut late = visitor.stream("/sessions/calm-fox/stream", Some(&id)).unwrap();
+    let all: Vec<String> = late.whole().into_iter().map(|event| event.name).collect();
+    assert_eq!(all, ["questions", "head", "stages", "timeline", "older"]);
+}
+
+#[test]
+fn a_session_whose_process_was_killed_is_told_without_anybody_writing_it_down() {
+    let situation = Situation::new();
+    let mut played = busy(&situation);
+    let board = board_of_project(&situation);
+    let visitor = Visitor::of(&board);
+    let mut stream = visitor.stream("/sessions/calm-fox/stream?state=0", None).unwrap();
+    stream.whole();
+    played.leave();
+    let news = stream.whole();
+    assert_eq!(news[0].name, "head");
+    assert!(read(&news[0].html).contains("! cut off Plan"), "{}", news[0].html);
+    assert!(read(&news[0].html).contains("Go on with hookwright resume calm-fox"));
+}
+
+#[test]
+fn a_person_approves_on_the_page_and_the_hooks_read_what_was_said() {
+    let situation = Situation::new();
+    busy(&situation);
+    let asked = Wait { offered: vec!["later".into()], ..wait("aaaaaaaa") };
+    situation.keep(&asked);
+    let board = board_of_project(&situation);
+    let visitor = Visitor::of(&board);
+    for page in ["/", "/sessions/calm-fox"] {
+        let words = read(&visitor.get(page).body);
+        let asks = "‖ Your decision is asked for Plan ready. Shall the work begin?";
+        assert!(words.contains(asks), "{words}");
+    }
+    let page = visitor.get("/sessions/calm-fox").body;
+    let token = form_token(&page);
+    let body = format!("form={token}&message=go+on&action=later");
+    let told = visitor.post("/answers/aaaaaaaa", "Sec-Fetch-Site: same-origin\r\n", &body);
+    assert_eq!((told.status, told.header("location")), (303, Some("/sessions/calm-fox")));
+    let WaitState::Decided(decision) = situation.state_of(&asked) else { panic!("decided") };
+    assert_eq!(decision.response, json!({ "message": "go on", "action": "later" }));
+    assert_eq!(decision.by, "somebody at the page, from 127.0.0.1");
+    // Whoever comes second is told who was first.
+    let again = visitor.post("/answers/aaaaaaaa", "", &body);
+    assert_eq!(again.status, 409);
+    let words = read(&again.body);
+    assert!(words.contains("Decided by somebody at the page, from 127.0.0.1"), "{words}");
+    let page = visitor.get("/sessions/calm-fox").body;
+    assert!(!page.contains("<form"), "{page}");
+}
+
+#[test]
+fn an_answer_that_nobody_has_used_yet_is_shown_with_who_gave_it() {
+    let situation = Situation::new();
+    let mut played = busy(&situation);
+    played.worked(2, 1, 100, result("built"));
+    let firing = played.fires("stage:complete", None);
+    played.starts(firing, "deploy");
+    let (since, until) = (played.now(), played.now());
+    let hook = "deploy".to_owned();
+    let waiting = RunEventKind::HookWaiting {
+        hook,
+        wait: "aaaaaaaa".into(),
+        question: "Deploy?".into(),
+        since,
+        until,
+        url: None,
+    };
+    played.happens(firing, waiting);
+    played.leave();
+    let asked = Wait { keeper: DEAD.into(), question: "Deploy?".into(), ..wait("aaaaaaaa") };
+    situation.keep(&asked);
+    let board = board_of_project(&situation);
+    let visitor = Visitor::of(&board);
+    let page = visitor.get("/sessions/calm-fox").body;
+    let nobody = "Nobody runs this session at the moment. An answer is kept until it is resumed.";
+    assert!(read(&page).contains(nobody), "{}", read(&page));
+    let token = form_token(&page);
+    let told = visitor.post("/answers/aaaaaaaa", "", &format!("form={token}&action=approve"));
+    assert_eq!(told.status, 303);
+    let words = read(&visitor.get("/sessions/calm-fox").body);
+    assert!(words.contains("Approved by somebody at the page, from 127.0.0.1, "), "{words}");
+    let resumed = "It counts as soon as somebody resumes the session: hookwright resume calm-fox";
+    assert!(words.contains(resumed), "{words}");
+}
+
+#[test]
+fn a_board_of_one_project_neither_shows_nor_answers_for_another() {
+    let situation = Situation::new();
+    busy(&situation);
+    situation.keep(&wait("aaaaaaaa"));
+    let (of_other, of_all) = (board(&situation, Some("/home/ann/blog")), board(&situation, None));
+    let other = Visitor::of(&of_other);
+    assert!(read(&other.get("/").body).starts_with("Sessions No sessions yet."));
+    let query = "?project=%2Fhome%2Fann%2Fshop";
+    assert_eq!(other.get(&format!("/sessions/calm-fox{query}")).status, 404);
+    let all = Visitor::of(&of_all);
+    let page = all.get("/").body;
+    assert!(page.contains(&format!("<a href=\"/sessions/calm-fox{query}\">")), "{page}");
+    assert!(read(&page).contains(PROJECT));
+    assert_eq!(all.get(&format!("/sessions/calm-fox{query}")).status, 200);
+    assert_eq!(all.get("/sessions/calm-fox?project=/elsewhere").status, 404);
+    // Not even with a form of its own making.
+    let token = form_token(&page).to_owned();
+    assert_eq!(other.post("/answers/aaaaaaaa", "", &format!("form={token}&action=ok")).status, 403);
+    let told = all.post("/answers/aaaaaaaa", "", &format!("form={token}&action=ok&back=overview"));
+    assert_eq!((told.status, told.header("location")), (303, Some("/")));
+}
+
+#[test]
+fn when_the_program_ends_every_page_is_told_at_once() {
+    let situation = Situation::new();
+    busy(&situation);
+    let board = board_of_project(&situation);
+    let visitor = Visitor::of(&board);
+    let mut streams: Vec<_> =
+        (0..5).map(|_| visitor.stream("/sessions/calm-fox/stream", None).unwrap()).collect();
+    for stream in &mut streams {
+        stream.whole();
+    }
+    let ending = Instant::now();
+    drop(board);
+    // Graceful: the streams were ended, not waited for until that was given up.
+    assert!(ending.elapsed() < limits::LAST_ANSWERS_WAIT);
+    for mut stream in streams {
+        assert_eq!(stream.event(), None);
+    }
+}

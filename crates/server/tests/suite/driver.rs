@@ -1,0 +1,166 @@
+//! [`Driver`]: Debian's chromium, driven by its driver.
+//!
+//! Where there is none, tests say so and pass, unless `HOOKWRIGHT_BROWSER=required`, which
+//! `cargo xtask test` sets once it has seen to it. With `HOOKWRIGHT_UPDATE=1` the pictures of the
+//! documentation are taken anew.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use fantoccini::elements::Element;
+use fantoccini::key::Key;
+use fantoccini::{Client, ClientBuilder, Locator};
+use serde_json::json;
+
+/// The driver's process, ended with the test.
+pub(crate) struct Driver {
+    child: Child,
+    /// Kept open, so that it can go on talking.
+    _talk: BufReader<ChildStdout>,
+    address: String,
+}
+
+/// How a browser is set up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) scripts: bool,
+    pub(crate) dark: bool,
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+}
+
+pub(crate) const DESK: Setup = Setup { scripts: true, dark: false, width: 1000, height: 1300 };
+pub(crate) const PHONE: Setup = Setup { width: 390, height: 1480, ..DESK };
+
+impl Driver {
+    /// Starts it; `None` where there is none and none is required.
+    pub(crate) fn start() -> Option<Self> {
+        let mut command = Command::new("chromedriver");
+        command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                assert!(
+                    !crate::wanted::browser_is_required(),
+                    "chromedriver is required and cannot be started: {error}"
+                );
+                // Past the harness, which keeps what a test that passes prints to itself.
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "SKIPPED: no chromedriver here ({error}); `cargo xtask test` installs it"
+                );
+                return None;
+            }
+        };
+        let mut talk = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        let port = loop {
+            line.clear();
+            let bytes = talk.read_line(&mut line).expect("text");
+            assert!(bytes > 0, "the driver ended before it listened");
+            if let Some((_, port)) =
+                line.trim_end_matches(['.', '\n']).rsplit_once("successfully on port ")
+            {
+                break port.to_owned();
+            }
+        };
+        Some(Self { child, _talk: talk, address: format!("http://127.0.0.1:{port}") })
+    }
+
+    pub(crate) async fn browser(&self, setup: Setup) -> Client {
+        let Setup { scripts, dark, width, height } = setup;
+        let scheme = if dark { 0 } else { 1 };
+        let mut options = json!({
+            "args": [
+                "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                "--hide-scrollbars",
+                format!("--blink-settings=preferredColorScheme={scheme}"),
+            ],
+            "prefs": { "profile.managed_default_content_settings.javascript": if scripts { 1 } else { 2 } },
+        });
+        // A window cannot be as narrow as a phone.
+        options["mobileEmulation"] = json!({
+            "deviceMetrics": { "width": width, "height": height, "pixelRatio": 1, "touch": false },
+        });
+        let mut capabilities = serde_json::Map::new();
+        capabilities.insert("goog:chromeOptions".to_owned(), options);
+        let mut builder =
+            ClientBuilder::new(hyper_util::client::legacy::connect::HttpConnector::new());
+        builder.capabilities(capabilities);
+        builder.connect(&self.address).await.expect("a browser")
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) async fn text(browser: &Client, css: &str) -> String {
+    browser.find(Locator::Css(css)).await.expect(css).text().await.unwrap()
+}
+
+/// What the element that has the focus is called.
+pub(crate) async fn focused(browser: &Client) -> String {
+    let element = browser.active_element().await.unwrap();
+    let id = element.attr("id").await.unwrap().unwrap_or_default();
+    let value = element.attr("value").await.unwrap().unwrap_or_default();
+    format!("{}{id}{value}", element.tag_name().await.unwrap())
+}
+
+pub(crate) async fn press(browser: &Client, key: Key) {
+    let element: Element = browser.active_element().await.unwrap();
+    element.send_keys(&key.to_string()).await.unwrap();
+}
+
+/// Takes a picture for the documentation, when pictures are taken.
+pub(crate) async fn picture(browser: &Client, name: &str) {
+    if crate::wanted::pictures() {
+        let picture = browser.screenshot().await.unwrap();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(format!("{name}.png")), picture).unwrap();
+    }
+}
+
+/// Looks at the page as tools for accessibility do, with a script that runs beside it.
+pub(crate) const LOOK: &str = r#"
+    const problems = [];
+    const must = (good, what) => { if (!good) problems.push(what); };
+    must(document.documentElement.lang === 'en', 'no language');
+    must(document.title.length > 0, 'no title');
+    for (const name of ['header', 'main', 'footer', 'h1'])
+        must(document.querySelectorAll(name).length === 1, 'not one ' + name);
+    const levels = [...document.querySelectorAll('h1,h2,h3')].map(h => +h.tagName[1]);
+    levels.forEach((l, at) => must(at === 0 ? l === 1 : l <= levels[at - 1] + 1, 'heading leap'));
+    const ids = [...document.querySelectorAll('[id]')].map(e => e.id);
+    must(new Set(ids).size === ids.length, 'an id twice');
+    for (const e of document.querySelectorAll('[aria-labelledby],[aria-describedby]'))
+        for (const a of ['aria-labelledby', 'aria-describedby'])
+            if (e.hasAttribute(a)) must(document.getElementById(e.getAttribute(a)), 'dangling ' + a);
+    for (const e of document.querySelectorAll('input:not([type=hidden]),textarea,select'))
+        must(e.labels.length > 0, 'no label: ' + e.id);
+    for (const e of document.querySelectorAll('button')) {
+        must(e.innerText.trim().length > 0, 'nameless button');
+        const box = e.getBoundingClientRect();
+        must(box.height >= 44 && box.width >= 44, 'small button: ' + e.value);
+    }
+    must(document.documentElement.scrollWidth <= innerWidth, 'it scrolls sideways');
+    const light = c => { const [r, g, b] = c.match(/[\d.]+/g).slice(0, 3).map(v => {
+        v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+    const ground = e => { for (; e; e = e.parentElement) {
+        const c = getComputedStyle(e).backgroundColor;
+        if (!/, 0\)$/.test(c) && c !== 'transparent') return c; } return 'rgb(255,255,255)'; };
+    for (const e of document.querySelectorAll('body *')) {
+        const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+        if (!own || e.tagName === 'STYLE') continue;
+        const [a, b] = [light(getComputedStyle(e).color), light(ground(e))].sort((x, y) => y - x);
+        const ratio = (a + 0.05) / (b + 0.05);
+        must(ratio >= 4.5, 'contrast ' + ratio.toFixed(2) + ': ' + e.tagName + ' ' + e.innerText);
+    }
+    return problems;
+"#;

@@ -1,0 +1,186 @@
+//! [`Played`]: a session that is played into the store, entry by entry, as a process that runs one does.
+
+use std::sync::Arc;
+
+use hookwright_events::{EventName, Report, RunEvent, RunEventKind, Status, TurnName, TurnResult};
+use hookwright_pipeline::lease;
+use hookwright_pipeline::record::SessionRecord;
+use hookwright_server::approvals::{iso, now_ms};
+use hookwright_store::{
+    Append, Commit, Expected, Fence, JournalKey, Kind, Put, RecordKey, SqliteStore, Store,
+};
+
+use crate::situation::Situation;
+
+/// The project of the sessions that are played.
+pub(crate) const PROJECT: &str = "/home/ann/shop";
+
+/// A session that is played.
+pub(crate) struct Played {
+    store: Arc<dyn Store>,
+    pub(crate) record: SessionRecord,
+    version: Expected,
+    entries: u64,
+    firings: u64,
+    now_ms: i64,
+    fence: Option<Fence>,
+}
+
+impl Played {
+    /// Begins so many seconds ago, in this process, which holds its lease.
+    pub(crate) fn begin(situation: &Situation, name: &str, ago: i64, stages: &[&str]) -> Self {
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(situation.folder.path()).unwrap());
+        let now_ms = now_ms() - ago * 1000;
+        let stages: Vec<String> = stages.iter().map(|stage| (*stage).to_owned()).collect();
+        let record = SessionRecord {
+            id: name.to_owned(),
+            start_time: iso(now_ms),
+            workspace: PROJECT.to_owned(),
+            command: "run".to_owned(),
+            status: "active".to_owned(),
+            provider: "claude".to_owned(),
+            plan: "full-workflow".to_owned(),
+            stages: stages.clone(),
+            ..SessionRecord::default()
+        };
+        let fence = lease::take(&*store, &lease::name_of(PROJECT, name)).unwrap();
+        let (version, fence) = (Expected::Absent, Some(fence));
+        let mut played = Self { store, record, version, entries: 0, firings: 0, now_ms, fence };
+        let sources = serde_json::Value::Null;
+        let plan = played.record.plan.clone();
+        played.happens(0, RunEventKind::SessionStarted { plan, stages, sources });
+        played
+    }
+
+    /// Something happens, in a firing or, with 0, outside of any.
+    pub(crate) fn happens(&mut self, firing: u64, kind: RunEventKind) {
+        match &kind {
+            RunEventKind::StageStarted { index, .. } => self.record.stage = *index,
+            RunEventKind::TurnEnded { turn, .. } if turn.iteration > 0 => {
+                self.record.iterations += 1;
+            }
+            RunEventKind::SessionEnded { status, reason } => {
+                self.record.status.clone_from(status);
+                self.record.reason.clone_from(reason);
+                let took = self.now_ms - self.record.created_at_ms();
+                self.record.metadata.total_duration = Some(took);
+            }
+            _ => {}
+        }
+        let (at, session) = (iso(self.now_ms), Some(self.record.id.clone()));
+        let event = RunEvent { version: 1, firing, at, session, kind };
+        let entries = [serde_json::to_string(&event).unwrap()];
+        let key = RecordKey { project: PROJECT.to_owned(), name: self.record.id.clone() };
+        let journal = JournalKey { project: key.project.clone(), session: key.name.clone() };
+        let put = Put {
+            kind: Kind::Session,
+            key: key.clone(),
+            expected: self.version.clone(),
+            value: serde_json::to_string(&self.record).unwrap(),
+            created_at_ms: self.record.created_at_ms(),
+            status: self.record.status.clone(),
+        };
+        let append = Append { journal: &journal, expected: self.entries, entries: &entries };
+        let commit = Commit { append: Some(append), puts: vec![put], ..Commit::unsynced() };
+        self.store.commit(&commit).unwrap();
+        self.entries += 1;
+        let version = self.store.get(Kind::Session, &key).unwrap().unwrap().version;
+        self.version = Expected::Version(version);
+    }
+
+    /// Time passes.
+    pub(crate) fn passes(&mut self, ms: i64) {
+        self.now_ms += ms;
+    }
+
+    /// Now, as the next entry has it.
+    pub(crate) fn now(&self) -> String {
+        iso(self.now_ms)
+    }
+
+    pub(crate) fn stage(&mut self, index: u32, iterations_max: u32) {
+        let stage = self.record.stages[index as usize - 1].clone();
+        self.happens(0, RunEventKind::StageStarted { stage, index, iterations_max });
+    }
+
+    pub(crate) fn stage_ends(&mut self, index: u32, iterations: u32) {
+        let (stage, reason) = (self.record.stages[index as usize - 1].clone(), "completed".into());
+        self.happens(0, RunEventKind::StageEnded { stage, index, reason, iterations });
+    }
+
+    /// An event is fired; gives the number of the firing.
+    pub(crate) fn fires(&mut self, event: &str, key: Option<String>) -> u64 {
+        self.firings += 1;
+        let event = EventName::resolve(event).unwrap();
+        let (subject, data) = (None, None);
+        let fired = RunEventKind::Fired { event, subject, key, data, late_answers: Vec::new() };
+        self.happens(self.firings, fired);
+        self.firings
+    }
+
+    /// An iteration begins, and its agent starts.
+    pub(crate) fn works(&mut self, stage: u32, iteration: u32) {
+        self.fires("iteration:start", Some(format!("iteration:start/{}/{iteration}", stage - 1)));
+        let turn = TurnName { stage, iteration };
+        let run_id = String::new();
+        self.happens(0, RunEventKind::TurnStarting { turn, attempt: 1, run_id });
+    }
+
+    /// The agent's turn ends.
+    pub(crate) fn worked(&mut self, stage: u32, iteration: u32, took: i64, result: TurnResult) {
+        self.passes(took);
+        let turn = TurnName { stage, iteration };
+        let duration_ms = took as f64;
+        self.happens(0, RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms });
+    }
+
+    /// A hook starts.
+    pub(crate) fn starts(&mut self, firing: u64, hook: &str) {
+        let (hook, run_id, digest) = (hook.to_owned(), None, None);
+        let starting =
+            RunEventKind::HookStarting { hook, attempt: 1, awaited: true, run_id, digest };
+        self.happens(firing, starting);
+    }
+
+    /// A hook that had started ends like this.
+    pub(crate) fn reports(&mut self, firing: u64, took: i64, report: Report) {
+        self.passes(took);
+        let report = Report { duration_ms: took as f64, ..report };
+        self.happens(firing, RunEventKind::HookReported { report });
+    }
+
+    pub(crate) fn ends(&mut self, status: &str, reason: &str) {
+        let (status, reason) = (status.to_owned(), reason.to_owned());
+        self.happens(0, RunEventKind::SessionEnded { status, reason });
+        self.leave();
+    }
+
+    /// Its process is gone.
+    pub(crate) fn leave(&mut self) {
+        if let Some(fence) = self.fence.take() {
+            self.store.release(&fence.lease, fence.token).unwrap();
+        }
+    }
+}
+
+/// What a hook that ended well reports.
+pub(crate) fn report(id: &str) -> Report {
+    Report {
+        id: id.into(),
+        action: "shell".into(),
+        source: "hookwright.yaml:4".into(),
+        status: Status::Success,
+        exit_code: Some(0),
+        stdout: String::new(),
+        stderr: String::new(),
+        attempts: 1,
+        duration_ms: 0.0,
+        reason: None,
+        shows_output: false,
+    }
+}
+
+/// What an agent that goes on says.
+pub(crate) fn result(summary: &str) -> TurnResult {
+    TurnResult { decision: "continue".into(), summary: summary.into(), ..TurnResult::default() }
+}
