@@ -38,12 +38,7 @@ pub(crate) fn port(
     let Asking { project, pipeline, address } = asking;
     let keeper = || serde_json::to_string(&Holder::this()).unwrap_or_default();
     let about = About { project, pipeline, keeper, address, default_port: PORT };
-    let open = move || {
-        let store = store()?;
-        let folder = state::folder()?;
-        Approvals::of_folder(&folder, store, may_run)
-            .map_err(|error| Failure::Approval(ApprovalFailure::Key(error)))
-    };
+    let open = move || of_store(store()?);
     let in_words = |failure: Failure| io::Error::other(failure.message().heading);
     Arc::new(WaitDesk::new(about, move || open().map_err(in_words)))
 }
@@ -51,8 +46,13 @@ pub(crate) fn port(
 /// What waits, if anything was ever asked.
 pub(crate) fn existing() -> Result<Option<Approvals>, Failure> {
     let Some(store) = state::existing_store()? else { return Ok(None) };
-    let approvals = Approvals::of_folder(&state::folder()?, Arc::new(store), may_run);
-    approvals.map(Some).map_err(|error| Failure::Approval(ApprovalFailure::Key(error)))
+    of_store(Arc::new(store)).map(Some)
+}
+
+/// What waits in this store.
+pub(crate) fn of_store(store: Arc<dyn Store>) -> Result<Approvals, Failure> {
+    let approvals = Approvals::of_folder(&state::folder()?, store, may_run);
+    approvals.map_err(|error| Failure::Approval(ApprovalFailure::Key(error)))
 }
 
 /// Whether the process that asked may still run. Nobody can tell of a keeper that is not understood.

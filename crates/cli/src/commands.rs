@@ -20,6 +20,7 @@ mod reopen;
 mod resume;
 mod run;
 mod schema;
+mod serve;
 mod sessions;
 mod status;
 mod stop;
@@ -57,6 +58,7 @@ pub(crate) enum Command {
     Stop(stop::StopArguments),
     Sessions(sessions::SessionsArguments),
     Task(task::TaskArguments),
+    Serve(serve::ServeArguments),
     Approvals(approvals::ApprovalsArguments),
     Approve(approve::ApproveArguments),
     Reject(reject::RejectArguments),
@@ -91,6 +93,7 @@ impl Command {
             | Command::Status(_)
             | Command::Stop(_)
             | Command::Sessions(_)
+            | Command::Serve(_)
             | Command::Approvals(_)
             | Command::Approve(_)
             | Command::Reject(_)
@@ -125,6 +128,7 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Stop(arguments) => stop::stop(&arguments, screen),
         Command::Sessions(arguments) => sessions::sessions(&arguments, screen),
         Command::Task(arguments) => task::task(&arguments, screen),
+        Command::Serve(arguments) => serve::serve(&arguments, screen),
         Command::Approvals(arguments) => approvals::approvals(&arguments, screen),
         Command::Approve(arguments) => approve::approve(&arguments, screen),
         Command::Reject(arguments) => reject::reject(&arguments, screen),

@@ -7,6 +7,7 @@
 mod advice;
 mod approval;
 mod editing;
+mod serving;
 mod storage;
 mod task;
 mod trust;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use hookwright_pipeline::folder::{FolderError, SessionNameError};
 use hookwright_pipeline::history::HistoryError;
 use hookwright_pipeline::session::SessionError;
+use hookwright_server::board::serving::ServeError;
 use hookwright_store::StoreError;
 
 pub(crate) use self::advice::{Advice, advice, fault_json, warning_advice, warning_json};
@@ -136,6 +138,8 @@ pub(crate) enum Failure {
     Work(WorkFailure),
     /// Something is wrong with a task.
     Task(TaskFailure),
+    /// The page of sessions cannot be served.
+    Serve(ServeError),
 }
 
 /// What a person is told about a [`Failure`].
@@ -199,6 +203,7 @@ impl Failure {
             | Failure::Trust(_)
             | Failure::NobodyToAsk { .. }
             | Failure::Work(_)
+            | Failure::Serve(_)
             | Failure::Approval(_)
             | Failure::Task(_) => exit_code::OUR_FAULT,
         }
@@ -485,6 +490,7 @@ impl Failure {
             Failure::Work(failure) => failure.message(),
             Failure::Approval(failure) => failure.message(),
             Failure::Task(failure) => failure.message(),
+            Failure::Serve(error) => serving::of_serving(error),
         }
     }
 }

@@ -11,6 +11,9 @@ mod claude;
 mod code_forge;
 mod config;
 mod docs;
+#[expect(dead_code, reason = "the suite of the server looks at more of a page")]
+#[path = "../../../server/tests/suite/driver.rs"]
+mod driver;
 mod events;
 mod explain;
 mod faults;
@@ -33,6 +36,7 @@ mod resume;
 mod run_screen;
 mod runs;
 mod secrets;
+mod serve;
 mod session_end;
 mod sessions;
 mod shown_output;
@@ -45,4 +49,5 @@ mod termination;
 mod tour;
 mod trust;
 mod usage;
+mod wanted;
 mod webhooks;

@@ -25,6 +25,7 @@ fn file(case: &Path, name: &str) -> String {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test is a program")]
 fn every_recording_is_understood_as_expected() {
     for preset in presets() {
         for case in cases_of(preset) {

@@ -75,7 +75,7 @@ impl Played {
         let put = Put {
             kind: Kind::Session,
             key: key.clone(),
-            expected: self.version.clone(),
+            expected: self.version,
             value: serde_json::to_string(&self.record).unwrap(),
             created_at_ms: self.record.created_at_ms(),
             status: self.record.status.clone(),

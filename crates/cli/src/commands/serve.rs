@@ -1,0 +1,76 @@
+//! `hookwright serve`: the page of sessions, until somebody ends it.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use clap::Args;
+use hookwright_server::Board;
+use hookwright_server::board::serving::{PORT, serve as show};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Failure;
+use crate::interrupts::Interrupts;
+use crate::known_session::{ProjectOption, Sessions};
+use crate::render::visible;
+use crate::screen::Screen;
+use crate::{approvals, exit_code, state};
+
+/// Show sessions in the browser, as they happen
+///
+/// Prints the one address that opens the page; whoever has it sees the sessions and can answer their
+/// questions. The page shows what runs, each session's stages, iterations and hooks with how long they
+/// took, what hooks reported, and what waits for a decision, and keeps itself up to date, also for sessions
+/// of other processes. Only this machine reaches it unless `--bind` says otherwise. Ctrl-C ends it; sessions
+/// are not touched by that.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// Listen at this port; without it at 8766, or at a free one if that is taken. 0 is any free one
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+
+    /// Listen at this address: others can then reach the page, unencrypted
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    bind: IpAddr,
+
+    /// The sessions of every project
+    #[arg(long, visible_alias = "all")]
+    all_projects: bool,
+
+    /// Print the address as one JSON value
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    project: ProjectOption,
+}
+
+pub(crate) fn serve(arguments: &ServeArguments, screen: &Screen) -> Result<u8, Failure> {
+    debug_assert_eq!(PORT, 8766, "the help says so");
+    let project = Sessions::find(&arguments.project)?.project;
+    let store = state::store()?;
+    let approvals = approvals::of_store(store.clone())?;
+    let of_project = (!arguments.all_projects).then(|| project.clone());
+    let board = Board::new(store, approvals, of_project);
+    let shown = show(board, arguments.bind, arguments.port).map_err(Failure::Serve)?;
+    for note in &shown.notes {
+        screen.talk(&format!("note: {note}\n"));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|cause| Failure::NoRuntime { cause })?.block_on(async {
+        // Before the address is printed: whoever has read it may end us.
+        let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
+        if arguments.json {
+            screen.json(&json!({ "version": 1, "url": shown.url }))?;
+        } else {
+            screen.result(&format!("{}\n", shown.url))?;
+            let which = match arguments.all_projects {
+                true => "the sessions of every project".to_owned(),
+                false => format!("the sessions of {}", visible(&project)),
+            };
+            screen.talk(&format!("open it to see {which}; Ctrl-C ends this\n"));
+        }
+        let ended = CancellationToken::new();
+        interrupts.or_else(&|| ended.cancel(), ended.cancelled()).await;
+        Ok(exit_code::GO_ON)
+    })
+}

@@ -1,0 +1,18 @@
+//! What a person can do when the page of sessions cannot be served.
+
+use hookwright_server::board::serving::ServeError;
+
+use super::{Message, without_number};
+
+pub(super) fn of_serving(error: &ServeError) -> Message {
+    let (heading, help) = match error {
+        ServeError::Taken { .. } => {
+            (error.to_string(), "name another one, or let a free one be taken: `--port 0`")
+        }
+        ServeError::Refused { address, cause } => (
+            format!("the page cannot be served at {address}: {}", without_number(cause)),
+            "name an address of this machine with `--bind`, and a port above 1023 with `--port`",
+        ),
+    };
+    Message { heading, place: None, help: help.into() }
+}

@@ -1,0 +1,211 @@
+//! `hookwright serve`: the page of sessions, served by the real binary and looked at in a real browser while
+//! real sessions run.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use fantoccini::key::Key;
+use fantoccini::{Client, Locator};
+use serde_json::Value;
+
+use crate::driver::{DESK, Driver, focused, press};
+use crate::interrupts::start;
+use crate::receiver::Receiver;
+use crate::runs::lines;
+use crate::support::{Ran, Sandbox};
+
+/// A `serve` that runs, and the address it has printed.
+struct Serve {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    url: String,
+}
+
+impl Serve {
+    fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+        let mut command = sandbox.command(&[&["serve"], arguments].concat());
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("http://") {
+            assert!(stdout.read_line(&mut line).unwrap() > 0, "no address: {line}");
+        }
+        let url = line[line.find("http://").unwrap()..].trim_end().trim_end_matches('"');
+        Self { child, stdout, url: url.to_owned() }
+    }
+
+    fn port(&self) -> u16 {
+        self.url.split(':').nth(2).unwrap().split('/').next().unwrap().parse().unwrap()
+    }
+
+    /// Interrupts it, as Ctrl-C does, and waits for its end.
+    fn end(mut self) -> Ran {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut stdout).unwrap();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        let code = self.child.wait().unwrap().code().expect("it was not killed");
+        Ran { code, stdout, stderr }
+    }
+}
+
+impl Drop for Serve {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn it_prints_one_address_and_ends_at_once_and_well_when_it_is_interrupted() {
+    let sandbox = Sandbox::new();
+    let serve = Serve::start(&sandbox, &["--port", "0"]);
+    let port = serve.port();
+    let project = sandbox.path("").to_string_lossy().trim_end_matches('/').to_owned();
+    // A page is open, and would be for long.
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let path = serve.url.split_once(&format!(":{port}")).unwrap().1;
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut opened = String::new();
+    stream.read_to_string(&mut opened).unwrap();
+    let cookie = opened.split("set-cookie: ").nth(1).unwrap().split(';').next().unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(stream, "GET /stream HTTP/1.0\r\nHost: localhost\r\nCookie: {cookie}\r\n\r\n").unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    while !line.starts_with("event: sessions") {
+        line.clear();
+        assert!(stream.read_line(&mut line).unwrap() > 0);
+    }
+    let talk = format!("open it to see the sessions of {project}; Ctrl-C ends this\n");
+    assert_eq!(serve.end(), Ran::new(0, "", &talk));
+    stream.read_to_string(&mut line).unwrap();
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
+}
+
+#[test]
+fn programs_read_the_address_as_json_and_what_others_can_reach_is_warned_of() {
+    let sandbox = Sandbox::new();
+    let mut serve =
+        Serve::start(&sandbox, &["--port", "0", "--bind", "0.0.0.0", "--all", "--json"]);
+    let mut rest = String::new();
+    serve.stdout.read_line(&mut rest).unwrap();
+    assert_eq!(rest, "}\n");
+    assert!(serve.url.starts_with("http://127.0.0.1:"), "{}", serve.url);
+    let note = "note: others can reach this address, and what goes there and back is not encrypted; \
+                put a proxy or a tunnel with TLS in front of it\n";
+    assert_eq!(serve.end(), Ran::new(0, "", note));
+}
+
+#[test]
+fn a_port_that_is_taken_is_an_error_where_it_was_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let ran = Sandbox::new().run(&["serve", "--port", &port.to_string()]);
+    let expected = format!(
+        "error: the port for the page, 127.0.0.1:{port}, is used by another program\n\
+         help: name another one, or let a free one be taken: `--port 0`\n"
+    );
+    assert_eq!(ran, Ran::new(1, "", &expected));
+    let ran = Sandbox::new().run(&["serve", "--bind", "192.0.2.1", "--port", "0"]);
+    let expected = "error: the page cannot be served at 192.0.2.1:0: Cannot assign requested address\n\
+                    help: name an address of this machine with `--bind`, and a port above 1023 with \
+                    `--port`\n";
+    assert_eq!(ran, Ran::new(1, "", expected));
+}
+
+/// A session of two iterations, each of which waits until somebody writes into `go`, and then asks.
+fn gated(receiver: &Receiver) -> Sandbox {
+    let url = receiver.url();
+    let sandbox = Sandbox::with_hooks(&format!(
+        "callback: {{port: 0}}
+hooks:
+  iteration:complete:
+    - id: tests
+      await: true
+      command: echo '<b>1 test failed</b>' >&2; exit 1
+  on_stage_complete:
+    - id: gate
+      url: '{url}'
+      await: true
+      body: {{ text: 'Shall this be merged? ${{CALLBACK_URL}}' }}
+    - id: after
+      await: true
+      command: echo \"${{HOOK_RESPONSE.action}} ${{HOOK_RESPONSE.message}}\" >> after
+"
+    ))
+    .file(
+        "loop.yaml",
+        "prompt: p\ntermination: {type: fixed, iterations: 2}\nagent: {command: 'read word < go'}\n",
+    );
+    let made = Command::new("mkfifo").arg(sandbox.path("go")).status().unwrap();
+    assert!(made.success());
+    sandbox
+}
+
+/// Lets the agent go on; returns when it has heard.
+fn go_on(sandbox: &Sandbox) {
+    fs::write(sandbox.path("go"), "on\n").unwrap();
+}
+
+async fn until(browser: &Client, xpath: &str) {
+    let found = browser.wait().for_element(Locator::XPath(xpath)).await;
+    if let Err(error) = found {
+        let page = browser.execute("return document.body.innerText", vec![]).await.unwrap();
+        panic!("{xpath}: {error}\n{}", page.as_str().unwrap_or_default());
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_seen_to_advance_asks_on_the_page_and_goes_on_when_it_was_approved_there() {
+    let Some(driver) = Driver::start() else { return };
+    let receiver = Receiver::new();
+    let sandbox = gated(&receiver);
+    let serve = Serve::start(&sandbox, &["--port", "0"]);
+    let browser = driver.browser(DESK).await;
+    browser.goto(&serve.url).await.unwrap();
+    until(&browser, "//*[@id='live'][text()='live']").await;
+    until(&browser, "//*[@id='none']").await;
+    // It begins after the page was opened.
+    let session = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
+    until(&browser, "//*[@id='sessions']//a[text()='s']").await;
+    browser.find(Locator::LinkText("s")).await.unwrap().click().await.unwrap();
+    until(&browser, "//*[@id='live'][text()='live']").await;
+    until(&browser, "//*[@id='now'][contains(., 'the agent works on iteration 1')]").await;
+    browser.execute("window.isTheSamePage = true", vec![]).await.unwrap();
+    go_on(&sandbox);
+    until(&browser, "//*[@id='iteration-1-1-1'][contains(., 'exit code 1: <b>1 test failed</b>')]")
+        .await;
+    until(&browser, "//*[@id='now'][contains(., 'the agent works on iteration 2')]").await;
+    go_on(&sandbox);
+    until(&browser, "//*[@id='questions']//h2[contains(., 'Shall this be merged?')]").await;
+    until(&browser, "//*[@id='now'][contains(., 'waits for a person')]").await;
+    let same = browser.execute("return window.isTheSamePage", vec![]).await.unwrap();
+    assert_eq!(same, Value::from(true), "nothing was loaded anew");
+    assert_eq!(browser.title().await.unwrap(), "(1) s · Hookwright");
+    // Only with keys: to the comment, then to the button.
+    for _ in 0..10 {
+        if focused(&browser).await.starts_with("textarea") {
+            break;
+        }
+        press(&browser, Key::Tab).await;
+    }
+    let comment = browser.active_element().await.unwrap();
+    comment.send_keys("well done").await.unwrap();
+    press(&browser, Key::Tab).await;
+    assert_eq!(focused(&browser).await, "buttonapprove");
+    press(&browser, Key::Enter).await;
+    let ran = session.ran();
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(lines(&sandbox, "after"), ["approve well done"]);
+    until(&browser, "//*[@id='facts']/p[contains(., 'completed')]").await;
+    let answered = "approved with approve by somebody at the page, from 127.0.0.1";
+    until(&browser, &format!("//*[@id='timeline'][contains(., '{answered}')]")).await;
+    assert_eq!(serve.end().code, 0);
+    until(&browser, "//*[@id='live'][text()='not connected']").await;
+    browser.close().await.unwrap();
+}

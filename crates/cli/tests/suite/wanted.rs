@@ -1,0 +1,11 @@
+//! What whoever runs the tests wants of them.
+
+/// Tests in a browser must not be skipped.
+pub(crate) fn browser_is_required() -> bool {
+    std::env::var_os("HOOKWRIGHT_BROWSER").is_some_and(|value| value == "required")
+}
+
+/// Pictures of the documentation are taken anew.
+pub(crate) fn pictures() -> bool {
+    std::env::var_os("HOOKWRIGHT_UPDATE").is_some_and(|value| value == "1")
+}
