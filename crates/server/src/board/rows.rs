@@ -19,8 +19,8 @@ pub(crate) struct Rows {
     /// The stage and the piece of work that had begun before the oldest that is kept.
     stage: Option<Row>,
     item: Option<Row>,
-    /// The last iteration, and for which time it came.
-    iteration: Option<(u32, u32, u32)>,
+    /// How many of them were iterations.
+    iterations: u64,
     stages: BTreeMap<u32, StageSum>,
     /// From which one on they are not complete.
     under_way_from: Option<u64>,
@@ -71,7 +71,7 @@ impl Rows {
             kept: VecDeque::new(),
             stage: None,
             item: None,
-            iteration: None,
+            iterations: 0,
             stages: BTreeMap::new(),
             under_way_from: None,
         }
@@ -120,19 +120,12 @@ impl Rows {
         }
     }
 
+    /// An iteration has its id from its beginning to its end: whatever comes before it is told, it stays the
+    /// same one of all of them.
     fn id_of(&mut self, what: &What) -> String {
         let What::Iteration(iteration, _) = what else { return format!("row-{}", self.count) };
-        let (stage, number) = (iteration.stage, iteration.iteration);
-        let time = match self.iteration {
-            Some((same_stage, same_number, time))
-                if (same_stage, same_number) == (stage, number) =>
-            {
-                time + 1
-            }
-            _ => 1,
-        };
-        self.iteration = Some((stage, number, time));
-        format!("iteration-{stage}-{number}-{time}")
+        self.iterations += 1;
+        format!("iteration-{}-{}-{}", iteration.stage, iteration.iteration, self.iterations)
     }
 
     fn sum_up(&mut self, what: &What) {

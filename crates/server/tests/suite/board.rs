@@ -220,9 +220,9 @@ fn a_page_that_is_open_is_sent_what_happens_and_nothing_else() {
     let names: Vec<&str> = news.iter().map(|event| event.name.as_str()).collect();
     assert_eq!(names, ["head", "stages", "timeline"]);
     let timeline = &news[2];
-    assert!(timeline.html.starts_with("<li class=\"row in-stage\" id=\"iteration-2-1-1\">"));
+    assert!(timeline.html.starts_with("<li class=\"row in-stage\" id=\"iteration-2-1-2\">"));
     assert_eq!(timeline.html.matches("<li").count(), 1, "{}", timeline.html);
-    let order = json!(["row-3", "iteration-2-1-1", "row-0", "iteration-1-1-1"]);
+    let order = json!(["row-3", "iteration-2-1-2", "row-0", "iteration-1-1-1"]);
     assert_eq!(timeline.order, order);
     assert!(read(&timeline.html).contains("built the cart"), "{}", timeline.html);
     let listed = of_all.whole();

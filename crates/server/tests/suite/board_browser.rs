@@ -222,7 +222,7 @@ async fn what_a_person_has_opened_written_and_scrolled_to_stays_when_news_come()
     until_live(&browser).await;
     // An iteration is folded and another unfolded against what the page does by itself; a comment is begun.
     let fold = "
-        const [newest, oldest] = ['iteration-2-3-1-more', 'iteration-1-1-1-more'].map(id => document.getElementById(id));
+        const [newest, oldest] = ['iteration-2-3-4-more', 'iteration-1-1-1-more'].map(id => document.getElementById(id));
         newest.open = false; oldest.open = true;
         const field = document.querySelector('textarea');
         field.focus(); field.value = 'not before'; field.setSelectionRange(3, 3);
@@ -232,10 +232,10 @@ async fn what_a_person_has_opened_written_and_scrolled_to_stays_when_news_come()
     let firing = played.fires("iteration:complete", None);
     played.reports(firing, 33_000, report("tests"));
     played.works(2, 4);
-    let newest = Locator::Id("iteration-2-4-1");
+    let newest = Locator::Id("iteration-2-4-5");
     browser.wait().for_element(newest).await.unwrap();
     let kept = "
-        const [newest, oldest] = ['iteration-2-3-1-more', 'iteration-1-1-1-more'].map(id => document.getElementById(id));
+        const [newest, oldest] = ['iteration-2-3-4-more', 'iteration-1-1-1-more'].map(id => document.getElementById(id));
         const field = document.querySelector('textarea');
         return [newest.open, oldest.open, field.value, document.activeElement === field,
             field.selectionStart, Math.round(oldest.getBoundingClientRect().top)];";
@@ -244,6 +244,6 @@ async fn what_a_person_has_opened_written_and_scrolled_to_stays_when_news_come()
     let order =
         "return [...document.querySelectorAll('#timeline > li')].slice(0, 4).map(e => e.id)";
     let order: Value = browser.execute(order, vec![]).await.unwrap();
-    assert_eq!(order[2], "iteration-2-4-1", "{order}");
+    assert_eq!(order[2], "iteration-2-4-5", "{order}");
     browser.close().await.unwrap();
 }
