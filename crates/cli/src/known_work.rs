@@ -11,7 +11,7 @@ use hookwright_pipeline::queue::{IssueFolder, IssueState, IssueStates, KeptIssue
 use hookwright_store::{KeptTasks, Store};
 use serde_json::{Value, json};
 
-use crate::error::{Failure, WorkFailure};
+use crate::error::Failure;
 use crate::state;
 
 /// Where issues are looked for although no session has worked on any.
@@ -98,7 +98,7 @@ impl KnownWork {
         if let Some(store) = store {
             let list = KeptTasks::new(store, &project)
                 .list(&[])
-                .map_err(|error| Failure::Work(WorkFailure::Task(error)))?;
+                .map_err(|error| Failure::Task(error.into()))?;
             for kept in list.tasks {
                 *work.tasks.entry(kept.task.state.as_str()).or_default() += 1;
             }
@@ -125,14 +125,7 @@ impl KnownWork {
     }
 
     pub(crate) fn json(&self) -> Value {
-        let states = [
-            TaskState::Open,
-            TaskState::InProgress,
-            TaskState::Completed,
-            TaskState::Blocked,
-            TaskState::Cancelled,
-        ];
-        let tasks: serde_json::Map<String, Value> = states
+        let tasks: serde_json::Map<String, Value> = TaskState::ALL
             .iter()
             .map(|state| state.as_str())
             .map(|word| (word.to_owned(), self.tasks.get(word).copied().unwrap_or(0).into()))

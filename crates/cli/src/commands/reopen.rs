@@ -108,12 +108,12 @@ fn task(id: &str, project: &str) -> Result<(String, &'static str, String), Failu
     let unknown = || Failure::Work(WorkFailure::NoSuchItem { item: id.to_owned() });
     let store = state::existing_store()?.ok_or_else(unknown)?;
     let tasks = KeptTasks::new(Arc::new(store), project);
-    let kept = tasks.get(id).map_err(|error| Failure::Work(WorkFailure::Task(error)))?;
+    let kept = tasks.get(id).map_err(|error| Failure::Task(error.into()))?;
     let was = kept.task.state;
     if was != TaskState::Open {
         tasks
             .set_state(kept.task.id, TaskState::Open, state::now_ms())
-            .map_err(|error| Failure::Work(WorkFailure::Task(error)))?;
+            .map_err(|error| Failure::Task(error.into()))?;
     }
     Ok((format!("task {}", kept.task.id), was.as_str(), kept.task.content))
 }

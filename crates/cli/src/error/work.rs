@@ -1,9 +1,6 @@
 //! What can be wrong with a piece of work that somebody names, in words for people.
 
-use hookwright_store::TaskError;
-
 use super::Message;
-use super::storage::of_store;
 use crate::render::count;
 
 /// A piece of work that cannot be used.
@@ -17,8 +14,6 @@ pub(crate) enum WorkFailure {
     InWork { name: String, session: String },
     /// It looks neither like an issue nor like a task.
     NoSuchItem { item: String },
-    /// A task cannot be read or changed.
-    Task(TaskError),
 }
 
 impl WorkFailure {
@@ -43,7 +38,6 @@ impl WorkFailure {
                 format!("session {session} works on {name} now"),
                 format!("wait for it, or end it with `hookwright stop {session}`"),
             ),
-            WorkFailure::Task(error) => of_task(error),
             WorkFailure::NoSuchItem { item } => message(
                 format!("there is no issue or task `{item}` in this project"),
                 "an issue is named by its number, a task by its id, like TAS-3; `hookwright status` lists \
@@ -51,25 +45,6 @@ impl WorkFailure {
             ),
         }
     }
-}
-
-/// What is wrong with a task.
-fn of_task(error: &TaskError) -> Message {
-    let help = match error {
-        TaskError::Store(error) => return of_store(error),
-        TaskError::Unknown { nearest: Some(nearest), .. } => {
-            format!("did you mean {nearest}? `hookwright task list` shows all")
-        }
-        TaskError::Unknown { nearest: None, .. } => {
-            "this project has no tasks; `hookwright task add TEXT` adds one".to_owned()
-        }
-        TaskError::Same { id, .. } => {
-            format!("change that one with `hookwright task update {id}`, or say what is different")
-        }
-        TaskError::Circle { .. } => "leave one of these out of what it waits for".to_owned(),
-        _ => String::new(),
-    };
-    message(error.to_string(), help)
 }
 
 fn message(heading: String, help: impl Into<String>) -> Message {
