@@ -19,7 +19,7 @@ use hookwright_store::{JournalKey, Store, StoreError, entries};
 use crate::pending_output::PendingOutput;
 use crate::record::end_of_hook;
 use crate::sources::Sources;
-use crate::task_firing::{Part, TaskFiring, lets_pass};
+use crate::task_firing::{Occasion, Part, TaskFiring, lets_pass};
 
 /// What is known of a session.
 #[derive(Debug, Default)]
@@ -188,11 +188,6 @@ impl History {
         Ok(history)
     }
 
-    /// Whether a firing with this key has begun.
-    pub(crate) fn knows(&self, key: &str) -> bool {
-        self.firings_by_key.contains_key(key)
-    }
-
     /// What has to be done about the firing with this key.
     pub fn step(&mut self, key: &str) -> Step {
         match self.firings_by_key.get_mut(key) {
@@ -263,14 +258,34 @@ impl History {
         left.into_iter().map(|(_, left)| left).collect()
     }
 
-    /// How often each task was about to be completed.
+    /// How often somebody asked for each task to be completed.
     pub fn task_times(&self) -> HashMap<TaskId, u32> {
         let mut times = HashMap::new();
         for firing in self.firings_by_key.keys().filter_map(|key| TaskFiring::of(key)) {
-            let most = times.entry(firing.task).or_default();
-            *most = firing.time.max(*most);
+            if let Occasion::Asked(time) = firing.occasion {
+                let most = times.entry(firing.task).or_default();
+                *most = time.max(*most);
+            }
         }
         times
+    }
+
+    /// What was decided about a task that is completed on this occasion.
+    pub fn decided_task(&self, task: TaskId, occasion: Occasion) -> Option<&Verdict> {
+        let parts = [Part::Whole, Part::Before].into_iter();
+        parts
+            .filter_map(|part| {
+                let firing = TaskFiring { task, occasion, part };
+                self.firings_by_key.get(&firing.key())?.verdict.as_ref()
+            })
+            .next()
+    }
+
+    /// Notes what was decided when a firing was taken up.
+    pub fn note_decided(&mut self, firing: &TaskFiring, verdict: Verdict) {
+        if let Some(known) = self.firings_by_key.get_mut(&firing.key()) {
+            known.verdict = Some(verdict);
+        }
     }
 
     /// Why a hook of a task that was completed has ended the session, where nothing came of it yet.

@@ -13,10 +13,24 @@ pub const EVENT: &str = "task:complete";
 pub struct TaskFiring {
     /// Which task.
     pub task: TaskId,
-    /// 1 for the first time that this session wanted to complete it.
-    pub time: u32,
+    /// Why it is completed.
+    pub occasion: Occasion,
     /// Of which hooks.
     pub part: Part,
+}
+
+/// Why a session completes a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Occasion {
+    /// Somebody asked for it, for the so-manyth time, counted from 1.
+    Asked(u32),
+    /// It was worked on, and that is over.
+    Execution {
+        /// The stage, from 0.
+        stage: usize,
+        /// Which execution of it, from 1.
+        execution: u32,
+    },
 }
 
 /// Which hooks a firing is of.
@@ -33,27 +47,43 @@ pub enum Part {
 impl TaskFiring {
     /// The key of this firing.
     pub fn key(&self) -> String {
-        let Self { task, time, part } = self;
+        let Self { task, occasion, part } = self;
         let part = match part {
             Part::Whole => "",
             Part::Before => "/before",
             Part::After => "/after",
         };
-        format!("{EVENT}/{task}/{time}{part}")
+        match occasion {
+            Occasion::Asked(time) => format!("{EVENT}/{task}/{time}{part}"),
+            Occasion::Execution { stage, execution } => {
+                format!("{EVENT}/{task}/{stage}-{execution}{part}")
+            }
+        }
     }
 
     /// The firing with this key, if it is one of a task.
     pub fn of(key: &str) -> Option<Self> {
         let mut parts = key.strip_prefix(EVENT)?.strip_prefix('/')?.split('/');
         let task = TaskId::typed(parts.next()?)?;
-        let time = parts.next()?.parse().ok()?;
+        let occasion = Occasion::of(parts.next()?)?;
         let part = match parts.next() {
             None => Part::Whole,
             Some("before") => Part::Before,
             Some("after") => Part::After,
             Some(_) => return None,
         };
-        Some(Self { task, time, part })
+        Some(Self { task, occasion, part })
+    }
+}
+
+impl Occasion {
+    fn of(text: &str) -> Option<Self> {
+        Some(match text.split_once('-') {
+            None => Self::Asked(text.parse().ok()?),
+            Some((stage, execution)) => {
+                Self::Execution { stage: stage.parse().ok()?, execution: execution.parse().ok()? }
+            }
+        })
     }
 }
 
@@ -73,13 +103,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_names_the_task_the_time_and_the_part_and_is_read_again() {
-        for (part, key) in [
-            (Part::Whole, "task:complete/TAS-3/2"),
-            (Part::Before, "task:complete/TAS-3/2/before"),
-            (Part::After, "task:complete/TAS-3/2/after"),
+    fn a_key_names_the_task_the_occasion_and_the_part_and_is_read_again() {
+        let execution = Occasion::Execution { stage: 0, execution: 7 };
+        for (occasion, part, key) in [
+            (Occasion::Asked(2), Part::Whole, "task:complete/TAS-3/2"),
+            (Occasion::Asked(2), Part::Before, "task:complete/TAS-3/2/before"),
+            (Occasion::Asked(2), Part::After, "task:complete/TAS-3/2/after"),
+            (execution, Part::Whole, "task:complete/TAS-3/0-7"),
+            (execution, Part::After, "task:complete/TAS-3/0-7/after"),
         ] {
-            let firing = TaskFiring { task: TaskId(3), time: 2, part };
+            let firing = TaskFiring { task: TaskId(3), occasion, part };
             assert_eq!(firing.key(), key);
             assert_eq!(TaskFiring::of(key), Some(firing));
         }

@@ -338,3 +338,62 @@ fn callers_that_say_nothing_or_nonsense_or_go_away_do_no_harm() {
     fired.sort();
     assert_eq!(fired, ["TAS-1", "TAS-2"]);
 }
+
+/// A loop that works off the tasks, whose agent does this.
+fn a_queue(does: &str) -> Sandbox {
+    a_loop(1, does).file(
+        "loop.yaml",
+        "prompt: 'work on ${TASK_ID}, status ${STATUS}'\ntermination: {type: queue}\nagent: {command: 'cat > /dev/null; . ./does'}\n",
+    )
+}
+
+#[test]
+fn every_task_of_a_queue_asks_its_hooks_once_whoever_says_that_it_is_done() {
+    let sandbox = a_queue("[ $TASK_ID != TAS-2 ] || $HOOKWRIGHT_BIN task done $TASK_ID > log 2>&1");
+    let state = "$HOOKWRIGHT_BIN task list --all | grep \"$TASK_ID \" | cut -c8-19";
+    let sandbox = hooks(sandbox, &format!("{{command: 'echo $TASK_ID $({state}) >> fired'}}"));
+    let sandbox = iteratr(sandbox, &format!("echo {{{{task_id}}}} $({state}) >> fired"));
+    run(&sandbox, "loop.yaml", 0);
+    assert_eq!(lines(&sandbox, "log"), ["TAS-2 is completed"]);
+    assert_eq!(
+        lines(&sandbox, "fired"),
+        ["TAS-1", "TAS-2", "TAS-3"].map(|id| [format!("{id} in_progress"), format!("{id} completed")]).concat()
+    );
+    assert_eq!(states(&sandbox), ["completed"; 3]);
+}
+
+#[test]
+fn a_task_of_a_queue_whose_hook_says_no_is_not_asked_about_again_after_a_kill() {
+    // The hook that hangs comes after the decision, with the end of the execution.
+    let sandbox = a_queue("").file(
+        "hookwright.yaml",
+        "hooks: {task:complete: [{command: 'echo $TASK_ID >> fired; [ $TASK_ID != TAS-1 ] || { echo no >&2; exit 2; }'}], execution:post_end: [{await: true, command: '[ $TASK_ID != TAS-1 ] || [ -e go ] || { echo $$ > pid; exec sleep 1000; }'}]}",
+    );
+    let hook = Left::by(&sandbox, "pid");
+    let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
+    until("the hook runs", || hook.has_run());
+    started.kill();
+    std::fs::write(sandbox.path("go"), "").unwrap();
+    let ran = sandbox.run(&["resume", "s"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(lines(&sandbox, "fired"), ["TAS-1", "TAS-2", "TAS-3"]);
+    assert_eq!(states(&sandbox), ["blocked", "completed", "completed"]);
+}
+
+#[test]
+fn a_task_of_a_queue_that_was_cut_off_in_its_hook_is_asked_about_again() {
+    let sandbox = hooks(
+        a_queue(""),
+        "{command: 'echo $TASK_ID $HOOKWRIGHT_ATTEMPT >> fired; [ $TASK_ID != TAS-2 ] || [ -e go ] || { echo $$ > pid; exec sleep 1000; }; [ $TASK_ID != TAS-2 ] || { echo no >&2; exit 2; }'}",
+    );
+    let hook = Left::by(&sandbox, "pid");
+    let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
+    until("the hook runs", || hook.has_run());
+    started.kill();
+    assert_eq!(states(&sandbox), ["completed", "in_progress", "open"]);
+    std::fs::write(sandbox.path("go"), "").unwrap();
+    let ran = sandbox.run(&["resume", "s"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(lines(&sandbox, "fired"), ["TAS-1 1", "TAS-2 1", "TAS-2 2", "TAS-3 1"]);
+    assert_eq!(states(&sandbox), ["completed", "blocked", "completed"]);
+}

@@ -1,8 +1,10 @@
 //! The session's side of its desk: where it stands, when it opens and closes, and what was cut off.
 
+use std::sync::Arc;
+
 use hookwright_engine::Engine;
 use hookwright_engine::chain::Chain;
-use hookwright_events::{Event, RunEventKind, TaskId};
+use hookwright_events::{Event, RunEventKind, TaskId, Verdict};
 use serde_json::{Map, Value, json};
 
 use super::task_desk::Standing;
@@ -10,21 +12,47 @@ use super::{Leave, Session};
 use crate::desk::{Answer, Reception};
 use crate::history::LeftTask;
 use crate::limits::LAST_PROMPTS_MAX;
-use crate::task_firing::{EVENT, Part, TaskFiring};
+use crate::task_firing::{EVENT, Occasion, Part, TaskFiring};
 
 impl Session {
-    /// Completes a task, as somebody who asks at the desk would.
-    #[expect(dead_code, reason = "queues of tasks will")]
-    pub(super) async fn complete_task(&mut self, id: TaskId) -> Result<Answer, Leave> {
-        let answer = self.task_desk.complete(id, Chain::default()).await;
+    /// Completes a task on this occasion, which comes once; what was decided about it stands.
+    pub(super) async fn complete_task(
+        &mut self,
+        id: TaskId,
+        occasion: Occasion,
+    ) -> Result<Answer, Leave> {
+        let messages = Vec::new();
+        match self.history.decided_task(id, occasion) {
+            Some(Verdict::Block { reason }) => {
+                return Ok(Answer::Blocked { reason: reason.clone(), messages });
+            }
+            Some(_) => return Ok(Answer::Completed { messages }),
+            None => {}
+        }
+        let task_desk = Arc::clone(&self.task_desk);
+        let completing = task_desk.complete(id, Some(occasion), Chain::default());
+        let answer = self.unless_interrupted(completing).await?;
+        self.obey_tasks()?;
+        Ok(answer)
+    }
+
+    /// Waits for something that hooks do; an interrupt ends them.
+    async fn unless_interrupted<T>(&self, work: impl Future<Output = T>) -> Result<T, Leave> {
+        let mut work = std::pin::pin!(work);
+        let done = tokio::select! {
+            done = &mut work => done,
+            () = self.interrupt.cancelled() => {
+                self.interrupt_all();
+                work.await
+            }
+        };
         if let Some(error) = self.journal.failure() {
             return Err(error.into());
         }
         if self.interrupt.is_cancelled() {
             return Err(Leave::Interrupted);
         }
-        self.obey_tasks()?;
-        Ok(answer)
+        Ok(done)
     }
 
     /// Leaves the session if a hook of a task wanted that.
@@ -84,26 +112,22 @@ impl Session {
         for LeftTask { firing, past, stage } in self.history.left_tasks() {
             let stage = self.stage_called(stage.as_deref());
             let standing = self.standing(stage, self.data_of_session(json!({})));
-            let tasks = std::sync::Arc::clone(&self.task_desk);
-            let taken_up = {
-                let mut taking_up = std::pin::pin!(tasks.take_up(firing, standing, past));
-                tokio::select! {
-                    taken_up = &mut taking_up => taken_up,
-                    () = self.interrupt.cancelled() => {
-                        self.interrupt_all();
-                        taking_up.await
-                    }
+            let task_desk = Arc::clone(&self.task_desk);
+            let taking_up = task_desk.take_up(firing, standing, past);
+            let taken_up = self.unless_interrupted(taking_up).await?;
+            match taken_up {
+                Ok(Some(Answer::Completed { .. })) => {
+                    let passed = Verdict::Proceed { rewritten_input: None };
+                    self.history.note_decided(&firing, passed);
                 }
-            };
-            if let Some(error) = self.journal.failure() {
-                return Err(error.into());
-            }
-            if self.interrupt.is_cancelled() {
-                return Err(Leave::Interrupted);
-            }
-            if let Err(error) = taken_up {
-                let note = format!("task {} was not completed: {error}", firing.task);
-                self.write(vec![RunEventKind::Noted { note }])?;
+                Ok(Some(Answer::Blocked { reason, .. })) => {
+                    self.history.note_decided(&firing, Verdict::Block { reason });
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let note = format!("task {} was not completed: {error}", firing.task);
+                    self.write(vec![RunEventKind::Noted { note }])?;
+                }
             }
         }
         Ok(())

@@ -36,7 +36,7 @@ use crate::lease::{self, LeaseError};
 use crate::limits::{DESK_CALLERS_MAX, TASK_PAUSE};
 use crate::pending_output::SharedOutput;
 use crate::record::milliseconds;
-use crate::task_firing::{EVENT, Part, TaskFiring, lets_pass};
+use crate::task_firing::{EVENT, Occasion, Part, TaskFiring, lets_pass};
 
 /// Completes tasks of a running session.
 pub(super) struct TaskDesk {
@@ -160,11 +160,17 @@ impl TaskDesk {
         if !is_ours || !*self.is_open.borrow() {
             return Answer::Closed;
         }
-        self.complete(request.complete_task, request.chain).await
+        self.complete(request.complete_task, None, request.chain).await
     }
 
-    /// Completes a task. Whoever asks for one that is being completed gets the same answer.
-    pub(super) async fn complete(&self, id: TaskId, chain: Chain) -> Answer {
+    /// Completes a task, on this occasion or because somebody asks for it. Whoever asks for one that is
+    /// being completed gets the same answer.
+    pub(super) async fn complete(
+        &self,
+        id: TaskId,
+        occasion: Option<Occasion>,
+        chain: Chain,
+    ) -> Answer {
         let (tell, hear) = watch::channel(None);
         let other = {
             let mut state = self.state();
@@ -183,32 +189,37 @@ impl TaskDesk {
             return answer.ok().and_then(|answer| answer.clone()).unwrap_or(Answer::Closed);
         }
         self.underway.send_modify(|underway| underway.push(id));
-        let answer = self.complete_alone(id, chain).await;
+        let answer = self.complete_alone(id, occasion, chain).await;
         self.state().answers.remove(&id);
         tell.send_replace(Some(answer.clone()));
         self.underway.send_modify(|underway| underway.retain(|other| *other != id));
         answer
     }
 
-    async fn complete_alone(&self, id: TaskId, chain: Chain) -> Answer {
+    async fn complete_alone(&self, id: TaskId, occasion: Option<Occasion>, chain: Chain) -> Answer {
         let lease = match self.lease(id, &chain).await {
             Ok(lease) => lease,
             Err(answer) => return answer,
         };
-        let answer = self.ask_and_complete(id, chain).await;
+        let answer = self.ask_and_complete(id, occasion, chain).await;
         let _ = self.tasks.store().release(&lease.lease, lease.token);
         answer.unwrap_or_else(|error| Answer::Failed { reason: error.to_string() })
     }
 
-    async fn ask_and_complete(&self, id: TaskId, chain: Chain) -> Result<Answer, TaskError> {
+    async fn ask_and_complete(
+        &self,
+        id: TaskId,
+        occasion: Option<Occasion>,
+        chain: Chain,
+    ) -> Result<Answer, TaskError> {
         let task = self.tasks.get(&id.to_string())?.task;
         if task.state == TaskState::Completed {
             return Ok(Answer::Already);
         }
         let Some(standing) = self.state().standing.clone() else { return Ok(Answer::Closed) };
-        let time = self.next_time(id);
+        let occasion = occasion.unwrap_or_else(|| Occasion::Asked(self.next_time(id)));
         let part = if standing.after.is_some() { Part::Before } else { Part::Whole };
-        let firing = TaskFiring { task: id, time, part };
+        let firing = TaskFiring { task: id, occasion, part };
         let answer = self.before(firing, &standing, &task, chain.clone(), None).await?;
         if matches!(answer, Answer::Completed { .. }) && part == Part::Before {
             self.after(firing, &standing, &task, chain, None).await;
@@ -216,13 +227,14 @@ impl TaskDesk {
         Ok(answer)
     }
 
-    /// Goes on with a firing that was cut off.
+    /// Goes on with a firing that was cut off. Gives what came of it, if the task was still to be
+    /// completed.
     pub(super) async fn take_up(
         &self,
         firing: TaskFiring,
         standing: Standing,
         past: Option<PastFiring>,
-    ) -> Result<(), TaskError> {
+    ) -> Result<Option<Answer>, TaskError> {
         // Only an interrupt keeps it from us, and then nothing starts anyway.
         let lease = self.lease(firing.task, &Chain::default()).await;
         let taken_up = self.go_on(firing, standing, past.map(Box::new)).await;
@@ -237,20 +249,23 @@ impl TaskDesk {
         firing: TaskFiring,
         standing: Standing,
         past: Option<Box<PastFiring>>,
-    ) -> Result<(), TaskError> {
+    ) -> Result<Option<Answer>, TaskError> {
         let (task, chain) = (self.tasks.get(&firing.task.to_string())?.task, Chain::default());
         match firing.part {
-            Part::After => self.after(firing, &standing, &task, chain, past).await,
+            Part::After => {
+                self.after(firing, &standing, &task, chain, past).await;
+                Ok(None)
+            }
             // Somebody else has seen to it meanwhile.
-            Part::Whole | Part::Before if !task.state.is_unfinished() => {}
+            Part::Whole | Part::Before if !task.state.is_unfinished() => Ok(None),
             Part::Whole | Part::Before => {
                 let answer = self.before(firing, &standing, &task, chain.clone(), past).await?;
                 if matches!(answer, Answer::Completed { .. }) && firing.part == Part::Before {
                     self.after(firing, &standing, &task, chain, None).await;
                 }
+                Ok(Some(answer))
             }
         }
-        Ok(())
     }
 
     /// Asks the hooks that have a say, and completes the task with their decision.

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use hookwright_events::task::{Task, TaskId, TaskState};
-use hookwright_events::{ItemState, Verdict, WorkItem, WorkSource};
+use hookwright_events::{ItemState, WorkItem, WorkSource};
 use hookwright_store::{Claim, KeptTask, KeptTasks, Put, TaskError};
 
 use super::super::{Leave, Session};
+use crate::desk::Answer;
 use crate::lease;
 use crate::limits::ITEM_WRITES_MAX;
 use crate::record::milliseconds;
+use crate::task_firing::Occasion;
 
 impl From<TaskError> for Leave {
     fn from(error: TaskError) -> Self {
@@ -84,18 +86,15 @@ impl Session {
         index: usize,
         execution: u32,
     ) -> Result<Option<String>, Leave> {
-        let Some(item) = self.item.clone() else { return Ok(None) };
-        let key = format!("task:complete/{}/{index}-{execution}", item.key);
-        let is_asked = self.history.knows(&key);
-        match self.task_in_work()? {
-            Some(kept) if is_asked || self.is_ours(&kept) => {}
-            Some(_) | None => return Ok(None),
+        let Some(kept) = self.task_in_work()? else { return Ok(None) };
+        let (id, occasion) = (kept.task.id, Occasion::Execution { stage: index, execution });
+        let is_asked = self.history.decided_task(id, occasion).is_some();
+        if !is_asked && !self.is_ours(&kept) {
+            return Ok(None);
         }
-        let data = self.data_of_session(super::data_of_item(&item).into());
-        let decision = self.fire(Some(index), "task:complete", key, data, Vec::new()).await?;
-        Ok(match decision.verdict {
-            Verdict::Block { reason } => Some(reason),
-            _ => None,
+        Ok(match self.complete_task(id, occasion).await? {
+            Answer::Completed { .. } | Answer::Already | Answer::Underway | Answer::Closed => None,
+            Answer::Blocked { reason, .. } | Answer::Failed { reason } => Some(reason),
         })
     }
 
