@@ -43,6 +43,7 @@ mod shown_output;
 mod spawn;
 mod spawn_faults;
 mod support;
+mod task_queues;
 mod tasks;
 mod tasks_of_sessions;
 mod termination;

@@ -21,7 +21,8 @@ fn issues(hooks: &str, agent: &str) -> Sandbox {
         .file("loop.yaml", format!("prompt: Work.\nagent: {agent}\n{ISSUES}"))
 }
 
-fn command(text: &str) -> String {
+/// An agent that is this command.
+pub(crate) fn command(text: &str) -> String {
     format!("{{command: {}}}", serde_json::to_string(text).unwrap())
 }
 

@@ -1,0 +1,110 @@
+//! Loops that work off the project's tasks.
+
+use crate::queues::command;
+use crate::runs::{lines, run};
+use crate::support::{Ran, Sandbox};
+
+/// A project with the tasks and a loop that works them off.
+fn tasks(hooks: &str, agent: &str, tasks: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::with_hooks(&format!("hooks: {{{hooks}}}")).file(
+        "loop.yaml",
+        format!("prompt: Work.\nagent: {agent}\ntermination: {{type: queue}}\n"),
+    );
+    for task in tasks {
+        let arguments: Vec<&str> = ["task", "add"].into_iter().chain(task.split('|')).collect();
+        let added = sandbox.run(&arguments);
+        assert_eq!(added.code, 0, "{}", added.stderr);
+    }
+    sandbox
+}
+
+fn states_of_tasks(sandbox: &Sandbox) -> Vec<String> {
+    let (code, listed) = sandbox.json(&["task", "list", "--all", "--json"]);
+    assert_eq!(code, 0);
+    let mut tasks: Vec<String> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| format!("{} {}", task["id"].as_str().unwrap(), task["state"].as_str().unwrap()))
+        .collect();
+    tasks.sort();
+    tasks
+}
+
+#[test]
+fn tasks_are_worked_off_by_priority_and_after_what_they_wait_for() {
+    let sandbox = tasks(
+        "task:complete: [{command: 'echo complete $TASK_ID >> log'}]",
+        &command("echo \"agent $TASK_ID $TASK_CONTENT\" >> log"),
+        &["third", "second|--priority|1", "first|--priority|0", "last|--priority|0|--after|TAS-1"],
+    );
+    run(&sandbox, "loop.yaml", 0);
+    assert_eq!(
+        lines(&sandbox, "log"),
+        [
+            "agent TAS-3 first",
+            "complete TAS-3",
+            "agent TAS-2 second",
+            "complete TAS-2",
+            "agent TAS-1 third",
+            "complete TAS-1",
+            "agent TAS-4 last",
+            "complete TAS-4",
+        ]
+    );
+    let done = ["TAS-1 completed", "TAS-2 completed", "TAS-3 completed", "TAS-4 completed"];
+    assert_eq!(states_of_tasks(&sandbox), done);
+}
+
+#[test]
+fn a_task_that_hooks_do_not_let_complete_has_failed_and_is_blocked() {
+    let sandbox = tasks(
+        "task:complete: [{when: \"${TASK_ID} == 'TAS-1'\", command: 'echo no tests >&2; exit 2'}], \
+         execution:post_end: [{await: true, command: 'echo $TASK_ID $SUCCESS $ERROR >> log'}]",
+        &command("true"),
+        &["one", "two"],
+    );
+    run(&sandbox, "loop.yaml", 0);
+    assert_eq!(lines(&sandbox, "log"), ["TAS-1 false no tests", "TAS-2 true"]);
+    assert_eq!(states_of_tasks(&sandbox), ["TAS-1 blocked", "TAS-2 completed"]);
+    assert_eq!(
+        sandbox.run(&["reopen", "TAS-1"]),
+        Ran::new(0, "task TAS-1 is open again, it was blocked: one\n", "")
+    );
+    assert_eq!(states_of_tasks(&sandbox), ["TAS-1 open", "TAS-2 completed"]);
+}
+
+#[test]
+fn what_the_agent_says_about_its_task_stands() {
+    let bin = env!("CARGO_BIN_EXE_hookwright");
+    let agent = format!(
+        "echo agent $TASK_ID >> log; case $TASK_ID in \
+         TAS-1) {bin} task done TAS-1;; \
+         TAS-2) {bin} task update TAS-2 --state blocked;; \
+         TAS-3) {bin} task add 'found this';; esac >> out 2>&1"
+    );
+    let sandbox = tasks(
+        "task:complete: [{command: 'echo complete $TASK_ID >> log'}]",
+        &command(&agent),
+        &["one", "two", "three"],
+    );
+    run(&sandbox, "loop.yaml", 0);
+    assert_eq!(
+        lines(&sandbox, "log"),
+        [
+            "agent TAS-1",
+            "complete TAS-1",
+            "agent TAS-2",
+            "agent TAS-3",
+            "complete TAS-3",
+            "agent TAS-4",
+            "complete TAS-4"
+        ],
+        "{:?}",
+        lines(&sandbox, "out")
+    );
+    assert_eq!(
+        states_of_tasks(&sandbox),
+        ["TAS-1 completed", "TAS-2 blocked", "TAS-3 completed", "TAS-4 completed"]
+    );
+}
