@@ -21,6 +21,7 @@ fn main() {
     let is_test = std::env::args().any(|arg| arg == "--test");
     let (rounds, many) = if is_test { (1, 50) } else { (ROUNDS, 10_000) };
     time_of_an_iteration(rounds, many / 10);
+    time_of_a_spawn(rounds, many / 50);
     syncs_of_an_iteration(many / 10);
     memory(many / 10);
     memory(many);
@@ -115,6 +116,30 @@ fn time_of_an_iteration(rounds: usize, iterations: u32) {
     println!(
         "one iteration, without agent, hooks, git and syncs: {median:.2} ms (least {least:.2})"
     );
+}
+
+/// A child whose agent is `true`, after every iteration, beside a hook that runs `true` in a shell: both
+/// start the same process.
+fn time_of_a_spawn(rounds: usize, spawns: u32) {
+    let run = |hook: &str| {
+        let project = Project::new(spawns);
+        let hooks = format!("hooks: {{iteration:complete: [{{await: true, {hook}}}]}}\n");
+        fs::write(project.path("hookwright.yaml"), hooks).unwrap();
+        let child =
+            "agent: {command: 'true'}\nprompt: p\ntermination: {type: fixed, iterations: 1}\n";
+        fs::write(project.path("child.yaml"), child).unwrap();
+        project.run(&[]).as_secs_f64()
+    };
+    let mut each: Vec<f64> = (0..rounds)
+        .map(|_| {
+            let floor = run("command: 'true'");
+            // The last stage has an iteration too.
+            (run("pipeline: child") - floor) * 1000.0 / f64::from(spawns + 1)
+        })
+        .collect();
+    each.sort_by(f64::total_cmp);
+    let (least, median) = (each[0], each[each.len() / 2]);
+    println!("spawn of a child pipeline, beside its agent: {median:.2} ms (least {least:.2})");
 }
 
 fn syncs_of_an_iteration(iterations: u32) {

@@ -167,7 +167,13 @@ impl Place {
     /// What is wrong with the loops and pipelines that hooks of these files start.
     fn faults_of_children(&self, found: &ConfigFiles) -> Result<Vec<Fault>, Failure> {
         let hook_files = found.files.iter().filter_map(Source::of_hook_file).collect();
-        self.searched(|finder| finder.faults_of_children(hook_files))
+        let (sources, mut faults) = self.searched(|finder| finder.with_children(hook_files))?;
+        let root = &self.found.project_root;
+        let around = Surroundings { root, environment: &self.environment };
+        // Who the agent is may still be said with `--agent`.
+        let is_news = |fault: &Fault| !matches!(fault.kind, FaultKind::NoAgent);
+        faults.extend(Plan::faults_of_children(&sources, &around).into_iter().filter(is_news));
+        Ok(faults)
     }
 
     /// Lets somebody look for files.

@@ -125,17 +125,32 @@ impl Plan {
     /// missing among the sources was said by whoever gathered them.
     pub fn new(sources: &Sources, around: &Surroundings<'_>) -> Result<Self, Vec<Fault>> {
         let plan = Self::alone(sources, around);
+        let of_children = Self::faults_of_children(sources, around);
+        match plan {
+            Ok(plan) if of_children.is_empty() => Ok(plan),
+            Ok(_) => Err(of_children),
+            Err(mut faults) => {
+                let news = of_children.into_iter().filter(|fault| !faults.contains(fault));
+                let news: Vec<Fault> = news.collect();
+                faults.extend(news);
+                Err(faults)
+            }
+        }
+    }
+
+    /// What keeps the loops and pipelines from running that hooks start.
+    pub fn faults_of_children(sources: &Sources, around: &Surroundings<'_>) -> Vec<Fault> {
         let children = sources.children.iter();
         let children = children.filter_map(|child| sources.of_child(&child.name, &child.from));
-        let of_children = children.filter_map(|child| Self::alone(&child, around).err());
+        let found = children.filter_map(|child| Self::alone(&child, around).err()).flatten();
         let mut faults: Vec<Fault> = Vec::new();
-        for fault in plan.as_ref().err().into_iter().cloned().chain(of_children).flatten() {
+        for fault in found {
             // What is wrong with the project's own file is wrong for each of them.
             if !faults.contains(&fault) {
                 faults.push(fault);
             }
         }
-        if faults.is_empty() { plan } else { Err(faults) }
+        faults
     }
 
     /// The same without a look at what its hooks start.

@@ -108,7 +108,7 @@ fn the_page_on_sessions_shows_what_happens() {
 #[test]
 fn the_page_on_running_shows_what_happens() {
     let page = fs::read_to_string(repository().join("docs/running.md")).unwrap();
-    let [turns, work, pipeline] = blocks(&page, "yaml")[..] else { panic!("three files") };
+    let [turns, work, pipeline, spawning] = blocks(&page, "yaml")[..] else { panic!("four files") };
     let sandbox = Sandbox::new()
         .file("turns.yaml", turns)
         .file("loops/work.yaml", work)
@@ -122,6 +122,10 @@ fn the_page_on_running_shows_what_happens() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("stage 2 work: completed after 2 iterations"), "{}", ran.stdout);
     assert_eq!(fs::read_to_string(sandbox.path("hello.txt")).unwrap(), "hello\n");
+    let sandbox = Sandbox::with_hooks(spawning)
+        .file("loops/comprehensive-review.yaml", "prompt: '${INPUTS.all_outputs}'\n");
+    let ran = sandbox.run(&["check", "--strict"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
 #[test]

@@ -39,14 +39,12 @@ const SESSIONS: [(&str, u64); 7] = [
 /// Lets the session run, with a kill after each of these times; returns how many came in time.
 fn live(sandbox: &Sandbox, kills: &[Duration]) -> u32 {
     let mut killed = 0;
-    for (number, after) in kills.iter().map(Some).chain([None]).enumerate() {
-        let arguments: &[&str] = match number {
-            0 => &["run", "work.yaml", "--session", "s"],
-            // It may have been killed before it was known, or have completed.
-            _ if sandbox.run(&["sessions", "show", "s"]).code != 0 => {
-                &["run", "work.yaml", "--session", "s"]
-            }
-            _ => &["resume", "s"],
+    for after in kills.iter().map(Some).chain([None]) {
+        // It may have been killed before it was known.
+        let is_known = sandbox.run(&["sessions", "show", "s"]).code == 0;
+        let arguments: &[&str] = match is_known {
+            false => &["run", "work.yaml", "--session", "s"],
+            true => &["resume", "s"],
         };
         let output = std::process::Stdio::null;
         let mut command = sandbox.command(arguments);
@@ -128,4 +126,38 @@ fn sessions_with_children_killed_at_any_moment_go_on_until_they_are_done() {
     }
     // On a machine that has become quicker since the calm session, most come too late.
     assert!(all > 0, "nothing was killed");
+}
+
+/// At every point at which something is written or started, for a program that has such points.
+#[cfg(feature = "faults")]
+#[test]
+fn sessions_with_children_killed_at_every_point_go_on_until_they_are_done() {
+    let calm = world().set("HOOKWRIGHT_POINTS_FILE", "../points");
+    live(&calm, &[]);
+    let points: u64 = lines(&calm, "../points")
+        .iter()
+        .filter_map(|line| line.split(' ').next()?.parse::<u64>().ok())
+        .sum();
+    let next = std::sync::atomic::AtomicU64::new(1);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let point = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    if point > points {
+                        return;
+                    }
+                    let sandbox = world();
+                    let mut command = sandbox.command(&["run", "work.yaml", "--session", "s"]);
+                    let output = std::process::Stdio::null;
+                    command.env("HOOKWRIGHT_DIE_AT", point.to_string());
+                    let status = command.stdout(output()).stderr(output()).status().unwrap();
+                    if status.code().is_none() {
+                        live(&sandbox, &[]);
+                    }
+                    check(&sandbox, 1);
+                }
+            });
+        }
+    });
 }

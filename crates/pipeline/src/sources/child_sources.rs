@@ -56,13 +56,13 @@ struct Start {
 }
 
 impl Finder<'_> {
-    /// What is wrong with the loops and pipelines that hooks of these files start.
-    pub fn faults_of_children(&self, hook_files: Vec<Source>) -> Vec<Fault> {
+    /// These files with everything that their hooks start, and what is wrong with that.
+    pub fn with_children(&self, hook_files: Vec<Source>) -> (Sources, Vec<Fault>) {
         let (loops, children, asked) = (Vec::new(), Vec::new(), Asked::default());
         let mut sources = Sources { all: hook_files, loops, children, asked };
         let mut faults = Vec::new();
         self.add_children(&mut sources, &mut faults);
-        faults
+        (sources, faults)
     }
 
     /// Adds everything that hooks start.
