@@ -322,6 +322,7 @@ fn commands_page() -> String {
         "sessions log",
         "sessions current",
         "sessions prune",
+        "serve",
         "approvals",
         "approve",
         "reject",
