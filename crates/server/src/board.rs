@@ -20,7 +20,7 @@ use hookwright_pipeline::lease;
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::timeline::{Deed, QuestionState};
 use hookwright_store::{
-    Filter, JournalKey, Kind, Place, Record, RecordKey, Store, StoreError, WaitError,
+    Filter, JournalKey, Kind, Place, Record, RecordKey, Store, StoreError, WaitError, records,
 };
 
 use self::chronicle::{Chronicle, Told};
@@ -66,7 +66,10 @@ pub(crate) struct Overview {
 pub(crate) struct Story {
     pub(crate) session: SeenSession,
     pub(crate) told: Told,
+    /// Its own, and those of the sessions that its hooks have started.
     pub(crate) questions: Vec<Question>,
+    /// The sessions that its hooks have started, by their names.
+    pub(crate) children: HashMap<String, SeenSession>,
 }
 
 /// What is or was asked.
@@ -106,15 +109,22 @@ impl Board {
     pub(crate) fn overview(&self, before: Option<Place>) -> Result<Overview, WaitError> {
         let limit = limits::SESSIONS_ON_PAGE_MAX;
         let project = self.project.clone();
-        // One more tells whether there are more.
-        let filter = Filter { project, before, ..Filter::newest(limit + 1) };
-        let mut records = self.store.list(Kind::Session, &filter)?;
-        let are_more = records.len() > limit;
-        records.truncate(limit);
-        let sessions: Result<Vec<_>, _> =
-            records.into_iter().map(|record| self.seen(record)).collect();
-        let questions = self.asked(|_| true)?;
-        Ok(Overview { sessions: sessions?, are_more, questions })
+        let filter = Filter { project, before, ..Filter::newest(limit) };
+        let mut sessions = Vec::new();
+        for record in records(&*self.store, Kind::Session, filter) {
+            let session = self.seen(record?)?;
+            // Those that hooks started are told where they were started.
+            if session.record.parent.is_none() {
+                sessions.push(session);
+            }
+            // One more tells whether there are more.
+            if sessions.len() > limit {
+                break;
+            }
+        }
+        let are_more = sessions.len() > limit;
+        sessions.truncate(limit);
+        Ok(Overview { sessions, are_more, questions: self.asked(|_| true)? })
     }
 
     /// A session and its story.
@@ -122,12 +132,31 @@ impl Board {
         let Some(session) = self.session(which)? else { return Ok(None) };
         let runs = session.process.is_some();
         let told = self.told(&session, which.before, runs)?;
+        let children = self.children(&session, &told)?;
         let record = &session.record;
+        let concerns = |name: &String| *name == record.id || children.contains_key(name);
         let mut questions = self.asked(|wait| {
-            wait.project == record.workspace && wait.session.as_ref() == Some(&record.id)
+            wait.project == record.workspace && wait.session.as_ref().is_some_and(concerns)
         })?;
         questions.extend(self.answered(&told)?);
-        Ok(Some(Story { session, told, questions }))
+        Ok(Some(Story { session, told, questions, children }))
+    }
+
+    /// The sessions that hooks have started, as far as they are in sight.
+    fn children(
+        &self,
+        session: &SeenSession,
+        told: &Told,
+    ) -> Result<HashMap<String, SeenSession>, StoreError> {
+        let project = &session.record.workspace;
+        let mut children = HashMap::new();
+        for name in told.rows.iter().flat_map(|row| children_in(&row.what)) {
+            let (project, name) = (project.clone(), name.to_owned());
+            if let Some(record) = self.store.get(Kind::Session, &RecordKey { project, name })? {
+                children.insert(record.key.name.clone(), self.seen(record)?);
+            }
+        }
+        Ok(children)
     }
 
     fn told(
@@ -247,19 +276,20 @@ impl Board {
     }
 }
 
+/// The sessions that hooks have started there.
+fn children_in(what: &What) -> impl Iterator<Item = &str> {
+    what.deeds().iter().filter_map(|deed| match deed {
+        Deed::Child { session, .. } => Some(session.as_str()),
+        _ => None,
+    })
+}
+
 /// The waits whose answers have not been used.
-fn open_questions(what: &What) -> Vec<&str> {
-    let deeds = match what {
-        What::Iteration(iteration, _) => iteration.deeds.as_slice(),
-        What::Deed(deed, _) => std::slice::from_ref(deed),
-        What::Milestone(_) => &[],
-    };
-    let open = |deed| match deed {
-        &Deed::Question { ref wait, state, .. } => {
-            let is_open = matches!(state, QuestionState::Waiting | QuestionState::CutOff);
-            is_open.then_some(wait.as_str())
+fn open_questions(what: &What) -> impl Iterator<Item = &str> {
+    what.deeds().iter().filter_map(|deed| match deed {
+        Deed::Question { wait, state: QuestionState::Waiting | QuestionState::CutOff, .. } => {
+            Some(wait.as_str())
         }
         _ => None,
-    };
-    deeds.iter().filter_map(open).collect()
+    })
 }

@@ -46,6 +46,17 @@ pub(crate) enum What {
     Deed(Deed, Option<Reported>),
 }
 
+impl What {
+    /// What happened in it.
+    pub(crate) fn deeds(&self) -> &[Deed] {
+        match self {
+            What::Iteration(iteration, _) => &iteration.deeds,
+            What::Deed(deed, _) => std::slice::from_ref(deed),
+            What::Milestone(_) => &[],
+        }
+    }
+}
+
 /// A stage in a few words.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StageSum {

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use hookwright_events::wait::{Wait, WaitState};
 use hookwright_events::{Report, RunEventKind, Status, TurnResult};
+use hookwright_pipeline::record::Parent;
 use hookwright_server::limits;
 use serde_json::json;
 
@@ -354,6 +355,33 @@ fn a_board_of_one_project_neither_shows_nor_answers_for_another() {
     assert_eq!(other.post("/answers/aaaaaaaa", "", &format!("form={token}&action=ok")).status, 403);
     let told = all.post("/answers/aaaaaaaa", "", &format!("form={token}&action=ok&back=overview"));
     assert_eq!((told.status, told.header("location")), (303, Some("/")));
+}
+
+#[test]
+fn a_session_that_a_hook_started_stands_with_its_parent_and_asks_there_too() {
+    let situation = Situation::new();
+    let mut parent = busy(&situation);
+    let firing = parent.fires("iteration:start", None);
+    let (hook, session) = ("review".to_owned(), "calm-fox-review".to_owned());
+    let pipeline = "reviewing".to_owned();
+    parent.happens(firing, RunEventKind::HookSpawned { hook, session, pipeline });
+    let mut child = Played::begin(&situation, "calm-fox-review", 50, &["review"]);
+    let (session, hook) = ("calm-fox".to_owned(), "review".to_owned());
+    child.record.parent = Some(Parent { session, hook });
+    child.stage(1, 1);
+    situation.keep(&Wait { session: Some("calm-fox-review".into()), ..wait("aaaaaaaa") });
+    let board = board_of_project(&situation);
+    let visitor = Visitor::of(&board);
+    let list = visitor.get("/").body;
+    assert_eq!(list.matches("<li class=\"session\"").count(), 1, "{list}");
+    let page = read(&visitor.get("/sessions/calm-fox").body);
+    assert!(page.contains("review started calm-fox-review · reviewing running"), "{page}");
+    assert!(page.contains("calm-fox-review · stage:complete · stage plan"), "{page}");
+    let page = read(&visitor.get("/sessions/calm-fox-review").body);
+    assert!(page.contains("Started by calm-fox · review"), "{page}");
+    child.ends("failed", "no idea");
+    let page = read(&visitor.get("/sessions/calm-fox").body);
+    assert!(page.contains("review started calm-fox-review · reviewing failed · 0 ms"), "{page}");
 }
 
 #[test]

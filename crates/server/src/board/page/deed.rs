@@ -83,14 +83,7 @@ impl Drawing<'_> {
                 )
             }
             Deed::Child { event, hook, session, pipeline } => {
-                let path = self.context.session_path(session, &self.story.session.record.workspace);
-                told(
-                    Mark::Runs,
-                    event,
-                    html! {
-                        (said(hook)) " started " a href=(path) { (said(session)) } span.quiet { " · " (said(pipeline)) }
-                    },
-                )
+                self.child(event, hook, session, pipeline)
             }
             Deed::AgentChanged { from, to, reason } => told(
                 Mark::Warn,
@@ -110,6 +103,25 @@ impl Drawing<'_> {
             ),
             Deed::Note { note } => told(Mark::Quiet, "note", html! { (said(note)) }),
         }
+    }
+
+    /// A session that a hook has started, and how it stands by now.
+    fn child(&self, event: &str, hook: &str, name: &str, pipeline: &str) -> Markup {
+        let path = self.context.session_path(name, &self.story.session.record.workspace);
+        let child = self.story.children.get(name);
+        let mark = child.map_or(Mark::Quiet, |child| Mark::of_session(&child.status));
+        let took = child.and_then(|child| child.record.metadata.total_duration);
+        told(
+            mark,
+            event,
+            html! {
+                (said(hook)) " started " a href=(path) { (said(name)) } " · " (said(pipeline)) " "
+                @if let Some(child) = child {
+                    span class={ "status " (mark.class()) } { (word(&child.status)) }
+                }
+                @if let Some(took) = took { span.quiet { " · " (duration(took as f64)) } }
+            },
+        )
     }
 
     fn report_path(&self, sequence: u64) -> String {

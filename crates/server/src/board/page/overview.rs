@@ -70,13 +70,6 @@ fn row(session: &SeenSession, context: &Context<'_>) -> Fragment {
                 }
             }
             @if !record.reason.is_empty() && record.reason != *status { p.why { (said(&record.reason)) } }
-            @if let Some(parent) = &record.parent {
-                p.parent {
-                    "started by " a href=(context.session_path(&parent.session, &record.workspace)) {
-                        (said(&parent.session))
-                    }
-                }
-            }
             @if context.is_of_all { p.project { (said(&record.workspace)) } }
         }
     };

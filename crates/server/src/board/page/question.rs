@@ -15,13 +15,14 @@ use crate::page::parts::{answered_with, capitalised, class_of, past_of};
 
 /// On which page a question stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum On {
+pub(super) enum On<'s> {
     Overview,
-    Session,
+    /// Of the session with this name.
+    Session(&'s str),
 }
 
 /// The questions of a page.
-pub(super) fn region(questions: &[Question], context: &Context<'_>, on: On) -> Region {
+pub(super) fn region(questions: &[Question], context: &Context<'_>, on: On<'_>) -> Region {
     let fragments = questions
         .iter()
         .map(|question| {
@@ -36,7 +37,7 @@ pub(super) fn region(questions: &[Question], context: &Context<'_>, on: On) -> R
     Region { name: "questions", fragments }
 }
 
-fn open(id: &str, question: &Question, context: &Context<'_>, on: On) -> Markup {
+fn open(id: &str, question: &Question, context: &Context<'_>, on: On<'_>) -> Markup {
     let wait = &question.wait;
     let (heading, message) = (format!("{id}-asks"), format!("{id}-message"));
     html! {
@@ -97,13 +98,13 @@ fn asks(wait: &Wait) -> String {
 }
 
 /// Who asks.
-fn by(wait: &Wait, context: &Context<'_>, on: On) -> Markup {
+fn by(wait: &Wait, context: &Context<'_>, on: On<'_>) -> Markup {
     html! {
         @match (&wait.session, on) {
-            (Some(session), On::Overview) => {
+            (Some(session), on) if on != On::Session(session) => {
                 a href=(context.session_path(session, &wait.project)) { (said(session)) } " · "
             }
-            (Some(_), On::Session) | (None, _) => {}
+            _ => {}
         }
         (said(&wait.event))
         @if let Some(stage) = &wait.stage { " · stage " (said(stage)) }

@@ -15,16 +15,19 @@ use crate::page::parts::count;
 /// Characters of a commit.
 const COMMIT_CHARS: usize = 10;
 
+/// Statuses of sessions that can be taken up again; one that a hook started goes on with its parent.
+const CAN_GO_ON: [&str; 5] = ["cut_off", "interrupted", "failed", "aborted", "paused"];
+
 /// What changes by itself.
 pub(crate) fn regions(story: &Story, which: &Which, context: &Context<'_>) -> Vec<Region> {
-    let Story { session, told, questions } = story;
+    let Story { session, told, questions, .. } = story;
     let head = vec![
         Fragment::new("facts", facts(story, context)),
         Fragment::new("now", html! { div #now { (now(session, &told.rows)) } }),
     ];
     let timeline = timeline::fragments(story, context);
     vec![
-        question::region(questions, context, question::On::Session),
+        question::region(questions, context, question::On::Session(&session.record.id)),
         Region { name: "head", fragments: head },
         Region { name: "stages", fragments: stages(session, &told.rows) },
         Region { name: "timeline", fragments: timeline },
@@ -98,7 +101,7 @@ fn facts(story: &Story, context: &Context<'_>) -> Markup {
                 }
                 @if let Some(pid) = process { div { dt { "Process" } dd { (pid) } } }
             }
-            @if matches!(status.as_str(), "cut_off" | "interrupted" | "failed" | "aborted" | "paused") {
+            @if CAN_GO_ON.contains(&status.as_str()) && record.parent.is_none() {
                 p.quiet { "Go on with " code { "hookwright resume " (record.id) } }
             }
         }
