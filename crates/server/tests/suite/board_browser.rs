@@ -5,6 +5,7 @@ use hookwright_events::wait::Wait;
 use hookwright_events::{
     ItemState, PauseCause, Report, RunEventKind, Status, TurnResult, Usage, WorkItem, WorkSource,
 };
+use hookwright_pipeline::record::Parent;
 use serde_json::{Value, json};
 
 use crate::driver::{DESK, Driver, LOOK, PHONE, Setup, picture};
@@ -121,7 +122,19 @@ fn at_work(situation: &Situation) -> Played {
     played.happens(firing, RunEventKind::HookSpawned { hook, session, pipeline });
     played.starts(firing, "tests");
     played.passes(12_000);
+    reviewed(situation);
     played
+}
+
+/// The review that a hook has started.
+fn reviewed(situation: &Situation) {
+    let mut child = Played::begin(situation, "calm-fox-review-3", 11, &["review"]);
+    let (session, hook) = ("calm-fox".to_owned(), "review".to_owned());
+    child.record.parent = Some(Parent { session, hook });
+    child.stage(1, 1);
+    child.works(1, 1);
+    child.worked(1, 1, 8_400, result("No objections"));
+    child.ends("completed", "completed");
 }
 
 fn question() -> Wait {

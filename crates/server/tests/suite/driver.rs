@@ -119,7 +119,9 @@ pub(crate) async fn press(browser: &Client, key: Key) {
 /// Takes a picture for the documentation, when pictures are taken.
 pub(crate) async fn picture(browser: &Client, name: &str) {
     if crate::wanted::pictures() {
-        let picture = browser.screenshot().await.unwrap();
+        // Without what is empty below it.
+        let body = browser.find(Locator::Css("body")).await.unwrap();
+        let picture = body.screenshot().await.unwrap();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join(format!("{name}.png")), picture).unwrap();
