@@ -25,5 +25,9 @@ pub(crate) const ASK: u8 = 4;
 /// `test`: at least one case failed. `run`: the session failed.
 pub(crate) const FAILED: u8 = 5;
 
+/// `run`: the session waits for a person: for an agent that cannot work, or because it has cost as much
+/// as it may. `resume` goes on with it.
+pub(crate) const PAUSED: u8 = 6;
+
 /// Interrupted. For `fire`: and nothing was blocked. For `run`: `resume` goes on with the session.
 pub(crate) const INTERRUPTED: u8 = 130;

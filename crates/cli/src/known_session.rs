@@ -19,7 +19,7 @@ use crate::state;
 pub(crate) const CUT_OFF: &str = "cut_off";
 
 /// The statuses of sessions that can be taken up again.
-pub(crate) const RESUMABLE: [&str; 4] = [CUT_OFF, "interrupted", "failed", "aborted"];
+pub(crate) const RESUMABLE: [&str; 5] = [CUT_OFF, "interrupted", "failed", "aborted", "paused"];
 
 /// Which project a command is about.
 #[derive(Debug, clap::Args)]

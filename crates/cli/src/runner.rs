@@ -36,11 +36,22 @@ pub(crate) struct SessionOptions {
     #[command(flatten)]
     pub(crate) shown: Shown,
 
+    /// Pause when the session has cost so many US dollars; instead of `max_cost` in the files
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    pub(crate) max_cost: Option<f64>,
+
     #[command(flatten)]
     pub(crate) switches: HookSwitches,
 
     #[command(flatten)]
     pub(crate) options: ConfigOptions,
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount = text.trim_start_matches('$').parse::<f64>().ok();
+    amount
+        .filter(|amount| amount.is_finite() && *amount > 0.0)
+        .ok_or_else(|| "expected an amount of US dollars above 0, like 5 or 0.5".to_owned())
 }
 
 /// How the session is shown.
@@ -235,7 +246,7 @@ impl Place {
             workspace: self.project(),
             command: "run".to_owned(),
             args: [asked.file.clone()].into_iter().chain(agent).collect(),
-            provider: plan.stages.first().map_or("", |stage| stage.agent.kind()).to_owned(),
+            provider: plan.stages.first().map_or("", |stage| stage.agent_kind()).to_owned(),
             status: "active".to_owned(),
             metadata: git_metadata(&self.found.project_root),
             ..SessionRecord::default()
@@ -284,7 +295,8 @@ impl Place {
         };
         let interrupt = EndRequest::default();
         let session = Session::new(Parts {
-            plan: if without_hooks { plan.without_hooks() } else { plan },
+            plan: if without_hooks { plan.without_hooks() } else { plan }
+                .with_max_cost(how.max_cost),
             sources,
             folder: folder.clone(),
             fence,
@@ -394,6 +406,7 @@ fn exit_code_of(ended: &Ended) -> u8 {
         "completed" => exit_code::GO_ON,
         "aborted" => exit_code::ABORT,
         "interrupted" => exit_code::INTERRUPTED,
+        "paused" => exit_code::PAUSED,
         _ => exit_code::FAILED,
     }
 }

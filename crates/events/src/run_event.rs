@@ -378,18 +378,6 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
 }
 
-impl Usage {
-    /// Adds what another turn used. A cost is known from the first one that tells.
-    pub fn add(&mut self, more: &Self) {
-        self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);
-        self.cost_usd = match (self.cost_usd, more.cost_usd) {
-            (None, None) => None,
-            (known, another) => Some(known.unwrap_or(0.0) + another.unwrap_or(0.0)),
-        };
-    }
-}
-
 /// Why an agent could not do its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -499,11 +487,11 @@ mod tests {
 
     #[test]
     fn usages_add_up_and_a_cost_that_nobody_told_stays_unknown() {
-        let mut sum = Usage { input_tokens: 1, output_tokens: 2, cost_usd: None };
-        sum.add(&Usage { input_tokens: 10, output_tokens: 20, cost_usd: None });
+        let sum = Usage { input_tokens: 1, output_tokens: 2, cost_usd: None };
+        let sum = sum.and(Usage { input_tokens: 10, output_tokens: 20, cost_usd: None });
         assert_eq!(sum, Usage { input_tokens: 11, output_tokens: 22, cost_usd: None });
-        sum.add(&Usage { input_tokens: 0, output_tokens: 0, cost_usd: Some(0.5) });
-        sum.add(&Usage::default());
+        let sum = sum.and(Usage { input_tokens: 0, output_tokens: 0, cost_usd: Some(0.5) });
+        let sum = sum.and(Usage::default());
         assert_eq!(sum, Usage { input_tokens: 11, output_tokens: 22, cost_usd: Some(0.5) });
     }
 

@@ -1,10 +1,12 @@
 //! [`Agent`]: who does the work. A prompt goes in, the work tree changes, output comes out.
 //!
 //! A driver decides nothing: it runs one turn to its end and says how it ended. Whoever wants to
-//! drive an agent of another kind implements this trait. Two stand here: [`CommandAgent`], any
-//! program, and [`ScriptedAgent`], a file of turns that needs no model.
+//! drive an agent of another kind implements this trait. Three stand here: [`CommandAgent`], any
+//! program, [`PresetAgent`], a program whose output we understand, and [`ScriptedAgent`], a file of
+//! turns that needs no model.
 
 mod command;
+mod preset;
 mod scripted;
 pub(crate) mod shell_run;
 
@@ -16,8 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use command::{CommandAgent, PromptPlaceError};
+use hookwright_dialects::agents::Said;
 use hookwright_events::Outcome;
 use hookwright_process::{Leader, Stream};
+pub use preset::PresetAgent;
 pub use scripted::ScriptedAgent;
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +30,7 @@ pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Drives an agent.
 pub trait Agent: Send + Sync {
-    /// What it is called in records: `command`, `scripted`.
+    /// What it is called in records: `command`, `scripted`, or the name of a preset.
     fn kind(&self) -> &'static str;
 
     /// Runs one turn to its end. When `cancel` is cancelled, the agent is asked to end, and the turn
@@ -37,6 +41,15 @@ pub trait Agent: Send + Sync {
         watch: &'a mut dyn AgentWatch,
         cancel: &'a CancellationToken,
     ) -> Promise<'a, TurnEnd>;
+}
+
+/// An agent that may do the work of a stage.
+#[derive(Clone)]
+pub struct Candidate {
+    /// What it is called: its kind, and a number if another one of the plan is of this kind.
+    pub name: String,
+    /// The agent.
+    pub agent: Arc<dyn Agent>,
 }
 
 /// One turn.
@@ -92,6 +105,8 @@ pub struct TurnEnd {
     pub outcome: Outcome,
     /// How long.
     pub took: Duration,
+    /// What its own output says of it, if that can be understood.
+    pub said: Option<Said>,
 }
 
 /// Looks on while an agent works.

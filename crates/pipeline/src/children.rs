@@ -205,7 +205,7 @@ impl Children {
             never(format!("`{}` cannot run: {first}", child.pipeline))
         })?;
         let plan = if *without_hooks { plan.without_hooks() } else { plan };
-        let provider = plan.stages.first().map_or("", |stage| stage.agent.kind());
+        let provider = plan.stages.first().map_or("", |stage| stage.agent_kind());
         provider.clone_into(&mut record.provider);
         Ok(Ready { plan, sources, record, version, history })
     }

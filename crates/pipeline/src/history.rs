@@ -11,13 +11,14 @@ use std::collections::{BTreeMap, HashMap};
 use hookwright_engine::past::PastFiring;
 use hookwright_engine::ports::{Keepsake, Remembered};
 use hookwright_events::{
-    Decision, ItemState, Outcome, RunEvent, RunEventKind, TaskId, TurnName, TurnResult, Verdict,
+    Decision, ItemState, Outcome, RunEvent, RunEventKind, TaskId, TurnName, TurnResult, Usage, Verdict,
     WorkItem,
 };
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
+use crate::availability::Availability;
 use crate::pending_output::PendingOutput;
-use crate::record::end_of_hook;
+use crate::record::{end_of_hook, milliseconds};
 use crate::sources::Sources;
 use crate::task_firing::{Occasion, Part, TaskFiring, lets_pass};
 
@@ -60,6 +61,12 @@ pub struct History {
     /// Turns that are done again because the session ended with their failure: how often, and with
     /// what they failed last.
     redone: BTreeMap<TurnName, (u32, String)>,
+    /// Which agents can work.
+    pub(crate) availability: Availability,
+    /// Who worked last, where that is a question.
+    pub(crate) at_work: Option<String>,
+    /// What agents used, by stage (from 1).
+    pub(crate) usage: BTreeMap<u32, Usage>,
     /// The key of the last question whether the session may stop, until a turn follows.
     asked_to_stop: Option<String>,
     /// The session was being ended because of an interrupt, and its end is not recorded.
@@ -404,7 +411,31 @@ impl History {
                 let drained = std::mem::take(&mut self.pending);
                 self.in_flight.put_behind(drained);
             }
+            RunEventKind::TurnGivenUp {
+                turn,
+                agent,
+                cause,
+                reason,
+                until,
+                usage,
+                duration_ms,
+                ..
+            } => {
+                let now = milliseconds(&event.at).unwrap_or_default();
+                let until = until.as_deref().and_then(milliseconds);
+                self.availability.refuse(&agent, cause, &reason, until, now);
+                self.at_work = Some(agent);
+                self.add_usage(turn.stage, usage);
+                let past = self.turns.entry(turn).or_default();
+                past.unfinished = None;
+                past.duration_ms += duration_ms;
+            }
             RunEventKind::TurnEnded { turn, result, duration_ms, .. } => {
+                self.add_usage(turn.stage, result.usage);
+                if let Some(agent) = &result.agent {
+                    self.availability.has_worked(agent);
+                    self.at_work = Some(agent.clone());
+                }
                 let execution = self.executions(turn.stage);
                 if let Some(past) = self.items.get_mut(&(turn.stage, execution))
                     && past.ended.is_none()
@@ -425,6 +456,18 @@ impl History {
         }
     }
 
+    fn add_usage(&mut self, stage: u32, usage: Option<Usage>) {
+        if let Some(usage) = usage {
+            let sum = self.usage.entry(stage).or_default();
+            *sum = sum.and(usage);
+        }
+    }
+
+    /// What agents used, in all.
+    pub fn usage(&self) -> Option<Usage> {
+        self.usage.values().copied().reduce(Usage::and)
+    }
+
     /// An interrupted session whose last hooks were cut off has ended all the same: when it is taken
     /// up its work goes on, and it ends once more later.
     fn end_interrupted(&mut self) {
@@ -436,6 +479,7 @@ impl History {
     fn end(&mut self, status: &str) {
         self.is_interrupted = false;
         self.endings += 1;
+        self.availability.start_over();
         self.forgive();
         self.redo_last(status);
     }
@@ -481,7 +525,7 @@ impl History {
             .firings_by_key
             .get(&key)
             .is_some_and(|known| known.verdict.is_some() && !known.survives);
-        if status == "interrupted" && !is_given_up {
+        if matches!(status, "interrupted" | "paused") && !is_given_up {
             return;
         }
         let result = last.result.take_if(|result| result.error.is_some() && !result.out_of_time);

@@ -15,12 +15,14 @@
 //! | [`pending_output`] | hook output on its way to the agent |
 //! | [`task_firing`] | what a session's journal calls the completion of a task |
 //! | [`agent`] | who does the work: any program, or a script of turns |
+//! | [`availability`] | which agents can work now, and what to do when none can |
 //! | [`folder`] | a session's folder and the files in it |
 //! | [`changed_files`] | what changed in the work tree |
 //! | [`timeline`] | a session's journal, told as stages, iterations and hooks |
 #![warn(missing_docs)]
 
 pub mod agent;
+pub mod availability;
 pub mod changed_files;
 mod children;
 pub mod desk;

@@ -17,6 +17,38 @@ pub const AGENT_LINGER: Duration = Duration::from_secs(1);
 /// Bytes of a prompt that is an argument: the kernel refuses one of 128 KiB with the zero behind it.
 pub const PROMPT_ARGUMENT_BYTES_MAX: usize = 128 * 1024 - 1;
 
+/// Bytes of one line of an agent's output that is put together: more than any message of one, and not
+/// all memory for one that never ends its line.
+pub const AGENT_LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Bytes that are read of the file in which an agent wrote its session down: why it ended stands last.
+pub const SESSION_FILE_BYTES_MAX: u64 = 256 * 1024;
+
+/// Folders that are looked into for that file. It is new, so it is in one of the first.
+pub const SESSION_FOLDERS_MAX: usize = 32;
+
+/// The first wait for an agent that cannot work and does not say until when; each one after it is twice
+/// as long.
+pub const OUTAGE_WAIT_MIN: Duration = Duration::from_secs(30);
+
+/// The longest of these waits: somebody who comes back should not be far behind the service.
+pub const OUTAGE_WAIT_MAX: Duration = Duration::from_secs(10 * 60);
+
+/// Times in a row that an agent is asked again without knowing when it can work: about three quarters
+/// of an hour. Then the session is left to a person.
+pub const OUTAGES_IN_A_ROW_MAX: u32 = 8;
+
+/// The same where it says when. A limit of five hours that never lets anything through is given up after
+/// four days; one of a second after twenty.
+pub const LIMITS_IN_A_ROW_MAX: u32 = 20;
+
+/// While a session waits: how often it looks at the clock, which may have been set, or have stood still
+/// with the machine.
+pub const PAUSE_LOOK: Duration = Duration::from_secs(20);
+
+/// Sessions of agents that a session's record names: the latest ones. The journal has all.
+pub const AGENT_SESSIONS_MAX: usize = 20;
+
 /// How often a scripted agent looks for the file that it waits for.
 pub const WAIT_FOR_PAUSE: Duration = Duration::from_millis(10);
 /// Bytes of `status.json`. Agents write a few hundred; who writes more has mistaken it for a log.

@@ -1,20 +1,22 @@
 //! [`Plan`]: what a session will do, worked out from its [`Sources`] and checked whole before anything
 //! starts.
 
+mod candidates;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_engine::config::{
-    AgentKind, AgentSpec, CallbackAddress, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile,
-    Place, PromptBy, PromptSpec, QueueSpec, Scope, StageBody, StageSpec, Termination, load_texts,
+    AgentKind, CallbackAddress, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile, Place,
+    PromptSpec, QueueSpec, Scope, StageBody, StageSpec, Termination, load_texts,
 };
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::limits::ITERATIONS_MAX;
 use hookwright_engine::template::TextTemplate;
 use hookwright_engine::variables::Environment;
 
-use crate::agent::{Agent, CommandAgent, ScriptedAgent};
+use crate::agent::Candidate;
 use crate::limits::ITERATIONS_BY_DEFAULT;
 use crate::queue::Queue;
 use crate::sources::{Role, Source, Sources, default_prompt, fault_at, folder_of};
@@ -31,6 +33,8 @@ pub struct Plan {
     pub left_out: Vec<Arc<Fault>>,
     /// Where people's answers are listened for.
     pub callback: CallbackAddress,
+    /// The session waits for somebody when it has cost so many US dollars.
+    pub max_cost: Option<f64>,
 }
 
 /// One stage.
@@ -39,8 +43,8 @@ pub struct Stage {
     pub name: String,
     /// The loop it runs.
     pub template: String,
-    /// Who does the work.
-    pub agent: Arc<dyn Agent>,
+    /// Who does the work: the first one who can. There is at least one.
+    pub agents: Vec<Candidate>,
     /// What the agent is told.
     pub prompt: TextTemplate,
     /// When it is enough.
@@ -53,12 +57,21 @@ pub struct Stage {
     pub hard_max: Option<u32>,
     /// It ends after so long at the latest.
     pub max_runtime: Option<Duration>,
+    /// The session waits for somebody when this stage has cost so many US dollars.
+    pub max_cost: Option<f64>,
     /// Between iterations.
     pub delay: Duration,
     /// What it gets from an earlier stage.
     pub inputs: Option<Inputs>,
     /// The hooks of this stage: its loop's, then those of the session.
     pub hooks: HookSet,
+}
+
+impl Stage {
+    /// The kind of the agent that is asked first.
+    pub fn agent_kind(&self) -> &'static str {
+        self.agents.first().map_or("", |candidate| candidate.agent.kind())
+    }
 }
 
 /// Why a stage ends.
@@ -156,7 +169,7 @@ impl Plan {
     /// The same without a look at what its hooks start.
     pub(crate) fn alone(sources: &Sources, around: &Surroundings<'_>) -> Result<Self, Vec<Fault>> {
         let main = &sources.all[0];
-        let mut planning = Planning { sources, around, faults: Vec::new() };
+        let mut planning = Planning { sources, around, faults: Vec::new(), named: Vec::new() };
         let whole = planning.load(None, None);
         let plan = match main.role {
             Role::Pipeline => planning.pipeline(&whole),
@@ -171,14 +184,25 @@ impl Plan {
                 .and_then(|(_, pipeline)| pipeline.name.clone())
                 .or_else(|| whole.loops.first().and_then(|(_, read)| read.name.clone()))
                 .unwrap_or_else(|| name_of(&main.path));
+            let max_cost = whole.pipelines.first().and_then(|(_, pipeline)| pipeline.max_cost);
             let Loaded { hooks, left_out, callback, .. } = whole;
-            return Ok(Self { name, stages, hooks, left_out, callback });
+            return Ok(Self { name, stages, hooks, left_out, callback, max_cost });
         }
         Err(planning.faults)
     }
 }
 
 impl Plan {
+    /// The same with another bound to what the session may cost, in place of those of the files.
+    #[must_use]
+    pub fn with_max_cost(mut self, dollars: Option<f64>) -> Self {
+        if dollars.is_some() {
+            self.max_cost = dollars;
+            self.stages.iter_mut().for_each(|stage| stage.max_cost = None);
+        }
+        self
+    }
+
     /// The same without any hooks.
     #[must_use]
     pub fn without_hooks(mut self) -> Self {
@@ -212,6 +236,8 @@ struct Planning<'a> {
     sources: &'a Sources,
     around: &'a Surroundings<'a>,
     faults: Vec<Fault>,
+    /// The agents that have a name already.
+    named: Vec<(AgentKind, PathBuf, String)>,
 }
 
 impl<'a> Planning<'a> {
@@ -294,7 +320,7 @@ impl<'a> Planning<'a> {
     ) -> Option<Stage> {
         let bounds = self.bounds(spec, read, source, alone);
         let prompt = self.prompt(spec, read, source);
-        let agent = self.agent(spec, read, source, whole);
+        let agents = self.agents(spec, read, source, whole);
         let template = match &spec.body {
             StageBody::Named { name, .. } => name.clone(),
             StageBody::Inline(_) => read.name.clone().unwrap_or_else(|| spec.name.clone()),
@@ -302,13 +328,14 @@ impl<'a> Planning<'a> {
         Some(Stage {
             name: spec.name.clone(),
             template,
-            agent: agent?,
+            agents: agents?,
             prompt: prompt?,
             until: bounds.until,
             iterations_max: bounds.iterations_max,
             at_the_latest: bounds.at_the_latest,
             hard_max: read.max_iterations,
             max_runtime: read.max_runtime,
+            max_cost: read.max_cost,
             delay: read.delay.unwrap_or_default(),
             inputs: spec.inputs.clone(),
             hooks,
@@ -399,78 +426,6 @@ impl<'a> Planning<'a> {
             None => {
                 self.faults.push(fault_at(source, &place_of_loop(spec), FaultKind::NoPrompt));
                 None
-            }
-        }
-    }
-
-    fn agent(
-        &mut self,
-        spec: &StageSpec,
-        read: &LoopFile,
-        source: &Source,
-        whole: &Loaded,
-    ) -> Option<Arc<dyn Agent>> {
-        let given = self.sources.asked.agent.clone().map(|command| {
-            let kind = AgentKind::Command { command, prompt: PromptBy::Stdin };
-            AgentSpec { kind, place: whole_file() }
-        });
-        let default = whole.agents.iter().find(|(_, agents)| !agents.is_empty());
-        let (agents, source) = match (&read.agents[..], given, default) {
-            ([], Some(given), _) => (vec![given], source),
-            ([], None, Some((path, agents))) => {
-                let file = self.sources.all.iter().find(|known| known.path == *path)?;
-                (agents.clone(), file)
-            }
-            ([], None, None) => {
-                self.faults.push(fault_at(source, &place_of_loop(spec), FaultKind::NoAgent));
-                return None;
-            }
-            (agents, _, _) => (agents.to_vec(), source),
-        };
-        if let [_, second, ..] = &agents[..] {
-            let what = "a list of agents".to_owned();
-            self.faults.push(fault_at(source, &second.place, FaultKind::NotYet { what }));
-            return None;
-        }
-        let agent = agents.first()?;
-        self.driver(agent, source)
-    }
-
-    fn driver(&mut self, spec: &AgentSpec, source: &Source) -> Option<Arc<dyn Agent>> {
-        let at = |kind| fault_at(source, &spec.place, kind);
-        match &spec.kind {
-            AgentKind::Named(name) => {
-                let kind = FaultKind::UnknownAgent { name: name.clone() };
-                self.faults.push(at(kind));
-                None
-            }
-            AgentKind::Command { command, prompt } => {
-                let agent = match CommandAgent::new(command, *prompt) {
-                    Ok(agent) => agent,
-                    Err(error) => {
-                        let message = error.to_string();
-                        self.faults.push(at(FaultKind::Syntax { message }));
-                        return None;
-                    }
-                };
-                let environment = self.around.environment.for_children();
-                if let Some(program) = agent.missing_program(environment, self.around.root) {
-                    let program = program.to_owned();
-                    self.faults.push(at(FaultKind::NoProgram { program }));
-                    return None;
-                }
-                Some(Arc::new(agent))
-            }
-            AgentKind::Scripted { script } => {
-                let path: PathBuf = folder_of(&source.path).join(script);
-                let file = self.sources.all.iter().find(|known| known.path == path)?;
-                match ScriptedAgent::load(&file.text, &file.shown_as) {
-                    Ok(agent) => Some(Arc::new(agent)),
-                    Err(faults) => {
-                        self.faults.extend(faults);
-                        None
-                    }
-                }
             }
         }
     }

@@ -1,8 +1,10 @@
 //! [`SessionRecord`]: what lists and `show` tell of a session, with the names that AutoAgent's users
 //! know.
 
-use hookwright_events::{ItemState, RunEvent, RunEventKind};
+use hookwright_events::{ItemState, RunEvent, RunEventKind, Usage};
 use serde::{Deserialize, Serialize};
+
+use crate::limits::AGENT_SESSIONS_MAX;
 
 /// A session, as it stands in lists.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -51,6 +53,12 @@ pub struct SessionRecord {
     pub hooks: std::collections::BTreeMap<String, u32>,
     /// How often it was taken up again.
     pub resumes: u32,
+    /// What its agents used, as far as they told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Used>,
+    /// The latest sessions of its agents, as those call them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agent_sessions: Vec<AgentSession>,
     /// Who started it, if that was a hook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
@@ -81,6 +89,41 @@ pub struct Metadata {
     /// From its beginning to its end, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_duration: Option<i64>,
+}
+
+/// What agents used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Used {
+    /// Tokens that models read.
+    pub input_tokens: u64,
+    /// Tokens that models wrote.
+    pub output_tokens: u64,
+    /// What it cost, in US dollars, where agents told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+impl From<Usage> for Used {
+    fn from(Usage { input_tokens, output_tokens, cost_usd }: Usage) -> Self {
+        Self { input_tokens, output_tokens, cost_usd }
+    }
+}
+
+impl From<Used> for Usage {
+    fn from(Used { input_tokens, output_tokens, cost_usd }: Used) -> Self {
+        Self { input_tokens, output_tokens, cost_usd }
+    }
+}
+
+/// A session of an agent, in which more can be read, or which can be gone on with by hand.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentSession {
+    /// The agent.
+    pub agent: String,
+    /// What it calls the session.
+    pub session: String,
 }
 
 impl SessionRecord {
@@ -120,7 +163,18 @@ impl SessionRecord {
                 self.current_issue = None;
                 self.end_issue(key.parse().unwrap_or_default(), *state);
             }
-            RunEventKind::TurnEnded { turn, .. } if turn.iteration > 0 => self.iterations += 1,
+            RunEventKind::TurnEnded { turn, result, .. } => {
+                let is_used = self.see_use(
+                    result.agent.as_deref(),
+                    result.agent_session.as_deref(),
+                    result.usage.as_ref(),
+                );
+                self.iterations += u32::from(turn.iteration > 0);
+                return turn.iteration > 0 || is_used;
+            }
+            RunEventKind::TurnGivenUp { agent, agent_session, usage, .. } => {
+                return self.see_use(Some(agent), agent_session.as_deref(), usage.as_ref());
+            }
             RunEventKind::SessionEnded { status, reason } => {
                 self.status.clone_from(status);
                 self.reason.clone_from(reason);
@@ -151,6 +205,30 @@ impl SessionRecord {
             ItemState::Failed => self.issues_failed.push(number),
             ItemState::Blocked | ItemState::Open => {}
         }
+    }
+}
+
+impl SessionRecord {
+    /// What an agent used. Whether it told anything.
+    fn see_use(
+        &mut self,
+        agent: Option<&str>,
+        session: Option<&str>,
+        usage: Option<&Usage>,
+    ) -> bool {
+        if let Some(usage) = usage {
+            let sum = Usage::from(self.usage.unwrap_or_default()).and(*usage);
+            self.usage = Some(sum.into());
+        }
+        if let (Some(agent), Some(session)) = (agent, session) {
+            let this = AgentSession { agent: agent.to_owned(), session: session.to_owned() };
+            self.agent_sessions.retain(|known| *known != this);
+            self.agent_sessions.push(this);
+            if self.agent_sessions.len() > AGENT_SESSIONS_MAX {
+                self.agent_sessions.remove(0);
+            }
+        }
+        usage.is_some() || session.is_some()
     }
 }
 

@@ -18,9 +18,11 @@
 
 mod closing;
 mod completing;
+mod drive;
 mod firing;
 mod leaving;
 mod queue;
+mod spending;
 mod stage;
 mod task_desk;
 mod turn;
@@ -37,7 +39,7 @@ use hookwright_engine::ports::{Clock, EndRequest, Ports, Waits};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Interest, Observer, Setup};
-use hookwright_events::{EventName, RunEvent, RunEventKind, WorkItem};
+use hookwright_events::{EventName, PauseCause, RunEvent, RunEventKind, WorkItem};
 use hookwright_process::MARKER;
 use hookwright_store::{Fence, KeptTasks, Store, StoreError};
 use serde_json::{Map, Value, json};
@@ -55,6 +57,7 @@ use crate::plan::{Plan, Reason};
 use crate::record::SessionRecord;
 use crate::sources::Sources;
 use crate::task_firing::Part;
+use drive::AgentsInUse;
 use stage::Course;
 use task_desk::{DeskParts, TaskDesk};
 
@@ -161,18 +164,22 @@ pub struct Session {
     item: Option<WorkItem>,
     /// Times that the end was reached, and hooks might have had something left to say.
     deliveries: usize,
+    /// What is known of its agents.
+    in_use: AgentsInUse,
     name: String,
 }
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// `completed`, `failed`, `aborted` or `interrupted`.
+    /// `completed`, `failed`, `aborted`, `interrupted` or `paused`.
     pub status: &'static str,
     /// Why, in words.
     pub reason: String,
     /// Iterations of all stages.
     pub iterations: u32,
+    /// It is paused because it has cost as much as it may.
+    pub is_for_cost: bool,
 }
 
 /// Why a session cannot go on.
@@ -195,6 +202,13 @@ enum Leave {
     Failed(String),
     /// Somebody wants it to end.
     Interrupted,
+    /// It cannot go on before a person has done something about it.
+    Paused {
+        /// What it waits for.
+        cause: PauseCause,
+        /// In words.
+        reason: String,
+    },
     /// Nothing may happen any more.
     Broken(SessionError),
 }
@@ -266,6 +280,7 @@ impl Session {
         });
         let state_folder = around.state_folder.as_deref();
         let desk = state_folder.map(|folder| DeskPlace::new(folder, journal.project(), &name));
+        let in_use = AgentsInUse::new(&mut history);
         let last_decision = history.last_decision().map(str::to_owned);
         let firings = Arc::new(AtomicU64::new(history.firings));
         let work_tree = WorkTree::new(&around.root, around.environment.for_children());
@@ -301,6 +316,7 @@ impl Session {
             last_stage: Course::default(),
             item: None,
             deliveries: 0,
+            in_use,
             name,
         }
     }
@@ -332,11 +348,13 @@ impl Session {
             Err(Leave::Aborted(reason)) => Ok(self.ended("aborted", reason)),
             Err(Leave::Failed(reason)) => Ok(self.ended("failed", reason)),
             Err(Leave::Interrupted) => Ok(self.ended("interrupted", self.why_interrupted())),
+            Err(Leave::Paused { reason, .. }) => Ok(self.ended("paused", reason)),
         }
     }
 
     fn ended(&self, status: &'static str, reason: String) -> Ended {
-        Ended { status, reason, iterations: self.iterations }
+        let is_for_cost = status == "paused" && self.in_use.is_paused_for_cost;
+        Ended { status, reason, iterations: self.iterations, is_for_cost }
     }
 
     /// Why somebody wants it to end.

@@ -15,7 +15,7 @@ use crate::runner::{self, Chosen, Place, Prepared, SessionOptions};
 use crate::screen::Screen;
 use crate::state;
 
-/// Take up a session that was cut off, interrupted or has failed
+/// Take up a session that was cut off, interrupted, paused or has failed
 ///
 /// What is recorded as complete is not done again; what was under way is, with a higher attempt
 /// number. The session goes on with the configuration that it began with.
@@ -65,6 +65,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     record.id = name.as_str().to_owned();
     record.iterations = history.iterations();
     record.hooks.clone_from(&history.hooks);
+    record.usage = history.usage().map(Into::into);
     let kept = history.sources.clone();
     let kept = kept.ok_or_else(|| Failure::NothingKept { name: record.id.clone() })?;
     let prepared =

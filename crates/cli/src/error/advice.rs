@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hookwright_dialects::agents::presets;
 use hookwright_engine::condition::ConditionError;
 use hookwright_engine::config::{Conflict, Fault, FaultKind, Warning};
 use hookwright_engine::matcher::MatcherError;
@@ -282,15 +283,34 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
         FaultKind::NotALoop { .. } => {
             Advice::new(message, "name a loop, or run the pipeline by itself")
         }
-        FaultKind::NoAgent => Advice::new(
+        FaultKind::NoAgent => {
+            let known: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
+            Advice::new(
+                message,
+                format!(
+                    "write `agent: …` into the loop or into hookwright.yaml, or say it with `--agent`: {}, \
+                     `{{command: …}}` for any other program, or `{{script: turns.yaml}}`, which plays a \
+                     script",
+                    quoted(&known, ", ")
+                ),
+            )
+        }
+        FaultKind::UnknownAgent { known, .. } => Advice::new(
             message,
-            "write `agent: {command: …}` into the loop or into hookwright.yaml, or say it with \
-             `--agent`; `agent: {script: turns.yaml}` is one that plays a script",
+            near.unwrap_or_else(|| {
+                format!(
+                    "known agents are {}; write `agent: {{command: …}}` for any other program that reads a \
+                     prompt, or `agent: {{script: turns.yaml}}` for one that plays a script",
+                    quoted(known, ", ")
+                )
+            }),
         ),
-        FaultKind::UnknownAgent { .. } => Advice::new(
+        FaultKind::AgentNotInstalled { program, package, .. } => Advice::new(
             message,
-            "write `agent: {command: …}` for any program that reads a prompt, or `agent: {script: \
-             turns.yaml}` for one that plays a script",
+            format!(
+                "install it with `npm install -g {package}`, or see whether it is in PATH: \
+                 `which {program}`"
+            ),
         ),
         FaultKind::NoPrompt => Advice::new(
             message,
@@ -307,8 +327,6 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
         FaultKind::NotYet { what } => {
             let help = if what.starts_with("dialect") {
                 format!("remove `{what}` and write the hook in the native format")
-            } else if what.contains("agents") {
-                "name one agent".to_owned()
             } else {
                 format!("remove `{what}`")
             };

@@ -198,10 +198,16 @@ impl SessionScreen {
         } else {
             format!("hooks: {}", hooks.join(", "))
         };
-        text.push_str(&format!("\n  {iterations}, {hooks}, {:.1} s\n", took as f64 / 1000.0));
+        let used = record.usage.map(|used| format!(", {}", human::usage(used.into())));
+        let (used, seconds) = (used.unwrap_or_default(), took as f64 / 1000.0);
+        text.push_str(&format!("\n  {iterations}, {hooks}, {seconds:.1} s{used}\n"));
         let folder = folder.display().to_string();
         text.push_str(&format!("  files: {}\n", visible(&folder)));
-        if matches!(ended.status, "interrupted" | "failed" | "aborted") {
+        if let Some(cost) = ended.is_for_cost.then_some(record.usage).flatten() {
+            let more = (2.0 * cost.cost_usd.unwrap_or_default()).ceil().max(1.0);
+            let id = &record.id;
+            text.push_str(&format!("  go on with: hookwright resume {id} --max-cost {more:.0}\n"));
+        } else if matches!(ended.status, "interrupted" | "failed" | "aborted" | "paused") {
             text.push_str(&format!("  go on with: hookwright resume {}\n", record.id));
         }
         text
@@ -229,7 +235,8 @@ pub(crate) fn plan(plan: &Plan) -> String {
         };
         let hooks = count(stage.hooks.hooks().len(), "hook");
         let (number, name) = (index + 1, visible(&stage.name));
-        let agent = stage.agent.kind();
+        let names: Vec<&str> = stage.agents.iter().map(|agent| agent.name.as_str()).collect();
+        let agent = names.join(", then ");
         text.push_str(&format!("  {number} {name}: {until}, agent: {agent}, {hooks}\n"));
         if let Some(inputs) = &stage.inputs {
             text.push_str(&format!("      reads the outputs of {}\n", visible(&inputs.from)));
@@ -259,7 +266,9 @@ pub(crate) fn plan_json(plan: &Plan) -> Value {
         json!({
             "name": stage.name,
             "loop": stage.template,
-            "agent": stage.agent.kind(),
+            "agent": stage.agent_kind(),
+            "agents": stage.agents.iter().map(|agent| &agent.name).collect::<Vec<_>>(),
+            "max_cost": stage.max_cost,
             "termination": termination,
             "iterations_max": stage.iterations_max,
             "max_runtime_ms": stage.max_runtime.map(|most| most.as_millis() as u64),
@@ -268,7 +277,12 @@ pub(crate) fn plan_json(plan: &Plan) -> Value {
             "hooks": hooks,
         })
     });
-    json!({ "version": 1, "name": plan.name, "stages": stages.collect::<Vec<_>>() })
+    json!({
+        "version": 1,
+        "name": plan.name,
+        "max_cost": plan.max_cost,
+        "stages": stages.collect::<Vec<_>>(),
+    })
 }
 
 fn of_turn(turn: &TurnName) -> String {

@@ -206,9 +206,9 @@ fn faults_of_a_loop_stand_where_they_are() {
         ("prompt: p", "loop.yaml:1:1", "nobody says which agent does the work"),
         ("prompt: p\nagent: cloud", "loop.yaml:2:8", "no agent is called `cloud`"),
         (
-            "prompt: p\nagent: [{command: a}, {command: b}]",
-            "loop.yaml:2:23",
-            "`a list of agents` is not available in this version",
+            "prompt: p\nagent: [{command: 'true'}, {type: comand}]",
+            "loop.yaml:2:28",
+            "no agent is called `comand`",
         ),
         ("prompt: p\nagent: {script: s.yaml}", "s.yaml:2:8", "unknown key `sayy`"),
         ("prompt: p\nprompts: q", "loop.yaml:2:1", "unknown key `prompts`"),

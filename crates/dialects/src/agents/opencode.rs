@@ -52,7 +52,7 @@ impl Listener for Opencode {
                 Some(readable::call(tool, &part["state"]["input"]))
             }
             "step_finish" => {
-                self.usage.get_or_insert_default().add(&usage(part));
+                self.usage = Some(self.usage.unwrap_or_default().and(usage(part)));
                 self.error = None;
                 None
             }

@@ -273,6 +273,20 @@ pub enum FaultKind {
     UnknownAgent {
         /// The name.
         name: String,
+        /// Those that are known.
+        known: Vec<&'static str>,
+        /// The one that is most like it.
+        nearest: Option<&'static str>,
+    },
+    /// An agent that is known, and whose program is not installed.
+    #[error("the agent `{name}` is not installed: there is no program `{program}`")]
+    AgentNotInstalled {
+        /// The agent.
+        name: &'static str,
+        /// Its program.
+        program: &'static str,
+        /// The npm package that brings it.
+        package: &'static str,
     },
     /// Nobody says what the agent has to do.
     #[error("nobody says what the agent is told")]
@@ -343,6 +357,7 @@ impl FaultKind {
         match self {
             FaultKind::UnknownKey { nearest, .. }
             | FaultKind::UnknownWord { nearest, .. }
+            | FaultKind::UnknownAgent { nearest, .. }
             | FaultKind::UnknownDialect { nearest, .. } => *nearest,
             FaultKind::Pattern(PatternError::UnknownEvent { nearest, .. }) => *nearest,
             FaultKind::Condition(ConditionError::UnknownVariable { nearest, .. })

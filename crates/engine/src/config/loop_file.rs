@@ -28,6 +28,8 @@ pub struct LoopFile {
     pub max_iterations: Option<u32>,
     /// However it ends, no longer than this.
     pub max_runtime: Option<Duration>,
+    /// It waits for somebody when it has cost so many US dollars.
+    pub max_cost: Option<f64>,
     /// Between iterations.
     pub delay: Option<Duration>,
 }
@@ -45,7 +47,14 @@ pub struct AgentSpec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentKind {
     /// An agent that is known by name.
-    Named(String),
+    Named {
+        /// Its name.
+        name: String,
+        /// Its model.
+        model: Option<String>,
+        /// More arguments for its program.
+        args: Vec<String>,
+    },
     /// Any program.
     Command {
         /// Shell text.
@@ -102,10 +111,7 @@ pub(super) fn read(fields: &[Field], notes: &mut Notes<'_>) -> LoopFile {
             "max_iterations" => read.max_iterations = termination::iterations(value, notes),
             "max_runtime" => read.max_runtime = notes.duration(value),
             "delay" => read.delay = notes.duration(value),
-            "max_cost" => {
-                let what = "max_cost".to_owned();
-                notes.note(*at, FaultKind::NotYet { what });
-            }
+            "max_cost" => read.max_cost = notes.dollars(value),
             _ => {}
         }
     }
@@ -133,25 +139,29 @@ pub(super) fn agents(node: &Node, notes: &mut Notes<'_>) -> Vec<AgentSpec> {
 }
 
 fn agent(node: &Node, notes: &mut Notes<'_>) -> Option<AgentSpec> {
-    const KEYS: &[&str] = &["type", "command", "prompt", "script"];
-    const TYPES: &[&str] = &["command", "scripted"];
     let place = node.at.place(notes.source);
     if let Raw::Text(_) = node.raw {
-        let kind = AgentKind::Named(notes.text(node, "an agent's name")?.to_owned());
+        let name = notes.text(node, "an agent's name")?.to_owned();
+        let kind = AgentKind::Named { name, model: None, args: Vec::new() };
         return Some(AgentSpec { kind, place });
     }
     let fields = notes.map(node, "an agent's name, or a map with `type`")?;
     let get = |key: &str| fields.iter().find(|field| &*field.key == key);
-    let mut is_sound = true;
-    for field in fields.iter().filter(|field| !KEYS.contains(&&*field.key)) {
-        notes.unknown_key(field.at, &field.key, KEYS);
-        is_sound = false;
-    }
     let by_key = if get("script").is_some() { "scripted" } else { "command" };
     let kind = match get("type") {
-        Some(field) => notes.word(&field.value, TYPES, TYPES)?,
+        Some(field) => notes.text(&field.value, "command, scripted, or an agent's name")?,
         None => by_key,
     };
+    let known: &'static [&'static str] = match kind {
+        "scripted" => &["type", "script"],
+        "command" => &["type", "command", "prompt"],
+        _ => &["type", "model", "args"],
+    };
+    let mut is_sound = true;
+    for field in fields.iter().filter(|field| !known.contains(&&*field.key)) {
+        notes.unknown_key(field.at, &field.key, known);
+        is_sound = false;
+    }
     let kind = match kind {
         "scripted" => {
             let Some(script) = get("script") else {
@@ -160,7 +170,7 @@ fn agent(node: &Node, notes: &mut Notes<'_>) -> Option<AgentSpec> {
             };
             AgentKind::Scripted { script: notes.text(&script.value, "a file of turns")?.into() }
         }
-        _ => {
+        "command" => {
             let Some(command) = get("command") else {
                 notes.note(node.at, FaultKind::Missing { missing: "`command`" });
                 return None;
@@ -176,6 +186,30 @@ fn agent(node: &Node, notes: &mut Notes<'_>) -> Option<AgentSpec> {
             };
             AgentKind::Command { command, prompt }
         }
+        name => {
+            let name = name.to_owned();
+            let model = get("model")
+                .and_then(|field| owned(notes.text(&field.value, "the name of a model")));
+            AgentKind::Named { name, model, args: arguments(get("args"), notes)? }
+        }
     };
     is_sound.then_some(AgentSpec { kind, place })
+}
+
+/// Arguments for a program; numbers and booleans count as the text that stands there.
+fn arguments(field: Option<&Field>, notes: &mut Notes<'_>) -> Option<Vec<String>> {
+    const EXPECTED: &str = "a list of arguments for the agent's program";
+    let Some(field) = field else { return Some(Vec::new()) };
+    let items = notes.list(&field.value, EXPECTED)?;
+    let mut arguments = Vec::with_capacity(items.len());
+    for item in items {
+        match notes.written(item) {
+            Some(text) if !text.contains('\0') => arguments.push(text),
+            _ => {
+                notes.wrong_kind(item, "a text");
+                return None;
+            }
+        }
+    }
+    Some(arguments)
 }

@@ -118,6 +118,25 @@ impl<'a> Notes<'a> {
         number
     }
 
+    /// An amount of US dollars.
+    pub fn dollars(&mut self, node: &Node) -> Option<f64> {
+        const EXPECTED: &str = "an amount of US dollars above 0, like 5 or 0.5";
+        let amount = match node.raw {
+            Raw::Int(value) => value as f64,
+            Raw::Float(value) => value,
+            _ => {
+                self.wrong_kind(node, EXPECTED);
+                return None;
+            }
+        };
+        if amount.is_finite() && amount > 0.0 {
+            return Some(amount);
+        }
+        let found = node.to_json().to_string();
+        self.note(node.at, FaultKind::BadValue { found, expected: EXPECTED });
+        None
+    }
+
     /// A duration.
     pub fn duration(&mut self, node: &Node) -> Option<Duration> {
         const EXPECTED: &str = "a duration of at most 30 days like 30, 0.5, 500ms, 5m or 2h";

@@ -18,6 +18,8 @@ pub struct PipelineFile {
     pub description: Option<String>,
     /// Its stages, in order.
     pub stages: Vec<StageSpec>,
+    /// It waits for somebody when it has cost so many US dollars.
+    pub max_cost: Option<f64>,
 }
 
 /// One stage.
@@ -85,6 +87,7 @@ pub(super) fn read<'n>(
             "description" => {
                 read.description = notes.text(value, "a description").map(str::to_owned);
             }
+            "max_cost" => read.max_cost = notes.dollars(value),
             "stages" => {
                 has_stages = true;
                 read.stages = stages(value, notes, inline);

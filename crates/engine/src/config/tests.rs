@@ -583,7 +583,7 @@ delay: 500ms
         [
             &AgentKind::Command { command: "my-agent".into(), prompt: PromptBy::Argument },
             &AgentKind::Scripted { script: "turns.yaml".into() },
-            &AgentKind::Named("claude".into()),
+            &AgentKind::Named { name: "claude".into(), model: None, args: Vec::new() },
         ]
     );
     assert!(matches!(&read.prompt, Some(PromptSpec::File(path, place))
@@ -636,13 +636,16 @@ fn what_a_loop_or_a_pipeline_cannot_be_is_said() {
         ("termination: {type: fixd}", "expected fixed, judgment, queue but found `fixd`"),
         ("termination: {type: fixed, consensus: 2}", "unknown key `consensus`"),
         ("termination: {type: fixed, iterations: 0}", "from 1 to 1000000 but found `0`"),
-        ("agent: {type: comand}", "expected command, scripted but found `comand`"),
+        ("agent: {type: claude, command: x}", "unknown key `command`"),
+        ("agent: {type: claude, args: -v}", "a list of arguments for the agent's program"),
+        ("agent: {type: 5}", "command, scripted, or an agent's name"),
         ("agent: {type: command}", "missing `command`"),
         ("agent: {type: scripted}", "missing `script`"),
         ("agent: {command: x, promt: stdin}", "unknown key `promt`"),
         ("agent: 5", "an agent's name, or a map with `type`"),
         ("prompt: a\nprompt_file: b", "2:1: `prompt` and `prompt_file` both"),
-        ("max_cost: 5", "`max_cost` is not available"),
+        ("max_cost: 0", "an amount of US dollars above 0, like 5 or 0.5 but found `0`"),
+        ("max_cost: $5", "an amount of US dollars above 0"),
         ("completion: plateau", "its successor is `termination`"),
     ] {
         let loaded = load_text(text, &file("loop.yaml", Layer::Loop), &environment());

@@ -41,7 +41,7 @@ pub(super) const LOOP_KEYS: &[&str] = &[
     "disable_global_hooks",
 ];
 const PIPELINE_KEYS: &[&str] =
-    &["version", "name", "description", "stages", "hooks", "disable_global_hooks"];
+    &["version", "name", "description", "stages", "max_cost", "hooks", "disable_global_hooks"];
 
 /// Keys of agent-pipelines whose work another key does now.
 const SUPERSEDED: &[(&str, &str)] = &[

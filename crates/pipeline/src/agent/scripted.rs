@@ -28,7 +28,7 @@
 //! | `write: {path: text}` | writes files, and the folders they are in |
 //! | `append: {path: text}` | writes at their end |
 //! | `delete: [path]` | deletes files that are there |
-//! | `status: {decision, reason, summary, work}` | writes the status; `decision` is continue, stop or error |
+//! | `status: {decision, reason, summary, work}` | writes the status; `decision` is continue, stop or error; also `failure`, `retry_after` (a duration), `resets_at`, `usage` and `agent_session` |
 //! | `raw_status: text` | writes that text as the status, also a broken one |
 //! | `fail: text` | ends the turn with exit code 1 and that text on standard error |
 //! | `exit: code` | ends the turn with that code |

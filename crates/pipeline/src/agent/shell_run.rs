@@ -1,4 +1,5 @@
-//! Shell text, run for one turn: what the command agent and the deed `run` of a script share.
+//! Shell text, run for one turn: what the command agent and the deed `run` of a script share, and with
+//! presets how a program is started.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -39,25 +40,31 @@ pub(crate) async fn run(
         return not_started("neither `bash` nor `sh` was found in PATH".to_owned());
     };
     let has_argument = what.argument.is_some();
-    let launch = Launch {
+    let args = arguments(name, what.text, what.argument);
+    let launch = Launch { timeout: what.timeout, ..launch(turn, program, args, what.stdin) };
+    let ended = hookwright_process::run(launch, &mut Passing(watch), cancel).await;
+    TurnEnd { took: ended.duration, outcome: outcome_of(ended, has_argument), said: None }
+}
+
+/// A program in the turn's folder and environment.
+pub(super) fn launch(turn: &Turn, program: PathBuf, args: Vec<OsString>, stdin: Vec<u8>) -> Launch {
+    Launch {
         program,
-        args: arguments(name, what.text, what.argument),
+        args,
         shared_env: Arc::clone(&turn.shared_env),
         env: turn.env.clone(),
         working_dir: turn.working_dir.clone(),
-        stdin: what.stdin,
-        timeout: what.timeout,
+        stdin,
+        timeout: turn.timeout,
         kill_grace: AGENT_KILL_GRACE,
         linger: AGENT_LINGER,
         output_bytes_max: AGENT_OUTPUT_BYTES_MAX,
         run_id: turn.run_id.clone(),
-    };
-    let ended = hookwright_process::run(launch, &mut Passing(watch), cancel).await;
-    TurnEnd { took: ended.duration, outcome: outcome_of(ended, has_argument) }
+    }
 }
 
 pub(crate) fn not_started(cause: String) -> TurnEnd {
-    TurnEnd { outcome: Outcome::NotStarted { cause }, took: Duration::ZERO }
+    TurnEnd { outcome: Outcome::NotStarted { cause }, took: Duration::ZERO, said: None }
 }
 
 pub(crate) fn millis(duration: Duration) -> u64 {
@@ -65,11 +72,13 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 }
 
 fn shell(turn: &Turn) -> Option<(&'static str, PathBuf)> {
+    SHELLS.iter().find_map(|name| Some((*name, program(turn, name)?)))
+}
+
+/// Where the turn's environment has this program.
+pub(super) fn program(turn: &Turn, name: &str) -> Option<PathBuf> {
     let path = turn.env("PATH").unwrap_or(OsStr::new(PATH));
-    SHELLS.iter().find_map(|name| {
-        let program = find_program(OsStr::new(name), path, &turn.working_dir)?;
-        Some((*name, program))
-    })
+    find_program(OsStr::new(name), path, &turn.working_dir)
 }
 
 /// A text that begins with a dash must not be taken for options of the shell. The argument stands
@@ -84,7 +93,7 @@ fn arguments(shell: &str, text: &str, argument: Option<String>) -> Vec<OsString>
     arguments
 }
 
-fn outcome_of(ended: Ended, has_argument: bool) -> Outcome {
+pub(super) fn outcome_of(ended: Ended, has_argument: bool) -> Outcome {
     let output = Output {
         stdout: ended.stdout.text().into_owned(),
         stderr: ended.stderr.text().into_owned(),

@@ -5,7 +5,9 @@
 //! file means is the runner's to decide.
 
 use std::fmt;
+use std::time::Duration;
 
+use hookwright_events::{FailureCause, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -30,6 +32,22 @@ pub struct Status {
     /// What went wrong; as a rule a list of texts.
     #[serde(default)]
     pub errors: Value,
+    /// With `error`: why the agent could not do the work at all. Then the turn is another agent's, or
+    /// it is done again later.
+    #[serde(default)]
+    pub failure: Option<FailureCause>,
+    /// When it may be asked again: ISO 8601, or seconds since 1970.
+    #[serde(default, deserialize_with = "moment")]
+    pub resets_at: Option<i64>,
+    /// The same as seconds from now.
+    #[serde(default, deserialize_with = "wait")]
+    pub retry_after: Option<Duration>,
+    /// What it used.
+    #[serde(default)]
+    pub usage: Option<Usage>,
+    /// What it calls its own session.
+    #[serde(default)]
+    pub agent_session: Option<String>,
 }
 
 /// How the agent wants to go on.
@@ -153,6 +171,27 @@ fn decision<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Decision, D::Er
     })
 }
 
+/// Milliseconds since 1970.
+fn moment<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+    let expected = "`resets_at`: expected a time like 2026-01-02T03:04:05Z, or seconds since 1970";
+    let wrong = || serde::de::Error::custom(expected);
+    match Value::deserialize(from)? {
+        Value::Null => Ok(None),
+        Value::String(time) => crate::record::milliseconds(&time).map(Some).ok_or_else(wrong),
+        Value::Number(seconds) => {
+            let seconds = seconds.as_f64().filter(|seconds| (0.0..1e12).contains(seconds));
+            seconds.map(|seconds| Some((seconds * 1000.0) as i64)).ok_or_else(wrong)
+        }
+        _ => Err(wrong()),
+    }
+}
+
+fn wait<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    let seconds = Option::<f64>::deserialize(from)?;
+    let wait = seconds.map(Duration::try_from_secs_f64).transpose();
+    wait.map_err(|_| serde::de::Error::custom("`retry_after`: expected seconds from now"))
+}
+
 fn text_or_null<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
@@ -162,6 +201,45 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn only(decision: Decision) -> Status {
+        Status {
+            decision,
+            reason: String::new(),
+            summary: String::new(),
+            work: Value::Null,
+            errors: Value::Null,
+            failure: None,
+            resets_at: None,
+            retry_after: None,
+            usage: None,
+            agent_session: None,
+        }
+    }
+
+    #[test]
+    fn an_agent_may_say_why_it_cannot_work_and_what_it_used() {
+        for (resets_at, read) in [
+            (json!("2026-01-02T03:04:05.5Z"), Some(1_767_323_045_500)),
+            (json!(1_767_323_045), Some(1_767_323_045_000)),
+            (Value::Null, None),
+        ] {
+            let json = json!({
+                "decision": "error", "failure": "rate_limit", "resets_at": resets_at,
+                "retry_after": 0.25, "usage": {"input_tokens": 5, "cost_usd": 0.5},
+                "agent_session": "s-1",
+            });
+            let expected = Status {
+                failure: Some(FailureCause::RateLimit),
+                resets_at: read,
+                retry_after: Some(Duration::from_millis(250)),
+                usage: Some(Usage { input_tokens: 5, output_tokens: 0, cost_usd: Some(0.5) }),
+                agent_session: Some("s-1".to_owned()),
+                ..only(Decision::Error)
+            };
+            assert_eq!(understand(json.to_string().as_bytes()), Ok(expected));
+        }
+    }
 
     #[test]
     fn a_whole_status_is_read_and_unknown_fields_are_ignored() {
@@ -176,6 +254,7 @@ mod tests {
             summary: "wrote it".to_owned(),
             work: json!({"items_completed": ["a"], "files_touched": []}),
             errors: json!(["one"]),
+            ..only(Decision::Stop)
         };
         assert_eq!(understand(json.to_string().as_bytes()), Ok(expected));
     }
@@ -185,9 +264,7 @@ mod tests {
         for (word, decision) in
             [("continue", Decision::Continue), ("stop", Decision::Stop), ("error", Decision::Error)]
         {
-            let (reason, summary) = (String::new(), String::new());
-            let expected =
-                Status { decision, reason, summary, work: Value::Null, errors: Value::Null };
+            let expected = only(decision);
             assert_eq!(decision.to_string(), word);
             for text in [
                 format!("{{\"decision\": \"{word}\"}}"),
@@ -230,6 +307,22 @@ mod tests {
             (
                 "\n [\"stop\", \"\"]",
                 "status.json:2:2: expected an object with `decision`".to_owned(),
+            ),
+            (
+                "{\"decision\": \"error\", \"failure\": \"tired\"}",
+                "status.json:1:40: unknown variant `tired`, expected one of `rate_limit`, `quota`, \
+                 `auth`, `outage`, `crash`"
+                    .to_owned(),
+            ),
+            (
+                "{\"decision\": \"error\", \"resets_at\": \"soon\"}",
+                "status.json:1:42: `resets_at`: expected a time like 2026-01-02T03:04:05Z, or seconds \
+                 since 1970"
+                    .to_owned(),
+            ),
+            (
+                "{\"decision\": \"error\", \"retry_after\": -1}",
+                "status.json:1:40: `retry_after`: expected seconds from now".to_owned(),
             ),
             ("```json\n{}\n```", "status.json:1:1: expected an object with `decision`".to_owned()),
         ] {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use hookwright_engine::limits::STOP_BLOCKS_MAX;
-use hookwright_events::{RunEventKind, Verdict};
+use hookwright_events::{PauseCause, RunEventKind, Verdict};
 use hookwright_process::faults;
 use serde_json::{Value, json};
 
@@ -84,6 +84,12 @@ impl Session {
             Err(Leave::Aborted(words)) => ("aborted", "aborted", words),
             Err(Leave::Failed(words)) => ("failed", "failed", words),
             Err(Leave::Interrupted) => ("interrupted", "interrupted", self.why_interrupted()),
+            Err(Leave::Paused { cause, reason }) => {
+                self.in_use.is_paused_for_cost = cause == PauseCause::Cost;
+                let paused = RunEventKind::Paused { cause, reason: reason.clone(), until: None };
+                self.write(vec![paused])?;
+                ("paused", "paused", reason)
+            }
             Err(Leave::Broken(error)) => {
                 self.interrupt_all();
                 return Err(Leave::Broken(error));
@@ -137,7 +143,10 @@ impl Session {
         };
         let data = self.data_of_session(more);
         match self.decide(None, name, key, data, Vec::new()).await {
-            Ok(_) | Err(Leave::Aborted(_) | Leave::Failed(_) | Leave::Interrupted) => Ok(()),
+            Ok(_)
+            | Err(
+                Leave::Aborted(_) | Leave::Failed(_) | Leave::Interrupted | Leave::Paused { .. },
+            ) => Ok(()),
             Err(broken) => Err(broken),
         }
     }

@@ -274,7 +274,7 @@ impl Session {
     }
 
     fn data_of_execution(&self, index: usize, course: &Course, more: Value) -> Map<String, Value> {
-        let provider = self.plan.stages[index].agent.kind();
+        let provider = self.plan.stages[index].agent_kind();
         let mut data = self.data_of_stage(index, course, json!({ "provider": provider }));
         if let Value::Object(more) = more {
             data.extend(more);

@@ -123,7 +123,9 @@ impl Session {
         started: Instant,
     ) -> Option<Duration> {
         let most = self.plan.stages[index].max_runtime?;
-        Some(most.saturating_sub(course.spent + started.elapsed()))
+        // While it waits for an agent nothing runs.
+        let elapsed = started.elapsed().saturating_sub(self.in_use.paused_since(started));
+        Some(most.saturating_sub(course.spent + elapsed))
     }
 
     /// One iteration: its hooks, the agent, its hooks.

@@ -2,26 +2,24 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hookwright_engine::config::Select;
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::{ChildEnvironment, Variables};
-use hookwright_events::{Event, Outcome, RunEventKind, TurnName, TurnResult};
-use hookwright_process::{MARKER, faults};
+use hookwright_events::{Event, Outcome, RunEventKind, TurnResult};
+use hookwright_process::MARKER;
 use serde_json::json;
 
+use super::drive::Task;
 use super::stage::{Course, turn_name};
-use super::watching::Watching;
 use super::{Leave, Session, known};
-use crate::agent::{Turn, TurnEnd};
+use crate::agent::TurnEnd;
 use crate::changed_files::Snapshot;
 use crate::folder::{
     Context, ContextInputs, ContextLimits, ContextStage, Decision, IterationAt, Keep, StageAt,
     StatusFile,
 };
-use crate::limits::TURN_TIMEOUT;
 use crate::plan::Until;
 use crate::prompt::{self, Extra, Given};
 
@@ -44,17 +42,21 @@ impl Session {
         self.folder.write_context(at, &self.context(index, course, left, &inputs)?)?;
         let event = self.event_of_turn(index, course);
         let before = Snapshot::take(&self.work_tree).await;
+        let by = self.available(index).await?;
         // From here until the beginning is recorded nothing is awaited: what hooks say meanwhile would
         // neither be in this prompt nor wait for the next.
         let prompt = self.prompt(index, course, &event, &inputs);
-        let ended = self.drive(index, &name, prompt, &event, left).await?;
+        let task = Task { name: &name, by, prompt, event: &event, left };
+        let done = self.drive(index, task).await?;
+        let ended = &done.ended;
         let at = self.iteration_at(index, course.iteration);
-        self.keep_output(at, &ended)?;
+        self.keep_output(at, ended)?;
         let changed = before.changed_since().await;
         if let Some(note) = changed.note {
             self.write(vec![RunEventKind::Noted { note: format!("CHANGED_FILES: {note}") }])?;
         }
-        let mut result = self.result_of(index, at, &ended);
+        let mut result = self.result_of(index, at, ended);
+        done.note_in(&mut result);
         // Without `max_runtime` it is an agent that hangs.
         if left.is_some() && matches!(ended.outcome, Outcome::TimedOut { .. }) {
             result.out_of_time = true;
@@ -83,6 +85,7 @@ impl Session {
         if self.pending.is_empty() {
             return Ok(false);
         }
+        let by = self.available(index).await?;
         let course = self.last_stage.clone();
         let event = self.event_of_turn(index, &course);
         // It is told once, also if the session goes on because it shall not stop yet.
@@ -91,76 +94,16 @@ impl Session {
         // What is raw goes without a word of ours.
         let closing = (!self.pending.is_raw()).then(|| prompt::ALL_IS_OVER.to_owned());
         let prompt = self.pending.block().into_iter().chain(error).chain(closing).collect();
-        let ended = self.drive(index, &name, prompt, &event, None).await?;
-        let hide = |text: String| self.secrets.hide(&text).into_owned();
-        let decision = if is_success(&ended.outcome) { "continue" } else { "error" };
-        let result = TurnResult {
-            decision: decision.to_owned(),
-            error: failure_of(&ended.outcome).map(hide),
-            ..TurnResult::default()
-        };
+        let task = Task { name: &name, by, prompt, event: &event, left: None };
+        let done = self.drive(index, task).await?;
+        let error = self.failure_in_words(&done.ended);
+        let decision = if error.is_none() { "continue" } else { "error" }.to_owned();
+        let mut result = TurnResult { decision, error, ..TurnResult::default() };
+        done.note_in(&mut result);
         let attempt = self.attempt_of(&name);
-        let duration_ms = ended.took.as_secs_f64() * 1000.0;
+        let duration_ms = done.ended.took.as_secs_f64() * 1000.0;
         self.write(vec![RunEventKind::TurnEnded { turn: name, attempt, result, duration_ms }])?;
         Ok(true)
-    }
-
-    /// Records the beginning, then lets the agent work.
-    async fn drive(
-        &mut self,
-        index: usize,
-        name: &TurnName,
-        prompt: Vec<String>,
-        event: &Event,
-        left: Option<Duration>,
-    ) -> Result<TurnEnd, Leave> {
-        let past = self.history.turns.entry(name.clone()).or_default();
-        past.attempts += 1;
-        let attempt = past.attempts;
-        let run_id = self.new_run_id();
-        self.write(vec![RunEventKind::TurnStarting {
-            turn: name.clone(),
-            attempt,
-            run_id: run_id.clone(),
-        }])?;
-        self.pending.drain();
-        // Last words have the files of the last iteration.
-        let of = match name.iteration {
-            0 => self.last_stage.iteration.max(1),
-            number => number,
-        };
-        let at = self.iteration_at(index, of);
-        let environment = self.agent_environment(event, at, attempt);
-        let stage = &self.plan.stages[index];
-        let turn = Turn {
-            prompt,
-            shared_env: environment.inherited,
-            env: environment.strings,
-            working_dir: self.agent_dir.clone(),
-            stage: stage.name.clone(),
-            iteration: name.iteration,
-            attempt,
-            status_file: self.folder.status(at),
-            timeout: left.unwrap_or(TURN_TIMEOUT).min(TURN_TIMEOUT),
-            run_id,
-        };
-        faults::point("turn starts");
-        let agent = Arc::clone(&stage.agent);
-        let mut watching = Watching::new(self);
-        let ended = agent.run(&turn, &mut watching, &self.interrupt).await;
-        watching.finish();
-        faults::point("turn ended");
-        if matches!(ended.outcome, Outcome::Interrupted { .. }) || self.interrupt.is_cancelled() {
-            return Err(Leave::Interrupted);
-        }
-        match self.journal.failure() {
-            Some(error) => Err(error.into()),
-            None => Ok(ended),
-        }
-    }
-
-    fn attempt_of(&self, name: &TurnName) -> u32 {
-        self.history.turns.get(name).map_or(1, |past| past.attempts)
     }
 
     pub(super) fn iteration_at(&self, index: usize, iteration: u32) -> IterationAt<'_> {
@@ -267,7 +210,7 @@ impl Session {
     }
 
     /// Our variables, and where the agent may write.
-    fn agent_environment(
+    pub(super) fn agent_environment(
         &self,
         event: &Event,
         at: IterationAt<'_>,
@@ -303,7 +246,7 @@ impl Session {
             error: Some(hide(&error)),
             ..TurnResult::default()
         };
-        if let Some(failure) = failure_of(&ended.outcome) {
+        if let Some(failure) = self.failure_in_words(ended) {
             return failed(failure);
         }
         let needs_status = matches!(self.plan.stages[index].until, Until::Judgment { .. });
@@ -338,10 +281,6 @@ fn printed<'a>(ended: &'a TurnEnd, secrets: &Secrets) -> Cow<'a, str> {
     ended.outcome.output().map_or(Cow::Borrowed(""), |output| secrets.hide(&output.stdout))
 }
 
-fn is_success(outcome: &Outcome) -> bool {
-    failure_of(outcome).is_none()
-}
-
 /// What the end of a command that is no agent means, in words.
 pub(super) fn words_for(outcome: &Outcome) -> String {
     let words = failure_of(outcome).unwrap_or_else(|| "it did nothing".to_owned());
@@ -349,7 +288,7 @@ pub(super) fn words_for(outcome: &Outcome) -> String {
 }
 
 /// What an agent's end means, in words; `None` if it did what it should.
-fn failure_of(outcome: &Outcome) -> Option<String> {
+pub(super) fn failure_of(outcome: &Outcome) -> Option<String> {
     let last_line = outcome.output().and_then(|output| {
         output.stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
     });

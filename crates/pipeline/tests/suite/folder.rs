@@ -260,9 +260,18 @@ fn the_agents_answer_is_read() {
     folder.create_iteration(FIRST).expect("made");
     assert_eq!(folder.read_status(FIRST), StatusFile::Missing);
     fs::write(folder.status(FIRST), r#"{"decision": "stop", "reason": "done"}"#).expect("written");
-    let (reason, summary) = ("done".to_owned(), String::new());
-    let (work, errors) = (Value::Null, Value::Null);
-    let status = Status { decision: Decision::Stop, reason, summary, work, errors };
+    let status = Status {
+        decision: Decision::Stop,
+        reason: "done".to_owned(),
+        summary: String::new(),
+        work: Value::Null,
+        errors: Value::Null,
+        failure: None,
+        resets_at: None,
+        retry_after: None,
+        usage: None,
+        agent_session: None,
+    };
     assert_eq!(folder.read_status(FIRST), StatusFile::Read(status));
 }
 

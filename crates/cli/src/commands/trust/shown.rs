@@ -185,7 +185,9 @@ fn details(action: &Action) -> Vec<(String, String)> {
 
 fn agent_in_words(agent: &AgentKind) -> String {
     match agent {
-        AgentKind::Named(name) => name.clone(),
+        AgentKind::Named { name, args, .. } => {
+            [name].into_iter().chain(args).map(String::as_str).collect::<Vec<_>>().join(" ")
+        }
         AgentKind::Command { command, .. } => command.clone(),
         AgentKind::Scripted { script } => script.display().to_string(),
     }

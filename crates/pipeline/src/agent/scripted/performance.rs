@@ -73,7 +73,7 @@ impl<'a> Performance<'a> {
             End::Cancelled => Outcome::Interrupted { output },
             End::WantedTerminal => Outcome::WantedTerminal { output },
         };
-        TurnEnd { outcome, took: self.started.elapsed() }
+        TurnEnd { outcome, took: self.started.elapsed(), said: None }
     }
 
     async fn play_all(&mut self, deeds: &[Deed]) -> Result<(), End> {

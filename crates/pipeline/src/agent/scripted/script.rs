@@ -84,7 +84,18 @@ const DEEDS: &[&str] = &[
     "run",
     "if_prompt",
 ];
-const STATUS_KEYS: &[&str] = &["decision", "reason", "summary", "work"];
+const STATUS_KEYS: &[&str] = &[
+    "decision",
+    "reason",
+    "summary",
+    "work",
+    "failure",
+    "resets_at",
+    "retry_after",
+    "usage",
+    "agent_session",
+];
+const FAILURES: &[&str] = &["rate_limit", "quota", "auth", "outage", "crash"];
 const DECISIONS: &[&str] = &["continue", "stop", "error"];
 const IF_PROMPT_KEYS: &[&str] = &["contains", "then", "else"];
 const PATH_EXPECTED: &str = "a path within the working directory";
@@ -248,7 +259,11 @@ fn status(node: &Node, notes: &mut Notes<'_>) -> Map<String, Value> {
         let value = match &*field.key {
             "decision" => notes.word(&field.value, DECISIONS, DECISIONS).map(Value::from),
             "reason" | "summary" => notes.text(&field.value, "a text").map(Value::from),
-            "work" => Some(field.value.to_json()),
+            "failure" => notes.word(&field.value, FAILURES, FAILURES).map(Value::from),
+            "retry_after" => {
+                notes.duration(&field.value).map(|wait| Value::from(wait.as_secs_f64()))
+            }
+            "work" | "resets_at" | "usage" | "agent_session" => Some(field.value.to_json()),
             _ => {
                 notes.unknown_key(field, STATUS_KEYS);
                 None

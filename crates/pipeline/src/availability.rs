@@ -1,0 +1,257 @@
+//! [`Availability`]: which agents can work now, and what to do when none can.
+//!
+//! It is a table without a clock: a refusal goes in with its time, and a choice comes out. The journal
+//! has every refusal, so a session that was cut off knows as much as before.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hookwright_events::{FailureCause, PauseCause};
+
+use crate::limits::{LIMITS_IN_A_ROW_MAX, OUTAGE_WAIT_MAX, OUTAGE_WAIT_MIN, OUTAGES_IN_A_ROW_MAX};
+
+/// Agents that cannot work, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Availability {
+    refusals: BTreeMap<String, Refusal>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Refusal {
+    cause: FailureCause,
+    reason: String,
+    /// When it is asked again, in milliseconds since 1970; `None`: not before somebody wants it.
+    until: Option<i64>,
+    /// It said so itself.
+    is_told: bool,
+    /// Refusals in a row.
+    times: u32,
+}
+
+/// What to do about a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// Let this one work, by its place in the list.
+    Ask(usize),
+    /// None can work now. This one can soonest.
+    Wait {
+        /// When, in milliseconds since 1970.
+        until: i64,
+        /// Why it has to be waited for.
+        cause: PauseCause,
+        /// In words.
+        reason: String,
+    },
+    /// None can work, and waiting would not help.
+    GiveUp {
+        /// Why.
+        cause: PauseCause,
+        /// In words.
+        reason: String,
+    },
+}
+
+impl Availability {
+    /// An agent could not work. `told` is when it can again, if it said so.
+    pub fn refuse(
+        &mut self,
+        agent: &str,
+        cause: FailureCause,
+        reason: &str,
+        told: Option<i64>,
+        now: i64,
+    ) {
+        let times = self.refusals.get(agent).map_or(0, |before| before.times) + 1;
+        // A time that is over tells nothing: whoever trusted it would ask without a pause.
+        let told = told.filter(|told| *told > now);
+        let until = match (cause, told) {
+            (FailureCause::Auth | FailureCause::Crash, _) => None,
+            (_, Some(told)) => (times <= LIMITS_IN_A_ROW_MAX).then_some(told),
+            (FailureCause::Quota, None) => None,
+            (FailureCause::RateLimit | FailureCause::Outage, None) => {
+                (times <= OUTAGES_IN_A_ROW_MAX).then(|| now.saturating_add(doubled(times)))
+            }
+        };
+        let refusal =
+            Refusal { cause, reason: reason.to_owned(), until, is_told: told.is_some(), times };
+        self.refusals.insert(agent.to_owned(), refusal);
+    }
+
+    /// An agent has worked.
+    pub fn has_worked(&mut self, agent: &str) {
+        self.refusals.remove(agent);
+    }
+
+    /// Somebody wants the session to go on: whoever has not said until when is asked again at once.
+    pub fn start_over(&mut self) {
+        self.refusals.retain(|_, refusal| refusal.is_told && refusal.until.is_some());
+        self.refusals.values_mut().for_each(|refusal| refusal.times = 0);
+    }
+
+    /// Why an agent could not work when it was asked last.
+    pub fn reason(&self, agent: &str) -> Option<&str> {
+        self.refusals.get(agent).map(|refusal| refusal.reason.as_str())
+    }
+
+    /// Whether nobody is let in.
+    pub fn all_are_shut_out(&self, agents: &[&str]) -> bool {
+        let is_shut_out = |name: &&str| {
+            self.refusals.get(*name).is_some_and(|refusal| refusal.cause == FailureCause::Auth)
+        };
+        agents.iter().all(is_shut_out)
+    }
+
+    /// Who works now: the first one in the list who can.
+    pub fn choose(&self, agents: &[&str], now: i64) -> Choice {
+        let refusal_of = |name: &str| self.refusals.get(name);
+        let can_work = |name: &&str| match refusal_of(name) {
+            None => true,
+            Some(refusal) => refusal.until.is_some_and(|until| until <= now),
+        };
+        if let Some(place) = agents.iter().position(can_work) {
+            return Choice::Ask(place);
+        }
+        let refused = agents.iter().filter_map(|name| Some((*name, refusal_of(name)?)));
+        let soonest =
+            refused.clone().filter_map(|(name, refusal)| Some((refusal.until?, name, refusal)));
+        if let Some((until, name, refusal)) = soonest.min_by_key(|(until, ..)| *until) {
+            let reason = format!("{name}: {}", refusal.reason);
+            return Choice::Wait { until, cause: refusal.pause_cause(), reason };
+        }
+        let reasons: Vec<String> =
+            refused.clone().map(|(name, refusal)| format!("{name}: {}", refusal.reason)).collect();
+        // What somebody can do something about counts: an account that is empty, before a service.
+        let causes: Vec<PauseCause> = refused.map(|(_, refusal)| refusal.pause_cause()).collect();
+        let is_quota = causes.contains(&PauseCause::Quota);
+        let first = causes.first().copied().unwrap_or(PauseCause::Outage);
+        let cause = if is_quota { PauseCause::Quota } else { first };
+        Choice::GiveUp { cause, reason: reasons.join("; ") }
+    }
+}
+
+impl Refusal {
+    fn pause_cause(&self) -> PauseCause {
+        match self.cause {
+            FailureCause::RateLimit => PauseCause::RateLimit,
+            FailureCause::Quota => PauseCause::Quota,
+            FailureCause::Outage | FailureCause::Auth | FailureCause::Crash => PauseCause::Outage,
+        }
+    }
+}
+
+/// The wait behind so many refusals, in milliseconds.
+fn doubled(times: u32) -> i64 {
+    let factor = 1_u32.checked_shl(times.saturating_sub(1)).unwrap_or(u32::MAX);
+    let wait: Duration = OUTAGE_WAIT_MIN.saturating_mul(factor).min(OUTAGE_WAIT_MAX);
+    i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use hookwright_events::FailureCause::{Auth, Outage, Quota, RateLimit};
+
+    use super::*;
+
+    fn after(refusals: &[(&str, FailureCause, Option<i64>)]) -> Availability {
+        let mut availability = Availability::default();
+        for (agent, cause, told) in refusals {
+            availability.refuse(agent, *cause, cause.as_str(), *told, 1000);
+        }
+        availability
+    }
+
+    fn wait(until: i64, cause: PauseCause, reason: &str) -> Choice {
+        Choice::Wait { until, cause, reason: reason.to_owned() }
+    }
+
+    fn give_up(cause: PauseCause, reason: &str) -> Choice {
+        Choice::GiveUp { cause, reason: reason.to_owned() }
+    }
+
+    #[test]
+    fn the_first_one_who_can_work_does() {
+        for (refusals, choice) in [
+            (&[][..], Choice::Ask(0)),
+            (&[("a", RateLimit, Some(5000))], Choice::Ask(1)),
+            (&[("a", Auth, None)], Choice::Ask(1)),
+            (&[("b", Quota, None)], Choice::Ask(0)),
+            (
+                &[("a", RateLimit, Some(5000)), ("b", RateLimit, Some(3000))],
+                wait(3000, PauseCause::RateLimit, "b: rate_limit"),
+            ),
+            (
+                &[("a", Quota, None), ("b", Outage, None)],
+                wait(31_000, PauseCause::Outage, "b: outage"),
+            ),
+            (
+                &[("a", Auth, None), ("b", Quota, None)],
+                give_up(PauseCause::Quota, "a: auth; b: quota"),
+            ),
+        ] {
+            assert_eq!(after(refusals).choose(&["a", "b"], 2000), choice, "{refusals:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_one_is_asked_again_when_its_time_has_come() {
+        let limited = after(&[("a", RateLimit, Some(5000))]);
+        assert_eq!(limited.choose(&["a", "b"], 4999), Choice::Ask(1));
+        assert_eq!(limited.choose(&["a", "b"], 5000), Choice::Ask(0));
+    }
+
+    #[test]
+    fn without_a_time_waits_double_up_to_a_bound_and_end() {
+        let mut waits = Vec::new();
+        let mut availability = Availability::default();
+        while let Choice::Wait { until, .. } = next(&mut availability) {
+            waits.push(until / 1000);
+        }
+        assert_eq!(waits, [30, 60, 120, 240, 480, 600, 600, 600]);
+        availability.has_worked("a");
+        assert_eq!(next(&mut availability), wait(30_000, PauseCause::Outage, "a: down"));
+    }
+
+    fn next(availability: &mut Availability) -> Choice {
+        availability.refuse("a", Outage, "down", None, 0);
+        availability.choose(&["a"], 0)
+    }
+
+    #[test]
+    fn a_time_that_is_over_is_none_and_one_that_never_helps_is_given_up() {
+        let mut availability = Availability::default();
+        availability.refuse("a", RateLimit, "later", Some(999), 1000);
+        assert_eq!(
+            availability.choose(&["a"], 1000),
+            wait(31_000, PauseCause::RateLimit, "a: later")
+        );
+        for time in 0..LIMITS_IN_A_ROW_MAX {
+            let now = 2000 + i64::from(time);
+            availability.refuse("a", RateLimit, "later", Some(now + 1), now);
+        }
+        assert_eq!(availability.choose(&["a"], 9000), give_up(PauseCause::RateLimit, "a: later"));
+    }
+
+    #[test]
+    fn who_wants_to_go_on_waits_only_for_times_that_were_told() {
+        let mut availability =
+            after(&[("a", RateLimit, Some(5000)), ("b", Outage, None), ("c", Quota, None)]);
+        availability.start_over();
+        assert_eq!(availability, after(&[("a", RateLimit, Some(5000))]).with_times(0));
+        assert_eq!(availability.choose(&["a", "b", "c"], 2000), Choice::Ask(1));
+    }
+
+    impl Availability {
+        fn with_times(mut self, times: u32) -> Self {
+            self.refusals.values_mut().for_each(|refusal| refusal.times = times);
+            self
+        }
+    }
+
+    #[test]
+    fn nobody_is_let_in_only_if_none_is() {
+        let both = after(&[("a", Auth, None), ("b", Auth, None)]);
+        assert!(both.all_are_shut_out(&["a", "b"]));
+        assert!(!both.all_are_shut_out(&["a", "b", "c"]));
+        assert!(!after(&[("a", Auth, None), ("b", Quota, None)]).all_are_shut_out(&["a", "b"]));
+    }
+}

@@ -1,0 +1,128 @@
+//! Who may do the work of a stage: the agents that its loop, the command line or `hookwright.yaml` name,
+//! with the drivers for them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hookwright_dialects::agents;
+use hookwright_engine::config::{
+    AgentKind, AgentSpec, FaultKind, Loaded, LoopFile, PromptBy, StageSpec,
+};
+use hookwright_engine::nearest::nearest;
+
+use super::{Planning, place_of_loop, whole_file};
+use crate::agent::{Agent, Candidate, CommandAgent, PresetAgent, ScriptedAgent};
+use crate::sources::{Source, fault_at, folder_of};
+
+impl Planning<'_> {
+    pub(super) fn agents(
+        &mut self,
+        spec: &StageSpec,
+        read: &LoopFile,
+        source: &Source,
+        whole: &Loaded,
+    ) -> Option<Vec<Candidate>> {
+        let given = self.sources.asked.agent.as_deref().map(|given| {
+            let (name, command) = (given.to_owned(), given.to_owned());
+            let kind = match agents::preset(given) {
+                Some(_) => AgentKind::Named { name, model: None, args: Vec::new() },
+                None => AgentKind::Command { command, prompt: PromptBy::Stdin },
+            };
+            AgentSpec { kind, place: whole_file() }
+        });
+        let default = whole.agents.iter().find(|(_, agents)| !agents.is_empty());
+        let (mut agents, source) = match (&read.agents[..], given, default) {
+            ([], Some(given), _) => (vec![given], source),
+            ([], None, Some((path, agents))) => {
+                let file = self.sources.all.iter().find(|known| known.path == *path)?;
+                (agents.clone(), file)
+            }
+            ([], None, None) => {
+                self.faults.push(fault_at(source, &place_of_loop(spec), FaultKind::NoAgent));
+                return None;
+            }
+            (agents, _, _) => (agents.to_vec(), source),
+        };
+        // The loop's model is the first agent's: another vendor has no model of that name.
+        if let Some(AgentSpec { kind: AgentKind::Named { model, .. }, .. }) = agents.first_mut() {
+            *model = model.take().or_else(|| read.model.clone());
+        }
+        let candidates: Vec<Option<Candidate>> = agents
+            .iter()
+            .map(|spec| {
+                let agent = self.driver(spec, source)?;
+                Some(Candidate { name: self.name(spec, source, agent.kind()), agent })
+            })
+            .collect();
+        candidates.into_iter().collect()
+    }
+
+    /// The agent's name: the same for the same agent, and for no other one.
+    fn name(&mut self, spec: &AgentSpec, source: &Source, kind: &str) -> String {
+        let is_it = |(known, path, _): &&(AgentKind, PathBuf, String)| {
+            *known == spec.kind && *path == source.path
+        };
+        if let Some((_, _, name)) = self.named.iter().find(is_it) {
+            return name.clone();
+        }
+        let is_taken = |name: &String| self.named.iter().any(|(_, _, taken)| taken == name);
+        let numbered = (2..).map(|number| format!("{kind}-{number}"));
+        let mut names = std::iter::once(kind.to_owned()).chain(numbered);
+        let name = names.find(|name| !is_taken(name)).unwrap_or_default();
+        self.named.push((spec.kind.clone(), source.path.clone(), name.clone()));
+        name
+    }
+
+    fn driver(&mut self, spec: &AgentSpec, source: &Source) -> Option<Arc<dyn Agent>> {
+        let at = |kind| fault_at(source, &spec.place, kind);
+        match &spec.kind {
+            AgentKind::Named { name, model, args } => {
+                let Some(preset) = agents::preset(name) else {
+                    let known: Vec<&'static str> =
+                        agents::presets().iter().map(|preset| preset.name).collect();
+                    let nearest =
+                        nearest(name, known.iter().copied().chain(["command", "scripted"]));
+                    let name = name.clone();
+                    self.faults.push(at(FaultKind::UnknownAgent { name, known, nearest }));
+                    return None;
+                };
+                let agent = PresetAgent::new(preset, model.as_deref(), args);
+                let environment = self.around.environment.for_children();
+                if !agent.is_installed(environment, self.around.root) {
+                    let agents::Preset { name, program, package, .. } = preset;
+                    self.faults.push(at(FaultKind::AgentNotInstalled { name, program, package }));
+                    return None;
+                }
+                Some(Arc::new(agent))
+            }
+            AgentKind::Command { command, prompt } => {
+                let agent = match CommandAgent::new(command, *prompt) {
+                    Ok(agent) => agent,
+                    Err(error) => {
+                        let message = error.to_string();
+                        self.faults.push(at(FaultKind::Syntax { message }));
+                        return None;
+                    }
+                };
+                let environment = self.around.environment.for_children();
+                if let Some(program) = agent.missing_program(environment, self.around.root) {
+                    let program = program.to_owned();
+                    self.faults.push(at(FaultKind::NoProgram { program }));
+                    return None;
+                }
+                Some(Arc::new(agent))
+            }
+            AgentKind::Scripted { script } => {
+                let path: PathBuf = folder_of(&source.path).join(script);
+                let file = self.sources.all.iter().find(|known| known.path == path)?;
+                match ScriptedAgent::load(&file.text, &file.shown_as) {
+                    Ok(agent) => Some(Arc::new(agent)),
+                    Err(faults) => {
+                        self.faults.extend(faults);
+                        None
+                    }
+                }
+            }
+        }
+    }
+}

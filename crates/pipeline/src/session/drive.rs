@@ -1,0 +1,351 @@
+//! An agent does a turn: the first one of its stage who can.
+//!
+//! One who is asked too often, has nothing left, is not let in or cannot be reached gives its turn to the
+//! next in the list, and is asked again when its time has come. When none can work, the session waits for
+//! the one who can soonest, and says so; where waiting would not help, it is left to a person. Such a turn
+//! is no iteration, and no hook hears of an error. What costs too much is found in `spending.rs`.
+
+use std::time::{Duration, Instant};
+
+use hookwright_dialects::agents::Reset;
+use hookwright_events::{
+    Event, FailureCause, Outcome, PauseCause, RunEventKind, TurnName, TurnResult, Usage,
+};
+use hookwright_process::faults;
+
+use super::spending::Spending;
+use super::watching::Watching;
+use super::{Leave, Session};
+use crate::agent::{Candidate, Turn, TurnEnd};
+use crate::availability::{Availability, Choice};
+use crate::folder::{Status, StatusFile};
+use crate::history::History;
+use crate::limits::{PAUSE_LOOK, TURN_TIMEOUT};
+use crate::record::milliseconds;
+
+/// What a session knows of its agents.
+pub(super) struct AgentsInUse {
+    availability: Availability,
+    /// Who worked last.
+    at_work: Option<String>,
+    /// When the session waited for them, and how long.
+    pauses: Vec<(Instant, Duration)>,
+    pub(super) spending: Spending,
+    /// The session ends because it has cost as much as it may.
+    pub(super) is_paused_for_cost: bool,
+}
+
+/// A turn that was done.
+pub(super) struct Done {
+    pub(super) ended: TurnEnd,
+    /// Who did it, where that is a question.
+    agent: Option<String>,
+    agent_session: Option<String>,
+    usage: Option<Usage>,
+}
+
+/// A turn that is to be done.
+pub(super) struct Task<'a> {
+    pub(super) name: &'a TurnName,
+    /// Who does it first, see [`Session::available`].
+    pub(super) by: Candidate,
+    pub(super) prompt: Vec<String>,
+    pub(super) event: &'a Event,
+    /// What is left of the stage's time.
+    pub(super) left: Option<Duration>,
+}
+
+/// Why an agent could not do its turn.
+struct GivenUp {
+    cause: FailureCause,
+    reason: String,
+    /// In milliseconds since 1970.
+    until: Option<i64>,
+}
+
+impl AgentsInUse {
+    /// As the journal has left it.
+    pub(super) fn new(history: &mut History) -> Self {
+        Self {
+            availability: std::mem::take(&mut history.availability),
+            at_work: history.at_work.take(),
+            pauses: Vec::new(),
+            spending: Spending::new(std::mem::take(&mut history.usage)),
+            is_paused_for_cost: false,
+        }
+    }
+
+    /// How long the session has waited for agents since then.
+    pub(super) fn paused_since(&self, since: Instant) -> Duration {
+        self.pauses.iter().filter(|(at, _)| *at >= since).map(|(_, waited)| *waited).sum()
+    }
+}
+
+impl Done {
+    /// Adds who did it and what that took.
+    pub(super) fn note_in(&self, result: &mut TurnResult) {
+        result.agent.clone_from(&self.agent);
+        result.agent_session.clone_from(&self.agent_session);
+        result.usage = self.usage;
+    }
+}
+
+impl Session {
+    /// Lets an agent do the turn, however many have to be asked for it.
+    pub(super) async fn drive(&mut self, index: usize, task: Task<'_>) -> Result<Done, Leave> {
+        let Task { name, by: mut candidate, mut prompt, event, left } = task;
+        let mut said = usize::from(!self.pending.is_empty());
+        // Last words have the files of the last iteration.
+        let of = match name.iteration {
+            0 => self.last_stage.iteration.max(1),
+            number => number,
+        };
+        let mut worked = Duration::ZERO;
+        loop {
+            let left = left.map(|left| left.saturating_sub(worked));
+            let ended = self.attempt(index, of, &candidate, name, &prompt, event, left).await?;
+            worked += ended.took;
+            let at = self.iteration_at(index, of);
+            let status = match self.folder.read_status(at) {
+                StatusFile::Read(status) => Some(status),
+                StatusFile::Missing | StatusFile::Broken(_) => None,
+            };
+            let done = self.done(index, &candidate, ended, status.as_ref());
+            self.in_use.spending.add(name.stage, done.usage.as_ref());
+            match self.given_up(&done.ended, status.as_ref()) {
+                Some(given_up) if self.gives_way(index, &candidate, &given_up) => {
+                    self.write_given_up(name, &candidate, &done, given_up)?;
+                    let at = self.iteration_at(index, of);
+                    self.folder.forget_status(at)?;
+                    self.folder.forget_output(at)?;
+                    candidate = self.available(index).await?;
+                    // What hooks had to say meanwhile.
+                    if let Some(more) = self.pending.block() {
+                        prompt.insert(said, more);
+                        said += 1;
+                    }
+                }
+                _ => {
+                    self.in_use.availability.has_worked(&candidate.name);
+                    self.note_missing_cost(index, &candidate.name, done.usage.as_ref())?;
+                    return Ok(done);
+                }
+            }
+        }
+    }
+
+    /// Somebody who can work, as soon as there is one. It is asked for before a prompt is made: what hooks
+    /// say while the session waits belongs into that.
+    pub(super) async fn available(&mut self, index: usize) -> Result<Candidate, Leave> {
+        self.check_cost(index)?;
+        loop {
+            let candidates = &self.plan.stages[index].agents;
+            let names: Vec<&str> =
+                candidates.iter().map(|candidate| candidate.name.as_str()).collect();
+            match self.in_use.availability.choose(&names, self.now()) {
+                Choice::Ask(place) => {
+                    let chosen = candidates[place].clone();
+                    self.tell_change(index, &chosen.name)?;
+                    return Ok(chosen);
+                }
+                Choice::Wait { until, cause, reason } => self.pause(until, cause, reason).await?,
+                Choice::GiveUp { cause, reason } => return Err(Leave::Paused { cause, reason }),
+            }
+        }
+    }
+
+    fn tell_change(&mut self, index: usize, to: &str) -> Result<(), Leave> {
+        let before = self.in_use.at_work.replace(to.to_owned());
+        let candidates = &self.plan.stages[index].agents;
+        let Some(from) = before.filter(|from| {
+            from != to && candidates.iter().any(|candidate| candidate.name == *from)
+        }) else {
+            return Ok(());
+        };
+        let reason = self
+            .in_use
+            .availability
+            .reason(&from)
+            .map_or_else(|| format!("{to} may be asked again"), str::to_owned);
+        let to = to.to_owned();
+        Ok(self.write(vec![RunEventKind::AgentChanged { from, to, reason }])?)
+    }
+
+    /// Waits, with nothing running meanwhile.
+    async fn pause(&mut self, until: i64, cause: PauseCause, reason: String) -> Result<(), Leave> {
+        self.write(vec![RunEventKind::Paused { cause, reason, until: Some(time(until)) }])?;
+        let since = Instant::now();
+        loop {
+            let left = u64::try_from(until - self.now()).unwrap_or(0);
+            if left == 0 {
+                break;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(left).min(PAUSE_LOOK)) => {}
+                () = self.interrupt.cancelled() => return Err(Leave::Interrupted),
+            }
+        }
+        self.in_use.pauses.push((since, since.elapsed()));
+        Ok(self.write(vec![RunEventKind::Continued {}])?)
+    }
+
+    /// Records the beginning, then lets this agent work.
+    #[expect(clippy::too_many_arguments, reason = "they are the turn, and each is used once")]
+    async fn attempt(
+        &mut self,
+        index: usize,
+        of: u32,
+        candidate: &Candidate,
+        name: &TurnName,
+        prompt: &[String],
+        event: &Event,
+        left: Option<Duration>,
+    ) -> Result<TurnEnd, Leave> {
+        let past = self.history.turns.entry(name.clone()).or_default();
+        past.attempts += 1;
+        let attempt = past.attempts;
+        let run_id = self.new_run_id();
+        self.write(vec![RunEventKind::TurnStarting {
+            turn: name.clone(),
+            attempt,
+            run_id: run_id.clone(),
+        }])?;
+        self.pending.drain();
+        let at = self.iteration_at(index, of);
+        let mut environment = self.agent_environment(event, at, attempt);
+        environment.set("HOOKWRIGHT_AGENT", candidate.name.clone());
+        let turn = Turn {
+            prompt: prompt.to_vec(),
+            shared_env: environment.inherited,
+            env: environment.strings,
+            working_dir: self.agent_dir.clone(),
+            stage: self.plan.stages[index].name.clone(),
+            iteration: name.iteration,
+            attempt,
+            status_file: self.folder.status(at),
+            timeout: left.unwrap_or(TURN_TIMEOUT).min(TURN_TIMEOUT),
+            run_id,
+        };
+        faults::point("turn starts");
+        let mut watching = Watching::new(self);
+        let ended = candidate.agent.run(&turn, &mut watching, &self.interrupt).await;
+        watching.finish();
+        faults::point("turn ended");
+        if matches!(ended.outcome, Outcome::Interrupted { .. }) || self.interrupt.is_cancelled() {
+            return Err(Leave::Interrupted);
+        }
+        match self.journal.failure() {
+            Some(error) => Err(error.into()),
+            None => Ok(ended),
+        }
+    }
+
+    fn done(
+        &self,
+        index: usize,
+        candidate: &Candidate,
+        ended: TurnEnd,
+        status: Option<&Status>,
+    ) -> Done {
+        let (session, usage) = match (&ended.said, status) {
+            (Some(said), _) => (said.session.clone(), said.usage),
+            (None, Some(status)) => (status.agent_session.clone(), status.usage),
+            (None, None) => (None, None),
+        };
+        let is_question = self.plan.stages[index].agents.len() > 1
+            || self.in_use.availability.reason(&candidate.name).is_some()
+            || session.is_some()
+            || usage.is_some();
+        let agent_session = session.map(|session| self.secrets.hide(&session).into_owned());
+        Done { ended, agent: is_question.then(|| candidate.name.clone()), agent_session, usage }
+    }
+
+    /// Why the turn was not done at all, if it was not.
+    fn given_up(&self, ended: &TurnEnd, status: Option<&Status>) -> Option<GivenUp> {
+        let now = self.now();
+        let hide = |text: &str| self.secrets.hide(text).into_owned();
+        if let Some(said) = &ended.said {
+            let failure = said.failure.as_ref()?;
+            let until = failure.resets.map(|reset| match reset {
+                Reset::At(second) => second.saturating_mul(1000),
+                Reset::After(wait) => later(now, wait),
+            });
+            let (cause, reason) = (failure.cause, hide(&failure.reason));
+            return Some(GivenUp { cause, reason, until });
+        }
+        let status = status?;
+        let cause = status.failure?;
+        let reason = [&status.reason, &status.summary].into_iter().find(|said| !said.is_empty());
+        let reason = reason.map_or_else(|| cause.as_str().to_owned(), |said| hide(said));
+        let until = status.resets_at.or(status.retry_after.map(|wait| later(now, wait)));
+        Some(GivenUp { cause, reason, until })
+    }
+
+    /// Whether the turn is another one's now, or is done again later. A crash is a failed iteration, and
+    /// so is it when nobody is let in: no wait mends that, and hooks should hear of it.
+    fn gives_way(&mut self, index: usize, candidate: &Candidate, given_up: &GivenUp) -> bool {
+        let GivenUp { cause, reason, until } = given_up;
+        if *cause == FailureCause::Crash {
+            return false;
+        }
+        let now = self.now();
+        let AgentsInUse { availability, .. } = &mut self.in_use;
+        availability.refuse(&candidate.name, *cause, reason, *until, now);
+        let candidates = &self.plan.stages[index].agents;
+        let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
+        let is_hopeless = availability.all_are_shut_out(&names);
+        if is_hopeless {
+            names.iter().for_each(|name| availability.has_worked(name));
+        }
+        !is_hopeless
+    }
+
+    fn write_given_up(
+        &mut self,
+        name: &TurnName,
+        candidate: &Candidate,
+        done: &Done,
+        given_up: GivenUp,
+    ) -> Result<(), Leave> {
+        Ok(self.write(vec![RunEventKind::TurnGivenUp {
+            turn: name.clone(),
+            attempt: self.attempt_of(name),
+            agent: candidate.name.clone(),
+            cause: given_up.cause,
+            reason: given_up.reason,
+            until: given_up.until.map(time),
+            agent_session: done.agent_session.clone(),
+            usage: done.usage,
+            duration_ms: done.ended.took.as_secs_f64() * 1000.0,
+        }])?)
+    }
+
+    /// Milliseconds since 1970.
+    fn now(&self) -> i64 {
+        milliseconds(&self.clock.now()).unwrap_or_default()
+    }
+
+    pub(super) fn attempt_of(&self, name: &TurnName) -> u32 {
+        self.history.turns.get(name).map_or(1, |past| past.attempts)
+    }
+
+    /// What an agent's end means, in words; `None` if it did what it should.
+    pub(super) fn failure_in_words(&self, ended: &TurnEnd) -> Option<String> {
+        let said = ended.said.as_ref().and_then(|said| said.failure.as_ref());
+        let words = match (&ended.outcome, said) {
+            (Outcome::Exited { .. }, Some(failure)) => failure.reason.clone(),
+            (outcome, _) => super::turn::failure_of(outcome)?,
+        };
+        Some(self.secrets.hide(&words).into_owned())
+    }
+}
+
+fn later(now: i64, wait: Duration) -> i64 {
+    now.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// ISO 8601 in UTC.
+fn time(milliseconds: i64) -> String {
+    jiff::Timestamp::from_millisecond(milliseconds)
+        .map_or_else(|_| String::new(), |time| format!("{time:.3}"))
+}
