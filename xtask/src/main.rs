@@ -38,6 +38,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("script", "bsdutils"),
     ("setsid", "util-linux"),
     ("strace", "strace"),
+    ("tmux", "tmux"),
     ("unshare", "util-linux"),
 ];
 

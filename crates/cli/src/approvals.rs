@@ -83,24 +83,38 @@ pub(crate) fn decide(
     screen: &Screen,
 ) -> Result<u8, Failure> {
     let DecisionArguments { id, message, json } = arguments;
+    let (wait, is_attended) = say(id, action, message.clone())?;
+    if *json {
+        screen.json(&decided_json(&wait, is_attended))?;
+    } else {
+        screen.result(&visible(&decided(&wait, is_attended)))?;
+    }
+    Ok(exit_code::GO_ON)
+}
+
+/// The same for somebody who sees the session run; what came of it, in a line.
+pub(crate) fn decide_in_view(id: &str, action: &str, message: Option<String>) -> String {
+    match say(id, action, message) {
+        Ok((wait, is_attended)) => visible(&decided(&wait, is_attended)).into_owned(),
+        Err(failure) => format!("error: {}\n", visible(&failure.message().heading)),
+    }
+}
+
+/// The wait as it was decided, and whether somebody waits for it.
+fn say(id: &str, action: &str, message: Option<String>) -> Result<(Box<Wait>, bool), Failure> {
     let failed = |error| Failure::Approval(ApprovalFailure::Wait(error));
     let unknown = |waiting: &[Wait]| {
         let nearest = nearest(id, waiting.iter().map(|wait| wait.id.as_str())).map(str::to_owned);
-        let (id, waiting) = (id.clone(), waiting.len());
+        let (id, waiting) = (id.to_owned(), waiting.len());
         Failure::Approval(ApprovalFailure::NoSuchWait { id, nearest, waiting })
     };
     let approvals = existing()?.ok_or_else(|| unknown(&[]))?;
-    let (action, message) = (action.to_owned(), message.clone());
+    let action = action.to_owned();
     let said = Said { action: action.clone(), message, by: this_person(), whole: None };
     match approvals.say(id, said).map_err(failed)? {
         Told::Counts(wait) => {
             let is_attended = approvals.is_attended(&wait);
-            if *json {
-                screen.json(&decided_json(&wait, is_attended))?;
-            } else {
-                screen.result(&visible(&decided(&wait, is_attended)))?;
-            }
-            Ok(exit_code::GO_ON)
+            Ok((wait, is_attended))
         }
         Told::TooLate(wait) => Err(Failure::Approval(ApprovalFailure::Ended { wait })),
         Told::NoSuchWord(wait) => {

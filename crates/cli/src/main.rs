@@ -15,6 +15,7 @@
 //! | [`approvals`] | what waits for a person, for hooks and for the commands about it |
 //! | [`known_session`] | what is known of them, and who runs them |
 //! | [`span`] | spans of time as people type them |
+//! | [`view`] | what a session does now, at the bottom of a terminal |
 //! | [`screen`] | the one place where text leaves the program |
 //! | [`render`] | what people read: faults with their lines, tables, nothing raw |
 //! | [`error`] | heading, place, help and exit code of everything that can be wrong |
@@ -38,6 +39,7 @@ mod state;
 mod tasks;
 mod templates;
 mod trust;
+mod view;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 //! Text that others wrote (ids, commands, file names, output) never reaches a terminal raw: it goes
 //! through [`visible`] or [`one_line`]. [`Table`] and [`faults`] do that themselves.
 
+mod agent_lines;
 pub(crate) mod columns;
 pub(crate) mod faults;
 pub(crate) mod human;

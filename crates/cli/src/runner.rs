@@ -13,9 +13,9 @@ use hookwright_engine::{Observer, RunEvent};
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
 use hookwright_pipeline::lease;
-use hookwright_pipeline::plan::{Plan, Surroundings};
+use hookwright_pipeline::plan::{Plan, Stage, Surroundings};
 use hookwright_pipeline::record::{Metadata, SessionRecord};
-use hookwright_pipeline::session::{Around, AskPeople, Ended, Parts, Session, SessionError};
+use hookwright_pipeline::session::{Around, AskPeople, Ended, Gate, Parts, Session, SessionError};
 use hookwright_pipeline::sources::{Asked, Finder, Gathered, Source, Sources};
 use hookwright_store::{Fence, Store};
 
@@ -28,6 +28,7 @@ use crate::interrupts::Interrupts;
 use crate::render::session::SessionScreen;
 use crate::render::{count, visible};
 use crate::screen::Screen;
+use crate::view::{About, LiveView};
 use crate::{state, tasks};
 
 /// How a session is run and shown. Both commands take these.
@@ -64,6 +65,17 @@ pub(crate) struct Shown {
     /// Show what the agent prints
     #[arg(long)]
     pub(crate) agent_output: bool,
+
+    /// Print plain lines on a terminal too, without the live view
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+impl Shown {
+    /// Whether a person shall see the session live.
+    fn is_live(&self) -> bool {
+        !self.json && !self.plain && LiveView::is_possible()
+    }
 }
 
 /// What would keep the loops and pipelines among these files from running: whatever they name and is
@@ -281,6 +293,15 @@ impl Place {
             Arc::new(Mutex::new(SessionScreen::new(shown.json, shown.agent_output)));
         screen.left_out(&plan.left_out);
         let without_hooks = switches.all_off().is_some();
+        if let Some(why) = switches.all_off() {
+            screen.talk(&format!("hooks are switched off ({why})\n"));
+        }
+        let gate = Gate::default();
+        let view = shown.is_live().then(|| about(&folder, &plan, &gate)).and_then(LiveView::start);
+        let observer = match &view {
+            Some(view) => view.observer(&session_screen),
+            None => observer(&session_screen),
+        };
         let around = Around {
             store: Arc::clone(&store),
             root: self.found.project_root.clone(),
@@ -288,10 +309,11 @@ impl Place {
             secrets,
             skip: switches.skip.clone(),
             without_hooks,
-            observers: vec![observer(&session_screen)],
+            observers: vec![observer],
             clock: Ports::default().clock,
             waits: self.waits(&store),
             state_folder: Some(state::folder()?),
+            gate,
         };
         let interrupt = EndRequest::default();
         let session = Session::new(Parts {
@@ -309,10 +331,9 @@ impl Place {
             started: None,
         });
         let journal = Arc::clone(session.journal());
-        if let Some(why) = switches.all_off() {
-            screen.talk(&format!("hooks are switched off ({why})\n"));
-        }
-        let ended = drive(session, &interrupt, screen)?;
+        let ended = drive(session, &interrupt, screen, view.as_ref());
+        view.into_iter().for_each(LiveView::end);
+        let ended = ended?;
         // Nobody else may have it before it has ended; after a crash its holder is found dead.
         hookwright_process::faults::point("lease is given back");
         let _ = store.release(&lease, token);
@@ -372,6 +393,7 @@ fn drive(
     session: Session,
     interrupt: &EndRequest,
     screen: &Screen,
+    view: Option<&LiveView>,
 ) -> Result<Result<Ended, SessionError>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -381,12 +403,42 @@ fn drive(
     let _ = hookwright_process::become_subreaper();
     runtime.block_on(async {
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
+        interrupts.leaving = view.map(LiveView::leaving);
         let asked = || {
-            screen.talk("interrupted: ending the session (again to leave at once)\n");
+            let words = "interrupted: ending the session (again to leave at once)\n";
+            match view {
+                Some(view) => view.interrupted(words),
+                None => screen.talk(words),
+            }
             interrupt.ask("interrupted");
         };
-        Ok(interrupts.or_else(&asked, session.run()).await)
+        let followed = async {
+            match view {
+                Some(view) => match view.follow_signals().await {},
+                None => std::future::pending().await,
+            }
+        };
+        let work = async {
+            tokio::select! {
+                ended = session.run() => ended,
+                ended = followed => ended,
+            }
+        };
+        Ok(interrupts.or_else(&asked, work).await)
     })
+}
+
+/// What the live view of a session is about.
+fn about(folder: &SessionFolder, plan: &Plan, gate: &Gate) -> About {
+    let agent = |stage: &Stage| stage.agents.first().map_or("", |first| &first.name).to_owned();
+    let stages = plan.stages.iter().map(|stage| (stage.name.clone(), agent(stage)));
+    About {
+        session: folder.session().as_str().to_owned(),
+        plan: plan.name.clone(),
+        stages: stages.collect(),
+        gate: gate.clone(),
+        answering: Box::new(approvals::decide_in_view),
+    }
 }
 
 /// Prints what happens, as it happens.

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 use hookwright_engine::past::PastFiring;
 use hookwright_engine::ports::{Keepsake, Remembered};
 use hookwright_events::{
-    Decision, ItemState, Outcome, RunEvent, RunEventKind, TaskId, TurnName, TurnResult, Usage, Verdict,
-    WorkItem,
+    Decision, ItemState, Outcome, RunEvent, RunEventKind, TaskId, TurnName, TurnResult, Usage,
+    Verdict, WorkItem,
 };
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 

@@ -20,6 +20,7 @@ mod closing;
 mod completing;
 mod drive;
 mod firing;
+mod gate;
 mod leaving;
 mod queue;
 mod spending;
@@ -58,6 +59,7 @@ use crate::record::SessionRecord;
 use crate::sources::Sources;
 use crate::task_firing::Part;
 use drive::AgentsInUse;
+pub use gate::Gate;
 use stage::Course;
 use task_desk::{DeskParts, TaskDesk};
 
@@ -84,6 +86,8 @@ pub struct Around {
     pub waits: Arc<AskPeople>,
     /// The user's folder in which sessions can be reached while they run.
     pub state_folder: Option<PathBuf>,
+    /// Keeps them from their next steps while it is closed.
+    pub gate: Gate,
 }
 
 /// Who asks people for a session with a plan.
@@ -142,6 +146,7 @@ pub struct Session {
     agent_dir: PathBuf,
     /// The hooks that have started it, and the sessions above it.
     started_by: Vec<String>,
+    gate: Gate,
     interrupt: CancellationToken,
     asked_to_end: EndRequest,
     ports: Ports,
@@ -297,6 +302,7 @@ impl Session {
             skip: around.skip,
             observers: around.observers,
             clock: around.clock,
+            gate: around.gate,
             inputs,
             agent_dir,
             started_by,

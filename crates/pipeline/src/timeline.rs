@@ -67,6 +67,10 @@ impl Timeline {
             RunEventKind::TurnEnded { turn, attempt, result, duration_ms } => {
                 self.course.end_turn(at, turn, attempt, result, duration_ms);
             }
+            RunEventKind::TurnGivenUp { agent, cause, reason, usage, duration_ms, .. } => {
+                let deed = Deed::GivenUp { agent, cause, reason, duration_ms };
+                self.course.give_up_turn(deed, usage);
+            }
             RunEventKind::ItemEnded {
                 stage,
                 execution,

@@ -11,6 +11,7 @@ use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session::Ended;
 use serde_json::{Value, json};
 
+use super::agent_lines::AgentLines;
 use super::{count, escaped, human, one_line, visible};
 
 /// Characters of an agent's words that a line shows.
@@ -35,12 +36,14 @@ pub(crate) struct SessionScreen {
     depths: HashMap<String, usize>,
     /// The latest firings: session, number and event.
     events: VecDeque<(Option<String>, u64, EventName)>,
+    /// Lines that have not ended, by session.
+    printed: HashMap<Option<String>, AgentLines>,
 }
 
 impl SessionScreen {
     pub(crate) fn new(json: bool, agent_output: bool) -> Self {
         let (main, depths, events) = (None, HashMap::new(), VecDeque::new());
-        Self { json, agent_output, main, depths, events }
+        Self { json, agent_output, main, depths, events, printed: HashMap::new() }
     }
 
     /// What is printed for an event, if anything is.
@@ -103,7 +106,9 @@ impl SessionScreen {
                 format!("  {}: the agent works{again}", of_turn(turn))
             }
             RunEventKind::TurnEnded { turn, result, duration_ms, .. } => {
-                format!("  {}: {}", of_turn(turn), of_result(result, *duration_ms))
+                let rest = self.printed.remove(&event.session).map(AgentLines::finish);
+                let rest = rest.unwrap_or_default();
+                format!("{rest}  {}: {}", of_turn(turn), of_result(result, *duration_ms))
             }
             RunEventKind::StageEnded { stage, index, reason, iterations } => {
                 let iterations = count(*iterations as usize, "iteration");
@@ -145,10 +150,9 @@ impl SessionScreen {
             }
             RunEventKind::Continued {} => "goes on".to_owned(),
             RunEventKind::Noted { note } => format!("note: {}", one_line(note, NOTE_MAX)),
-            RunEventKind::AgentOutput { text, .. } if self.agent_output => {
-                return Some(
-                    text.lines().map(|line| format!("    | {}\n", visible(line))).collect(),
-                );
+            RunEventKind::AgentOutput { stream, text } if self.agent_output => {
+                let lines = self.printed.entry(event.session.clone()).or_default();
+                return Some(lines.push(stream, text)).filter(|text| !text.is_empty());
             }
             RunEventKind::Fired { event: name, .. } => {
                 self.events.push_back((event.session.clone(), event.firing, name.clone()));

@@ -28,6 +28,7 @@ mod interrupts;
 mod iteratr;
 mod lifecycle;
 mod list;
+mod live_view;
 mod memory;
 mod piped_output;
 mod plans;

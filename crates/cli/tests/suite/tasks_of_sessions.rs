@@ -357,7 +357,9 @@ fn every_task_of_a_queue_asks_its_hooks_once_whoever_says_that_it_is_done() {
     assert_eq!(lines(&sandbox, "log"), ["TAS-2 is completed"]);
     assert_eq!(
         lines(&sandbox, "fired"),
-        ["TAS-1", "TAS-2", "TAS-3"].map(|id| [format!("{id} in_progress"), format!("{id} completed")]).concat()
+        ["TAS-1", "TAS-2", "TAS-3"]
+            .map(|id| [format!("{id} in_progress"), format!("{id} completed")])
+            .concat()
     );
     assert_eq!(states(&sandbox), ["completed"; 3]);
 }

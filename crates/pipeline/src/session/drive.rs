@@ -28,7 +28,7 @@ pub(super) struct AgentsInUse {
     availability: Availability,
     /// Who worked last.
     at_work: Option<String>,
-    /// When the session waited for them, and how long.
+    /// When the session waited, for them or for a person, and how long.
     pauses: Vec<(Instant, Duration)>,
     pub(super) spending: Spending,
     /// The session ends because it has cost as much as it may.
@@ -75,7 +75,12 @@ impl AgentsInUse {
         }
     }
 
-    /// How long the session has waited for agents since then.
+    /// The session has waited since then; that is no part of any stage's time.
+    pub(super) fn has_paused(&mut self, since: Instant) {
+        self.pauses.push((since, since.elapsed()));
+    }
+
+    /// How long the session has waited since then, for agents or for a person.
     pub(super) fn paused_since(&self, since: Instant) -> Duration {
         self.pauses.iter().filter(|(at, _)| *at >= since).map(|(_, waited)| *waited).sum()
     }
@@ -185,7 +190,7 @@ impl Session {
                 () = self.interrupt.cancelled() => return Err(Leave::Interrupted),
             }
         }
-        self.in_use.pauses.push((since, since.elapsed()));
+        self.in_use.has_paused(since);
         Ok(self.write(vec![RunEventKind::Continued {}])?)
     }
 

@@ -82,6 +82,9 @@ impl Session {
                 return Ok(reason);
             }
             let is_known = self.history.items.contains_key(&(stage, course.executions + 1));
+            if !is_known {
+                self.pass_gate().await?;
+            }
             let Some(item) = self.next_item(index, course).await? else {
                 return Ok(Reason::Completed);
             };

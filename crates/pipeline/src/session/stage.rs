@@ -141,6 +141,8 @@ impl Session {
         let known = self.history.turns.get(&turn).and_then(|past| past.result.clone());
         if let (Some(_), Some(past)) = (&known, self.history.turns.get(&turn)) {
             course.spent += Duration::from_secs_f64(past.duration_ms.max(0.0) / 1000.0);
+        } else {
+            self.pass_gate().await?;
         }
         let key = format!("iteration:start/{index}/{}", course.iteration);
         let data = self.data_of_iteration(index, course, json!({}));

@@ -32,6 +32,7 @@ impl Session {
         course: &Course,
         started: Instant,
     ) -> Result<(TurnResult, Vec<RunEventKind>), Leave> {
+        self.pass_gate().await?;
         let name = turn_name(index, course.iteration);
         let at = self.iteration_at(index, course.iteration);
         self.folder.create_iteration(at)?;
@@ -85,6 +86,7 @@ impl Session {
         if self.pending.is_empty() {
             return Ok(false);
         }
+        self.pass_gate().await?;
         let by = self.available(index).await?;
         let course = self.last_stage.clone();
         let event = self.event_of_turn(index, &course);

@@ -147,17 +147,29 @@ impl Course {
         if self.iteration.as_ref().is_none_or(|open| !open.is(&turn)) {
             self.begin_turn(at, turn, attempt);
         }
-        if let Some(usage) = result.usage {
-            let stage = self.stage.as_mut().map(|stage| &mut stage.used);
-            let item = self.item.as_mut().map(|item| &mut item.used);
-            for used in [Some(&mut self.used), stage, item].into_iter().flatten() {
-                *used = Some(used.unwrap_or_default().and(usage));
-            }
-        }
+        self.count_usage(result.usage);
         if let Some(iteration) = &mut self.iteration {
             iteration.state = IterationState::Ended;
             iteration.result = Some(result);
             iteration.duration_ms = Some(duration_ms);
+        }
+    }
+
+    /// The agent could not work; the iteration begins once more, with another one or later.
+    pub(super) fn give_up_turn(&mut self, deed: Deed, usage: Option<Usage>) {
+        self.count_usage(usage);
+        if let Some(iteration) = &mut self.iteration {
+            iteration.state = IterationState::NotStarted;
+        }
+        self.add(deed);
+    }
+
+    fn count_usage(&mut self, usage: Option<Usage>) {
+        let Some(usage) = usage else { return };
+        let stage = self.stage.as_mut().map(|stage| &mut stage.used);
+        let item = self.item.as_mut().map(|item| &mut item.used);
+        for used in [Some(&mut self.used), stage, item].into_iter().flatten() {
+            *used = Some(used.unwrap_or_default().and(usage));
         }
     }
 

@@ -1,5 +1,6 @@
 //! [`Deed`]: one thing that happened on a session's way.
 
+use hookwright_events::run_event::FailureCause;
 use hookwright_events::{PauseCause, Verdict};
 use serde::Serialize;
 
@@ -74,6 +75,17 @@ pub enum Deed {
         /// The loop or pipeline that it runs.
         pipeline: String,
     },
+    /// An agent could not do its turn, through no fault of the work.
+    GivenUp {
+        /// Who could not.
+        agent: String,
+        /// Why.
+        cause: FailureCause,
+        /// In words.
+        reason: String,
+        /// How long it took.
+        duration_ms: f64,
+    },
     /// Another agent took over.
     AgentChanged {
         /// Who could not work.
@@ -142,7 +154,10 @@ impl Deed {
         match self {
             Deed::Hook { status, .. } => !matches!(*status, "success" | "skipped" | "started"),
             Deed::Question { state, .. } => *state != QuestionState::Approved,
-            Deed::Decision { .. } | Deed::AgentChanged { .. } | Deed::Pause { .. } => true,
+            Deed::Decision { .. }
+            | Deed::GivenUp { .. }
+            | Deed::AgentChanged { .. }
+            | Deed::Pause { .. } => true,
             Deed::Child { .. } | Deed::Note { .. } => false,
         }
     }

@@ -1,5 +1,6 @@
 //! Journals in short, and the whole story that is told of each.
 
+use hookwright_events::run_event::FailureCause;
 use hookwright_events::{ItemState, Outcome, PauseCause, TurnResult, WorkItem, WorkSource};
 use serde_json::{Value, json};
 
@@ -240,6 +241,34 @@ fn a_pause_is_told_with_its_cause_and_how_long_it_took() {
     );
     // One between two iterations belongs to neither.
     assert_eq!(story[3], deed("2026-01-02T03:04:06Z", json!({})));
+}
+
+#[test]
+fn an_iteration_that_an_agent_gave_up_goes_on_and_what_it_used_counts() {
+    let given_up = RunEventKind::TurnGivenUp {
+        turn: turn(1),
+        attempt: 1,
+        agent: "a".into(),
+        cause: FailureCause::Outage,
+        reason: "no route".into(),
+        until: None,
+        agent_session: None,
+        usage: Some(COST),
+        duration_ms: 4.0,
+    };
+    let journal = vec![began(), starts(1), (0, given_up), starts(1), ends(1, Some(COST))];
+    let story = told(journal, true);
+    assert_eq!(
+        story[2],
+        json!({
+            "kind": "iteration", "at": "2026-01-02T03:04:01Z", "stage": 1, "iteration": 1,
+            "attempt": 1, "state": "ended", "duration_ms": 5.0,
+            "result": { "decision": "continue", "usage": story[2]["result"]["usage"] },
+            "deeds": [{ "kind": "given_up", "agent": "a", "cause": "outage", "reason": "no route",
+                        "duration_ms": 4.0 }],
+        })
+    );
+    assert_eq!(story.as_array().map(Vec::len), Some(3));
 }
 
 #[test]

@@ -216,6 +216,7 @@ fn report_of(deed: &Deed, reports: &mut Reports) -> Option<Reported> {
         | Deed::Decision { .. }
         | Deed::Question { .. }
         | Deed::Child { .. }
+        | Deed::GivenUp { .. }
         | Deed::AgentChanged { .. }
         | Deed::Pause { .. }
         | Deed::Note { .. } => None,

@@ -110,6 +110,11 @@ pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
             let pipeline = one_line(pipeline, WORDS_MAX);
             line(&format!("{event:<20}  {pipeline} as session {}", visible(session)), Words::NONE)
         }
+        Deed::GivenUp { agent, cause, reason, duration_ms } => {
+            let (agent, cause) = (one_line(agent, WORDS_MAX), cause.as_str().replace('_', " "));
+            let took = human::duration(*duration_ms);
+            line(&format!("{agent} could not work ({cause}), {took}"), Words::after_colon(reason))
+        }
         Deed::AgentChanged { from, to, reason } => {
             let (from, to) = (one_line(from, WORDS_MAX), one_line(to, WORDS_MAX));
             line(&format!("{to} takes over from {from}"), Words::after_colon(reason))

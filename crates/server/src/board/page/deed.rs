@@ -85,6 +85,14 @@ impl Drawing<'_> {
             Deed::Child { event, hook, session, pipeline } => {
                 self.child(event, hook, session, pipeline)
             }
+            Deed::GivenUp { agent, cause, reason, duration_ms } => told(
+                Mark::Warn,
+                "agent",
+                html! {
+                    (said(agent)) " could not work (" (word(cause.as_str())) "): " (said(reason))
+                    span.quiet { " · " (duration(*duration_ms)) }
+                },
+            ),
             Deed::AgentChanged { from, to, reason } => told(
                 Mark::Warn,
                 "agent",

@@ -1,0 +1,53 @@
+//! [`AgentLines`]: what an agent prints, line by line however it comes.
+
+use super::visible;
+
+/// Bytes of a line that are held back; what is longer goes on in another line.
+const LINE_BYTES_MAX: usize = 8 * 1024;
+
+/// The lines of both streams that have not ended yet.
+#[derive(Debug, Default)]
+pub(super) struct AgentLines {
+    stdout: String,
+    stderr: String,
+}
+
+impl AgentLines {
+    /// The lines that are whole now.
+    pub(super) fn push(&mut self, stream: &str, text: &str) -> String {
+        let open = if stream == "stderr" { &mut self.stderr } else { &mut self.stdout };
+        open.push_str(text);
+        let end = match open.rfind('\n') {
+            _ if open.len() > LINE_BYTES_MAX => open.len(),
+            Some(last) => last + 1,
+            None => return String::new(),
+        };
+        let whole: String = open.drain(..end).collect();
+        shown(&whole)
+    }
+
+    /// What is left when the agent has ended.
+    pub(super) fn finish(self) -> String {
+        shown(&self.stdout) + &shown(&self.stderr)
+    }
+}
+
+fn shown(text: &str) -> String {
+    text.lines().map(|line| format!("    | {}\n", visible(line))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_one_line_wherever_a_read_ends() {
+        let mut lines = AgentLines::default();
+        assert_eq!(lines.push("stdout", "one\ntw"), "    | one\n");
+        assert_eq!(lines.push("stderr", "oh"), "");
+        assert_eq!(lines.push("stdout", "o\nthree"), "    | two\n");
+        assert_eq!(lines.finish(), "    | three\n    | oh\n");
+        let long = "x".repeat(LINE_BYTES_MAX + 1);
+        assert_eq!(AgentLines::default().push("stdout", &long), format!("    | {long}\n"));
+    }
+}

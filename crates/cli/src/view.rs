@@ -1,0 +1,234 @@
+//! [`LiveView`]: what a session does now, at the bottom of a terminal.
+//!
+//! The session's own thread only takes notes: each run event goes into the [`Model`], and its lines
+//! wait to be printed. The painter's thread draws, a few times a second at most, and reads keys; so a
+//! terminal that is slow does not hold the session up.
+//!
+//! ```text
+//! run events → model.rs ──────┬→ drawing.rs → lines → terminal.rs
+//! bytes → keys.rs → dialog.rs ┘
+//! ```
+
+mod dialog;
+mod drawing;
+mod job;
+mod keys;
+mod last_lines;
+mod limits;
+mod model;
+mod painter;
+mod terminal;
+
+use std::convert::Infallible;
+use std::io::{self, IsTerminal, PipeWriter, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use hookwright_engine::{Observer, RunEvent};
+use hookwright_pipeline::session::Gate;
+use rustix::process::Signal as Number;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::render::session::SessionScreen;
+use crate::screen::Screen;
+use limits::{LEAVING, UNPRINTED_BYTES_MAX};
+use model::Model;
+use painter::Painter;
+use terminal::Terminal;
+
+/// How a question is answered: the wait's id, the word, and what is said with it. Returns what came of
+/// it, in a line.
+pub(crate) type Answering = Box<dyn Fn(&str, &str, Option<String>) -> String + Send>;
+
+/// What a view is about.
+pub(crate) struct About {
+    pub(crate) session: String,
+    pub(crate) plan: String,
+    /// Each stage, and who works in it.
+    pub(crate) stages: Vec<(String, String)>,
+    pub(crate) gate: Gate,
+    pub(crate) answering: Answering,
+}
+
+/// The view of one session, as long as it runs.
+pub(crate) struct LiveView {
+    shared: Arc<Shared>,
+    terminal: Arc<Mutex<Terminal>>,
+    painter: Option<JoinHandle<()>>,
+}
+
+impl LiveView {
+    /// Whether somebody sits at a terminal that a view can be drawn on, as far as the environment tells.
+    pub(crate) fn is_possible() -> bool {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let can_draw = set("TERM").is_some_and(|term| term != "dumb");
+        can_draw && set("CI").is_none() && io::stdout().is_terminal()
+    }
+
+    /// Begins to draw, if the terminal is ours.
+    pub(crate) fn start(about: About) -> Option<Self> {
+        let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let terminal = Arc::new(Mutex::new(Terminal::find(colour)?));
+        let About { session, plan, stages, gate, answering } = about;
+        let (heard, bell) = io::pipe().ok()?;
+        let state = Mutex::new(State::new(Model::new(&session, &plan, stages)));
+        let shared = Arc::new(Shared { state, printed: Condvar::new(), bell });
+        let painter =
+            Painter::new(Arc::clone(&shared), Arc::clone(&terminal), heard, gate, answering);
+        restore_on_panic(&terminal);
+        locked(&terminal).enter();
+        let thread = std::thread::Builder::new().name("view".to_owned());
+        match thread.spawn(move || painter.run()) {
+            Ok(painter) => Some(Self { shared, terminal, painter: Some(painter) }),
+            Err(_) => {
+                locked(&terminal).leave();
+                None
+            }
+        }
+    }
+
+    /// Takes in what happens, as it happens.
+    pub(crate) fn observer(&self, session_screen: &Arc<Mutex<SessionScreen>>) -> Observer {
+        let (shared, screen) = (Arc::clone(&self.shared), Arc::clone(session_screen));
+        Arc::new(move |event: &RunEvent| {
+            let line = locked(&screen).line(event);
+            shared.note(|model| model.see(event), &line.unwrap_or_default());
+        })
+    }
+
+    /// The session was asked to end.
+    pub(crate) fn interrupted(&self, words: &str) {
+        self.shared.note(|model| model.is_ending = true, words);
+    }
+
+    /// Gives the terminal back, when there is no time for anything else.
+    pub(crate) fn leaving(&self) -> Box<dyn Fn()> {
+        let terminal = Arc::clone(&self.terminal);
+        Box::new(move || {
+            let began = Instant::now();
+            while began.elapsed() < LEAVING {
+                if let Ok(mut terminal) = terminal.try_lock() {
+                    return terminal.leave();
+                }
+                std::thread::yield_now();
+            }
+        })
+    }
+
+    /// Follows what the terminal and the shell do with us, as long as the session runs.
+    pub(crate) async fn follow_signals(&self) -> Infallible {
+        let (mut resized, mut stopped, mut continued) =
+            (heard(Number::WINCH), heard(Number::TSTP), heard(Number::CONT));
+        loop {
+            tokio::select! {
+                () = next(&mut resized) => {}
+                () = next(&mut stopped) => job::stop(|| locked(&self.terminal).leave()),
+                () = next(&mut continued) => locked(&self.terminal).take_again(),
+            }
+            self.shared.note(|_| {}, "");
+        }
+    }
+
+    /// Prints what is left, and gives the terminal back.
+    pub(crate) fn end(self) {
+        drop(self);
+    }
+}
+
+impl Drop for LiveView {
+    fn drop(&mut self) {
+        locked(&self.shared.state).is_over = true;
+        self.shared.ring();
+        if let Some(painter) = self.painter.take() {
+            // One that panicked has said so.
+            let _ = painter.join();
+        }
+        locked(&self.terminal).leave();
+    }
+}
+
+fn heard(number: Number) -> Option<Signal> {
+    signal(SignalKind::from_raw(number.as_raw())).ok()
+}
+
+async fn next(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// What went wrong is told on a terminal that is as it was.
+fn restore_on_panic(terminal: &Arc<Mutex<Terminal>>) {
+    let terminal = Arc::clone(terminal);
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // Whoever panics while drawing holds it; then it is given back when the view ends.
+        if let Ok(mut terminal) = terminal.try_lock() {
+            terminal.leave();
+        }
+        before(panic);
+    }));
+}
+
+/// What the session's thread and the painter's share.
+struct Shared {
+    state: Mutex<State>,
+    /// Lines were taken to be printed, or nobody prints any more.
+    printed: Condvar,
+    /// Wakes the painter.
+    bell: PipeWriter,
+}
+
+struct State {
+    model: Model,
+    /// Lines that are not printed yet.
+    unprinted: String,
+    /// The bell was rung, and the painter has not looked since.
+    is_rung: bool,
+    /// The session has ended.
+    is_over: bool,
+    /// There is no painter: lines are printed by whoever has them.
+    is_deserted: bool,
+}
+
+impl State {
+    fn new(model: Model) -> Self {
+        let unprinted = String::new();
+        Self { model, unprinted, is_rung: false, is_over: false, is_deserted: false }
+    }
+}
+
+impl Shared {
+    /// Changes the model and has text printed above the view.
+    fn note(&self, change: impl FnOnce(&mut Model), text: &str) {
+        let mut state = locked(&self.state);
+        change(&mut state.model);
+        if state.is_deserted {
+            drop(state);
+            // A reader that went away does not end a session.
+            let _ = Screen.result(text);
+            return;
+        }
+        state.unprinted.push_str(text);
+        drop(state);
+        self.ring();
+        let is_full =
+            |state: &mut State| state.unprinted.len() > UNPRINTED_BYTES_MAX && !state.is_deserted;
+        let state = locked(&self.state);
+        drop(self.printed.wait_while(state, is_full));
+    }
+
+    fn ring(&self) {
+        let mut state = locked(&self.state);
+        if !std::mem::replace(&mut state.is_rung, true) {
+            // A painter that is gone needs no bell.
+            let _ = (&self.bell).write_all(b"!");
+        }
+    }
+}
+
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}

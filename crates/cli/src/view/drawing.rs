@@ -1,0 +1,348 @@
+//! The view as lines: a model, what was typed and a size go in, lines come out. No terminal.
+//!
+//! Every line fits the width. Where there are too few rows, the lines that matter least go first.
+
+use hookwright_events::PauseCause;
+
+use super::dialog::{Asks, Dialog};
+use super::limits::{HOOKS_SHOWN_MAX, OUTPUT_LINES_SHOWN};
+use super::model::{Model, Pause, Question, RunningHook, Working};
+use crate::render::columns::{columns, cut};
+use crate::render::{count, human, one_line};
+
+/// Characters of any text before it is cut to the width.
+const TEXT_CHARS_MAX: usize = 500;
+
+/// One line of the view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) text: String,
+    pub(crate) tone: Tone,
+}
+
+/// How loud a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    /// Where we are.
+    Strong,
+    /// What others print.
+    Faint,
+    /// A person has to do something.
+    Asking,
+}
+
+/// How big the terminal is, and what time it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Surroundings {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+    pub(crate) now_ms: i64,
+    /// Somebody can press keys.
+    pub(crate) has_keys: bool,
+}
+
+/// Draws the view.
+pub(crate) fn lines(model: &Model, dialog: &Dialog, around: Surroundings) -> Vec<Line> {
+    let rows = rows_of_view(around.rows, dialog.more_output);
+    // The last column stays free: whatever a terminal does there, it does not wrap.
+    let width = around.columns.saturating_sub(1).max(1);
+    let mut drawn = Drawn { width, lines: Vec::new() };
+    let now = around.now_ms;
+    drawn.rule(model, now);
+    drawn.add(Weight::Place, Tone::Strong, &place(model));
+    if let Some(agent) = &model.agent {
+        drawn.add(Weight::Runs, Tone::Plain, &working(agent, now));
+    }
+    drawn.hooks(&model.hooks, now);
+    if let Some(pause) = &model.pause {
+        drawn.add(Weight::Waits, Tone::Asking, &paused(pause, now));
+    } else if dialog.paused {
+        drawn.add(Weight::Waits, Tone::Asking, "will pause before the next step (p: go on)");
+    }
+    if model.is_ending {
+        drawn.add(Weight::Waits, Tone::Asking, "ending the session (Ctrl-C leaves at once)");
+    }
+    let chosen = dialog.chosen(model).map(|question| &*question.wait);
+    for question in &model.questions {
+        let is_chosen = model.questions.len() > 1 && Some(&*question.wait) == chosen;
+        drawn.question(question, is_chosen, now);
+    }
+    drawn.output(model, dialog, rows);
+    if dialog.help {
+        for text in HELP {
+            drawn.add(Weight::Help, Tone::Plain, text);
+        }
+    }
+    drawn.foot(model, dialog, around.has_keys);
+    drawn.fit(rows)
+}
+
+/// What the keys do.
+const HELP: &[&str] = &[
+    "  a approve, r reject what is asked; Tab takes the next question",
+    "  p pause before the next step, p again goes on",
+    "  s stop the session, as Ctrl-C does; once more leaves at once",
+    "  o more or less of the agent's output, ? this help",
+];
+
+/// Rows that the view takes of a terminal: what happened has to be seen above it.
+fn rows_of_view(rows: usize, more_output: bool) -> usize {
+    let most = if more_output { rows * 3 / 4 } else { rows * 2 / 3 };
+    most.min(rows.saturating_sub(2)).max(1)
+}
+
+/// How much a line matters; the least goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    Output,
+    Rule,
+    Help,
+    Address,
+    Hook,
+    Place,
+    Runs,
+    Waits,
+    Question,
+    Foot,
+}
+
+struct Drawn {
+    width: usize,
+    lines: Vec<(Weight, Line)>,
+}
+
+impl Drawn {
+    fn add(&mut self, weight: Weight, tone: Tone, text: &str) {
+        let text = cut(text, self.width);
+        self.lines.push((weight, Line { text, tone }));
+    }
+
+    /// `── one: full-workflow ───────────── 3m12s ──`
+    fn rule(&mut self, model: &Model, now_ms: i64) {
+        let name = format!("{}: {}", shown(&model.session), shown(&model.plan));
+        let took = if model.since_ms == 0 { 0 } else { now_ms - model.since_ms };
+        let cost = model.used.map(|used| format!("{}, ", human::usage(used))).unwrap_or_default();
+        let right = format!(" {cost}{} ──", span(took));
+        let left = cut(&format!("── {name} "), self.width.saturating_sub(columns(&right)).max(8));
+        let room = self.width.saturating_sub(columns(&left) + columns(&right));
+        self.add(Weight::Rule, Tone::Faint, &format!("{left}{}{right}", "─".repeat(room)));
+    }
+
+    fn hooks(&mut self, hooks: &[RunningHook], now_ms: i64) {
+        for hook in hooks.iter().take(HOOKS_SHOWN_MAX) {
+            self.add(Weight::Hook, Tone::Plain, &running(hook, now_ms));
+        }
+        if hooks.len() > HOOKS_SHOWN_MAX {
+            let more = count(hooks.len() - HOOKS_SHOWN_MAX, "hook");
+            self.add(Weight::Hook, Tone::Plain, &format!("  and {more} more"));
+        }
+    }
+
+    fn question(&mut self, question: &Question, is_chosen: bool, now_ms: i64) {
+        let left = question.until_ms.map(|until| format!("{} left", span(until - now_ms)));
+        let left = left.unwrap_or_default();
+        let mark = if is_chosen { ">" } else { "?" };
+        let text = format!("{mark} {} asks ({left}): ", shown(&question.hook));
+        let what = shown(&question.question);
+        let room = self.width.saturating_sub(columns(&text));
+        if columns(&what) <= room || room >= 40 {
+            self.add(Weight::Question, Tone::Asking, &format!("{text}{what}"));
+        } else {
+            self.add(Weight::Address, Tone::Asking, text.trim_end());
+            self.add(Weight::Question, Tone::Asking, &format!("  {what}"));
+        }
+        let wait = shown(&question.wait);
+        let place = match &question.url {
+            // An address that is cut leads nowhere, so it wraps.
+            Some(url) => format!("  {}", shown(url)),
+            None => format!("  hookwright approve {wait}"),
+        };
+        for piece in wrapped(&place, self.width) {
+            self.add(Weight::Address, Tone::Plain, &piece);
+        }
+    }
+
+    fn output(&mut self, model: &Model, dialog: &Dialog, rows: usize) {
+        let most = if dialog.more_output { rows } else { OUTPUT_LINES_SHOWN };
+        for line in model.output.last(most) {
+            self.add(Weight::Output, Tone::Faint, &format!("  │ {}", shown(line)));
+        }
+    }
+
+    fn foot(&mut self, model: &Model, dialog: &Dialog, has_keys: bool) {
+        if !has_keys {
+            return;
+        }
+        let (text, tone) = match &dialog.asks {
+            Asks::Nothing => (keys(model, dialog, self.width), Tone::Faint),
+            Asks::Message { text, .. } => (self.message(text), Tone::Asking),
+            Asks::Answer { wait, action, message } => {
+                let said = message.as_deref().map(|said| format!(" saying `{}`", shown(said)));
+                let sure = format!("{action} {}{}", shown(wait), said.unwrap_or_default());
+                let sure = cut(&sure, self.width.saturating_sub(12).max(8));
+                (format!("{sure}: sure? y/n"), Tone::Asking)
+            }
+            Asks::Stop if model.is_ending => ("leave at once: sure? y/n".to_owned(), Tone::Asking),
+            Asks::Stop => ("stop the session: sure? y/n".to_owned(), Tone::Asking),
+        };
+        self.add(Weight::Foot, tone, &text);
+    }
+
+    /// What is being typed: its end stays in sight.
+    fn message(&self, typed: &str) -> String {
+        let long = "why not? (Enter goes on, Esc goes back) ";
+        let short = "why not? ";
+        let head = if self.width >= 2 * long.len() { long } else { short };
+        let typed = shown_as_typed(typed);
+        let room = self.width.saturating_sub(columns(head) + 1);
+        let mut end: String = typed.clone();
+        while columns(&end) > room {
+            end.remove(0);
+        }
+        format!("{head}{end}▏")
+    }
+
+    /// The lines that matter most, in their order.
+    fn fit(self, rows: usize) -> Vec<Line> {
+        let mut lines = self.lines;
+        while lines.len() > rows {
+            let least = lines.iter().map(|(weight, _)| *weight).min();
+            // Of the agent's lines the oldest goes first; of all others the last.
+            let at = match least {
+                Some(Weight::Output) => lines.iter().position(|(weight, _)| Some(*weight) == least),
+                _ => lines.iter().rposition(|(weight, _)| Some(*weight) == least),
+            };
+            match at {
+                Some(at) => lines.remove(at),
+                None => break,
+            };
+        }
+        lines.into_iter().map(|(_, line)| line).collect()
+    }
+}
+
+/// `stage 1/2 plan, iteration 3 of at most 25, issue 3: Parser`
+fn place(model: &Model) -> String {
+    let mut text = match model.stage {
+        0 => "before the first stage".to_owned(),
+        stage => {
+            let name = model.stages.get(stage as usize - 1);
+            let name = name.map(|name| format!(" {}", shown(name))).unwrap_or_default();
+            format!("stage {stage}/{}{name}", model.stages.len())
+        }
+    };
+    if model.iteration > 0 {
+        text.push_str(&format!(", iteration {}", model.iteration));
+        if let Some(most) = model.iterations_max {
+            text.push_str(&format!(" of at most {most}"));
+        }
+    }
+    if let Some(item) = &model.item {
+        text.push_str(&format!(", {}", shown(item)));
+    }
+    text
+}
+
+fn working(agent: &Working, now_ms: i64) -> String {
+    let pid = agent.pid.map(|pid| format!(", process {pid}")).unwrap_or_default();
+    let attempt = match agent.attempt {
+        0 | 1 => String::new(),
+        attempt => format!(", attempt {attempt}"),
+    };
+    let what = if agent.is_last { "hears the last words of the hooks" } else { "works" };
+    format!(
+        "▸ agent {} {what}, {}{attempt}{pid}",
+        shown(&agent.name),
+        span(now_ms - agent.since_ms)
+    )
+}
+
+fn running(hook: &RunningHook, now_ms: i64) -> String {
+    let background = if hook.awaited { "" } else { ", in the background" };
+    let attempt = match hook.attempt {
+        0 | 1 => String::new(),
+        attempt => format!(", attempt {attempt}"),
+    };
+    let child = hook.child.as_deref().map(|child| format!(", as session {}", shown(child)));
+    format!(
+        "▸ hook {} at {}, {}{attempt}{background}{}",
+        shown(&hook.id),
+        shown(&hook.event),
+        span(now_ms - hook.since_ms),
+        child.unwrap_or_default()
+    )
+}
+
+fn paused(pause: &Pause, now_ms: i64) -> String {
+    let goes_on = match (pause.cause, pause.until_ms) {
+        (_, Some(until)) => format!(", goes on in {}", span(until - now_ms)),
+        (PauseCause::Person, None) => " (p: go on)".to_owned(),
+        (_, None) => String::new(),
+    };
+    let (long, why) = (span(now_ms - pause.since_ms), shown(&pause.reason));
+    format!("‖ paused for {long}{goes_on}: {why}")
+}
+
+/// The keys there are now, as long as there is room for their names.
+fn keys(model: &Model, dialog: &Dialog, width: usize) -> String {
+    let pause = if dialog.paused { "continue" } else { "pause" };
+    let output = if dialog.more_output { "less output" } else { "more output" };
+    let mut names = Vec::new();
+    if !model.questions.is_empty() {
+        names.extend([("a", "approve"), ("r", "reject")]);
+    }
+    if model.questions.len() > 1 {
+        names.push(("Tab", "next question"));
+    }
+    names.extend([("p", pause), ("s", "stop"), ("o", output), ("?", "help")]);
+    let long: Vec<String> = names.iter().map(|(key, name)| format!("{key} {name}")).collect();
+    let long = long.join("  ");
+    if columns(&long) <= width {
+        return long;
+    }
+    names.iter().map(|(key, _)| *key).collect::<Vec<_>>().join(" ")
+}
+
+/// Somebody's text in one line, with nothing that a terminal would act on.
+fn shown(text: &str) -> String {
+    one_line(text, TEXT_CHARS_MAX)
+}
+
+/// The same with the blanks at its ends.
+fn shown_as_typed(text: &str) -> String {
+    crate::render::visible(text).replace(['\n', '\t'], " ")
+}
+
+/// Text in pieces that fit.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut room = width;
+    for letter in text.chars() {
+        let takes = crate::render::width(letter);
+        if takes > room {
+            pieces.push(String::new());
+            room = width;
+        }
+        room = room.saturating_sub(takes);
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(letter);
+        }
+    }
+    pieces
+}
+
+/// `12s`, `1m02s`, `2h05m`, `3d04h`: whole units, as clocks show them.
+fn span(ms: i64) -> String {
+    let seconds = ms.max(0) / 1000;
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    match (minutes, hours, days) {
+        (0, ..) => format!("{seconds}s"),
+        (_, 0, _) => format!("{minutes}m{:02}s", seconds % 60),
+        (_, _, 0) => format!("{hours}h{:02}m", minutes % 60),
+        _ => format!("{days}d{:02}h", hours % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! [`Model`]: what a session does now, folded from its run events. No clock, no terminal.
+
+use std::collections::BTreeMap;
+
+use hookwright_events::{PauseCause, RunEvent, RunEventKind, TurnName, TurnResult, Usage};
+use hookwright_pipeline::record::milliseconds;
+
+use super::last_lines::LastLines;
+use super::limits::EVENTS_MAX;
+
+/// What a session does now. Times are in milliseconds since 1970.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) session: String,
+    pub(crate) plan: String,
+    pub(crate) since_ms: i64,
+    pub(crate) stages: Vec<String>,
+    /// The stage it is in, from 1; 0 before the first.
+    pub(crate) stage: u32,
+    pub(crate) iterations_max: Option<u32>,
+    /// The iteration it is in; 0 before the first of its stage.
+    pub(crate) iteration: u32,
+    /// The piece of work, in words.
+    pub(crate) item: Option<String>,
+    pub(crate) agent: Option<Working>,
+    pub(crate) hooks: Vec<RunningHook>,
+    pub(crate) questions: Vec<Question>,
+    pub(crate) pause: Option<Pause>,
+    pub(crate) used: Option<Usage>,
+    pub(crate) output: LastLines,
+    /// Somebody has asked it to end.
+    pub(crate) is_ending: bool,
+    /// Who works in each stage.
+    agents: Vec<String>,
+    /// Who took over.
+    agent_now: Option<String>,
+    events: BTreeMap<u64, String>,
+}
+
+/// An agent that works.
+#[derive(Debug)]
+pub(crate) struct Working {
+    pub(crate) name: String,
+    pub(crate) since_ms: i64,
+    pub(crate) pid: Option<u32>,
+    pub(crate) attempt: u32,
+    /// It is told the last words of the hooks.
+    pub(crate) is_last: bool,
+}
+
+/// A hook that runs.
+#[derive(Debug)]
+pub(crate) struct RunningHook {
+    firing: u64,
+    pub(crate) id: String,
+    pub(crate) event: String,
+    pub(crate) since_ms: i64,
+    pub(crate) awaited: bool,
+    pub(crate) attempt: u32,
+    /// The session that it has started.
+    pub(crate) child: Option<String>,
+}
+
+/// What a person is asked.
+#[derive(Debug)]
+pub(crate) struct Question {
+    /// The session, and its firing.
+    asked_in: (Option<String>, u64),
+    pub(crate) hook: String,
+    pub(crate) wait: String,
+    pub(crate) question: String,
+    pub(crate) until_ms: Option<i64>,
+    pub(crate) url: Option<String>,
+}
+
+/// Why nothing runs.
+#[derive(Debug)]
+pub(crate) struct Pause {
+    pub(crate) cause: PauseCause,
+    pub(crate) reason: String,
+    pub(crate) since_ms: i64,
+    pub(crate) until_ms: Option<i64>,
+}
+
+impl Model {
+    /// A session of which nothing is known yet but who works in its stages.
+    pub(crate) fn new(session: &str, plan: &str, stages: Vec<(String, String)>) -> Self {
+        let (stages, agents) = stages.into_iter().unzip();
+        let (session, plan) = (session.to_owned(), plan.to_owned());
+        Self { session, plan, stages, agents, ..Self::default() }
+    }
+
+    /// Takes in what happened. Of sessions that hooks have started only what they ask is shown.
+    pub(crate) fn see(&mut self, event: &RunEvent) {
+        self.see_question(event);
+        if event.session.as_deref().is_some_and(|session| session != self.session) {
+            return;
+        }
+        let at_ms = milliseconds(&event.at).unwrap_or(0);
+        if self.since_ms == 0 {
+            self.since_ms = at_ms;
+        }
+        match &event.kind {
+            RunEventKind::StageStarted { index, iterations_max, .. } => {
+                (self.stage, self.iteration, self.item) = (*index, 0, None);
+                (self.iterations_max, self.agent_now) = (Some(*iterations_max), None);
+            }
+            RunEventKind::StageEnded { .. } => self.item = None,
+            RunEventKind::ItemStarted { item, .. } => {
+                let (name, title) = (item.name(), &item.title);
+                let words = if name == *title { name } else { format!("{name}: {title}") };
+                self.item = Some(words);
+            }
+            RunEventKind::ItemEnded { .. } => self.item = None,
+            RunEventKind::TurnStarting { turn, attempt, .. } => {
+                self.begin_turn(turn, *attempt, at_ms);
+            }
+            RunEventKind::AgentRunning { pid, .. } => {
+                if let Some(agent) = &mut self.agent {
+                    agent.pid = Some(*pid);
+                }
+            }
+            RunEventKind::AgentOutput { stream, text } => self.output.push(stream, text),
+            RunEventKind::TurnEnded { result: TurnResult { usage, .. }, .. }
+            | RunEventKind::TurnGivenUp { usage, .. } => {
+                self.agent = None;
+                if let Some(usage) = usage {
+                    self.used = Some(self.used.unwrap_or_default().and(*usage));
+                }
+            }
+            RunEventKind::AgentChanged { to, .. } => {
+                self.agent_now = Some(to.clone());
+                if let Some(agent) = &mut self.agent {
+                    (agent.name, agent.since_ms, agent.pid) = (to.clone(), at_ms, None);
+                }
+            }
+            RunEventKind::Paused { cause, reason, until } => {
+                let (cause, reason) = (*cause, reason.clone());
+                let until_ms = until.as_deref().and_then(milliseconds);
+                self.pause = Some(Pause { cause, reason, since_ms: at_ms, until_ms });
+            }
+            RunEventKind::Continued {} => self.pause = None,
+            RunEventKind::SessionEnded { .. } => {
+                self.agent = None;
+                self.hooks.clear();
+                self.questions.clear();
+                self.pause = None;
+            }
+            kind => self.see_hook(event.firing, at_ms, kind),
+        }
+    }
+
+    fn begin_turn(&mut self, turn: &TurnName, attempt: u32, at_ms: i64) {
+        let is_last = turn.iteration == 0;
+        if !is_last {
+            // A stage that goes on is not announced.
+            if self.stage != turn.stage {
+                (self.stage, self.iterations_max, self.agent_now) = (turn.stage, None, None);
+            }
+            self.iteration = turn.iteration;
+        }
+        let name = match &self.agent_now {
+            Some(name) => name.clone(),
+            None => {
+                let index = (self.stage.max(1) as usize - 1).min(self.agents.len().max(1) - 1);
+                self.agents.get(index).cloned().unwrap_or_default()
+            }
+        };
+        self.output.clear();
+        self.agent = Some(Working { name, since_ms: at_ms, pid: None, attempt, is_last });
+    }
+
+    fn see_question(&mut self, event: &RunEvent) {
+        match &event.kind {
+            RunEventKind::HookWaiting { hook, wait, question, until, url, .. } => {
+                self.questions.retain(|open| open.wait != *wait);
+                self.questions.push(Question {
+                    asked_in: (event.session.clone(), event.firing),
+                    hook: hook.clone(),
+                    wait: wait.clone(),
+                    question: question.clone(),
+                    until_ms: milliseconds(until),
+                    url: url.clone(),
+                });
+            }
+            RunEventKind::HookEnded { hook, .. } => {
+                let ended_in = (event.session.clone(), event.firing);
+                self.questions.retain(|open| open.asked_in != ended_in || open.hook != *hook);
+            }
+            _ => {}
+        }
+    }
+
+    fn see_hook(&mut self, firing: u64, at_ms: i64, kind: &RunEventKind) {
+        let is = |of: u64, id: &str, hook: &str| of == firing && id == hook;
+        match kind {
+            RunEventKind::Fired { event, .. } => {
+                self.events.insert(firing, event.as_str().to_owned());
+                if self.events.len() > EVENTS_MAX {
+                    self.events.pop_first();
+                }
+            }
+            RunEventKind::HookStarting { hook, attempt, awaited, .. } => {
+                self.hooks.retain(|open| !is(open.firing, &open.id, hook));
+                self.hooks.push(RunningHook {
+                    firing,
+                    id: hook.clone(),
+                    event: self.events.get(&firing).cloned().unwrap_or_default(),
+                    since_ms: at_ms,
+                    awaited: *awaited,
+                    attempt: *attempt,
+                    child: None,
+                });
+            }
+            RunEventKind::HookWentAsync { hook } => {
+                let open = self.hooks.iter_mut().find(|open| is(open.firing, &open.id, hook));
+                open.into_iter().for_each(|open| open.awaited = false);
+            }
+            RunEventKind::HookSpawned { hook, session, .. } => {
+                let open = self.hooks.iter_mut().find(|open| is(open.firing, &open.id, hook));
+                open.into_iter().for_each(|open| open.child = Some(session.clone()));
+            }
+            RunEventKind::HookReported { report } => {
+                // A hook in the background is reported as started first, and once more at its end.
+                if report.status != hookwright_events::Status::Started {
+                    self.hooks.retain(|open| !is(open.firing, &open.id, &report.id));
+                }
+            }
+            RunEventKind::HookSkipped { .. }
+            | RunEventKind::HookRunning { .. }
+            | RunEventKind::HookWaiting { .. }
+            | RunEventKind::HookEnded { .. }
+            | RunEventKind::HookOutput { .. }
+            | RunEventKind::HookRetrying { .. }
+            | RunEventKind::LateAnswer { .. }
+            | RunEventKind::Decided { .. }
+            | RunEventKind::Remembered { .. }
+            | RunEventKind::SessionStarted { .. }
+            | RunEventKind::SessionResumed { .. }
+            | RunEventKind::StageStarted { .. }
+            | RunEventKind::TurnStarting { .. }
+            | RunEventKind::AgentRunning { .. }
+            | RunEventKind::AgentOutput { .. }
+            | RunEventKind::TurnEnded { .. }
+            | RunEventKind::TurnGivenUp { .. }
+            | RunEventKind::ItemStarted { .. }
+            | RunEventKind::ItemEnded { .. }
+            | RunEventKind::AgentChanged { .. }
+            | RunEventKind::Paused { .. }
+            | RunEventKind::Continued {}
+            | RunEventKind::StageEnded { .. }
+            | RunEventKind::SessionEnded { .. }
+            | RunEventKind::Noted { .. } => {}
+        }
+    }
+}

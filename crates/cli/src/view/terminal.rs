@@ -1,0 +1,199 @@
+//! [`Terminal`]: the bottom of the normal screen, where the view stands.
+//!
+//! What happened is printed above the view and scrolls away like any other output. The cursor stays at
+//! the view's first column and row, hidden: so after a resize it is still there, whether the
+//! terminal breaks its lines anew or not, and the view is drawn again from there down. Keys come one
+//! by one and unseen; Ctrl-C, Ctrl-Z and output stay as they are.
+
+use std::io::{self, IsTerminal, Write};
+
+use rustix::termios::{
+    LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr,
+};
+
+use super::drawing::{Line, Tone};
+
+/// Whatever is drawn until the end is shown at once, where the terminal knows that.
+const BEGIN: &str = "\x1b[?2026h\r";
+const END: &str = "\x1b[?2026l";
+const HIDE_CURSOR: &str = "\x1b[?25l";
+const SHOW_CURSOR: &str = "\x1b[?25h";
+const NO_WRAPPING: &str = "\x1b[?7l";
+const WRAPPING: &str = "\x1b[?7h";
+const CLEAR_LINE: &str = "\x1b[2K";
+const CLEAR_BELOW: &str = "\x1b[J";
+
+/// The terminal as long as the view has it.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    colour: bool,
+    has_keys: bool,
+    /// How the keyboard was before us; `None` while the terminal is not ours.
+    before: Option<Before>,
+    /// What stands there.
+    drawn: Vec<Line>,
+    size: (usize, usize),
+    /// Nobody sees it any more.
+    is_gone: bool,
+}
+
+#[derive(Debug)]
+struct Before {
+    keyboard: Option<Termios>,
+}
+
+impl Terminal {
+    /// The terminal on standard output, if it is one that can be drawn on and we are in its foreground.
+    pub(crate) fn find(colour: bool) -> Option<Self> {
+        let has_keys = io::stdin().is_terminal();
+        let terminal = Self {
+            colour,
+            has_keys,
+            before: None,
+            drawn: Vec::new(),
+            size: (0, 0),
+            is_gone: false,
+        };
+        let (columns, rows) = terminal.size()?;
+        (columns > 0 && rows > 0 && terminal.is_in_foreground()).then_some(terminal)
+    }
+
+    /// Columns and rows.
+    pub(crate) fn size(&self) -> Option<(usize, usize)> {
+        let size = tcgetwinsize(io::stdout()).ok()?;
+        Some((usize::from(size.ws_col), usize::from(size.ws_row)))
+    }
+
+    pub(crate) fn has_keys(&self) -> bool {
+        self.has_keys && self.before.is_some() && !self.is_gone
+    }
+
+    /// What was typed, if anything was. Without a keyboard nobody asks again.
+    pub(crate) fn read(&mut self, bytes: &mut [u8]) -> usize {
+        if !self.is_in_foreground() {
+            // To read would stop us.
+            self.leave();
+            return 0;
+        }
+        // Not through the buffer of the library: what it holds back nobody would be woken for.
+        match rustix::io::read(io::stdin(), bytes) {
+            Ok(number) if number > 0 => number,
+            Err(rustix::io::Errno::INTR) => 0,
+            Ok(_) | Err(_) => {
+                self.has_keys = false;
+                0
+            }
+        }
+    }
+
+    /// Whether the terminal listens to us; in the background it would stop us when we touch it.
+    fn is_in_foreground(&self) -> bool {
+        let foreground = tcgetpgrp(io::stdout());
+        foreground.is_ok_and(|group| group == rustix::process::getpgrp())
+    }
+
+    /// Takes the terminal over. Where it is not ours to take, lines are printed without a view.
+    pub(crate) fn enter(&mut self) {
+        if self.before.is_some() || self.is_gone || !self.is_in_foreground() {
+            return;
+        }
+        let keyboard = if self.has_keys { self.take_keys() } else { None };
+        self.has_keys = keyboard.is_some();
+        self.before = Some(Before { keyboard });
+        self.drawn.clear();
+        self.send(HIDE_CURSOR);
+    }
+
+    /// The process goes on after a stop, and somebody else had the terminal meanwhile.
+    pub(crate) fn take_again(&mut self) {
+        if let Some(Before { keyboard: Some(keyboard) }) = self.before.take() {
+            // It was stopped without a warning: the keyboard was never given back.
+            self.has_keys = true;
+            if self.is_in_foreground() {
+                let _ = tcsetattr(io::stdin(), OptionalActions::Now, &keyboard);
+            }
+        }
+        self.enter();
+    }
+
+    fn take_keys(&self) -> Option<Termios> {
+        let before = tcgetattr(io::stdin()).ok()?;
+        let mut ours = before.clone();
+        ours.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        tcsetattr(io::stdin(), OptionalActions::Now, &ours).ok()?;
+        Some(before)
+    }
+
+    /// Gives the terminal back as it was, with nothing of the view on it.
+    pub(crate) fn leave(&mut self) {
+        let Some(Before { keyboard }) = self.before.take() else { return };
+        self.drawn.clear();
+        self.send(&format!("\r{CLEAR_BELOW}{WRAPPING}{SHOW_CURSOR}{END}"));
+        // In the background that would stop us, and the shell has seen to it.
+        if let Some(keyboard) = keyboard.filter(|_| self.is_in_foreground()) {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &keyboard);
+        }
+    }
+
+    /// Prints text above the view, and the view below it as it is now.
+    pub(crate) fn show(&mut self, above: &str, lines: Vec<Line>) {
+        if self.before.is_none() {
+            self.send(above);
+            return;
+        }
+        let size = self.size().unwrap_or(self.size);
+        if above.is_empty() && lines == self.drawn && size == self.size {
+            return;
+        }
+        self.size = size;
+        let mut text = String::from(BEGIN);
+        if !above.is_empty() {
+            text.push_str(CLEAR_BELOW);
+            for line in above.split_inclusive('\n') {
+                text.extend([line.trim_end_matches('\n'), "\r\n"]);
+            }
+        }
+        text.push_str(NO_WRAPPING);
+        for (number, line) in lines.iter().enumerate() {
+            let next = if number > 0 { "\r\n" } else { "" };
+            text.extend([next, CLEAR_LINE, self.sgr(line.tone), &line.text, self.plain(line.tone)]);
+        }
+        text.extend([CLEAR_BELOW, WRAPPING, "\r"]);
+        if lines.len() > 1 {
+            text.push_str(&format!("\x1b[{}A", lines.len() - 1));
+        }
+        text.push_str(END);
+        self.drawn = lines;
+        self.send(&text);
+    }
+
+    fn sgr(&self, tone: Tone) -> &'static str {
+        match tone {
+            _ if !self.colour => "",
+            Tone::Plain => "",
+            Tone::Strong => "\x1b[1m",
+            Tone::Faint => "\x1b[2m",
+            Tone::Asking => "\x1b[1;33m",
+        }
+    }
+
+    fn plain(&self, tone: Tone) -> &'static str {
+        if self.colour && tone != Tone::Plain { "\x1b[0m" } else { "" }
+    }
+
+    /// A terminal that went away does not end a session.
+    fn send(&mut self, text: &str) {
+        if self.is_gone || text.is_empty() {
+            return;
+        }
+        let mut stdout = io::stdout().lock();
+        let sent = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        self.is_gone = sent.is_err();
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}

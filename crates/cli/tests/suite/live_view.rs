@@ -1,0 +1,505 @@
+//! The live view of `run` on a real terminal: the binary in a shell in tmux, and what stands on the
+//! screen and above it.
+
+mod tmux;
+
+use std::io::Write;
+use std::process::Command;
+
+use crate::interrupts::until;
+use crate::receiver::Receiver;
+use crate::support::Sandbox;
+use tmux::{Tmux, WHOLE};
+
+/// A project whose agent says hello in each iteration and goes on when something is written into the
+/// pipe `go`.
+fn project(iterations: u32, hooks: &str) -> Sandbox {
+    let sandbox = Sandbox::new().file(
+        "loop.yaml",
+        format!(
+            "{{name: work, agent: {{type: command, command: 'echo \"hello $ITERATION\"; cat go'}}, \
+             prompt: Do it., termination: {{type: fixed, iterations: {iterations}}}, \
+             hooks: {{{hooks}}}}}"
+        ),
+    );
+    let sandbox = sandbox.file("hookwright.yaml", "callback: {port: 0}\n");
+    let made = Command::new("mkfifo").arg(sandbox.path("go")).status().unwrap();
+    assert!(made.success());
+    sandbox
+}
+
+/// Lets the agent go on, with this as its last words.
+fn go(sandbox: &Sandbox, words: &str) {
+    let mut pipe = std::fs::OpenOptions::new().write(true).open(sandbox.path("go")).unwrap();
+    writeln!(pipe, "{words}").unwrap();
+}
+
+const RUN: &str = "hookwright run loop.yaml --session one";
+
+#[test]
+fn a_session_is_seen_live_and_leaves_the_screen_as_it_was() {
+    let sandbox = project(2, "iteration:complete: [{id: tests, await: true, command: 'true'}]");
+    let tmux = Tmux::start(&sandbox, 70, 24);
+    tmux.types("echo before");
+    tmux.types(RUN);
+    tmux.wait_for("│ hello 1");
+    assert_eq!(
+        tmux.all(),
+        "\
+$ echo before
+before
+$ hookwright run loop.yaml --session one
+session one: work (work)
+stage 1 work: at most 2 iterations
+  iteration 1: the agent works
+── one: work ── T ──
+stage 1/1 work, iteration 1 of at most 2
+▸ agent command works, T, process N
+  │ hello 1
+p pause  s stop  o more output  ? help
+"
+    );
+    go(&sandbox, "bye");
+    tmux.wait_for("│ hello 2");
+    go(&sandbox, "bye");
+    tmux.wait_for_end();
+    tmux.types("echo ended with $?");
+    tmux.wait_for("ended with 0");
+    assert_eq!(
+        tmux.all(),
+        "\
+$ echo before
+before
+$ hookwright run loop.yaml --session one
+session one: work (work)
+stage 1 work: at most 2 iterations
+  iteration 1: the agent works
+  iteration 1: continue after T
+    iteration:complete  tests  success  T
+  iteration 2: the agent works
+  iteration 2: continue after T
+    iteration:complete  tests  success  T
+stage 1 work: completed after 2 iterations
+session one: completed
+  2 iterations, hooks: 2 success, T
+  files: .hookwright/sessions/one
+$ echo ended with $?
+ended with 0
+$
+"
+    );
+    assert_eq!(tmux.modes(), WHOLE);
+}
+
+#[test]
+fn everything_that_was_printed_stands_in_the_scrollback_once_and_whole() {
+    for (columns, rows) in [(60, 10), (20, 5), (300, 80)] {
+        let sandbox = project(1, "").file(
+            "loop.yaml",
+            "{name: work, agent: {type: command, command: 'seq -f \"%04g and more words\" 500; cat go'}, \
+             prompt: x, termination: {type: fixed, iterations: 1}}",
+        );
+        let tmux = Tmux::start(&sandbox, columns, rows);
+        tmux.types(&format!("{RUN} --agent-output"));
+        tmux.wait_for("0500 and more");
+        go(&sandbox, "bye");
+        tmux.wait_for_end();
+        // Lines that the terminal broke are one again.
+        let all = tmux.captured(&["-J"]);
+        let printed: Vec<&str> =
+            all.lines().filter_map(|line| line.trim_end().strip_prefix("    | ")).collect();
+        let expected: Vec<String> =
+            (1..=500).map(|number| format!("{number:04} and more words")).collect();
+        let expected: Vec<&str> = expected.iter().map(String::as_str).chain(["bye"]).collect();
+        assert_eq!(printed, expected, "{columns}x{rows}");
+        for of_the_view in ["──", "▸", "│", "p pause", "p s o ?"] {
+            assert!(!all.contains(of_the_view), "{columns}x{rows}: {of_the_view}\n{all}");
+        }
+        assert_eq!(tmux.modes(), WHOLE);
+    }
+}
+
+#[test]
+fn a_tiny_terminal_shows_what_matters_and_a_huge_one_all_of_it() {
+    let sandbox = project(1, "");
+    let tmux = Tmux::start(&sandbox, 20, 5);
+    tmux.types(RUN);
+    tmux.wait_for("▸ agent");
+    assert_eq!(
+        tmux.screen(),
+        "  iteration 1: the a
+gent works
+stage 1/1 work, it…
+▸ agent command wo…
+p s o ?
+"
+    );
+    tmux.resize(300, 80);
+    tmux.wait_for("│ hello 1");
+    assert_eq!(
+        tmux.all(),
+        "\
+$ hookwright run loop.yaml --session one
+session one: work (work)
+stage 1 work: at most 1 iteration
+  iteration 1: the agent works
+── one: work ── T ──
+stage 1/1 work, iteration 1 of at most 1
+▸ agent command works, T, process N
+  │ hello 1
+p pause  s stop  o more output  ? help
+"
+    );
+    go(&sandbox, "bye");
+    tmux.wait_for_end();
+    assert_eq!(tmux.modes(), WHOLE);
+}
+
+#[test]
+fn a_terminal_that_changes_its_size_while_hooks_print_is_not_damaged() {
+    let sandbox = project(6, "").file(
+        "loop.yaml",
+        "{name: work, agent: {type: command, \
+         command: 'seq -f \"%03g lines of many words\" 40; echo \"hello $ITERATION\"; cat go'}, \
+         prompt: x, termination: {type: fixed, iterations: 6}}",
+    );
+    let tmux = Tmux::start(&sandbox, 80, 24);
+    tmux.types(&format!("{RUN} --agent-output"));
+    for (number, (columns, rows)) in
+        [(60, 20), (100, 30), (33, 9), (80, 24), (45, 40), (80, 24)].into_iter().enumerate()
+    {
+        tmux.wait_for(&format!("│ hello {}", number + 1));
+        tmux.resize(columns, rows);
+        go(&sandbox, "bye");
+    }
+    tmux.wait_for_end();
+    let all = tmux.captured(&["-J"]);
+    let printed: Vec<&str> =
+        all.lines().filter_map(|line| line.trim_end().strip_prefix("    | ")).collect();
+    let of_turn = |turn: u32| {
+        let lines = (1..=40).map(|number| format!("{number:03} lines of many words"));
+        lines.chain([format!("hello {turn}"), "bye".to_owned()])
+    };
+    assert_eq!(printed, (1..=6).flat_map(of_turn).collect::<Vec<_>>());
+    for of_the_view in ["──", "▸", "│", "p pause"] {
+        assert!(!all.contains(of_the_view), "{of_the_view}\n{all}");
+    }
+    assert_eq!(tmux.modes(), WHOLE);
+}
+
+#[test]
+fn a_question_is_approved_or_rejected_with_a_key() {
+    for (keys, code, told) in [
+        (&["a", "y"][..], 0, "asked by gate: approved by ann in the terminal after T: Ready?"),
+        (
+            &["r", "not yet", "Enter", "y"][..],
+            3,
+            "asked by gate: rejected by ann in the terminal after T: Ready?",
+        ),
+    ] {
+        let receiver = Receiver::new();
+        let url = receiver.url();
+        let hooks = format!(
+            "stage:complete: [{{id: gate, url: '{url}', await: true, \
+             body: {{text: 'Ready?', link: '${{CALLBACK_URL}}'}}}}]"
+        );
+        let sandbox = project(1, &hooks).set("USER", "ann");
+        let tmux = Tmux::start(&sandbox, 100, 30);
+        tmux.types(RUN);
+        tmux.wait_for("│ hello 1");
+        go(&sandbox, "bye");
+        tmux.wait_for("a approve  r reject");
+        tmux.press(keys[0]);
+        match keys[0] {
+            "a" => tmux.wait_for("sure? y/n"),
+            _ => tmux.wait_for("why not?"),
+        }
+        keys[1..].iter().for_each(|key| tmux.press(key));
+        tmux.wait_for_end();
+        tmux.types("echo ended with $?");
+        tmux.wait_for(&format!("ended with {code}"));
+        assert_eq!(tmux.modes(), WHOLE);
+        let shown = tmux::without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
+        assert!(shown.contains(told), "{shown}");
+        assert_eq!(shown.contains("and said: not yet"), code == 3, "{shown}");
+    }
+}
+
+#[test]
+fn a_no_leaves_the_question_as_it_is() {
+    let receiver = Receiver::new();
+    let hooks = format!(
+        "stage:complete: [{{id: gate, url: '{}', await: true, \
+         body: {{text: 'Ready?', link: '${{CALLBACK_URL}}'}}}}]",
+        receiver.url()
+    );
+    let sandbox = project(1, &hooks);
+    let tmux = Tmux::start(&sandbox, 100, 30);
+    tmux.types(RUN);
+    tmux.wait_for("│ hello 1");
+    go(&sandbox, "bye");
+    tmux.wait_for("a approve  r reject");
+    for key in ["a", "r", "s"] {
+        tmux.press(key);
+        tmux.wait_until("it asks", |screen| {
+            screen.contains("sure? y/n") || screen.contains("why not?")
+        });
+        tmux.press("Escape");
+        tmux.wait_for("a approve  r reject");
+    }
+    let (_, waiting) = sandbox.json(&["approvals", "--json"]);
+    let id = waiting[0]["id"].as_str().unwrap().to_owned();
+    // Answered elsewhere, it is gone from the view.
+    tmux.press("a");
+    tmux.wait_for("sure? y/n");
+    assert_eq!(sandbox.run(&["approve", &id]).code, 0);
+    tmux.wait_for_end();
+    assert!(tmux.all().contains("session one: completed\n"), "{}", tmux.all());
+}
+
+#[test]
+fn a_session_pauses_before_its_next_step_and_goes_on() {
+    let sandbox = project(2, "");
+    let tmux = Tmux::start(&sandbox, 80, 24);
+    tmux.types(RUN);
+    tmux.wait_for("│ hello 1");
+    tmux.press("p");
+    tmux.wait_for("will pause before the next step");
+    go(&sandbox, "bye");
+    tmux.wait_for("‖ paused for");
+    assert_eq!(
+        tmux.all(),
+        "\
+$ hookwright run loop.yaml --session one
+session one: work (work)
+stage 1 work: at most 2 iterations
+  iteration 1: the agent works
+  iteration 1: continue after T
+paused: somebody wants it to wait
+── one: work ── T ──
+stage 1/1 work, iteration 1 of at most 2
+‖ paused for T (p: go on): somebody wants it to wait
+  │ hello 1
+  │ bye
+p continue  s stop  o more output  ? help
+"
+    );
+    tmux.press("p");
+    tmux.wait_for("│ hello 2");
+    go(&sandbox, "bye");
+    tmux.wait_for_end();
+    let shown = tmux::without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
+    let told = "│  │  paused (a person) for T: somebody wants it to wait\n";
+    assert!(shown.contains(told), "{shown}");
+}
+
+#[test]
+fn a_session_that_is_paused_can_be_interrupted() {
+    let sandbox = project(2, "");
+    let tmux = Tmux::start(&sandbox, 80, 24);
+    tmux.types(RUN);
+    tmux.wait_for("│ hello 1");
+    tmux.press("p");
+    tmux.wait_for("will pause before the next step");
+    go(&sandbox, "bye");
+    tmux.wait_for("‖ paused for");
+    tmux.press("C-c");
+    tmux.wait_for("go on with: hookwright resume one");
+    tmux.wait_for_prompt();
+    assert_eq!(tmux.modes(), WHOLE);
+}
+
+#[test]
+fn stop_ends_a_session_as_an_interrupt_does_and_once_more_leaves_at_once() {
+    let sandbox = project(1, "session:end: [{id: slow, await: true, command: 'cat stuck'}]");
+    assert!(Command::new("mkfifo").arg(sandbox.path("stuck")).status().unwrap().success());
+    for how in ["keys", "Ctrl-C"] {
+        let session = format!("hookwright run loop.yaml --session {how}");
+        let tmux = Tmux::start(&sandbox, 80, 24);
+        tmux.types(&session);
+        tmux.wait_for("│ hello 1");
+        let stop = |asks: &str| {
+            if how == "keys" {
+                tmux.press("s");
+                tmux.wait_for(asks);
+                tmux.press("y");
+            } else {
+                tmux.press("C-c");
+            }
+        };
+        stop("stop the session: sure? y/n");
+        tmux.wait_for("▸ hook slow at session:end");
+        stop("leave at once: sure? y/n");
+        tmux.wait_for_prompt();
+        tmux.types("echo ended with $?");
+        tmux.wait_for("ended with 130");
+        assert_eq!(
+            tmux.all(),
+            format!(
+                "\
+$ {session}
+session {how}: work (work)
+stage 1 work: at most 1 iteration
+  iteration 1: the agent works
+interrupted: ending the session (again to leave at once)
+$ echo ended with $?
+ended with 130
+$
+"
+            )
+        );
+        assert_eq!(tmux.modes(), WHOLE);
+    }
+}
+
+#[test]
+fn a_signal_ends_a_session_and_the_terminal_is_given_back() {
+    let sandbox = project(1, "");
+    let tmux = Tmux::start(&sandbox, 80, 24);
+    tmux.types(RUN);
+    tmux.wait_for("│ hello 1");
+    let pid = running_pid(&sandbox);
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    tmux.wait_for("go on with: hookwright resume one");
+    tmux.wait_for_prompt();
+    assert_eq!(tmux.modes(), WHOLE);
+}
+
+fn running_pid(sandbox: &Sandbox) -> String {
+    let (_, sessions) = sandbox.json(&["sessions", "list", "--json"]);
+    sessions["sessions"][0]["process"]["pid"].to_string()
+}
+
+#[test]
+fn a_session_that_was_stopped_with_ctrl_z_goes_on_in_the_foreground_and_in_the_background() {
+    let sandbox = project(2, "");
+    let tmux = Tmux::start(&sandbox, 80, 24);
+    tmux.types(RUN);
+    tmux.wait_for("│ hello 1");
+    tmux.press("C-z");
+    tmux.wait_for("Stopped");
+    assert_eq!(tmux.modes(), WHOLE);
+    assert!(!tmux.all().contains("──"), "{}", tmux.all());
+    tmux.types("fg");
+    tmux.wait_for("p pause  s stop");
+    tmux.press("p");
+    tmux.wait_for("will pause before the next step");
+    tmux.press("p");
+    tmux.wait_for("p pause  s stop");
+    tmux.press("C-z");
+    tmux.wait_until("it is stopped again", |screen| screen.matches("Stopped").count() == 2);
+    // In the background there are plain lines, and the shell has the terminal.
+    tmux.types("bg");
+    go(&sandbox, "bye");
+    tmux.wait_for("iteration 2: the agent works");
+    tmux.press("Enter");
+    assert!(!tmux.all().contains("──"), "{}", tmux.all());
+    assert_eq!(tmux.modes(), WHOLE);
+    tmux.types("fg");
+    tmux.wait_for("│ hello 2");
+    go(&sandbox, "bye");
+    tmux.wait_for_end();
+    assert_eq!(tmux.modes(), WHOLE);
+}
+
+#[test]
+fn a_session_begun_in_the_background_prints_plain_lines() {
+    let sandbox = project(1, "");
+    let tmux = Tmux::start(&sandbox, 80, 24);
+    tmux.types(&format!("{RUN} &"));
+    tmux.wait_for("iteration 1: the agent works");
+    go(&sandbox, "bye");
+    tmux.wait_for("files:");
+    tmux.press("Enter");
+    assert!(!tmux.all().contains("──"), "{}", tmux.all());
+    assert_eq!(tmux.modes(), WHOLE);
+}
+
+#[test]
+fn where_nobody_watches_a_terminal_there_are_plain_lines() {
+    let sandbox = project(1, "");
+    for (number, command) in [
+        "hookwright run loop.yaml --session $S --plain",
+        "TERM=dumb hookwright run loop.yaml --session $S",
+        "CI=true hookwright run loop.yaml --session $S",
+        "hookwright run loop.yaml --session $S | cat",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let tmux = Tmux::start(&sandbox, 80, 24);
+        let command = command.replace("$S", &format!("s{number}"));
+        tmux.types(&command);
+        tmux.wait_for("iteration 1: the agent works");
+        go(&sandbox, "bye");
+        tmux.wait_for_end();
+        assert_eq!(
+            tmux.all(),
+            format!(
+                "\
+$ {command}
+session s{number}: work (work)
+stage 1 work: at most 1 iteration
+  iteration 1: the agent works
+  iteration 1: continue after T
+stage 1 work: completed after 1 iteration
+session s{number}: completed
+  1 iteration, no hooks, T
+  files: .hookwright/sessions/s{number}
+$
+"
+            )
+        );
+    }
+}
+
+#[test]
+fn a_session_whose_terminal_goes_away_ends_as_if_interrupted() {
+    let sandbox = project(1, "");
+    let tmux = Tmux::start(&sandbox, 80, 24);
+    tmux.types(&format!("exec {RUN}"));
+    tmux.wait_for("│ hello 1");
+    let pid = running_pid(&sandbox);
+    drop(tmux);
+    until("it has ended", || !std::path::Path::new("/proc").join(&pid).exists());
+    let (_, sessions) = sandbox.json(&["sessions", "list", "--json"]);
+    assert_eq!(sessions["sessions"][0]["status"], "interrupted");
+}
+
+#[test]
+fn where_no_shell_could_go_on_with_it_ctrl_z_does_nothing() {
+    let sandbox = project(1, "");
+    let tmux = Tmux::start(&sandbox, 80, 24);
+    // Nobody above it has another job: the system would not stop it either.
+    tmux.types(&format!("exec {RUN}"));
+    tmux.wait_for("│ hello 1");
+    tmux.press("C-z");
+    tmux.press("?");
+    tmux.wait_for("Tab takes the next question");
+    go(&sandbox, "bye");
+    until("it has ended", || {
+        sandbox.json(&["sessions", "list", "--json"]).1["sessions"][0]["status"] == "completed"
+    });
+}
+
+#[test]
+fn more_of_the_output_is_shown_when_it_is_asked_for() {
+    let sandbox = project(1, "").file(
+        "loop.yaml",
+        "{name: work, agent: {type: command, command: 'seq 30; printf \"\\033[31mred\\033[0m\\n\"; cat go'}, \
+         prompt: x, termination: {type: fixed, iterations: 1}}",
+    );
+    let tmux = Tmux::start(&sandbox, 60, 24);
+    tmux.types(RUN);
+    tmux.wait_for("│ ␛[31mred␛[0m");
+    let shown = |tmux: &Tmux| tmux.screen().matches("  │ ").count();
+    assert_eq!(shown(&tmux), 5);
+    tmux.press("o");
+    tmux.wait_for("o less output");
+    assert_eq!(shown(&tmux), 14);
+    tmux.press("o");
+    tmux.wait_for("o more output");
+    assert_eq!(shown(&tmux), 5);
+    go(&sandbox, "bye");
+    tmux.wait_for_end();
+}

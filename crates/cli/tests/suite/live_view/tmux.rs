@@ -1,0 +1,201 @@
+//! [`Tmux`]: a shell on a real terminal, whose keys a test presses and whose screen it reads.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::interrupts::until;
+use crate::support::Sandbox;
+
+/// The modes of a terminal that nobody has changed: the cursor is seen, lines wrap, it is the normal
+/// screen, and the keyboard is the shell's.
+pub(super) const WHOLE: &str = "cursor 1, wrap 1, alternate 0, icanon, echo";
+
+/// A terminal of its own, with a shell in the sandbox's project. It ends with the test.
+pub(super) struct Tmux {
+    socket: PathBuf,
+    _folder: TempDir,
+}
+
+impl Tmux {
+    pub(super) fn start(sandbox: &Sandbox, columns: u32, rows: u32) -> Self {
+        let folder = TempDir::new().unwrap();
+        // The shell finds the binary and has a prompt of its own.
+        let binary = PathBuf::from(env!("CARGO_BIN_EXE_hookwright"));
+        let (folder_of_binary, path) = (binary.parent().unwrap(), std::env::var("PATH").unwrap());
+        let rc = format!(
+            "PS1='$ '; PATH='{}:{path}'; TERM=screen-256color; unset CI HISTFILE",
+            folder_of_binary.display()
+        );
+        std::fs::write(folder.path().join("rc"), rc).unwrap();
+        let tmux = Self { socket: folder.path().join("s"), _folder: folder };
+        let rc = tmux.socket.with_file_name("rc");
+        let mut command = Command::new("tmux");
+        // The environment of the sandbox is that of the server, and so of the shell.
+        let of_sandbox = sandbox.command(&[]);
+        command.env_clear().env("LC_ALL", "C.UTF-8").env("TERM", "xterm-256color");
+        for (name, value) in of_sandbox.get_envs() {
+            command.envs(value.map(|value| (name, value)));
+        }
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        command.arg("-u").arg("-S").arg(&tmux.socket).args([
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+        ]);
+        command.args(["-x", &columns, "-y", &rows, "-c"]).arg(sandbox.path("."));
+        command.args(["bash", "--noprofile", "--rcfile"]).arg(rc).arg("-i");
+        assert!(command.status().unwrap().success());
+        tmux.wait_for_prompt();
+        tmux
+    }
+
+    /// Types a line.
+    pub(super) fn types(&self, line: &str) {
+        self.ask(&["send-keys", "-l", line]);
+        self.press("Enter");
+    }
+
+    /// Presses a key by its name, or types letters.
+    pub(super) fn press(&self, key: &str) {
+        self.ask(&["send-keys", key]);
+    }
+
+    pub(super) fn resize(&self, columns: u32, rows: u32) {
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        self.ask(&["resize-window", "-x", &columns, "-y", &rows]);
+    }
+
+    /// Waits until this stands on the screen, but for the line that was typed.
+    pub(super) fn wait_for(&self, text: &str) {
+        self.wait_until(text, |screen| {
+            screen.lines().any(|line| !line.starts_with("$ ") && line.contains(text))
+        });
+    }
+
+    /// Waits until the session has said its last words, and the shell asks for the next command.
+    pub(super) fn wait_for_end(&self) {
+        self.wait_for("files:");
+        self.wait_for_prompt();
+    }
+
+    /// Waits until the shell asks for the next command.
+    pub(super) fn wait_for_prompt(&self) {
+        self.wait_until("a prompt", |screen| screen.lines().last() == Some("$"));
+    }
+
+    pub(super) fn wait_until(&self, what: &str, holds: impl Fn(&str) -> bool) {
+        let last = std::cell::RefCell::new(String::new());
+        let seen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            until(what, || {
+                let screen = trimmed(&self.captured(&["-J"]));
+                let found = holds(&screen);
+                last.replace(screen);
+                found
+            });
+        }));
+        assert!(seen.is_ok(), "waited in vain for {what}:\n{}", last.borrow());
+    }
+
+    /// The screen and all above it, without times.
+    pub(super) fn all(&self) -> String {
+        without_times(&trimmed(&self.captured(&["-J"])))
+    }
+
+    /// The screen alone, without times.
+    pub(super) fn screen(&self) -> String {
+        without_times(&trimmed(&self.ask(&["capture-pane", "-p"])))
+    }
+
+    /// The screen and all above it, as it is.
+    pub(super) fn captured(&self, how: &[&str]) -> String {
+        self.ask(&[&["capture-pane", "-p", "-S", "-"], how].concat())
+    }
+
+    /// What programs may have changed about the terminal, once the shell has it again.
+    pub(super) fn modes(&self) -> String {
+        self.wait_for_prompt();
+        let format = "cursor #{cursor_flag}, wrap #{wrap_flag}, alternate #{alternate_on}";
+        let screen = self.ask(&["display-message", "-p", format]);
+        // While it edits a line the shell has the keyboard to itself: a program is asked.
+        let folder = self.ask(&["display-message", "-p", "#{pane_current_path}"]);
+        let file = PathBuf::from(folder.trim()).join("modes");
+        self.types("stty -a > modes.new && mv modes.new modes");
+        until("the modes are known", || file.exists());
+        let modes = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        self.wait_for_prompt();
+        let words: Vec<&str> = modes.split_whitespace().collect();
+        let of =
+            |name: &'static str| words.iter().find(|word| word.ends_with(name)).unwrap().to_owned();
+        format!("{}, {}, {}", screen.trim(), of("icanon"), of("echo"))
+    }
+
+    fn ask(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        let output =
+            command.arg("-u").arg("-S").arg(&self.socket).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let mut command = Command::new("tmux");
+        let _ = command.arg("-S").arg(&self.socket).arg("kill-server").output();
+    }
+}
+
+/// Without blanks at the ends of lines and empty lines at the end.
+fn trimmed(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let end = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
+    lines[..end].iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// `T` for every span of time, `N` for every process, rules and gaps as short as they can be.
+pub(super) fn without_times(text: &str) -> String {
+    text.lines().map(|line| without_times_in_line(line) + "\n").collect()
+}
+
+fn without_times_in_line(line: &str) -> String {
+    if line.starts_with("── ") {
+        let mut parts = line.trim_matches(['─', ' ']).split('─').map(str::trim);
+        let (left, right) = (parts.next().unwrap(), parts.next_back().unwrap_or_default());
+        assert!(is_span(right.trim_end_matches(' ')), "{line}");
+        return format!("── {left} ── T ──");
+    }
+    let text = line.trim_start();
+    let indent = &line[..line.len() - text.len()];
+    let mut shown: Vec<String> = Vec::new();
+    let mut words = text.split(' ').peekable();
+    while let Some(word) = words.next() {
+        let plain = word.trim_end_matches([',', ':', ')']);
+        let rest = &word[plain.len()..];
+        let next = words.peek().map(|next| next.trim_end_matches([',', ':']));
+        if is_span(plain) {
+            shown.push(format!("T{rest}"));
+        } else if is_number(plain) && next == Some("s") {
+            let unit = words.next().unwrap();
+            shown.push(format!("T{}", &unit[1..]));
+        } else if shown.last().is_some_and(|last| last == "process") && is_number(plain) {
+            shown.push(format!("N{rest}"));
+        } else if !(word.is_empty() && shown.last().is_some_and(String::is_empty)) {
+            shown.push(word.to_owned());
+        }
+    }
+    format!("{indent}{}", shown.join(" "))
+}
+
+/// `12ms`, `4.31s`, `1m02s`.
+fn is_span(word: &str) -> bool {
+    let number = word.trim_end_matches(['m', 's', 'h']);
+    number != word && number.split(['m', 'h']).all(is_number)
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|letter| letter.is_ascii_digit() || letter == '.')
+}

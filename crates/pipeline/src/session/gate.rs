@@ -1,0 +1,62 @@
+//! [`Gate`]: lets a session take its next step, or wait until somebody opens it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use hookwright_events::{PauseCause, RunEventKind};
+use tokio::sync::watch;
+
+use super::{Leave, Session};
+
+/// Between two steps of a session. Open, until somebody closes it; whoever has a clone may.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    is_closed: Arc<watch::Sender<bool>>,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self { is_closed: Arc::new(watch::Sender::new(false)) }
+    }
+}
+
+impl Gate {
+    /// From here on the session waits before its next step.
+    pub fn close(&self) {
+        self.is_closed.send_replace(true);
+    }
+
+    /// The session goes on.
+    pub fn open(&self) {
+        self.is_closed.send_replace(false);
+    }
+
+    /// Whether the session has to wait.
+    pub fn is_closed(&self) -> bool {
+        *self.is_closed.borrow()
+    }
+
+    async fn opened(&self) {
+        let mut watched = self.is_closed.subscribe();
+        // We hold the sender, so it cannot go away.
+        let _ = watched.wait_for(|is_closed| !is_closed).await;
+    }
+}
+
+impl Session {
+    /// Waits before a step as long as somebody wants that; what runs already is not touched.
+    pub(super) async fn pass_gate(&mut self) -> Result<(), Leave> {
+        if !self.gate.is_closed() {
+            return Ok(());
+        }
+        let (cause, reason) = (PauseCause::Person, "somebody wants it to wait".to_owned());
+        self.write(vec![RunEventKind::Paused { cause, reason, until: None }])?;
+        let since = Instant::now();
+        tokio::select! {
+            () = self.gate.opened() => {}
+            () = self.interrupt.cancelled() => return Err(Leave::Interrupted),
+        }
+        self.in_use.has_paused(since);
+        Ok(self.write(vec![RunEventKind::Continued {}])?)
+    }
+}
