@@ -2,6 +2,7 @@
 //!
 //! Every line fits the width. Where there are too few rows, the lines that matter least go first.
 
+use hookwright_engine::limits::ITERATIONS_MAX;
 use hookwright_events::PauseCause;
 
 use super::dialog::{Asks, Dialog};
@@ -234,7 +235,8 @@ fn place(model: &Model) -> String {
     };
     if model.iteration > 0 {
         text.push_str(&format!(", iteration {}", model.iteration));
-        if let Some(most) = model.iterations_max {
+        // A queue without a bound of its own has one that nobody means.
+        if let Some(most) = model.iterations_max.filter(|most| *most < ITERATIONS_MAX) {
             text.push_str(&format!(" of at most {most}"));
         }
     }

@@ -62,7 +62,9 @@ impl Painter {
     /// Prints what has to be printed and draws the view; whether the session goes on.
     fn paint(&mut self) -> bool {
         let (size, has_keys) = {
-            let terminal = locked(&self.terminal);
+            let mut terminal = locked(&self.terminal);
+            // A shell says nothing when it takes a running job into the foreground.
+            terminal.enter();
             (terminal.size().unwrap_or((80, 24)), terminal.has_keys())
         };
         let (columns, rows) = size;

@@ -33,6 +33,8 @@ pub(crate) struct Terminal {
     /// What stands there.
     drawn: Vec<Line>,
     size: (usize, usize),
+    /// It was given back on purpose: it is not taken again before somebody says so.
+    is_away: bool,
     /// Nobody sees it any more.
     is_gone: bool,
 }
@@ -52,6 +54,7 @@ impl Terminal {
             before: None,
             drawn: Vec::new(),
             size: (0, 0),
+            is_away: false,
             is_gone: false,
         };
         let (columns, rows) = terminal.size()?;
@@ -72,7 +75,7 @@ impl Terminal {
     pub(crate) fn read(&mut self, bytes: &mut [u8]) -> usize {
         if !self.is_in_foreground() {
             // To read would stop us.
-            self.leave();
+            self.give_back();
             return 0;
         }
         // Not through the buffer of the library: what it holds back nobody would be woken for.
@@ -92,9 +95,11 @@ impl Terminal {
         foreground.is_ok_and(|group| group == rustix::process::getpgrp())
     }
 
-    /// Takes the terminal over. Where it is not ours to take, lines are printed without a view.
+    /// Takes the terminal over, if it is not ours yet. As long as it is not ours to take, because a
+    /// shell has put us into the background, lines are printed without a view.
     pub(crate) fn enter(&mut self) {
-        if self.before.is_some() || self.is_gone || !self.is_in_foreground() {
+        let is_ours = self.before.is_some();
+        if is_ours || self.is_away || self.is_gone || !self.is_in_foreground() {
             return;
         }
         let keyboard = if self.has_keys { self.take_keys() } else { None };
@@ -106,6 +111,7 @@ impl Terminal {
 
     /// The process goes on after a stop, and somebody else had the terminal meanwhile.
     pub(crate) fn take_again(&mut self) {
+        self.is_away = false;
         if let Some(Before { keyboard: Some(keyboard) }) = self.before.take() {
             // It was stopped without a warning: the keyboard was never given back.
             self.has_keys = true;
@@ -124,8 +130,14 @@ impl Terminal {
         Some(before)
     }
 
-    /// Gives the terminal back as it was, with nothing of the view on it.
+    /// Gives the terminal back as it was, with nothing of the view on it, for good or until we are
+    /// told to [take it again](Self::take_again).
     pub(crate) fn leave(&mut self) {
+        self.is_away = true;
+        self.give_back();
+    }
+
+    fn give_back(&mut self) {
         let Some(Before { keyboard }) = self.before.take() else { return };
         self.drawn.clear();
         self.send(&format!("\r{CLEAR_BELOW}{WRAPPING}{SHOW_CURSOR}{END}"));
