@@ -69,7 +69,7 @@ pub enum StatusFile {
     /// Something that is no status.
     Broken(BrokenStatus),
     /// A status.
-    Read(Status),
+    Read(Box<Status>),
 }
 
 /// Why a `status.json` can't be understood.
@@ -125,7 +125,7 @@ pub(super) fn read(folder: &OpenFolder, name: &str) -> StatusFile {
     let broken = match folder.read(name, STATUS_BYTES_MAX) {
         Ok(Read::Missing) => return StatusFile::Missing,
         Ok(Read::Whole(bytes)) => match understand(&bytes) {
-            Ok(status) => return StatusFile::Read(status),
+            Ok(status) => return StatusFile::Read(Box::new(status)),
             Err(broken) => broken,
         },
         Ok(Read::TooBig { bytes }) => BrokenStatus::TooBig { bytes, bytes_max: STATUS_BYTES_MAX },

@@ -115,9 +115,9 @@ impl Session {
                 StatusFile::Read(status) => Some(status),
                 StatusFile::Missing | StatusFile::Broken(_) => None,
             };
-            let done = self.done(index, &candidate, ended, status.as_ref());
+            let done = self.done(index, &candidate, ended, status.as_deref());
             self.in_use.spending.add(name.stage, done.usage.as_ref());
-            match self.given_up(&done.ended, status.as_ref()) {
+            match self.given_up(&done.ended, status.as_deref()) {
                 Some(given_up) if self.gives_way(index, &candidate, &given_up) => {
                     self.write_given_up(name, &candidate, &done, given_up)?;
                     let at = self.iteration_at(index, of);

@@ -272,7 +272,7 @@ fn the_agents_answer_is_read() {
         usage: None,
         agent_session: None,
     };
-    assert_eq!(folder.read_status(FIRST), StatusFile::Read(status));
+    assert_eq!(folder.read_status(FIRST), StatusFile::Read(Box::new(status)));
 }
 
 #[test]
