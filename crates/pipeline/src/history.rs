@@ -237,32 +237,44 @@ impl History {
     /// Firings of tasks that are to be taken up, oldest first: those without a decision, and those
     /// that follow one which lets the task pass.
     pub fn left_tasks(&mut self) -> Vec<LeftTask> {
+        let left = self.left_firings();
+        left.into_iter().map(|(before, firing)| self.left_task(&before, firing)).collect()
+    }
+
+    /// The tasks that these are about.
+    pub fn tasks_left(&self) -> Vec<TaskId> {
+        self.left_firings().into_iter().map(|(_, firing)| firing.task).collect()
+    }
+
+    /// Each with the key of what is known of it: its own, or that of the firing before it.
+    fn left_firings(&self) -> Vec<(String, TaskFiring)> {
         let mut left = Vec::new();
-        let follows: Vec<TaskFiring> = self
-            .firings_by_key
-            .keys()
-            .filter_map(|key| TaskFiring::of(key).filter(|firing| firing.part == Part::After))
-            .collect();
-        for (key, known) in &mut self.firings_by_key {
+        for (key, known) in &self.firings_by_key {
             let Some(firing) = TaskFiring::of(key) else { continue };
-            let stage = known.stage_of_task.clone();
+            let after = TaskFiring { part: Part::After, ..firing };
             match (&known.verdict, firing.part) {
-                (None, _) => {
-                    let records = std::mem::take(&mut known.records);
-                    let past = Some(PastFiring::new(known.number, records));
-                    left.push((known.number, LeftTask { firing, past, stage }));
-                }
-                (Some(verdict), Part::Before) if lets_pass(verdict) => {
-                    let firing = TaskFiring { part: Part::After, ..firing };
-                    if !follows.contains(&firing) {
-                        left.push((known.number, LeftTask { firing, past: None, stage }));
-                    }
+                (None, _) => left.push((known.number, key.clone(), firing)),
+                (Some(verdict), Part::Before)
+                    if lets_pass(verdict) && !self.firings_by_key.contains_key(&after.key()) =>
+                {
+                    left.push((known.number, key.clone(), after));
                 }
                 (Some(_), Part::Before | Part::After | Part::Whole) => {}
             }
         }
-        left.sort_by_key(|(number, _)| *number);
-        left.into_iter().map(|(_, left)| left).collect()
+        left.sort_by_key(|(number, ..)| *number);
+        left.into_iter().map(|(_, key, firing)| (key, firing)).collect()
+    }
+
+    fn left_task(&mut self, known_by: &str, firing: TaskFiring) -> LeftTask {
+        let is_its_own = firing.key() == known_by;
+        let known = self.firings_by_key.get_mut(known_by);
+        let stage = known.as_ref().and_then(|known| known.stage_of_task.clone());
+        let past = known.filter(|_| is_its_own).map(|known| {
+            let records = std::mem::take(&mut known.records);
+            PastFiring::new(known.number, records)
+        });
+        LeftTask { firing, past, stage }
     }
 
     /// How often somebody asked for each task to be completed.

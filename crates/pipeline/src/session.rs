@@ -282,6 +282,7 @@ impl Session {
             interrupt: parts.interrupt.token().clone(),
             times: history.task_times(),
             aborted: history.aborted_by_task().map(str::to_owned),
+            left: history.tasks_left(),
         });
         let state_folder = around.state_folder.as_deref();
         let desk = state_folder.map(|folder| DeskPlace::new(folder, journal.project(), &name));

@@ -50,6 +50,8 @@ pub(super) struct TaskDesk {
     is_open: watch::Sender<bool>,
     /// Tasks that are being completed.
     underway: watch::Sender<Vec<TaskId>>,
+    /// Tasks whose completion was cut off, and has not been taken up yet.
+    left: watch::Sender<Vec<TaskId>>,
 }
 
 #[derive(Default)]
@@ -85,14 +87,17 @@ pub(super) struct DeskParts {
     pub(super) times: HashMap<TaskId, u32>,
     /// Why a hook has ended the session.
     pub(super) aborted: Option<String>,
+    /// Tasks whose completion was cut off.
+    pub(super) left: Vec<TaskId>,
 }
 
 impl TaskDesk {
     pub(super) fn new(parts: DeskParts) -> Self {
-        let DeskParts { session, tasks, journal, pending, interrupt, times, aborted } = parts;
+        let DeskParts { session, tasks, journal, pending, interrupt, times, aborted, left } = parts;
+        let left = watch::Sender::new(left);
         let state = Mutex::new(State { times, aborted, ..State::default() });
         let (is_open, underway) = (watch::Sender::new(true), watch::Sender::default());
-        Self { session, tasks, journal, pending, interrupt, state, is_open, underway }
+        Self { session, tasks, journal, pending, interrupt, state, is_open, underway, left }
     }
 
     /// Notes where the session is.
@@ -171,6 +176,13 @@ impl TaskDesk {
         occasion: Option<Occasion>,
         chain: Chain,
     ) -> Answer {
+        if self.left.borrow().contains(&id) {
+            // One of the hooks that were cut off asks.
+            if chain.depth() > 0 {
+                return Answer::Underway;
+            }
+            let _ = self.left.subscribe().wait_for(|left| !left.contains(&id)).await;
+        }
         let (tell, hear) = watch::channel(None);
         let other = {
             let mut state = self.state();
@@ -241,6 +253,7 @@ impl TaskDesk {
         if let Ok(lease) = lease {
             let _ = self.tasks.store().release(&lease.lease, lease.token);
         }
+        self.left.send_modify(|left| left.retain(|id| *id != firing.task));
         taken_up
     }
 
