@@ -11,6 +11,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hookwright_engine::config::{ConfigFile, load_text};
@@ -19,9 +20,11 @@ use hookwright_engine::native::NativeWire;
 use hookwright_engine::policy::{Reader, Wire};
 use hookwright_engine::variables::{Carried, ChildEnvironment, Environment, Variables};
 use hookwright_engine::{Answer, Engine, Firing, Hook, Setup};
-use hookwright_events::{Event, EventName};
+use hookwright_events::{Event, EventName, TaskId};
 use hookwright_pipeline::record::SessionRecord;
-use hookwright_store::{Commit, Expected, Kind, Put, RecordKey, SqliteStore, Store};
+use hookwright_store::{
+    Commit, Expected, KeptTasks, Kind, NewTask, Put, RecordKey, SqliteStore, Store,
+};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
@@ -36,6 +39,9 @@ fn main() {
     if std::env::args().any(|arg| arg == "hook") {
         return call_of_an_agent(folder.path(), rounds);
     }
+    if std::env::args().any(|arg| arg == "tasks") {
+        return list_of_ten_thousand_tasks(rounds / 10);
+    }
     awaited_shell_hook(folder.path(), rounds);
     whole_process(folder.path(), rounds);
     // In a folder of its own: a hook file above it would be found, and is not trusted.
@@ -44,6 +50,7 @@ fn main() {
     dispatch_of_one(rounds);
     memory_of_ten_thousand(folder.path());
     list_of_ten_thousand_sessions(folder.path(), rounds / 10);
+    list_of_ten_thousand_tasks(rounds / 10);
 }
 
 fn awaited_shell_hook(folder: &Path, rounds: usize) {
@@ -266,6 +273,47 @@ fn list_of_ten_thousand_sessions(folder: &Path, rounds: usize) {
             format!("a list of 10,000 sessions, {what}, as a whole process beside `--version`");
         compared.print(&what, "under 100 ms");
     }
+}
+
+/// The floor is the same program with nothing to do.
+fn list_of_ten_thousand_tasks(rounds: usize) {
+    let kept = tempfile::tempdir().unwrap();
+    let folder = std::fs::canonicalize(kept.path()).unwrap();
+    make_ten_thousand_tasks(&folder);
+    let hookwright = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hookwright"));
+        command.args(arguments).current_dir(&folder).env("XDG_STATE_HOME", &folder);
+        assert!(command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
+    };
+    for (what, arguments) in [
+        ("all that are open", &["task", "list"][..]),
+        ("all that are open, as JSON", &["task", "list", "--json"]),
+        ("those that are ready", &["task", "list", "--ready"]),
+        ("a change of one of them", &["task", "update", "1", "--priority", "1"]),
+    ] {
+        let compared =
+            compare(rounds.max(3), || hookwright(&["--version"]), || hookwright(arguments));
+        let what = format!("a list of 10,000 tasks, {what}, as a whole process beside `--version`");
+        compared.print(&what, "under 50 ms");
+    }
+}
+
+fn make_ten_thousand_tasks(folder: &Path) {
+    let store = Arc::new(SqliteStore::open(&folder.join("hookwright")).unwrap());
+    let tasks = KeptTasks::new(Arc::clone(&store) as _, folder.to_str().unwrap());
+    // The first one makes the list; the others stand behind it as it would have written them.
+    let first = tasks.add(&NewTask::new("write the parser of expressions"), 1_767_323_045_678);
+    let first = first.unwrap();
+    let puts = (2..=10_000).map(|number: u64| {
+        let mut kept = first.clone();
+        kept.task.id = TaskId(number);
+        kept.task.content = format!("write the parser of expressions, part {number}");
+        kept.task.priority = u8::try_from(number % 5).unwrap();
+        kept.task.depends_on =
+            number.is_multiple_of(3).then_some(TaskId(number - 1)).into_iter().collect();
+        Put { expected: Expected::Absent, ..tasks.put_for(&kept) }
+    });
+    store.commit(&Commit { puts: puts.collect(), ..Commit::synced() }).unwrap();
 }
 
 fn make_ten_thousand_sessions(folder: &Path) {

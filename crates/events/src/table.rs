@@ -161,6 +161,9 @@ const COMMIT: &[&str] = &["commit_message", "commit_id", "branch", "files_modifi
 /// Who fires the events of a session.
 const RUNNER: &[&str] = &["hookwright run"];
 
+/// Who says that a task is done.
+const TASKS: &[&str] = &["hookwright task done", "hookwright run"];
+
 /// Every event, in the order of a session's life.
 pub static EVENTS: &[EventSpec] = &[
     EventSpec {
@@ -319,7 +322,7 @@ pub static EVENTS: &[EventSpec] = &[
             "team_name",
         ],
         is_work: true,
-        fired_by: RUNNER,
+        fired_by: TASKS,
         ..event("task:complete", "a task is about to be marked completed")
     },
     EventSpec {

@@ -121,11 +121,19 @@ pub(crate) fn about_item(item: &WorkItem) -> String {
         }
         WorkSource::Tasks => {
             let content = item.content.as_deref().unwrap_or(&item.title);
-            format!("task {}: {content}", item.key)
+            format!("task {}: {content}\n\n{}", item.key, about_tasks())
         }
         WorkSource::Command => item.title.clone(),
     };
     format!("Do this now, and nothing else of what is open:\n\n{what}")
+}
+
+/// Tells an agent how it uses the project's list of tasks.
+pub(crate) fn about_tasks() -> &'static str {
+    "The tasks of this project are a list: `\"$HOOKWRIGHT_BIN\" task list` shows it, `\"$HOOKWRIGHT_BIN\" \
+     task add \"…\"` adds what you find that is to be done later, and `\"$HOOKWRIGHT_BIN\" task done ID` says \
+     that a task is done. If that ends with 2, the task is not done: mend what standard error says, then say \
+     it again."
 }
 
 /// Tells an agent that was not told how to say how it went.

@@ -300,7 +300,8 @@ fn variables_page() -> String {
     writeln!(
         page,
         "\nA command also has `HOOKWRIGHT_HOOK` (its id), `HOOKWRIGHT_ATTEMPT` (1, 2, …), `HOOKWRIGHT_CHAIN` \
-         (the hooks above it) and `HOOKWRIGHT_RUN` (the marker of its run). A value over {} KiB, one with a \
+         (the hooks above it) and `HOOKWRIGHT_RUN` (the marker of its run), and in a session \
+         `HOOKWRIGHT_BIN` (this program) and `HOOKWRIGHT_PROJECT` (the project's folder). A value over {} KiB, one with a \
          NUL byte, or the largest once all are over {} KiB, stands in a file that `<NAME>_FILE` names.",
         limits::ENV_VALUE_BYTES_MAX / 1024,
         limits::ENV_TOTAL_BYTES_MAX / 1024
