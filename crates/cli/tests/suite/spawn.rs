@@ -267,6 +267,30 @@ hooks:
 }
 
 #[test]
+fn a_child_whose_last_hooks_hang_is_ended_all_the_same() {
+    // Half a minute goes by here: what a child has to come to its end.
+    let sandbox = working(
+        1,
+        "hooks: {stage:complete: [{id: slow, pipeline: review, timeout: 1}]}",
+    )
+    .file(
+        "review.yaml",
+        "prompt: p\nagent: {command: exec sleep 1000}\nhooks: {session:end: [{await: true, command: \"trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done\"}]}\n",
+    );
+    let hook = Left::by(&sandbox, "pid");
+    let ran = run(&sandbox, "work.yaml", 0);
+    assert!(hook.has_run());
+    until("nothing is left", || hook.is_gone());
+    assert!(ran.stdout.contains("timed out after 1 s"), "{}", ran.stdout);
+    let (_, shown) = sandbox.json(&["sessions", "show", "s--stage_complete-1", "--json"]);
+    let session = &shown["session"];
+    assert_eq!(
+        [&session["status"], &session["reason"], &session["process"]],
+        [&json!("interrupted"), &json!("timed out after 1 s"), &Value::Null]
+    );
+}
+
+#[test]
 fn children_start_children_at_most_five_deep() {
     let mut sandbox = Sandbox::new();
     for depth in 0..=6 {

@@ -1,4 +1,4 @@
-use hookwright_events::{EventName, RunEvent, RunEventKind};
+use hookwright_events::{EventName, Outcome, Output, RunEvent, RunEventKind};
 use hookwright_store::{Append, Commit, JournalKey, MemoryStore, Store};
 use serde_json::json;
 
@@ -71,4 +71,39 @@ fn the_last_hooks_of_a_session_that_was_not_interrupted_are_taken_up_where_they_
     assert_eq!(history.endings, 0);
     assert_eq!(keys(&mut history), Vec::<String>::new());
     assert!(matches!(history.step("closing/session:end/0/completed"), Step::TakeUp(_)));
+}
+
+#[test]
+fn a_child_belongs_to_its_hook_until_that_has_ended_by_itself() {
+    let spawned = |hook: &str, session: &str| RunEventKind::HookSpawned {
+        hook: hook.to_owned(),
+        session: session.to_owned(),
+        pipeline: "review".to_owned(),
+    };
+    let ended = |hook: &str, outcome: Outcome| RunEventKind::HookEnded {
+        hook: hook.to_owned(),
+        attempt: 1,
+        outcome,
+        duration_ms: 1.0,
+    };
+    let interrupted = || Outcome::Interrupted { output: Output::default() };
+    let timed_out = || Outcome::TimedOut { after_ms: 1, output: Output::default() };
+    let history = history(vec![
+        (1, fired("stage:complete/0")),
+        (1, spawned("done", "s--a")),
+        (1, ended("done", timed_out())),
+        (1, spawned("tried-again", "s--b")),
+        (1, ended("tried-again", timed_out())),
+        (1, spawned("tried-again", "s--b-2")),
+        (1, spawned("interrupted", "s--c")),
+        (1, ended("interrupted", interrupted())),
+        // The same hook in another firing has a child of its own.
+        (2, spawned("done", "s--d")),
+    ]);
+    let mut open: Vec<((u64, String), String)> = history.children.into_iter().collect();
+    open.sort();
+    let expected = [(1, "interrupted", "s--c"), (1, "tried-again", "s--b-2"), (2, "done", "s--d")];
+    let expected =
+        expected.map(|(firing, hook, name)| ((firing, hook.to_owned()), name.to_owned()));
+    assert_eq!(open, expected);
 }

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hookwright_pipeline::folder::{
-    BrokenStatus, Context, ContextInputs, ContextLimits, ContextStage, Decision, FolderError,
-    IterationAt, Keep, SessionFolder, StageAt, Status, StatusFile,
+    BrokenStatus, ChildOutput, Context, ContextInputs, ContextLimits, ContextStage, Decision,
+    FolderError, IterationAt, Keep, SessionFolder, StageAt, Status, StatusFile,
 };
 use hookwright_pipeline::limits::STATUS_BYTES_MAX;
 use serde_json::{Value, json};
@@ -608,4 +608,58 @@ impl Random {
         self.0 ^= self.0 << 17;
         self.0 % end
     }
+}
+
+#[test]
+fn a_childs_folder_is_a_sessions_folder_within_its_parents() {
+    let (root, folder) = created();
+    let child = folder.of_child("stage_complete-1", "calm-fox--x".parse().expect("a name"));
+    child.create().expect("created");
+    child.create_iteration(FIRST).expect("made");
+    let inputs = json!({ "files": ["a"] });
+    child.write_inputs(inputs.as_object().expect("a map")).expect("written");
+    child.write_child_output(&json!({ "status": "completed" })).expect("written");
+    let below = everything_below(&root.path().join(".hookwright/sessions/calm-fox/children"));
+    let at = |name: &str| format!("stage_complete-1/{name}");
+    assert_eq!(
+        below,
+        [
+            "stage_complete-1".to_owned(),
+            at("children"),
+            at("inputs.json"),
+            at("output.json"),
+            at("progress.md"),
+            at("stage-00-plan"),
+            at("stage-00-plan/iterations"),
+            at("stage-00-plan/iterations/001"),
+        ]
+    );
+    assert_eq!(child.read_inputs().expect("read").map(Value::Object), Some(inputs));
+    let deeper = child.of_child("session_end-0", "calm-fox--x--y".parse().expect("a name"));
+    assert_eq!(deeper.path(), child.children().join("session_end-0"));
+    child.remove().expect("removed");
+    assert_eq!(everything_below(&folder.children()), Vec::<String>::new());
+    assert!(folder.exists().expect("looked"));
+}
+
+#[test]
+fn what_a_child_leaves_is_any_json_and_nothing_else() {
+    let (_root, folder) = created();
+    let path = folder.path().join("output.json");
+    assert_eq!(folder.read_child_output().expect("read"), ChildOutput::Missing);
+    fs::write(&path, "[1, \"two\"]").expect("written");
+    assert_eq!(folder.read_child_output().expect("read"), ChildOutput::Read(json!([1, "two"])));
+    fs::write(&path, "{broken").expect("written");
+    let ChildOutput::Broken(why) = folder.read_child_output().expect("read") else {
+        panic!("it is broken")
+    };
+    assert!(why.starts_with("`output.json` is no JSON: "), "{why}");
+    fs::remove_file(&path).expect("removed");
+    symlink("/etc/passwd", &path).expect("linked");
+    let why = "expected a file `output.json` but found a symbolic link".to_owned();
+    assert_eq!(folder.read_child_output().expect("read"), ChildOutput::Broken(why));
+    fs::remove_file(&path).expect("removed");
+    fs::write(&path, vec![b' '; 1024 * 1024 + 1]).expect("written");
+    let why = "`output.json` has 1048577 bytes, expected at most 1048576".to_owned();
+    assert_eq!(folder.read_child_output().expect("read"), ChildOutput::Broken(why));
 }
