@@ -90,7 +90,11 @@ fn faults(args: &[String]) -> Result<(), String> {
     let mut all = vec!["test", "--package", "hookwright", "--features", "faults"];
     all.extend(["--test", "faults", "--"]);
     all.extend(args.iter().map(String::as_str));
-    cargo(&all)
+    cargo(&all)?;
+    // Sessions that hooks start have a campaign of their own, among the tests.
+    let mut children = vec!["test", "--package", "hookwright", "--features", "faults"];
+    children.extend(["--test", "suite", "spawn_faults"]);
+    cargo(&children)
 }
 
 fn coverage() -> Result<(), String> {

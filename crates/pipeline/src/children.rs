@@ -108,9 +108,9 @@ impl Children {
         let ready = self.ready(&child, &place, sources, known)?;
         let session = self.session(&child, &place, ready, &fence, lineage)?;
         held.journal = Some(Arc::clone(session.journal()));
-        faults::point("child begins");
+        faults::point("child session begins");
         let ended = session.run().await;
-        faults::point("child ended");
+        faults::point("child session ended");
         held.journal = None;
         let ended = ended.map_err(|error| never(error.to_string()))?;
         Ok(self.child_end(&place, &ended))
