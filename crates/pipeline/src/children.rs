@@ -113,6 +113,15 @@ impl Children {
         faults::point("child session ended");
         held.journal = None;
         let ended = ended.map_err(|error| never(error.to_string()))?;
+        if ended.status == "paused" {
+            // What it waits for does not come by trying again.
+            return Err(never(in_words(
+                &place.name,
+                ended.status,
+                &ended.reason,
+                ended.iterations,
+            )));
+        }
         Ok(self.child_end(&place, &ended))
     }
 

@@ -11,7 +11,7 @@ impl Session {
     /// Writes what the session leaves, unless its agent has written that itself. One that goes on later
     /// leaves nothing yet.
     pub(super) fn leave_output(&self, status: &str, reason: &str) -> Result<(), Leave> {
-        if self.inputs.is_none() || status == "interrupted" {
+        if self.inputs.is_none() || matches!(status, "interrupted" | "paused") {
             return Ok(());
         }
         match self.folder.read_child_output()? {
