@@ -22,6 +22,7 @@ const NO_WRAPPING: &str = "\x1b[?7l";
 const WRAPPING: &str = "\x1b[?7h";
 const CLEAR_LINE: &str = "\x1b[2K";
 const CLEAR_BELOW: &str = "\x1b[J";
+const DOWN: &str = "\x1b[B";
 
 /// The terminal as long as the view has it.
 #[derive(Debug)]
@@ -165,15 +166,17 @@ impl Terminal {
                 text.extend([line.trim_end_matches('\n'), "\r\n"]);
             }
         }
-        text.push_str(NO_WRAPPING);
+        let below = lines.len().saturating_sub(1);
+        let up = if below > 0 { format!("\x1b[{below}A") } else { String::new() };
+        // Room is made with empty lines, and the view drawn without any: whatever the terminal has become
+        // meanwhile, nothing of it scrolls away.
+        text.extend(std::iter::repeat_n("\n", below).chain([&*up, NO_WRAPPING]));
         for (number, line) in lines.iter().enumerate() {
-            let next = if number > 0 { "\r\n" } else { "" };
-            text.extend([next, CLEAR_LINE, self.sgr(line.tone), &line.text, self.plain(line.tone)]);
+            let next = if number > 0 { DOWN } else { "" };
+            let (tone, plain) = (self.sgr(line.tone), self.plain(line.tone));
+            text.extend([next, "\r", CLEAR_LINE, tone, &line.text, plain]);
         }
-        text.extend([CLEAR_BELOW, WRAPPING, "\r"]);
-        if lines.len() > 1 {
-            text.push_str(&format!("\x1b[{}A", lines.len() - 1));
-        }
+        text.extend([CLEAR_BELOW, WRAPPING, &*up, "\r"]);
         text.push_str(END);
         self.drawn = lines;
         self.send(&text);
