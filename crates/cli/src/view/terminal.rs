@@ -22,6 +22,9 @@ const NO_WRAPPING: &str = "\x1b[?7l";
 const WRAPPING: &str = "\x1b[?7h";
 const CLEAR_LINE: &str = "\x1b[2K";
 const CLEAR_BELOW: &str = "\x1b[J";
+/// From the first column on. Some terminals keep what stands on a screen that is cleared whole, and the
+/// view is nothing to keep: so its first line is cleared by itself.
+const CLEAR_VIEW: &str = "\r\x1b[2K\x1b[C\x1b[J\r";
 const DOWN: &str = "\x1b[B";
 
 /// The terminal as long as the view has it.
@@ -141,7 +144,7 @@ impl Terminal {
     fn give_back(&mut self) {
         let Some(Before { keyboard }) = self.before.take() else { return };
         self.drawn.clear();
-        self.send(&format!("\r{CLEAR_BELOW}{WRAPPING}{SHOW_CURSOR}{END}"));
+        self.send(&format!("{CLEAR_VIEW}{WRAPPING}{SHOW_CURSOR}{END}"));
         // In the background that would stop us, and the shell has seen to it.
         if let Some(keyboard) = keyboard.filter(|_| self.is_in_foreground()) {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &keyboard);
@@ -161,7 +164,7 @@ impl Terminal {
         self.size = size;
         let mut text = String::from(BEGIN);
         if !above.is_empty() {
-            text.push_str(CLEAR_BELOW);
+            text.push_str(CLEAR_VIEW);
             for line in above.split_inclusive('\n') {
                 text.extend([line.trim_end_matches('\n'), "\r\n"]);
             }
