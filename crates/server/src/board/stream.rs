@@ -36,9 +36,8 @@ pub(crate) fn body(
     let stop = desk.stop.clone();
     desk.run(async move {
         let _place = place;
-        let lasts = tokio::time::timeout(limits::STREAM_WAIT, follow(board, look, state, &sender));
         tokio::select! {
-            _ = lasts => {}
+            () = follow(board, look, state, &sender) => {}
             () = sender.closed() => {}
             () = stop.cancelled() => {}
         }
@@ -46,8 +45,19 @@ pub(crate) fn body(
     Body::new(Events(receiver))
 }
 
-/// Sends what changes, until nobody wants it any more.
+/// Sends what changes, for as long as one connection lasts.
 async fn follow(board: Arc<Board>, look: Look, state: Option<String>, page: &mpsc::Sender<Bytes>) {
+    let news = send_news(board, look, state, page);
+    let _ = tokio::time::timeout(limits::STREAM_WAIT, news).await;
+}
+
+/// Sends what changes, until nobody wants it any more.
+async fn send_news(
+    board: Arc<Board>,
+    look: Look,
+    state: Option<String>,
+    page: &mpsc::Sender<Bytes>,
+) {
     let mut sent = Sent::shown(state);
     let mut changes = None;
     let (mut looked, mut spoke) = (Instant::now(), Instant::now());
@@ -98,5 +108,35 @@ impl HttpBody for Events {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         self.0.poll_recv(context).map(|event| event.map(|event| Ok(Frame::data(event))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hookwright_store::MemoryStore;
+
+    use super::*;
+    use crate::approvals::Approvals;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_without_news_gets_signs_of_life_until_its_connection_has_lasted_long_enough() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(MemoryStore::new());
+        let approvals = Approvals::of_folder(folder.path(), store.clone(), |_| true).unwrap();
+        let board = Arc::new(Board::new(store, approvals, None));
+        let (sender, mut receiver) = mpsc::channel(1);
+        let began = Instant::now();
+        let look: Look = Arc::new(|| Ok(Some(Vec::new())));
+        let following = tokio::spawn(async move { follow(board, look, None, &sender).await });
+        assert_eq!(receiver.recv().await.unwrap(), "retry: 1000\n\n");
+        let mut signs = 0;
+        while let Some(sign) = receiver.recv().await {
+            assert_eq!(sign, ":\n\n");
+            signs += 1;
+        }
+        following.await.unwrap();
+        assert_eq!(began.elapsed().as_secs(), limits::STREAM_WAIT.as_secs());
+        let most = limits::STREAM_WAIT.as_secs() / limits::HEARTBEAT_PAUSE.as_secs();
+        assert!((most - 2..=most).contains(&signs), "{signs}");
     }
 }
