@@ -1,5 +1,6 @@
 //! The page of sessions: what it shows, who sees it, and how it stays up to date.
 
+use std::process::Command;
 use std::time::Instant;
 
 use hookwright_events::wait::{Wait, WaitState};
@@ -258,11 +259,15 @@ fn a_page_that_comes_back_is_sent_what_it_missed() {
 fn a_session_whose_process_was_killed_is_told_without_anybody_writing_it_down() {
     let situation = Situation::new();
     let mut played = busy(&situation);
+    let mut process = Command::new("sleep").arg("600").spawn().unwrap();
+    played.run_by(process.id());
     let board = board_of_project(&situation);
     let visitor = Visitor::of(&board);
     let mut stream = visitor.stream("/sessions/calm-fox/stream?state=0", None).unwrap();
-    stream.whole();
-    played.leave();
+    let first: String = stream.whole().into_iter().map(|event| event.html).collect();
+    assert!(read(&first).contains(&format!("Process {}", process.id())), "{first}");
+    process.kill().unwrap();
+    process.wait().unwrap();
     let news = stream.whole();
     assert_eq!(news[0].name, "head");
     assert!(read(&news[0].html).contains("! cut off Plan"), "{}", news[0].html);

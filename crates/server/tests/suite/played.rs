@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hookwright_events::{EventName, Report, RunEvent, RunEventKind, Status, TurnName, TurnResult};
-use hookwright_pipeline::lease;
+use hookwright_pipeline::lease::{self, Holder};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_server::approvals::{iso, now_ms};
 use hookwright_store::{
@@ -153,6 +153,18 @@ impl Played {
         let (status, reason) = (status.to_owned(), reason.to_owned());
         self.happens(0, RunEventKind::SessionEnded { status, reason });
         self.leave();
+    }
+
+    /// From now on it is run by this process.
+    pub(crate) fn run_by(&mut self, pid: u32) {
+        self.leave();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let behind_the_name = stat.rsplit(')').next().unwrap();
+        let start_time = behind_the_name.split_whitespace().nth(19).unwrap().parse().unwrap();
+        let holder = Holder { pid, start_time: Some(start_time), ..Holder::this() };
+        let (lease, holder) =
+            (lease::name_of(PROJECT, &self.record.id), serde_json::to_string(&holder).unwrap());
+        self.store.acquire(&lease, &holder, None).unwrap();
     }
 
     /// Its process is gone.

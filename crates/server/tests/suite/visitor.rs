@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
 
 use hookwright_server::board::serving::{Serving, serve};
 use hookwright_server::{Approvals, Board};
@@ -86,6 +87,8 @@ impl Visitor {
         let Self { address, cookie } = self;
         let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let mut stream = TcpStream::connect(address).unwrap();
+        // What does not come in this time never comes.
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         // Without the framing of 1.1.
         let request =
             format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nCookie: {cookie}\r\n{last}\r\n");
