@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hookwright_server::board::serving::{Serving, serve};
 use hookwright_server::{Approvals, Board};
@@ -87,8 +86,6 @@ impl Visitor {
         let Self { address, cookie } = self;
         let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let mut stream = TcpStream::connect(address).unwrap();
-        // What does not come in this time never comes.
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         // Without the framing of 1.1.
         let request =
             format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nCookie: {cookie}\r\n{last}\r\n");
@@ -116,6 +113,7 @@ impl Stream {
     /// The next event; `None` at the end.
     pub(crate) fn event(&mut self) -> Option<Event> {
         let (mut id, mut name, mut data) = (None, String::new(), None);
+        let mut signs_of_life = 0;
         loop {
             let mut line = String::new();
             if self.0.read_line(&mut line).unwrap_or(0) == 0 {
@@ -131,7 +129,10 @@ impl Stream {
                         return Some(Event { id, name, order: data["order"].clone(), html });
                     }
                 }
-                _ => {}
+                _ => {
+                    signs_of_life += usize::from(line == ":\n");
+                    assert!(signs_of_life < 4, "nothing has come for a minute");
+                }
             }
         }
     }
