@@ -15,73 +15,16 @@ impl Drawing<'_> {
         whole: Option<f64>,
     ) -> Markup {
         match deed {
-            Deed::Hook { at, event, of_iteration, hook, status, reason, attempts, duration_ms } => {
-                let mark = Mark::of_hook(status);
-                html! {
-                    div.deed {
-                        (mark.sign())
-                        span.event { (said(event)) }
-                        span.what {
-                            @match report {
-                                Some(report) => a href=(self.report_path(report.sequence)) { (said(hook)) },
-                                None => (said(hook)),
-                            }
-                            " " span class={ "status " (mark.class()) } { (word(status)) }
-                            @if *attempts > 1 { span.quiet { " · " (attempts) " attempts" } }
-                            @if let Some(of) = of_iteration { span.quiet { " · of iteration " (of) } }
-                        }
-                        @match (duration_ms, whole) {
-                            (Some(took), Some(whole)) => (bar(*took, whole, mark)),
-                            _ => span.bar {},
-                        }
-                        span.took {
-                            @match (duration_ms, at) {
-                                (Some(took), _) => (duration(*took)),
-                                (None, Some(at)) if *status == "running" => (since(at)),
-                                _ => "",
-                            }
-                        }
-                        @if let Some(reason) = reason { p.reason { (said(reason)) } }
-                        @if let Some(report) = report.filter(|report| !report.excerpt.is_empty()) {
-                            pre.excerpt tabindex="0" { (report.excerpt) }
-                        }
-                    }
-                }
-            }
-            Deed::Decision { event, verdict, reason } => html! {
-                (told(Mark::Warn, event, html! { "decision: " strong { (verdict) } @if !reason.is_empty() { ": " (said(reason)) } }))
-            },
-            Deed::Question {
+            Deed::Hook { .. } => self.hook(deed, report, whole),
+            Deed::Decision { event, verdict, reason } => told(
+                Mark::Warn,
                 event,
-                hook,
-                question,
-                since: at,
-                state,
-                action,
-                message,
-                by,
-                duration_ms,
-                ..
-            } => {
-                let mark = match state {
-                    QuestionState::Approved => Mark::Good,
-                    QuestionState::Waiting => Mark::Waits,
-                    _ => Mark::Warn,
-                };
-                told(
-                    mark,
-                    event,
-                    html! {
-                        (said(hook)) " asked: " (said(question)) " "
-                        strong { (answer_of(*state)) }
-                        @if let Some(action) = action { " with " (said(action)) }
-                        @if let Some(by) = by { " by " (said(by)) }
-                        @if let Some(took) = duration_ms { span.quiet { " after " (duration(*took)) } }
-                        @if *state == QuestionState::Waiting { " " (since(at)) }
-                        @if let Some(message) = message { p.reason { (said(message)) } }
-                    },
-                )
-            }
+                html! {
+                    "decision: " strong { (verdict) }
+                    @if !reason.is_empty() { ": " (said(reason)) }
+                },
+            ),
+            Deed::Question { .. } => question(deed),
             Deed::Child { event, hook, session, pipeline } => {
                 self.child(event, hook, session, pipeline)
             }
@@ -113,6 +56,45 @@ impl Drawing<'_> {
         }
     }
 
+    fn hook(&self, deed: &Deed, report: Option<&Reported>, whole: Option<f64>) -> Markup {
+        let Deed::Hook { at, event, of_iteration, hook, status, reason, attempts, duration_ms } =
+            deed
+        else {
+            return html! {};
+        };
+        let mark = Mark::of_hook(status);
+        html! {
+            div.deed {
+                (mark.sign())
+                span.event { (said(event)) }
+                span.what {
+                    @match report {
+                        Some(report) => a href=(self.report_path(report.sequence)) { (said(hook)) },
+                        None => (said(hook)),
+                    }
+                    " " span class={ "status " (mark.class()) } { (word(status)) }
+                    @if *attempts > 1 { span.quiet { " · " (attempts) " attempts" } }
+                    @if let Some(of) = of_iteration { span.quiet { " · of iteration " (of) } }
+                }
+                @match (duration_ms, whole) {
+                    (Some(took), Some(whole)) => (bar(*took, whole, mark)),
+                    _ => span.bar {},
+                }
+                span.took {
+                    @match (duration_ms, at) {
+                        (Some(took), _) => (duration(*took)),
+                        (None, Some(at)) if *status == "running" => (since(at)),
+                        _ => "",
+                    }
+                }
+                @if let Some(reason) = reason { p.reason { (said(reason)) } }
+                @if let Some(report) = report.filter(|report| !report.excerpt.is_empty()) {
+                    pre.excerpt tabindex="0" { (report.excerpt) }
+                }
+            }
+        }
+    }
+
     /// A session that a hook has started, and how it stands by now.
     fn child(&self, event: &str, hook: &str, name: &str, pipeline: &str) -> Markup {
         let path = self.context.session_path(name, &self.story.session.record.workspace);
@@ -137,6 +119,43 @@ impl Drawing<'_> {
         let query = self.context.query(&record.workspace, None);
         format!("/sessions/{}/reports/{sequence}{query}", record.id)
     }
+}
+
+/// What a person was asked, and what became of it.
+fn question(deed: &Deed) -> Markup {
+    let Deed::Question {
+        event,
+        hook,
+        question,
+        since: at,
+        state,
+        action,
+        message,
+        by,
+        duration_ms,
+        ..
+    } = deed
+    else {
+        return html! {};
+    };
+    let mark = match state {
+        QuestionState::Approved => Mark::Good,
+        QuestionState::Waiting => Mark::Waits,
+        _ => Mark::Warn,
+    };
+    told(
+        mark,
+        event,
+        html! {
+            (said(hook)) " asked: " (said(question)) " "
+            strong { (answer_of(*state)) }
+            @if let Some(action) = action { " with " (said(action)) }
+            @if let Some(by) = by { " by " (said(by)) }
+            @if let Some(took) = duration_ms { span.quiet { " after " (duration(*took)) } }
+            @if *state == QuestionState::Waiting { " " (since(at)) }
+            @if let Some(message) = message { p.reason { (said(message)) } }
+        },
+    )
 }
 
 /// What happened, in words.
