@@ -7,7 +7,7 @@ use std::path::Path;
 
 use hookwright_events::{Outcome, RunEvent, RunEventKind};
 
-use super::world::World;
+use super::world::{ITERATIONS_IN_ALL, SESSION, World};
 
 /// What must not be, in the words of the summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +24,9 @@ pub(crate) enum Defect {
     AskedTwice,
     AnswerUsedTwice,
     AnswerLost,
+    WorkLost,
+    WorkTwice,
+    ChildLost,
     NotFinished,
 }
 
@@ -41,6 +44,12 @@ impl Defect {
         (Defect::AskedTwice, "a person asked twice for the same thing"),
         (Defect::AnswerUsedTwice, "a person's answer used twice"),
         (Defect::AnswerLost, "a question or its answer lost"),
+        (
+            Defect::WorkLost,
+            "a piece of work lost, or something else became of it than was recorded",
+        ),
+        (Defect::WorkTwice, "a piece of work taken twice"),
+        (Defect::ChildLost, "a child of a hook lost, or one too many"),
         (Defect::NotFinished, "a session that did not come to its end"),
     ];
 }
@@ -52,8 +61,8 @@ pub(crate) type Found = Vec<(Defect, String)>;
 #[derive(Default)]
 pub(crate) struct Checker {
     pub(crate) found: Found,
-    /// The journal as it was last.
-    journal: Vec<RunEvent>,
+    /// The journals as they were last, by session.
+    journals: BTreeMap<String, Vec<RunEvent>>,
 }
 
 impl Checker {
@@ -63,14 +72,19 @@ impl Checker {
 
     /// The runner has died or ended: nothing may be lost or half written.
     pub(crate) fn look(&mut self, world: &World) {
-        let journal = world.journal();
-        if !journal.starts_with(&self.journal) {
-            self.defect(Defect::CompletionLost, "the journal has changed behind its end");
+        let journals = world.journals();
+        let mut new = Vec::new();
+        for (session, journal) in &journals {
+            let before = self.journals.get(session).map_or(&[][..], Vec::as_slice);
+            if !journal.starts_with(before) {
+                let what = format!("the journal of {session} has changed behind its end");
+                self.found.push((Defect::CompletionLost, what));
+            }
+            new.extend(journal.get(before.len()..).unwrap_or_default().iter().cloned());
         }
-        let new = journal.get(self.journal.len()..).unwrap_or_default();
-        self.look_at_shown(world, new);
+        self.look_at_shown(world, &new);
         self.look_at_files(&world.session_folder());
-        self.journal = journal;
+        self.journals = journals;
     }
 
     /// Whatever a person was shown stands in the journal.
@@ -122,12 +136,18 @@ impl Checker {
                 self.defect(Defect::HalfWrittenFile, format!("left behind: {name}"));
             }
         }
-        let journal = std::mem::take(&mut self.journal);
-        self.look_at_hooks(&journal);
-        self.look_at_turns(&journal);
-        self.look_at_log(world, &journal);
+        let journals = std::mem::take(&mut self.journals);
+        for (session, journal) in &journals {
+            self.look_at_hooks(journal);
+            self.look_at_turns(session, journal);
+        }
+        let all: Vec<RunEvent> = journals.values().flatten().cloned().collect();
+        self.look_at_log(world, &all);
+        let journal = journals.get(SESSION).cloned().unwrap_or_default();
         self.look_at_prompts(world, &journal);
         self.look_at_person(world, &journal);
+        self.look_at_work(world, &journal);
+        self.look_at_children(&journals, &journal);
         let is_done = journal.last().is_some_and(|event| match &event.kind {
             RunEventKind::SessionEnded { status, .. } => status == "completed",
             _ => false,
@@ -187,7 +207,7 @@ impl Checker {
         }
     }
 
-    fn look_at_turns(&mut self, journal: &[RunEvent]) {
+    fn look_at_turns(&mut self, session: &str, journal: &[RunEvent]) {
         let mut attempts = BTreeMap::new();
         let mut ended = BTreeSet::new();
         for event in journal {
@@ -211,8 +231,10 @@ impl Checker {
         for turn in attempts.keys().filter(|turn| !ended.contains(*turn)) {
             self.defect(Defect::CompletionLost, format!("{turn:?} has no end"));
         }
-        if ended.iter().filter(|turn| turn.iteration > 0).count() != 7 {
-            self.defect(Defect::NotFinished, format!("other iterations than 7: {ended:?}"));
+        let expected = if session == SESSION { ITERATIONS_IN_ALL } else { 2 };
+        if ended.iter().filter(|turn| turn.iteration > 0).count() != expected {
+            let what = format!("other iterations of {session} than {expected}: {ended:?}");
+            self.defect(Defect::NotFinished, what);
         }
     }
 
@@ -248,7 +270,7 @@ impl Checker {
                     match recorded.get(&line.run_id) {
                         Some((hook, attempt))
                             if *attempt == line.attempt
-                                && (kind == "turn" || *hook == line.name) => {}
+                                && (kind != "hook" || *hook == line.name) => {}
                         found => self
                             .defect(Defect::RunWithoutRecord, format!("{line:?}, found {found:?}")),
                     }
@@ -273,12 +295,13 @@ impl Checker {
             .filter(|line| line.what == "end")
             .map(|line| line.run_id)
             .collect();
-        let mut last: BTreeMap<(u64, String), String> = BTreeMap::new();
+        let mut last: BTreeMap<(Option<String>, u64, String), String> = BTreeMap::new();
         for event in journal {
             if let RunEventKind::HookStarting { hook, run_id: Some(run_id), .. } = &event.kind
-                && !["commit", "gate"].contains(&hook.as_str())
+                && !["commit", "gate", "review", "review-behind"].contains(&hook.as_str())
             {
-                last.insert((event.firing, hook.clone()), run_id.clone());
+                let run = (event.session.clone(), event.firing, hook.clone());
+                last.insert(run, run_id.clone());
             }
         }
         for (run, run_id) in last {
@@ -326,6 +349,76 @@ impl Checker {
         }
     }
 
+    /// Each issue and each task was taken once, and became what was recorded.
+    fn look_at_work(&mut self, world: &World, journal: &[RunEvent]) {
+        let mut taken: BTreeMap<String, u32> = BTreeMap::new();
+        let mut ended: BTreeMap<String, String> = BTreeMap::new();
+        for event in journal {
+            match &event.kind {
+                RunEventKind::ItemStarted { item, .. } => {
+                    *taken.entry(item.key.clone()).or_default() += 1;
+                }
+                RunEventKind::ItemEnded { key, state, .. } => {
+                    let state = match (state.as_str(), key.starts_with("TAS")) {
+                        ("done", true) => "completed",
+                        (word, _) => word,
+                    };
+                    if ended.insert(key.clone(), state.to_owned()).is_some() {
+                        self.defect(Defect::WorkTwice, format!("{key} ended twice"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (key, times) in taken.iter().filter(|(_, times)| **times > 1) {
+            self.defect(Defect::WorkTwice, format!("{key} was taken {times} times"));
+        }
+        let expected = [
+            ("1", "done"),
+            ("2", "blocked"),
+            ("3", "done"),
+            ("TAS-1", "completed"),
+            ("TAS-2", "completed"),
+            ("TAS-3", "completed"),
+        ];
+        let expected: BTreeMap<String, String> =
+            expected.iter().map(|(key, state)| ((*key).to_owned(), (*state).to_owned())).collect();
+        let kept = world.work();
+        if ended != expected || kept != expected {
+            self.defect(Defect::WorkLost, format!("recorded {ended:?}, kept {kept:?}"));
+        }
+    }
+
+    /// Each hook that starts a session has started one, which has come to its end.
+    fn look_at_children(
+        &mut self,
+        journals: &BTreeMap<String, Vec<RunEvent>>,
+        journal: &[RunEvent],
+    ) {
+        let mut spawned: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for event in journal {
+            if let RunEventKind::HookSpawned { hook, session, .. } = &event.kind {
+                spawned.entry(hook.clone()).or_default().insert(session.clone());
+            }
+        }
+        let children: BTreeSet<String> =
+            journals.keys().filter(|name| *name != SESSION).cloned().collect();
+        let named: BTreeSet<String> = spawned.values().flatten().cloned().collect();
+        let is_one_each = spawned.len() == 2 && spawned.values().all(|names| names.len() == 1);
+        if !is_one_each || children != named {
+            self.defect(Defect::ChildLost, format!("{spawned:?}, and there are {children:?}"));
+        }
+        for (name, journal) in journals {
+            let is_done = journal.iter().rev().any(|event| match &event.kind {
+                RunEventKind::SessionEnded { status, .. } => status == "completed",
+                _ => false,
+            });
+            if !is_done {
+                self.defect(Defect::ChildLost, format!("{name} was not completed"));
+            }
+        }
+    }
+
     /// Each piped text reached exactly one turn that completed.
     fn look_at_prompts(&mut self, world: &World, journal: &[RunEvent]) {
         let mut run_ids = BTreeMap::new();
@@ -351,6 +444,11 @@ impl Checker {
                         "iteration:start" => "before",
                         "iteration:complete" => "tests",
                         "iteration:error" => "mend",
+                        "task:complete" => {
+                            let task = text("task_id").unwrap_or_default();
+                            expected.insert(format!("PIPED<task/{}>", task.trim_matches('"')));
+                            ""
+                        }
                         _ => "",
                     };
                     if !hook.is_empty() {
@@ -388,7 +486,7 @@ fn essence(event: &RunEvent) -> String {
         RunEventKind::TurnEnded { turn, attempt, .. } => format!("turn ended {turn:?} {attempt}"),
         other => serde_json::to_value(other).map(|it| it["kind"].to_string()).unwrap_or_default(),
     };
-    format!("{} {kind}", event.firing)
+    format!("{} {} {kind}", event.session.as_deref().unwrap_or_default(), event.firing)
 }
 
 /// All files below a folder.

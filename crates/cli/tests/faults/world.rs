@@ -1,12 +1,17 @@
 //! [`World`]: a project with a pipeline of three stages and hooks of every kind, all of which write
 //! into one log what they really do. The log is the truth that the journal is compared with.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use hookwright_events::RunEvent;
-use hookwright_store::{JournalKey, SqliteStore, entries};
+use hookwright_pipeline::queue::IssueStates;
+use hookwright_store::{
+    Filter, JournalKey, KeptTasks, Kind, NewTask, SqliteStore, Store, entries, records,
+};
 use tempfile::TempDir;
 
 use super::person::Person;
@@ -15,7 +20,13 @@ use super::person::Person;
 pub(crate) const SESSION: &str = "campaign";
 
 /// Iterations of all stages before the first `session:stop`, which is blocked once.
-const ITERATIONS: u32 = 6;
+const ITERATIONS: u32 = 12;
+
+/// Iterations of all stages, the one included that the blocked stop asks for.
+pub(crate) const ITERATIONS_IN_ALL: usize = ITERATIONS as usize + 1;
+
+/// What is done in the stage `tasks`.
+const TASKS: [&str; 3] = ["first", "second", "third"];
 
 /// A home folder with a project in it.
 pub(crate) struct World {
@@ -27,7 +38,8 @@ pub(crate) struct World {
 /// One line of the log: something began or ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// `hook`, `turn`, or what was found that must not be.
+    /// `hook`, `turn`, `child` (a turn of a session that a hook has started), or what was found that
+    /// must not be.
     pub(crate) kind: String,
     /// `start` or `end`.
     pub(crate) what: String,
@@ -56,11 +68,17 @@ impl World {
             let text = text.replace("@OUTSIDE@", &outside);
             let text = text.replace("@ITERATIONS@", &ITERATIONS.to_string());
             let text = text.replace("@PERSON@", &world.person.url());
-            fs::write(world.project().join(name), text).expect("written");
+            let path = world.project().join(name);
+            fs::create_dir_all(path.parent().expect("a folder above")).expect("made");
+            fs::write(path, text).expect("written");
         }
         for script in SCRIPTS {
             let (name, text) = script;
             fs::write(world.outside().join(name), text).expect("written");
+        }
+        let tasks = KeptTasks::new(world.store(), &world.project().to_string_lossy());
+        for task in TASKS {
+            tasks.add(&NewTask::new(task), 0).expect("kept");
         }
         world.git(&["init", "--quiet", "--initial-branch", "main"]);
         world.git(&["config", "user.name", "Campaign"]);
@@ -141,20 +159,46 @@ impl World {
         fs::read_to_string(self.outside().join("complained")).unwrap_or_default()
     }
 
+    /// The user's store.
+    fn store(&self) -> Arc<dyn Store> {
+        let folder = self.outside().join(".local/state/hookwright");
+        Arc::new(SqliteStore::open(&folder).expect("the store is whole"))
+    }
+
     /// What the session's journal holds, oldest first.
     pub(crate) fn journal(&self) -> Vec<RunEvent> {
-        let folder = self.outside().join(".local/state/hookwright");
-        if !folder.exists() {
-            return Vec::new();
-        }
-        let store = SqliteStore::open(&folder).expect("the store is whole");
+        self.journals().remove(SESSION).unwrap_or_default()
+    }
+
+    /// The journals of the session and of those that its hooks have started.
+    pub(crate) fn journals(&self) -> BTreeMap<String, Vec<RunEvent>> {
+        let store = self.store();
+        let sessions = records(&*store, Kind::Session, Filter::newest(usize::MAX));
+        let names = sessions.map(|record| record.expect("a record").key.name);
         let project = self.project().to_string_lossy().into_owned();
-        let key = JournalKey { project, session: SESSION.to_owned() };
-        let read = entries(&store, &key, 0).map(|entry| {
-            let entry = entry.expect("an entry");
-            serde_json::from_str(&entry.value).expect("a run event")
-        });
-        read.collect()
+        let read = |session: String| {
+            let key = JournalKey { project: project.clone(), session: session.clone() };
+            let events = entries(&*store, &key, 0).map(|entry| {
+                let entry = entry.expect("an entry");
+                serde_json::from_str(&entry.value).expect("a run event")
+            });
+            (session, events.collect())
+        };
+        names.map(read).collect()
+    }
+
+    /// What became of issues and tasks, by their names.
+    pub(crate) fn work(&self) -> BTreeMap<String, String> {
+        let (store, project) = (self.store(), self.project().to_string_lossy().into_owned());
+        let issues = IssueStates::new(Arc::clone(&store), &project).all().expect("read");
+        let issues = issues
+            .into_values()
+            .map(|kept| (kept.record.number.to_string(), kept.record.state.as_str().to_owned()));
+        let tasks = KeptTasks::new(store, &project).list(&[]).expect("read").tasks;
+        let tasks = tasks
+            .into_iter()
+            .map(|kept| (kept.task.id.to_string(), kept.task.state.as_str().to_owned()));
+        issues.chain(tasks).collect()
     }
 
     /// What really happened, oldest first.
@@ -192,7 +236,8 @@ const SCRIPTS: &[(&str, &str)] = &[(
     r#"
 run="${HOOKWRIGHT_RUN##*[!A-Za-z0-9-]}"
 outside="${BASH_SOURCE[0]%/*}"
-about="$2|$3/${STAGE:-}/${ITERATION:-}|$HOOKWRIGHT_ATTEMPT|$run"
+of="${SESSION#campaign}${STAGE:-}${ISSUE_NUMBER:+#$ISSUE_NUMBER}${TASK_ID:+#$TASK_ID}"
+about="$2|$3/$of/${ITERATION:-}|$HOOKWRIGHT_ATTEMPT|$run"
 started() { local stat; { read -r -a stat < "/proc/$1/stat"; } 2> /dev/null || return; [ "${stat[2]}" = Z ] || echo "${stat[21]}"; }
 finish() { echo "$kind|end|$about" >> "$outside/log"; }
 kind=$1
@@ -215,6 +260,8 @@ name: campaign
 stages:
   - {name: plan, loop: ./plan.yaml}
   - {name: work, loop: ./work.yaml, inputs: {from: plan, select: latest}}
+  - {name: issues, loop: ./issues.yaml}
+  - {name: tasks, loop: ./tasks.yaml}
   - {name: judge, loop: ./judge.yaml}
 hooks:
   session:start:
@@ -237,8 +284,39 @@ hooks:
       await: true
       when: "${HOOK_RESPONSE.action} == 'approve'"
       command: . @OUTSIDE@/begin hook gated stage:complete; finish
+    - id: review
+      type: spawn
+      pipeline: ./review.yaml
+      inputs: {of: "${STAGE}"}
+      when: "${STAGE} == 'issues'"
+    - id: review-behind
+      type: spawn
+      pipeline: ./review.yaml
+      await: false
+      when: "${STAGE} == 'tasks'"
+    - id: reviewed
+      await: true
+      when: "${STAGE} == 'issues'"
+      command: |
+        . @OUTSIDE@/begin hook reviewed stage:complete
+        [ "$LAST_HOOK_STATUS" = success ] || echo "survivor|found|$about|no review: $SPAWN_OUTPUT" >> "$outside/log"
+        finish
     - id: stage-over
       command: . @OUTSIDE@/begin hook stage-over stage:complete; sleep 0.05; finish
+  execution:pre_start:
+    - id: guard
+      command: |
+        . @OUTSIDE@/begin hook guard execution:pre_start
+        finish
+        [ "$ISSUE_NUMBER" != 2 ] || { echo "not this one" >&2; exit 2; }
+  execution:post_end:
+    - id: item-over
+      await: true
+      command: . @OUTSIDE@/begin hook item-over execution:post_end; finish
+  task:complete:
+    - id: checked
+      pipe_output: true
+      command: . @OUTSIDE@/begin hook checked task:complete; echo "PIPED<task/$TASK_ID>"; finish
   iteration:start:
     - id: before
       pipe_output: true
@@ -339,6 +417,41 @@ prompt: Work. ${INPUTS.plan}
 ",
     ),
     (
+        "issues.yaml",
+        r"
+name: issues
+agent: {type: command, command: bash ./agent}
+termination: {type: queue, source: {issues: issues}}
+prompt: Mend ${ISSUE_FILE}.
+",
+    ),
+    ("issues/1-first.md", "# The first\n"),
+    ("issues/2-second.md", "# The second\n"),
+    ("issues/3-third.md", "# The third\n"),
+    (
+        "tasks.yaml",
+        r"
+name: tasks
+agent: {type: command, command: bash ./agent}
+termination: {type: queue}
+prompt: Do ${TASK_CONTENT}.
+",
+    ),
+    (
+        "review.yaml",
+        r#"
+name: review
+agent: {type: command, command: KIND=child bash ./agent}
+termination: {type: fixed, iterations: 2}
+prompt: Review.
+hooks:
+  iteration:complete:
+    - id: looked
+      await: true
+      command: . @OUTSIDE@/begin hook looked iteration:complete; finish
+"#,
+    ),
+    (
         "judge.yaml",
         r"
 name: judge
@@ -351,16 +464,17 @@ prompt: Judge.
     (
         "agent",
         r#"
-. @OUTSIDE@/begin turn "$STAGE" agent
+. @OUTSIDE@/begin "${KIND:-turn}" "$STAGE" agent
 cat > "$outside/prompts/$run"
 sleep 0.02
 echo "$STAGE $ITERATION" > "$STAGE-$ITERATION.txt"
+[ "${TASK_ID:-}" != TAS-1 ] || "$HOOKWRIGHT_BIN" task done TAS-1 > /dev/null
 if [ "$STAGE" = judge ] && [ "$ITERATION" -ge 2 ]; then decision=stop; else decision=continue; fi
 echo "{\"decision\": \"$decision\", \"summary\": \"done\"}" > "$STATUS.part"
 mv "$STATUS.part" "$STATUS"
 finish
 echo "$STAGE $ITERATION WHOLE"
-[ "$STAGE/$ITERATION" != work/1 ]
+case "$STAGE/$ITERATION" in work/1|issues/2) exit 1;; esac
 "#,
     ),
 ];

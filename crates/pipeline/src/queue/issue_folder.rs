@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use hookwright_events::{WorkItem, WorkSource};
 
@@ -73,7 +73,8 @@ impl IssueFolder {
     /// The folder of this name in a project.
     pub fn new(root: &Path, folder: &Path) -> Self {
         let folder = folder.strip_prefix(root).unwrap_or(folder);
-        let shown: PathBuf = folder.components().collect();
+        let shown: PathBuf =
+            folder.components().filter(|part| *part != Component::CurDir).collect();
         Self { root: root.to_owned(), shown: shown.to_string_lossy().into_owned() }
     }
 
