@@ -34,6 +34,8 @@ pub(crate) struct SessionScreen {
     main: Option<String>,
     /// How deep sessions are that hooks have started.
     depths: HashMap<String, usize>,
+    /// The pieces of work that sessions are at, by name.
+    items: HashMap<Option<String>, String>,
     /// The latest firings: session, number and event.
     events: VecDeque<(Option<String>, u64, EventName)>,
     /// Lines that have not ended, by session.
@@ -42,8 +44,15 @@ pub(crate) struct SessionScreen {
 
 impl SessionScreen {
     pub(crate) fn new(json: bool, agent_output: bool) -> Self {
-        let (main, depths, events) = (None, HashMap::new(), VecDeque::new());
-        Self { json, agent_output, main, depths, events, printed: HashMap::new() }
+        Self {
+            json,
+            agent_output,
+            main: None,
+            depths: HashMap::new(),
+            items: HashMap::new(),
+            events: VecDeque::new(),
+            printed: HashMap::new(),
+        }
     }
 
     /// What is printed for an event, if anything is.
@@ -116,6 +125,7 @@ impl SessionScreen {
             }
             RunEventKind::ItemStarted { item, .. } => {
                 let (name, title) = (item.name(), &item.title);
+                self.items.insert(event.session.clone(), name.clone());
                 match name == *title {
                     true => format!("  {}", one_line(title, WORDS_MAX)),
                     false => {
@@ -125,9 +135,10 @@ impl SessionScreen {
             }
             RunEventKind::ItemEnded { key, state, reason, duration_ms, .. } => {
                 let reason = reason.as_deref().map(|why| format!(": {}", one_line(why, WORDS_MAX)));
+                let name = self.items.remove(&event.session);
                 format!(
                     "  {}: {} after {}{}",
-                    one_line(key, WORDS_MAX),
+                    one_line(name.as_ref().unwrap_or(key), WORDS_MAX),
                     state.as_str(),
                     human::duration(*duration_ms),
                     reason.unwrap_or_default()

@@ -412,7 +412,7 @@ fn replay(sandbox: &Sandbox, command: &str) -> String {
 pub(crate) fn timeless(text: &str) -> String {
     let mut timeless = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        let line = &without_seconds(line);
+        let line = &without_question(&without_seconds(line));
         let Some((start, end)) = duration_in(line) else {
             timeless.push_str(line);
             continue;
@@ -430,12 +430,38 @@ pub(crate) fn timeless(text: &str) -> String {
 fn without_seconds(line: &str) -> String {
     let mut words: Vec<&str> = line.split(' ').collect();
     for at in 1..words.len() {
+        // How long a piece of work took has no column of its own.
+        let is_short = words[at].trim_end_matches([':', '\n']).strip_suffix("ms");
+        if words[at - 1] == "after" && is_short.is_some_and(|it| it.parse::<f64>().is_ok()) {
+            let end = words[at].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+            words[at - 1] = "after N";
+            words[at] = &end[2..];
+            continue;
+        }
         let is_number = words[at - 1].parse::<f64>().is_ok() && words[at - 1].contains('.');
         if is_number && words[at].trim_end_matches([',', ':', '\n']) == "s" {
             words[at - 1] = "N";
         }
     }
     words.join(" ")
+}
+
+/// A question without what is another one every time: times, address and id.
+fn without_question(line: &str) -> String {
+    let mut after = "";
+    let shown = |word: &'static str, rest: &str| format!("{word}{rest}");
+    let words = line.split(' ').map(|word| {
+        let (before, plain) = (after, word.trim_end_matches([',', '\n']));
+        let rest = &word[plain.len()..];
+        after = plain;
+        match before {
+            "since" | "until" if plain.contains('T') && plain.ends_with('Z') => shown("TIME", rest),
+            "approve" | "reject" if plain.len() == 8 => shown("ID", rest),
+            _ if plain.contains("/callback/") => shown("ADDRESS", rest),
+            _ => word.to_owned(),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Where a hook's duration stands: two blanks, then `12ms` or `4.31s`.

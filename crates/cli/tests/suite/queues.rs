@@ -164,7 +164,7 @@ fn a_blocked_start_skips_an_issue_and_a_blocked_end_fails_it() {
             (10, "done".to_owned(), Value::Null),
         ]
     );
-    assert!(ran.stdout.contains("  1: blocked after "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  issue 1: blocked after "), "{}", ran.stdout);
     let shown = sandbox.run(&["status"]);
     assert!(
         shown.stdout.ends_with(

@@ -1,13 +1,18 @@
 //! The tour: what a newcomer runs first, and what it leaves.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::docs::copy;
+use crate::interrupts::{Started, start, until};
 use crate::support::{Sandbox, repository};
 
 #[test]
-fn the_tour_takes_an_agent_through_two_stages_and_leaves_what_it_made() {
+fn the_tour_takes_an_agent_through_three_stages_and_leaves_what_it_made() {
     let sandbox = Sandbox::new();
     copy(&repository().join("examples/tour"), &sandbox.path("examples/tour"));
     let ran = sandbox.run(&["run", "examples/tour", "--session", "first"]);
@@ -15,20 +20,24 @@ fn the_tour_takes_an_agent_through_two_stages_and_leaves_what_it_made() {
     let read = |path: &str| fs::read_to_string(sandbox.path("examples/tour").join(path)).unwrap();
     assert_eq!(
         read("playground/add.sh"),
-        "add() { echo $(($1 + $2)); }\n",
-        "the mistake is mended"
+        "add() { echo $(($1 + $2)); }\nsub() { echo $(($1 - $2)); }\n",
+        "the mistake is mended, and the issue is done"
     );
-    assert_eq!(read("playground/NOTES.md"), "add.sh adds two numbers.\n");
-    assert_eq!(read("playground/diary.txt"), "iteration 2 of work\niteration 4 of work\n");
+    assert_eq!(read("playground/NOTES.md"), "add.sh adds and subtracts two numbers.\n");
+    assert_eq!(read("playground/diary.txt"), "iteration 2 of work\niteration 2 of issues\n");
     let log = Command::new("git")
         .args(["log", "--format=%s", "--reverse"])
         .current_dir(sandbox.path("examples/tour/playground"))
         .output()
         .unwrap();
     let log = String::from_utf8(log.stdout).unwrap();
-    assert_eq!(log.lines().collect::<Vec<_>>(), ["stage plan", "stage work", "last words"]);
+    assert_eq!(
+        log.lines().collect::<Vec<_>>(),
+        ["stage plan", "stage work", "stage issues", "last words"]
+    );
     let session = ".hookwright/sessions/first";
-    for (stage, iterations) in [("stage-00-plan", 1), ("stage-01-work", 4)] {
+    for (stage, iterations) in [("stage-00-plan", 1), ("stage-01-work", 3), ("stage-02-issues", 2)]
+    {
         for number in 1..=iterations {
             let folder = format!("{session}/{stage}/iterations/{number:03}");
             for file in ["context.json", "status.json", "output.md"] {
@@ -42,8 +51,60 @@ fn the_tour_takes_an_agent_through_two_stages_and_leaves_what_it_made() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     assert_eq!(names, ["examples"]);
-    // It can be run again, and its session has a name of its own.
-    let again = sandbox.run(&["run", "examples/tour"]);
-    assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
-    assert!(again.stdout.starts_with("session session-"), "{}", again.stdout);
+    let review = "children/stage_complete-1";
+    assert!(read(&format!("{session}/{review}/output.json")).contains("fit to be released"));
+}
+
+/// The tour, started in a project, and the question that it asks.
+fn asking(sandbox: &Sandbox, session: &str) -> (Started, Value) {
+    copy(&repository().join("examples/tour"), &sandbox.path("examples/tour"));
+    // Nobody has to hurry here.
+    let file = sandbox.path("examples/tour/pipeline.yaml");
+    let text = fs::read_to_string(&file).unwrap().replace("timeout: 10s", "timeout: 1h");
+    fs::write(&file, text).unwrap();
+    let started = start(sandbox, &["run", "examples/tour", "--session", session]);
+    let question = || sandbox.json(&["approvals", "--json"]).1.get(0).cloned();
+    until("somebody is asked", || question().is_some());
+    (started, question().unwrap())
+}
+
+#[test]
+fn its_question_is_answered_in_the_terminal_and_it_can_be_taken_again() {
+    let sandbox = Sandbox::new();
+    for session in ["first", "second"] {
+        let (started, question) = asking(&sandbox, session);
+        assert_eq!(question["question"], "The review says: fit to be released. Release it?");
+        assert_eq!(sandbox.run(&["approve", question["id"].as_str().unwrap()]).code, 0);
+        let ran = started.ran();
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        let done = fs::read_to_string(sandbox.path("examples/tour/playground/add.sh")).unwrap();
+        assert!(done.contains("sub()"), "{done}");
+    }
+}
+
+#[test]
+fn its_question_is_answered_on_the_page_and_who_says_no_ends_it() {
+    let sandbox = Sandbox::new();
+    let (started, question) = asking(&sandbox, "tour");
+    let answer = post(question["url"].as_str().unwrap(), "action=reject");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let ran = started.ran();
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(!sandbox.path("examples/tour/playground/NOTES.md").exists());
+}
+
+/// What a form sends, and all that comes back.
+fn post(url: &str, form: &str) -> String {
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut server = TcpStream::connect(host).unwrap();
+    let length = form.len();
+    write!(
+        server,
+        "POST /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{form}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    server.read_to_string(&mut answer).unwrap();
+    answer
 }

@@ -181,7 +181,7 @@ fn http(own: &Own<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Option<Ready
     Some(Ready {
         action: Action::Webhook(Box::new(Webhook {
             // Nothing is filled into an address.
-            url: TextTemplate::of_dialect(url, POLICY.wire),
+            url: Some(TextTemplate::of_dialect(url, POLICY.wire)),
             method: None,
             headers: headers.collect(),
             body: Body::Event,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::FaultKind;
 use super::entry::{COMMON_KEYS, EXHAUSTED, EXHAUSTED_WORDS};
-use super::node::{Field, Node};
+use super::node::{Field, Node, Raw};
 use super::notes::Notes;
 use crate::hook::{Action, Body, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
 use crate::nearest::nearest;
@@ -225,17 +225,28 @@ pub(super) fn env(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
 
 fn webhook(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Webhook> {
     const METHODS: &[&str] = &["POST", "PUT", "PATCH", "GET", "DELETE"];
-    let node = own.required("url", "`url`", notes)?;
-    let url = notes.text(node, "an address")?.to_owned();
     let allow_http = own.bool("allow_http", notes);
-    check_url(&url, allow_http, node, notes);
+    let asks = own.get("await").is_some_and(|node| matches!(node.raw, Raw::Bool(true)));
+    let url = match own.get("url") {
+        // A question that nobody is sent stands on the page, in the terminal, and in the list.
+        None if asks => None,
+        None => {
+            notes.note(own.node.at, FaultKind::Missing { missing: "`url`" });
+            return None;
+        }
+        Some(node) => {
+            let url = notes.text(node, "an address")?;
+            check_url(url, allow_http, node, notes);
+            Some(TextTemplate::new(url))
+        }
+    };
     let method = own.get("method").and_then(|node| notes.word(node, METHODS, METHODS));
     let words = |key: &str, notes: &mut Notes<'_>| {
         own.get(key).and_then(|node| notes.word(node, EXHAUSTED_WORDS, &EXHAUSTED))
     };
     let body = own.get("body").map_or_else(|| Value::Object(Map::new()), Node::to_json);
     Some(Webhook {
-        url: TextTemplate::new(&url),
+        url,
         method: method.map(str::to_owned),
         headers: own.templates("headers", notes),
         body: Body::Json(JsonTemplate::new(&body)),

@@ -47,8 +47,14 @@ const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "ksh", "mksh"];
 const OF_A_SESSION: &[&str] = &["HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TZ"];
 
 /// Names that a command gets from us beside the variables.
-const OF_A_RUN: &[&str] =
-    &["HOOKWRIGHT_HOOK", "HOOKWRIGHT_ATTEMPT", "HOOKWRIGHT_CHAIN", "HOOKWRIGHT_RUN"];
+const OF_A_RUN: &[&str] = &[
+    "HOOKWRIGHT_HOOK",
+    "HOOKWRIGHT_ATTEMPT",
+    "HOOKWRIGHT_CHAIN",
+    "HOOKWRIGHT_RUN",
+    "HOOKWRIGHT_BIN",
+    "HOOKWRIGHT_PROJECT",
+];
 
 /// The warnings of a shell hook, in the order of its command. `entry` is what it was read from.
 pub(super) fn of_shell_hook(

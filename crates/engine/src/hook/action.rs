@@ -43,7 +43,9 @@ impl Action {
     pub fn summary(&self) -> &str {
         match self {
             Action::Shell(shell) => shell.command.source(),
-            Action::Webhook(webhook) => webhook.url.source(),
+            Action::Webhook(webhook) => {
+                webhook.url.as_ref().map_or("ask a person", TextTemplate::source)
+            }
             Action::Spawn(spawn) => &spawn.pipeline,
             Action::GitCommit(commit) => {
                 commit.message.as_ref().map_or("commit all changes", TextTemplate::source)
@@ -89,8 +91,8 @@ impl Shell {
 /// Sends a request, and may wait for a person.
 #[derive(Debug, Clone)]
 pub struct Webhook {
-    /// Where to.
-    pub url: TextTemplate,
+    /// Where to. A question may be sent nowhere: people find it by themselves.
+    pub url: Option<TextTemplate>,
     /// `POST` if not written.
     pub method: Option<String>,
     /// Headers.

@@ -86,6 +86,7 @@ fn tell(attempt: &Attempt, rendered: &Rendered, wait: &OpenWait, news: &mut dyn 
     let is_here = |url: &str| Url::parse(url).is_ok_and(|url| is_this_machine(&url));
     let secrets = &attempt.surroundings.secrets;
     let unreachable = (is_here(&wait.callback_url)
+        && rendered.is_sent()
         && rendered.names_callback()
         && !rendered.request(secrets, "").is_ok_and(|request| is_here(&request.url)))
     .then(|| {
@@ -124,7 +125,7 @@ impl Asked<'_> {
     async fn answer(&self) -> End {
         let waits = &self.attempt.waits;
         let mut decided = waits.decided(&self.wait.id);
-        if !self.wait.was_sent {
+        if !self.wait.was_sent && self.rendered.is_sent() {
             let sending = send(self.attempt, self.rendered, &self.wait.callback_url, SEND_TIMEOUT);
             let sent = tokio::select! {
                 biased;

@@ -78,7 +78,7 @@ fn offered(webhook: &Webhook) -> Vec<String> {
             }
         }
     };
-    add(webhook.url.source());
+    webhook.url.iter().for_each(|url| add(url.source()));
     match &webhook.body {
         Body::Json(body) => texts(body, &mut add),
         Body::Event => {}

@@ -22,7 +22,8 @@ pub(super) struct Rendered {
     /// The same for all attempts.
     id: String,
     method: String,
-    url: FilledText,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    url: Option<FilledText>,
     headers: Vec<(String, FilledText)>,
     body: Option<RenderedBody>,
     secret: Option<FilledText>,
@@ -69,13 +70,18 @@ impl Rendered {
         let secret = webhook.secret.as_ref();
         Ok(Self {
             id: message_id(attempt),
-            url: fill(&webhook.url, Writing::Url, "`url`")?,
+            url: webhook.url.as_ref().map(|url| fill(url, Writing::Url, "`url`")).transpose()?,
             headers: headers.collect::<Result<_, String>>()?,
             body,
             secret: secret.map(|text| fill(text, Writing::Plain, "`secret`")).transpose()?,
             allow_http: webhook.allow_http,
             method,
         })
+    }
+
+    /// Whether it goes anywhere.
+    pub(super) fn is_sent(&self) -> bool {
+        self.url.is_some()
     }
 
     /// The request as it leaves now.
@@ -105,7 +111,10 @@ impl Rendered {
         }
         Ok(Request {
             method: self.method.clone(),
-            url: reveal(&self.url, "`url`")?,
+            url: match &self.url {
+                Some(url) => reveal(url, "`url`")?,
+                None => return Err("there is no address to send it to".to_owned()),
+            },
             headers,
             body: body.map(String::into_bytes),
             allow_http: self.allow_http,
@@ -115,8 +124,7 @@ impl Rendered {
     /// What must not be seen in whatever comes back: secrets, values from the environment that stand
     /// in address and headers, where a token may be any of them, and the callback's address.
     pub(super) fn hidden(&self, secrets: &Secrets, callback_url: &str) -> Arc<Redaction> {
-        let texts =
-            self.headers.iter().map(|(_, text)| text).chain([&self.url]).chain(&self.secret);
+        let texts = self.headers.iter().map(|(_, text)| text).chain(&self.url).chain(&self.secret);
         let values = texts
             .flat_map(FilledText::values)
             .filter(|(name, value)| !is_ours(name) && value.len() >= SECRET_BYTES_MIN);
@@ -127,7 +135,7 @@ impl Rendered {
 
     /// Whether the address at which a person can answer is part of it.
     pub(super) fn names_callback(&self) -> bool {
-        let texts = self.headers.iter().map(|(_, text)| text).chain([&self.url]);
+        let texts = self.headers.iter().map(|(_, text)| text).chain(&self.url);
         let in_body = match &self.body {
             Some(RenderedBody::Json(json)) => json.names_callback(),
             Some(RenderedBody::Text(_)) | None => false,
