@@ -235,6 +235,25 @@ hooks:
 }
 
 #[test]
+fn a_child_that_pauses_is_not_tried_again() {
+    let costs = "echo review >> log; echo '{\"decision\": \"continue\", \"usage\": {\"cost_usd\": 2}}' > $STATUS";
+    let sandbox = working(
+        1,
+        "hooks: {stage:complete: [{id: dear, pipeline: review, on_failure: retry, retries: 2, retry_delay: 1ms}]}",
+    )
+    .file(
+        "review.yaml",
+        format!("prompt: p\nmax_cost: 1\ntermination: {{type: fixed, iterations: 2}}\nagent:\n  command: |\n    {costs}\n"),
+    );
+    let ran = run(&sandbox, "work.yaml", 0);
+    assert_eq!(lines(&sandbox, "log"), ["work 1", "review"]);
+    assert_eq!(sessions(&sandbox), ended(&[("s", "completed"), ("s--stage_complete-1", "paused")]));
+    let said =
+        "session s--stage_complete-1 paused: the session has cost $2.00, and max_cost is $1.00";
+    assert!(ran.stdout.contains(said), "{}", ran.stdout);
+}
+
+#[test]
 fn a_timeout_ends_the_whole_child_and_the_session_goes_on() {
     let sandbox = reviewing(
         working(
