@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use hookwright_events::wait::{Wait, WaitState};
-use hookwright_events::{Report, RunEventKind, Status, TurnResult};
+use hookwright_events::{Report, RunEventKind, Status, TurnResult, Usage};
 use hookwright_pipeline::record::Parent;
 use hookwright_server::limits;
 use serde_json::json;
@@ -50,6 +50,8 @@ fn sessions_are_listed_newest_first_with_how_they_stand() {
     first.stage(1, 5);
     first.works(1, 1);
     first.worked(1, 1, 2_500, result("mended"));
+    let usage = Usage { input_tokens: 1_000, output_tokens: 100, cost_usd: Some(0.25) };
+    first.record.usage = Some(usage.into());
     first.ends("failed", "the agent could not be started");
     let mut cut = Played::begin(&situation, "cut", 200, &["mend"]);
     cut.leave();
@@ -62,7 +64,7 @@ fn sessions_are_listed_newest_first_with_how_they_stand() {
     assert_eq!(rows.iter().map(name).collect::<Vec<_>>(), ["now", "cut", "first"]);
     assert!(rows[0].contains("now running full-workflow · plan (1 of 2) · 0 iterations since"));
     assert!(rows[1].contains("cut cut off full-workflow · 0 iterations"), "{}", rows[1]);
-    let failed = "first failed full-workflow · 1 iteration";
+    let failed = "first failed full-workflow · 1 iteration · $0.25";
     assert!(rows[2].contains(failed) && rows[2].contains("· 2.50 s"), "{}", rows[2]);
     assert!(rows[2].contains("the agent could not be started"), "{}", rows[2]);
 }

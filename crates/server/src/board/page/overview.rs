@@ -1,12 +1,13 @@
 //! All sessions, newest first.
 
+use hookwright_events::Usage;
 use hookwright_store::Place;
 use maud::{Markup, html};
 
 use super::super::regions::{Fragment, Region};
 use super::super::{Overview, SeenSession};
 use super::question;
-use super::words::{Mark, duration, moment, said, since, word};
+use super::words::{Mark, duration, moment, said, since, used, word};
 use super::{Context, element};
 use crate::page::parts::count;
 
@@ -59,7 +60,10 @@ fn row(session: &SeenSession, context: &Context<'_>) -> Fragment {
                 @if let Some(stage) = stage.filter(|_| record.stages.len() > 1) {
                     span.quiet { " · " (said(stage)) " (" (record.stage) " of " (record.stages.len()) ")" }
                 }
-                span.quiet { " · " (count(record.iterations as usize, "iteration")) }
+                span.quiet {
+                    " · " (count(record.iterations as usize, "iteration"))
+                    @if let Some(used) = used(record.usage.map(Usage::from)) { " · " (used) }
+                }
             }
             p.when {
                 @if process.is_some() {
