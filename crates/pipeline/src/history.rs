@@ -6,13 +6,15 @@
 //!
 //! Memory stays small however long the journal is: of what is complete only the result is kept.
 
+mod tasks;
+
 use std::collections::{BTreeMap, HashMap};
 
 use hookwright_engine::past::PastFiring;
 use hookwright_engine::ports::{Keepsake, Remembered};
 use hookwright_events::{
-    Decision, ItemState, Outcome, RunEvent, RunEventKind, TaskId, TurnName, TurnResult, Usage,
-    Verdict, WorkItem,
+    Decision, ItemState, Outcome, RunEvent, RunEventKind, TurnName, TurnResult, Usage, Verdict,
+    WorkItem,
 };
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
@@ -20,7 +22,8 @@ use crate::availability::Availability;
 use crate::pending_output::PendingOutput;
 use crate::record::{end_of_hook, milliseconds};
 use crate::sources::Sources;
-use crate::task_firing::{Occasion, Part, TaskFiring, lets_pass};
+use crate::task_firing::TaskFiring;
+pub use tasks::LeftTask;
 
 /// What is known of a session.
 #[derive(Debug, Default)]
@@ -131,16 +134,6 @@ struct Known {
     stage_of_task: Option<String>,
 }
 
-/// A task whose completion was cut off.
-pub struct LeftTask {
-    /// Which firing is to be done.
-    pub firing: TaskFiring,
-    /// What is known of it, if it had begun.
-    pub past: Option<PastFiring>,
-    /// The stage in which it was asked for.
-    pub stage: Option<String>,
-}
-
 /// Why dispatch passes hooks after an interrupt.
 const INTERRUPTED: &str = "interrupted";
 
@@ -232,88 +225,6 @@ impl History {
             .collect();
         left.sort_by_key(|(_, past)| past.number);
         left
-    }
-
-    /// Firings of tasks that are to be taken up, oldest first: those without a decision, and those
-    /// that follow one which lets the task pass.
-    pub fn left_tasks(&mut self) -> Vec<LeftTask> {
-        let left = self.left_firings();
-        left.into_iter().map(|(before, firing)| self.left_task(&before, firing)).collect()
-    }
-
-    /// The tasks that these are about.
-    pub fn tasks_left(&self) -> Vec<TaskId> {
-        self.left_firings().into_iter().map(|(_, firing)| firing.task).collect()
-    }
-
-    /// Each with the key of what is known of it: its own, or that of the firing before it.
-    fn left_firings(&self) -> Vec<(String, TaskFiring)> {
-        let mut left = Vec::new();
-        for (key, known) in &self.firings_by_key {
-            let Some(firing) = TaskFiring::of(key) else { continue };
-            let after = TaskFiring { part: Part::After, ..firing };
-            match (&known.verdict, firing.part) {
-                (None, _) => left.push((known.number, key.clone(), firing)),
-                (Some(verdict), Part::Before)
-                    if lets_pass(verdict) && !self.firings_by_key.contains_key(&after.key()) =>
-                {
-                    left.push((known.number, key.clone(), after));
-                }
-                (Some(_), Part::Before | Part::After | Part::Whole) => {}
-            }
-        }
-        left.sort_by_key(|(number, ..)| *number);
-        left.into_iter().map(|(_, key, firing)| (key, firing)).collect()
-    }
-
-    fn left_task(&mut self, known_by: &str, firing: TaskFiring) -> LeftTask {
-        let is_its_own = firing.key() == known_by;
-        let known = self.firings_by_key.get_mut(known_by);
-        let stage = known.as_ref().and_then(|known| known.stage_of_task.clone());
-        let past = known.filter(|_| is_its_own).map(|known| {
-            let records = std::mem::take(&mut known.records);
-            PastFiring::new(known.number, records)
-        });
-        LeftTask { firing, past, stage }
-    }
-
-    /// How often somebody asked for each task to be completed.
-    pub fn task_times(&self) -> HashMap<TaskId, u32> {
-        let mut times = HashMap::new();
-        for firing in self.firings_by_key.keys().filter_map(|key| TaskFiring::of(key)) {
-            if let Occasion::Asked(time) = firing.occasion {
-                let most = times.entry(firing.task).or_default();
-                *most = time.max(*most);
-            }
-        }
-        times
-    }
-
-    /// What was decided about a task that is completed on this occasion.
-    pub fn decided_task(&self, task: TaskId, occasion: Occasion) -> Option<&Verdict> {
-        let parts = [Part::Whole, Part::Before].into_iter();
-        parts
-            .filter_map(|part| {
-                let firing = TaskFiring { task, occasion, part };
-                self.firings_by_key.get(&firing.key())?.verdict.as_ref()
-            })
-            .next()
-    }
-
-    /// Notes what was decided when a firing was taken up.
-    pub fn note_decided(&mut self, firing: &TaskFiring, verdict: Verdict) {
-        if let Some(known) = self.firings_by_key.get_mut(&firing.key()) {
-            known.verdict = Some(verdict);
-        }
-    }
-
-    /// Why a hook of a task that was completed has ended the session, where nothing came of it yet.
-    pub fn aborted_by_task(&self) -> Option<&str> {
-        let of_tasks = self.firings_by_key.iter().filter(|(key, _)| TaskFiring::of(key).is_some());
-        of_tasks.into_iter().find_map(|(_, known)| match &known.verdict {
-            Some(Verdict::Abort { reason } | Verdict::Stop { reason }) => Some(reason.as_str()),
-            _ => None,
-        })
     }
 
     /// Whether the hooks of this firing had something to say to the agent.

@@ -233,3 +233,75 @@ impl Journal for SessionJournal {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hookwright_events::TaskState;
+    use hookwright_store::{KeptTasks, MemoryStore, NewTask};
+
+    use super::*;
+    use crate::lease;
+
+    fn journal(store: &Arc<dyn Store>) -> SessionJournal {
+        let fence = lease::take(&**store, "s").expect("nobody holds it");
+        let record =
+            SessionRecord { id: "s".into(), workspace: "/p".into(), ..SessionRecord::default() };
+        SessionJournal::new(Arc::clone(store), fence, Secrets::default(), 0, None, record)
+    }
+
+    fn noted(note: &str) -> RunEvent {
+        let kind = RunEventKind::Noted { note: note.to_owned() };
+        RunEvent { version: 1, firing: 0, at: String::new(), session: None, kind }
+    }
+
+    /// Blocks the task with the entry `now`. Before each look somebody else may change it.
+    fn blocks(tasks: &KeptTasks, others: u32) -> Beside {
+        let (tasks, mut others) = (tasks.clone(), others);
+        Box::new(move |event| {
+            let is_it = matches!(&event.kind, RunEventKind::Noted { note } if note == "now");
+            let mut kept = tasks.get("1").expect("it is there");
+            if others > 0 && is_it {
+                others -= 1;
+                let state = match kept.task.state {
+                    TaskState::Open => TaskState::InProgress,
+                    _ => TaskState::Open,
+                };
+                tasks.set_state(kept.task.id, state, 2).expect("nobody else does");
+            }
+            kept.task.set_state(TaskState::Blocked);
+            is_it.then(|| tasks.put_for(&kept))
+        })
+    }
+
+    #[test]
+    fn what_is_kept_beside_an_entry_is_there_with_it_and_not_before_or_after() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let tasks = KeptTasks::new(Arc::clone(&store), "/p");
+        tasks.add(&NewTask::new("a"), 1).expect("kept");
+        let state = || tasks.get("1").expect("there").task.state;
+        let journal = journal(&store);
+        let beside = journal.keep_beside(blocks(&tasks, 0));
+        journal.write(&[noted("before")]).expect("written");
+        assert_eq!(state(), TaskState::Open);
+        journal.write(&[noted("now")]).expect("written");
+        assert_eq!(state(), TaskState::Blocked);
+        journal.forget_beside(beside);
+        tasks.set_state(hookwright_events::TaskId(1), TaskState::Open, 3).expect("kept");
+        journal.write(&[noted("now")]).expect("written");
+        assert_eq!(state(), TaskState::Open);
+    }
+
+    #[test]
+    fn a_record_that_others_change_meanwhile_does_not_keep_the_entry_from_being_written() {
+        for (others, state) in [(3, TaskState::Blocked), (RECORD_CONFLICTS_MAX, TaskState::Open)] {
+            let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+            let tasks = KeptTasks::new(Arc::clone(&store), "/p");
+            tasks.add(&NewTask::new("a"), 1).expect("kept");
+            let journal = journal(&store);
+            journal.keep_beside(blocks(&tasks, others));
+            journal.write(&[noted("now")]).expect("written");
+            assert_eq!(journal.failure(), None);
+            assert_eq!(tasks.get("1").expect("there").task.state, state, "{others}");
+        }
+    }
+}

@@ -16,6 +16,7 @@
 //! that a hook has started leaves in `leaving.rs`. Tasks that are completed meanwhile are in
 //! `completing.rs` and `task_desk.rs`.
 
+mod callers;
 mod closing;
 mod completing;
 mod drive;

@@ -9,17 +9,18 @@
 
 mod error;
 mod list;
+mod rules;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use hookwright_events::task::{LOWEST, Task, TaskId, TaskState, USUAL};
+use hookwright_events::task::{Task, TaskId, TaskState, USUAL};
 
 use crate::{Commit, Durability, Expected, Filter, Kind, Put, Record, RecordKey};
 use crate::{Store, StoreError, limits, records};
 
 pub use error::TaskError;
 pub use list::TaskList;
+use rules::{check_priority, checked_content};
 
 /// The tasks of a project.
 #[derive(Clone)]
@@ -303,79 +304,6 @@ impl KeptTasks {
         }
     }
 
-    /// These ids, each once, if there are such tasks.
-    fn known_ids(&self, typed: &[String]) -> Result<Vec<TaskId>, TaskError> {
-        let (what, max) = ("tasks that one task waits for", limits::TASK_DEPENDENCIES_MAX);
-        if typed.len() > max {
-            return Err(TaskError::TooLarge { what, found: typed.len(), max });
-        }
-        let mut ids = Vec::new();
-        for id in typed {
-            let id = self.get(id)?.task.id;
-            if !ids.contains(&id) {
-                ids.push(id);
-            }
-        }
-        Ok(ids)
-    }
-
-    /// Refuses a task that would, through those it waits for, wait for itself.
-    fn refuse_circle(&self, task: &Task) -> Result<(), TaskError> {
-        // Ways that have still to be followed, each from the task to where it is by now.
-        let mut ways: Vec<Vec<TaskId>> =
-            task.depends_on.iter().rev().map(|next| vec![task.id, *next]).collect();
-        let mut seen = HashSet::new();
-        while let Some(way) = ways.pop() {
-            let Some(&last) = way.last() else { continue };
-            if last == task.id {
-                return Err(TaskError::Circle { way });
-            }
-            if !seen.insert(last) {
-                continue;
-            }
-            let Some(there) = self.find(last)? else { continue };
-            ways.extend(there.task.depends_on.iter().rev().map(|next| {
-                let mut way = way.clone();
-                way.push(*next);
-                way
-            }));
-        }
-        Ok(())
-    }
-
-    /// Refuses what an unfinished task (other than this one) says already.
-    fn refuse_same(&self, content: &str, but: Option<TaskId>) -> Result<(), TaskError> {
-        // Most tasks say something else, which shows without reading the whole of them.
-        let written = serde_json::to_string(content).expect("text is JSON");
-        let statuses = TaskState::UNFINISHED.map(|state| state.as_str().to_owned()).to_vec();
-        let mut unfinished = 0;
-        for record in records(&*self.store, Kind::Task, Filter { statuses, ..self.all() }) {
-            let record = record?;
-            unfinished += 1;
-            if !record.value.contains(&written) {
-                continue;
-            }
-            let KeptTask { task, .. } = read(&record)?;
-            if task.content == content && Some(task.id) != but {
-                return Err(TaskError::Same { id: task.id, state: task.state });
-            }
-        }
-        let (what, max) = ("unfinished tasks of a project", limits::UNFINISHED_TASKS_MAX);
-        if unfinished >= max {
-            return Err(TaskError::TooLarge { what, found: unfinished + 1, max });
-        }
-        Ok(())
-    }
-
-    /// The id that was perhaps meant.
-    fn nearest(&self, typed: &str) -> Result<Option<TaskId>, TaskError> {
-        let ListRecord { last, .. } = self.list_record()?;
-        let digits: String = typed.chars().filter(char::is_ascii_digit).collect();
-        // Numbers are given without gaps, so the nearest is the number itself or the last one.
-        let number = digits.parse().unwrap_or(last).clamp(1, last.max(1));
-        Ok((last > 0).then_some(TaskId(number)))
-    }
-
     fn all(&self) -> Filter {
         Filter {
             project: Some(self.project.clone()),
@@ -427,21 +355,4 @@ fn read(record: &Record) -> Result<KeptTask, TaskError> {
         cause: cause.to_string(),
     })?;
     Ok(KeptTask { task, version: record.version })
-}
-
-fn checked_content(content: &str) -> Result<&str, TaskError> {
-    let content = content.trim();
-    let (what, max) = ("bytes of a task's text", limits::TASK_CONTENT_BYTES_MAX);
-    match content.len() {
-        0 => Err(TaskError::Empty),
-        found if found > max => Err(TaskError::TooLarge { what, found, max }),
-        _ => Ok(content),
-    }
-}
-
-fn check_priority(priority: u8) -> Result<(), TaskError> {
-    match priority {
-        0..=LOWEST => Ok(()),
-        found => Err(TaskError::Priority { found }),
-    }
 }

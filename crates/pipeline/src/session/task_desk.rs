@@ -9,12 +9,7 @@
 //! taken up again when the session is resumed.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
-use std::future::Future;
-use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 
 use hookwright_engine::chain::Chain;
 use hookwright_engine::past::PastFiring;
@@ -25,29 +20,28 @@ use hookwright_events::{
 use hookwright_process::faults;
 use hookwright_store::{Fence, KeptTasks, Put, TaskError};
 use serde_json::{Map, Value};
-use tokio::net::UnixStream;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::known;
-use crate::desk::{self, Answer, Reception, Request};
+use crate::desk::Answer;
 use crate::journal::{Beside, SessionJournal};
 use crate::lease::{self, LeaseError};
-use crate::limits::{DESK_CALLERS_MAX, TASK_PAUSE};
+use crate::limits::TASK_PAUSE;
 use crate::pending_output::SharedOutput;
 use crate::record::milliseconds;
 use crate::task_firing::{EVENT, Occasion, Part, TaskFiring, lets_pass};
 
 /// Completes tasks of a running session.
 pub(super) struct TaskDesk {
-    session: String,
-    tasks: KeptTasks,
+    pub(super) session: String,
+    pub(super) tasks: KeptTasks,
     journal: Arc<SessionJournal>,
     pending: SharedOutput,
     interrupt: CancellationToken,
     state: Mutex<State>,
     /// Whether callers are taken.
-    is_open: watch::Sender<bool>,
+    pub(super) is_open: watch::Sender<bool>,
     /// Tasks that are being completed.
     underway: watch::Sender<Vec<TaskId>>,
     /// Tasks whose completion was cut off, and has not been taken up yet.
@@ -124,48 +118,6 @@ impl TaskDesk {
     pub(super) async fn idle(&self) {
         // The sender lives as long as this does.
         let _ = self.underway.subscribe().wait_for(Vec::is_empty).await;
-    }
-
-    /// Attends to callers, for ever.
-    pub(super) async fn serve(&self, reception: Option<Reception>) -> Infallible {
-        let mut reception = reception;
-        let mut callers = Together::default();
-        let mut is_open = self.is_open.subscribe();
-        loop {
-            let next = async {
-                match &reception {
-                    Some(reception) => reception.next().await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                caller = next, if callers.len() < DESK_CALLERS_MAX => {
-                    callers.push(self.attend(caller));
-                }
-                () = callers.one_ended() => {}
-                _ = is_open.wait_for(|is_open| !is_open), if reception.is_some() => {
-                    let waiting = reception.take().map(Reception::close).unwrap_or_default();
-                    waiting.into_iter().for_each(|caller| callers.push(self.attend(caller)));
-                }
-            }
-        }
-    }
-
-    /// One caller. Nothing that it does or leaves undone matters to anybody else.
-    async fn attend(&self, mut caller: UnixStream) {
-        let answer = match desk::read::<Request>(&mut caller).await {
-            Ok(request) => self.answer(request).await,
-            Err(error) => Answer::Failed { reason: not_understood(&error) },
-        };
-        let _ = desk::write(&mut caller, &answer).await;
-    }
-
-    async fn answer(&self, request: Request) -> Answer {
-        let is_ours = request.project == self.tasks.project() && request.session == self.session;
-        if !is_ours || !*self.is_open.borrow() {
-            return Answer::Closed;
-        }
-        self.complete(request.complete_task, None, request.chain).await
     }
 
     /// Completes a task, on this occasion or because somebody asks for it. Whoever asks for one that is
@@ -433,32 +385,4 @@ fn completed(tasks: &KeptTasks, id: TaskId, session: &str, at: &str) -> Option<P
     kept.task.session = Some(session.to_owned());
     kept.task.updated_ms = milliseconds(at).unwrap_or(kept.task.updated_ms);
     Some(tasks.put_for(&kept))
-}
-
-fn not_understood(error: &io::Error) -> String {
-    format!("the request cannot be understood: {error}")
-}
-
-/// Futures that are polled together, as parts of whoever waits for them.
-#[derive(Default)]
-struct Together<'a>(Vec<Pin<Box<dyn Future<Output = ()> + Send + 'a>>>);
-
-impl<'a> Together<'a> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn push(&mut self, one: impl Future<Output = ()> + Send + 'a) {
-        self.0.push(Box::pin(one));
-    }
-
-    /// Returns when at least one of them has ended.
-    async fn one_ended(&mut self) {
-        std::future::poll_fn(|context| {
-            let before = self.0.len();
-            self.0.retain_mut(|one| one.as_mut().poll(context).is_pending());
-            if self.0.len() < before { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-    }
 }
