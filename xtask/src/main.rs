@@ -20,8 +20,11 @@ commands:
                 random moments, and resumed until it is done; counts what must not be (2500 kills
                 unless told otherwise: about half an hour)
   peers [--version V]
-                our hooks inside the real Claude Code (from npm, kept in the target folder), with a
-                script in place of the model; nothing leaves this machine
+                pipelines with the real Claude Code, Codex, Gemini CLI and opencode (from npm, kept in the
+                target folder), and our hooks inside Claude Code, with a script in place of the models;
+                nothing leaves this machine
+  peers --record [AGENT] [CASE]
+                record what these agents print, for the tests of their presets
   coverage      line coverage of events, process, engine and dialects (installs cargo-tarpaulin if missing)
 ";
 

@@ -1,10 +1,14 @@
-//! `cargo xtask peers`: our hooks inside the real Claude Code, with a script in place of the model.
+//! `cargo xtask peers`: the real agents, with a script in place of their models.
+//!
+//! Pipelines run each agent that we have a preset for (`pipelines.rs`), and our hooks run inside Claude
+//! Code (`scenario.rs`). What the agents print is recorded for the presets' tests (`recording.rs`).
 //!
 //! Claude Code comes from npm into the target folder. It gets a home folder of its own, no telemetry,
 //! no updates, and no address but this machine's. Its settings are those of `docs/claude-code.md`, as
 //! they stand there.
 
 mod model;
+mod pipelines;
 mod program;
 mod recording;
 mod scenario;
@@ -20,6 +24,9 @@ use scenario::Peer;
 const PACKAGE: &str = "@anthropic-ai/claude-agent-sdk";
 const VERSION: &str = "0.3.325";
 
+const USAGE: &str = "usage: cargo xtask peers [--version VERSION-OF-THE-PACKAGE]
+       cargo xtask peers --record [AGENT] [CASE]";
+
 /// The page whose settings are used.
 const PAGE: &str = "docs/claude-code.md";
 
@@ -32,9 +39,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let version = match args {
         [] => VERSION,
         [flag, version] if flag == "--version" => version,
-        _ => return Err("usage: cargo xtask peers [--version VERSION-OF-THE-PACKAGE]".to_owned()),
+        _ => return Err(USAGE.to_owned()),
     };
     let target = target()?;
+    let agents = program::installed(&target.join("peers/agents"))?;
     let claude = installed(&target.join("peers").join(version), version)?;
     crate::cargo(&["build", "--package", "hookwright"])?;
     let page = fs::read_to_string(PAGE).map_err(|error| format!("{PAGE}: {error}"))?;
@@ -42,7 +50,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let peer = Peer { claude, hookwright: target.join("debug"), settings };
     let said = peer.version()?;
     eprintln!("{said}");
-    let mut failed = 0;
+    let mut failed = pipelines::play_all(&agents, &target.join("debug"));
     for scenario in scenario::ALL {
         let seen = peer.play(scenario);
         let (mark, seen) = match &seen {
@@ -54,7 +62,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     match failed {
         0 => Ok(()),
-        failed => Err(format!("{failed} of {} failed", scenario::ALL.len())),
+        failed => Err(format!("{failed} of {} failed", scenario::ALL.len() + pipelines::count())),
     }
 }
 

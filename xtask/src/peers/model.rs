@@ -10,9 +10,9 @@ mod vendor;
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) use refusal::Refusal;
 use serde_json::Value;
@@ -40,6 +40,8 @@ pub(crate) enum Manner {
     Script(Vec<Turn>),
     /// Nothing but this.
     Refuse(Refusal),
+    /// This until so long after the first question, then one turn after the other.
+    RefuseAtFirst(Refusal, Duration, Vec<Turn>),
 }
 
 /// The server.
@@ -80,12 +82,14 @@ impl Model {
         let address = listener.local_addr()?;
         let asked = Arc::new(Mutex::new(Vec::new()));
         let keep = Arc::clone(&asked);
+        let first_asked = Arc::new(OnceLock::new());
         // The thread ends with the program; a scenario needs no more than that.
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let (manner, keep) = (manner.clone(), Arc::clone(&keep));
+                let first_asked = Arc::clone(&first_asked);
                 // Whoever goes away in the middle of a request has no use for an answer.
-                thread::spawn(move || drop(serve(connection, &manner, &keep)));
+                thread::spawn(move || drop(serve(connection, &manner, &first_asked, &keep)));
             }
         });
         Ok(Self { address, asked })
@@ -102,7 +106,12 @@ impl Model {
     }
 }
 
-fn serve(connection: TcpStream, manner: &Manner, asked: &Mutex<Vec<Value>>) -> io::Result<()> {
+fn serve(
+    connection: TcpStream,
+    manner: &Manner,
+    first_asked: &OnceLock<Instant>,
+    asked: &Mutex<Vec<Value>>,
+) -> io::Result<()> {
     connection.set_read_timeout(Some(SILENCE_MAX))?;
     let mut reader = BufReader::new(connection.try_clone()?);
     let mut writer = connection;
@@ -124,7 +133,7 @@ fn serve(connection: TcpStream, manner: &Manner, asked: &Mutex<Vec<Value>>) -> i
     let mut body = Vec::new();
     reader.take(length.min(REQUEST_BYTES_MAX)).read_to_end(&mut body)?;
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let answer = answer(&path, &request, manner, asked);
+    let answer = answer(&path, &request, manner, first_asked, asked);
     write!(writer, "HTTP/1.1 {}\r\ncontent-type: {}\r\n", answer.status, answer.kind)?;
     for (name, value) in &answer.headers {
         write!(writer, "{name}: {value}\r\n")?;
@@ -134,10 +143,22 @@ fn serve(connection: TcpStream, manner: &Manner, asked: &Mutex<Vec<Value>>) -> i
     writer.flush()
 }
 
-fn answer(path: &str, request: &Value, manner: &Manner, asked: &Mutex<Vec<Value>>) -> Answer {
+fn answer(
+    path: &str,
+    request: &Value,
+    manner: &Manner,
+    first_asked: &OnceLock<Instant>,
+    asked: &Mutex<Vec<Value>>,
+) -> Answer {
     let Some(vendor) = Vendor::of_path(path) else { return Answer::json(&vendor::aside(path)) };
     let script = match manner {
         Manner::Refuse(refusal) => return refusal.answer(vendor),
+        Manner::RefuseAtFirst(refusal, time, script) => {
+            if first_asked.get_or_init(Instant::now).elapsed() < *time {
+                return refusal.answer(vendor);
+            }
+            script
+        }
         Manner::Script(script) => script,
     };
     // Titles, summaries and the like are asked for without tools.

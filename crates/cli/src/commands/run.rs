@@ -20,7 +20,8 @@ use crate::state;
 /// loops/, pipelines/, .hookwright/ and ~/.config/hookwright/. Everything is checked before anything
 /// starts. What happens is written down as it happens, so that a session that was cut off can be
 /// taken up again with `resume`. Ends with 0 when the session has completed, 3 when a hook aborted it,
-/// 5 when it failed, 130 when it was interrupted, 1 for a fault of ours or of the files.
+/// 5 when it failed, 6 when it is paused and waits for a person, 130 when it was interrupted, 1 for a
+/// fault of ours or of the files.
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// The loop or pipeline
@@ -31,8 +32,9 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
 
-    /// The agent for loops that name none: a command that reads its prompt on standard input
-    #[arg(long, value_name = "COMMAND")]
+    /// The agent for loops that name none: one that is known by name, or a command that reads its prompt
+    /// on standard input
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
 
     /// Check everything, print the plan, start nothing

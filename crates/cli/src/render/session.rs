@@ -250,7 +250,10 @@ pub(crate) fn plan(plan: &Plan) -> String {
         };
         let hooks = count(stage.hooks.hooks().len(), "hook");
         let (number, name) = (index + 1, visible(&stage.name));
-        let names: Vec<&str> = stage.agents.iter().map(|agent| agent.name.as_str()).collect();
+        let names: Vec<&str> = match &stage.agents[..] {
+            [_] => vec![stage.agent_kind()],
+            several => several.iter().map(|agent| agent.name.as_str()).collect(),
+        };
         let agent = names.join(", then ");
         text.push_str(&format!("  {number} {name}: {until}, agent: {agent}, {hooks}\n"));
         if let Some(inputs) = &stage.inputs {

@@ -52,6 +52,7 @@ const FOREIGN_NAMES: &[&str] = &[
     "autoagent",
     "codex",
     "gemini",
+    "opencode",
     "agent-pipelines",
     "agent_pipelines",
     "code-forge",

@@ -347,12 +347,13 @@ stages:
     assert_eq!(code, 0);
     assert_eq!(
         plan,
-        serde_json::json!({"version": 1, "name": "full", "stages": [
-            {"name": "plan", "loop": "plan", "agent": "command", "termination": {"type": "fixed"},
+        serde_json::json!({"version": 1, "name": "full", "max_cost": null, "stages": [
+            {"name": "plan", "loop": "plan", "agent": "command", "agents": ["command"],
+             "max_cost": null, "termination": {"type": "fixed"},
              "iterations_max": 3, "max_runtime_ms": null, "delay_ms": 0, "inputs_from": null,
              "hooks": ["all"]},
-            {"name": "work", "loop": "work", "agent": "command",
-             "termination": {"type": "judgment", "consensus": 2, "min_iterations": 2},
+            {"name": "work", "loop": "work", "agent": "command", "agents": ["command"],
+             "max_cost": null, "termination": {"type": "judgment", "consensus": 2, "min_iterations": 2},
              "iterations_max": 25, "max_runtime_ms": 7_200_000, "delay_ms": 5000,
              "inputs_from": "plan", "hooks": ["all"]},
         ]})

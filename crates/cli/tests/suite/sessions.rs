@@ -214,6 +214,8 @@ fn the_json_of_a_session_has_every_field_by_its_name() {
             "reason": "completed",
             "hooks": { "success": 2 },
             "resumes": 0,
+            "usage": null,
+            "agentSessions": [],
             "parent": null,
             "folder": ".hookwright/sessions/one",
             "process": null,

@@ -66,7 +66,11 @@ fn top_level(key: &str) -> Value {
             json!({ "type": "object", "description": "servers of the built-in agent" })
         }
         "model" => json!({ "type": "string", "description": "the agent's model" }),
-        _ => json!({ "description": "the agent" }),
+        _ => json!({
+            "type": ["string", "object", "array"],
+            "description": "who does the work of loops that name nobody: an agent's name, {command}, \
+                            {script}, {type, model, args}, or a list of those that take over from each other",
+        }),
     }
 }
 

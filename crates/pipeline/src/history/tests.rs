@@ -1,9 +1,10 @@
 //! Journals, told event by event, and what is left to do behind them.
 
-use hookwright_events::{EventName, Output, Report, Status, TaskId};
+use hookwright_events::{EventName, FailureCause, Output, Report, Status, TaskId};
 use serde_json::json;
 
 use super::*;
+use crate::availability::Choice;
 use crate::task_firing::Occasion;
 
 /// A journal on its way.
@@ -287,55 +288,10 @@ fn configuration_that_was_read_anew_takes_the_place_of_the_first() {
     assert_eq!(history.resumes, 2);
 }
 
-fn left(told: &mut Told) -> Vec<(String, bool)> {
-    let left = told.history.left_tasks();
-    left.into_iter().map(|left| (left.firing.key(), left.past.is_some())).collect()
-}
+use hookwright_events::{EventName, FailureCause, Output, Report, Status, TaskId};
+use serde_json::json;
 
-#[test]
-fn a_task_whose_hooks_were_cut_off_is_taken_up_and_one_that_was_decided_is_not() {
-    let blocked = Verdict::Block { reason: "no".into() };
-    let blocked = Decision { verdict: blocked, ..Decision::default() };
-    let mut told = Told::default()
-        .fires("task:complete/TAS-1/1")
-        .decides(&blocked)
-        .fires("task:complete/TAS-2/1")
-        .decides(&Decision::default())
-        .fires("task:complete/TAS-1/2")
-        .starts("tests");
-    assert_eq!(told.history.tasks_left(), [TaskId(1)]);
-    assert_eq!(left(&mut told), [("task:complete/TAS-1/2".to_owned(), true)]);
-    let mut times: Vec<(TaskId, u32)> = told.history.task_times().into_iter().collect();
-    times.sort();
-    assert_eq!(times, [(TaskId(1), 2), (TaskId(2), 1)]);
-}
-
-#[test]
-fn hooks_that_come_after_the_fact_are_not_lost_between_the_decision_and_their_start() {
-    let before = || Told::default().fires("task:complete/TAS-1/1/before");
-    let after = "task:complete/TAS-1/1/after";
-    let mut passed = before().decides(&Decision::default());
-    assert_eq!(left(&mut passed), [(after.to_owned(), false)]);
-    let mut begun = before().decides(&Decision::default()).fires(after).starts("tell");
-    assert_eq!(left(&mut begun), [(after.to_owned(), true)]);
-    let mut over =
-        before().decides(&Decision::default()).fires(after).decides(&Decision::default());
-    assert_eq!(left(&mut over), []);
-    let verdict = Verdict::Block { reason: "no".into() };
-    let mut blocked = before().decides(&Decision { verdict, ..Decision::default() });
-    assert_eq!(left(&mut blocked), []);
-}
-
-#[test]
-fn what_was_decided_about_a_task_of_an_execution_stands_and_an_abort_is_obeyed_once() {
-    let occasion = Occasion::Execution { stage: 0, execution: 1 };
-    let verdict = Verdict::Abort { reason: "broken".into() };
-    let decision = Decision { verdict: verdict.clone(), ..Decision::default() };
-    let told = Told::default().fires("task:complete/TAS-1/0-1").decides(&decision);
-    assert_eq!(told.history.decided_task(TaskId(1), occasion), Some(&verdict));
-    assert_eq!(told.history.aborted_by_task(), Some("broken"));
-    let (status, reason) = ("aborted".to_owned(), "broken".to_owned());
-    let told = told.tell(RunEventKind::SessionEnded { status, reason });
-    assert_eq!(told.history.aborted_by_task(), None);
-    assert_eq!(told.history.decided_task(TaskId(2), occasion), None);
+use super::*;
+use crate::availability::Choice;
+use crate::task_firing::Occasion;
 }
