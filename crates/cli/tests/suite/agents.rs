@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -115,21 +116,36 @@ fn every_cause_but_a_crash_gives_the_turn_to_the_next_agent() {
     }
 }
 
+/// What makes a program see the time that a file tells, `../clock`: `+2h` is two hours from now.
+fn with_clock(sandbox: Sandbox) -> Sandbox {
+    let library = Command::new("faketime").args(["-f", "+0", "printenv", "LD_PRELOAD"]).output();
+    let library = String::from_utf8(library.expect("faketime is there").stdout).unwrap();
+    let sandbox = sandbox.file("../clock", "+0\n");
+    let clock = sandbox.path("../clock").display().to_string();
+    sandbox
+        .set("LD_PRELOAD", library.trim())
+        .set("FAKETIME_TIMESTAMP_FILE", &clock)
+        .set("FAKETIME_NO_CACHE", "1")
+        .set("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+}
+
 #[test]
 fn the_first_agent_works_again_when_its_time_has_come() {
-    // The second one is done when the clock has passed the time that the first one told.
-    let limited = "end=$(( $(date +%s) + 1 )); echo $end > until\n\
-                   if [ -e \"$0.asked\" ]; then echo done; else touch \"$0.asked\"\n\
-                   echo \"{\\\"decision\\\":\\\"error\\\",\\\"failure\\\":\\\"quota\\\",\\\"resets_at\\\":$end}\" > $STATUS; fi\n\
-                   echo $HOOKWRIGHT_AGENT $ITERATION >> who";
-    let second = "until [ $(date +%s) -gt $(cat until) ]; do read -t 0.05 < <(:); done\n\
-                  echo $HOOKWRIGHT_AGENT $ITERATION >> who";
-    let sandbox = with_programs(&[("first", limited), ("second", second)])
+    let limited = json!({ "decision": "error", "failure": "quota", "retry_after": 3600 });
+    let second = format!("{WORKS}; echo +2h > ../clock");
+    let sandbox = with_programs(&[("first", &at_first(&limited)), ("second", &second)])
         .file("loop.yaml", loop_of("[{command: first}, {command: second}]", 2));
-    let all = run_json(&sandbox, 0);
-    assert_eq!(lines(&sandbox, "who"), ["command 1", "command-2 1", "command 2"]);
-    let changes = of_kinds(&all, &["agent_changed"]);
-    assert_eq!(changes[1]["reason"], "command may be asked again");
+    let all = run_json(&with_clock(sandbox), 0);
+    let told = of_kinds(&all, &["agent_changed"]);
+    let told: Vec<Value> = told.into_iter().map(without_times).collect();
+    let changed = |from: &str, to: &str, reason: &str| json!({ "kind": "agent_changed", "from": from, "to": to, "reason": reason });
+    assert_eq!(
+        told,
+        [
+            changed("command", "command-2", "quota"),
+            changed("command-2", "command", "command may be asked again"),
+        ]
+    );
 }
 
 #[test]

@@ -288,10 +288,92 @@ fn configuration_that_was_read_anew_takes_the_place_of_the_first() {
     assert_eq!(history.resumes, 2);
 }
 
-use hookwright_events::{EventName, FailureCause, Output, Report, Status, TaskId};
-use serde_json::json;
+fn left(told: &mut Told) -> Vec<(String, bool)> {
+    let left = told.history.left_tasks();
+    left.into_iter().map(|left| (left.firing.key(), left.past.is_some())).collect()
+}
 
-use super::*;
-use crate::availability::Choice;
-use crate::task_firing::Occasion;
+#[test]
+fn a_task_whose_hooks_were_cut_off_is_taken_up_and_one_that_was_decided_is_not() {
+    let blocked = Verdict::Block { reason: "no".into() };
+    let blocked = Decision { verdict: blocked, ..Decision::default() };
+    let mut told = Told::default()
+        .fires("task:complete/TAS-1/1")
+        .decides(&blocked)
+        .fires("task:complete/TAS-2/1")
+        .decides(&Decision::default())
+        .fires("task:complete/TAS-1/2")
+        .starts("tests");
+    assert_eq!(told.history.tasks_left(), [TaskId(1)]);
+    assert_eq!(left(&mut told), [("task:complete/TAS-1/2".to_owned(), true)]);
+    let mut times: Vec<(TaskId, u32)> = told.history.task_times().into_iter().collect();
+    times.sort();
+    assert_eq!(times, [(TaskId(1), 2), (TaskId(2), 1)]);
+}
+
+#[test]
+fn hooks_that_come_after_the_fact_are_not_lost_between_the_decision_and_their_start() {
+    let before = || Told::default().fires("task:complete/TAS-1/1/before");
+    let after = "task:complete/TAS-1/1/after";
+    let mut passed = before().decides(&Decision::default());
+    assert_eq!(left(&mut passed), [(after.to_owned(), false)]);
+    let mut begun = before().decides(&Decision::default()).fires(after).starts("tell");
+    assert_eq!(left(&mut begun), [(after.to_owned(), true)]);
+    let mut over =
+        before().decides(&Decision::default()).fires(after).decides(&Decision::default());
+    assert_eq!(left(&mut over), []);
+    let verdict = Verdict::Block { reason: "no".into() };
+    let mut blocked = before().decides(&Decision { verdict, ..Decision::default() });
+    assert_eq!(left(&mut blocked), []);
+}
+
+#[test]
+fn what_was_decided_about_a_task_of_an_execution_stands_and_an_abort_is_obeyed_once() {
+    let occasion = Occasion::Execution { stage: 0, execution: 1 };
+    let verdict = Verdict::Abort { reason: "broken".into() };
+    let decision = Decision { verdict: verdict.clone(), ..Decision::default() };
+    let told = Told::default().fires("task:complete/TAS-1/0-1").decides(&decision);
+    assert_eq!(told.history.decided_task(TaskId(1), occasion), Some(&verdict));
+    assert_eq!(told.history.aborted_by_task(), Some("broken"));
+    let (status, reason) = ("aborted".to_owned(), "broken".to_owned());
+    let told = told.tell(RunEventKind::SessionEnded { status, reason });
+    assert_eq!(told.history.aborted_by_task(), None);
+    assert_eq!(told.history.decided_task(TaskId(2), occasion), None);
+}
+
+fn given_up(cause: FailureCause, until: Option<&str>) -> RunEventKind {
+    RunEventKind::TurnGivenUp {
+        turn: TurnName { stage: 1, iteration: 1 },
+        attempt: 1,
+        agent: "a".into(),
+        cause,
+        reason: "no".into(),
+        until: until.map(str::to_owned),
+        agent_session: None,
+        usage: Some(Usage { input_tokens: 5, output_tokens: 1, cost_usd: Some(0.5) }),
+        duration_ms: 1.0,
+    }
+}
+
+#[test]
+fn a_turn_that_was_given_up_is_no_iteration_but_what_it_used_counts() {
+    let told = Told::default()
+        .turn_starts(1, 1)
+        .tell(given_up(FailureCause::RateLimit, Some("2026-01-02T03:04:05Z")))
+        .history;
+    assert_eq!((told.iterations(), told.unfinished_runs().len()), (0, 0));
+    assert_eq!(told.turns[&TurnName { stage: 1, iteration: 1 }].attempts, 1);
+    assert_eq!(told.usage().and_then(|usage| usage.cost_usd), Some(0.5));
+    let until = milliseconds("2026-01-02T03:04:05Z").expect("a time");
+    let wait = |now| told.availability.choose(&["a"], now);
+    assert!(matches!(wait(until - 1), Choice::Wait { until: told, .. } if told == until));
+    assert_eq!(wait(until), Choice::Ask(0));
+}
+
+#[test]
+fn a_session_that_ended_asks_agents_again_that_did_not_say_when() {
+    let refused = || Told::default().turn_starts(1, 1).tell(given_up(FailureCause::Quota, None));
+    assert!(matches!(refused().history.availability.choose(&["a"], 0), Choice::GiveUp { .. }));
+    let ended = RunEventKind::SessionEnded { status: "paused".into(), reason: String::new() };
+    assert_eq!(refused().tell(ended).history.availability.choose(&["a"], 0), Choice::Ask(0));
 }

@@ -132,7 +132,8 @@ then: again
         "5:34: expected a text but found nothing",
         "6:16: expected a path within the working directory but found `a/../../b`",
         "7:26: expected continue, stop, error but found `maybe`",
-        "7:33: unknown key `becuase`, expected one of: decision, reason, summary, work",
+        "7:33: unknown key `becuase`, expected one of: decision, reason, summary, work, failure, \
+         resets_at, retry_after, usage, agent_session",
         "8:15: missing `decision`: continue, stop or error",
         "9:13: expected an exit code from 0 to 255 but found `256`",
         "10:14: expected a duration of at most 30 days like 30, 0.5, 500ms, 5m or 2h but found `soon`",
