@@ -1,6 +1,7 @@
 //! What is written about the program is true: transcripts are replayed, reference pages are made
 //! from the code. `HOOKWRIGHT_UPDATE=1` writes stale pages and transcripts anew.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -426,21 +427,19 @@ pub(crate) fn timeless(text: &str) -> String {
     timeless
 }
 
-/// A session's durations, `after 0.1 s` and `, 0.1 s`, as `N s`.
+/// A session's durations, `after 0.1 s` and `, 0.1 s`, as `N s`; those of pieces of work, `after 12ms`, as
+/// `Nms`.
 fn without_seconds(line: &str) -> String {
-    let mut words: Vec<&str> = line.split(' ').collect();
+    let mut words: Vec<Cow<'_, str>> = line.split(' ').map(Cow::Borrowed).collect();
     for at in 1..words.len() {
-        // How long a piece of work took has no column of its own.
-        let is_short = words[at].trim_end_matches([':', '\n']).strip_suffix("ms");
-        if words[at - 1] == "after" && is_short.is_some_and(|it| it.parse::<f64>().is_ok()) {
-            let end = words[at].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-            words[at - 1] = "after N";
-            words[at] = &end[2..];
-            continue;
-        }
+        let word = words[at].trim_end_matches([',', ':', '\n']).to_owned();
         let is_number = words[at - 1].parse::<f64>().is_ok() && words[at - 1].contains('.');
-        if is_number && words[at].trim_end_matches([',', ':', '\n']) == "s" {
-            words[at - 1] = "N";
+        if is_number && word == "s" {
+            words[at - 1] = "N".into();
+        }
+        let number = word.strip_suffix("ms").or(word.strip_suffix('s'));
+        if words[at - 1] == "after" && number.is_some_and(|it| it.parse::<f64>().is_ok()) {
+            words[at] = format!("Nms{}", &words[at][word.len()..]).into();
         }
     }
     words.join(" ")

@@ -159,7 +159,9 @@ fn field(key: &str) -> Value {
         "working_dir" => text("where it runs; of a spawned pipeline: project or session"),
         "shell" => text("the shell, by name or path; bash if left out"),
         "kill_grace" => duration("between SIGTERM and SIGKILL"),
-        "url" => text("where the request goes: https, or http to this machine"),
+        "url" => text(
+            "where the request goes: https, or http to this machine; a question may go nowhere",
+        ),
         "method" => words(&["POST", "PUT", "PATCH", "GET", "DELETE"], "POST if left out"),
         "headers" => texts("headers of the request"),
         "body" => json!({ "description": "the request's JSON" }),

@@ -432,6 +432,7 @@ fn what_cannot_stand_together_is_a_fault() {
         ("{command: x, matcher: 7}", "expected a name, A|B, a glob"),
         ("{type: shell}", "missing `command`"),
         ("{type: webhook}", "missing `url`"),
+        ("{type: webhook, await: false}", "missing `url`"),
         ("{type: spawn}", "missing `pipeline`"),
         ("{pipeline: x, working_dir: home}", "expected project, session"),
         ("text", "expected a hook, a map with"),
@@ -732,4 +733,10 @@ fn what_was_read_is_loaded_whatever_became_of_the_file() {
     assert_eq!(ids, ["first"]);
     let [fault] = &loaded.faults[..] else { panic!("{:?}", loaded.faults) };
     assert!(matches!(fault.kind, FaultKind::Unreadable { .. }), "{:?}", fault.kind);
+}
+
+#[test]
+fn a_question_needs_no_address_and_a_webhook_that_asks_nobody_does() {
+    let text = "hooks: {stage:complete: [{type: webhook, await: true, body: {text: go?}}]}";
+    assert_eq!(one_hook(text).action.summary(), "ask a person");
 }
