@@ -10,7 +10,7 @@ use hookwright_engine::nearest::nearest;
 use hookwright_events::task::{Task, TaskState};
 use hookwright_server::approvals::iso;
 use hookwright_store::{KeptTasks, TaskList};
-use serde_json::{Value, json};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 pub(crate) use self::completing::{Completed, as_json as completed_as_json, complete};
 use crate::config_files::{ConfigFiles, ConfigOptions};
@@ -102,22 +102,30 @@ pub(crate) fn state_word(word: &str) -> Result<TaskState, Failure> {
     })
 }
 
-/// A task for programs; `list` knows what it waits for.
-pub(crate) fn as_json(task: &Task, list: Option<&TaskList>) -> Value {
-    let mut value = json!({
-        "version": 1,
-        "id": task.id,
-        "content": task.content,
-        "state": task.state,
-        "priority": task.priority,
-        "depends_on": task.depends_on,
-        "created_at": iso(task.created_ms),
-        "updated_at": iso(task.updated_ms),
-        "session": task.session,
-    });
-    if let Some(list) = list {
-        value["waits_for"] = json!(list.waits_for(task).collect::<Vec<_>>());
-        value["ready"] = list.is_ready(task).into();
+/// A task for programs; `list` knows what it waits for. Written as it is, not through a tree of
+/// values: lists may be long.
+pub(crate) struct TaskJson<'a> {
+    pub(crate) task: &'a Task,
+    pub(crate) list: Option<&'a TaskList>,
+}
+
+impl Serialize for TaskJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { task, list } = self;
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("version", &1)?;
+        fields.serialize_entry("id", &task.id)?;
+        fields.serialize_entry("content", &task.content)?;
+        fields.serialize_entry("state", &task.state)?;
+        fields.serialize_entry("priority", &task.priority)?;
+        fields.serialize_entry("depends_on", &task.depends_on)?;
+        fields.serialize_entry("created_at", &iso(task.created_ms))?;
+        fields.serialize_entry("updated_at", &iso(task.updated_ms))?;
+        fields.serialize_entry("session", &task.session)?;
+        if let Some(list) = list {
+            fields.serialize_entry("waits_for", &list.waits_for(task).collect::<Vec<_>>())?;
+            fields.serialize_entry("ready", &list.is_ready(task))?;
+        }
+        fields.end()
     }
-    value
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// The text with everything a terminal would act on made visible. New lines and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|letter| acts(letter) && !breaks(letter)) {
+    if is_plain(text) || !text.chars().any(|letter| acts(letter) && !breaks(letter)) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -25,6 +25,10 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 /// The text in one line of at most `chars_max` characters; what is missing is marked with `…`.
 pub fn one_line(text: &str, chars_max: usize) -> String {
     let text = text.trim();
+    // As a rule there is nothing to do, and lists have very many.
+    if text.len() <= chars_max && is_plain(text) {
+        return text.to_owned();
+    }
     let first = text.lines().next().unwrap_or_default().trim_end();
     let mut shown = String::new();
     for letter in first.chars().take(chars_max + 1) {
@@ -36,6 +40,11 @@ pub fn one_line(text: &str, chars_max: usize) -> String {
         shown.push('…');
     }
     shown
+}
+
+/// Whether it is one line of letters that everybody shows as they are.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 fn push_visible(shown: &mut String, letter: char) {

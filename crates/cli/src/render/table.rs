@@ -7,7 +7,14 @@ use super::{visible, width};
 /// Rows of columns, each as wide as its widest cell.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    rows: Vec<Vec<String>>,
+    rows: Vec<Vec<Cell>>,
+}
+
+#[derive(Debug)]
+struct Cell {
+    text: String,
+    /// On a terminal.
+    columns: usize,
 }
 
 impl Table {
@@ -20,30 +27,46 @@ impl Table {
 
     /// Adds a row.
     pub(crate) fn row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        let shown = |cell: S| visible(cell.as_ref()).replace(['\n', '\t'], " ");
+        let shown = |cell: S| {
+            let mut text = visible(cell.as_ref()).into_owned();
+            if text.contains(['\n', '\t']) {
+                text = text.replace(['\n', '\t'], " ");
+            }
+            let columns = match text.is_ascii() {
+                true => text.len(),
+                false => text.chars().map(width).sum(),
+            };
+            Cell { text, columns }
+        };
         self.rows.push(cells.into_iter().map(shown).collect());
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = |text: &str| text.chars().map(width).sum::<usize>();
         let mut widest: Vec<usize> = Vec::new();
         for row in &self.rows {
             for (at, cell) in row.iter().enumerate() {
                 match widest.get_mut(at) {
-                    Some(most) => *most = columns(cell).max(*most),
-                    None => widest.push(columns(cell)),
+                    Some(most) => *most = cell.columns.max(*most),
+                    None => widest.push(cell.columns),
                 }
             }
         }
         for row in &self.rows {
-            let mut line = String::new();
+            // Nothing stands behind the last word of a line.
+            let mut blanks = 0;
             for (cell, most) in row.iter().zip(&widest) {
-                line.push_str(cell);
-                line.extend(std::iter::repeat_n(' ', most - columns(cell) + 2));
+                let text = cell.text.trim_end();
+                if !text.is_empty() {
+                    write!(f, "{:blanks$}{text}", "")?;
+                    blanks = cell.text.len() - text.len();
+                } else {
+                    blanks += cell.text.len();
+                }
+                blanks += most - cell.columns + 2;
             }
-            writeln!(f, "{}", line.trim_end())?;
+            writeln!(f)?;
         }
         Ok(())
     }

@@ -209,6 +209,6 @@ pub(crate) fn as_json(task: &Task, completed: &Completed) -> serde_json::Value {
         "outcome": outcome,
         "reason": reason,
         "output": said,
-        "task": super::as_json(task, None),
+        "task": super::TaskJson { task, list: None },
     })
 }

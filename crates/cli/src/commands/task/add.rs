@@ -10,7 +10,7 @@ use hookwright_store::limits::TASK_CONTENT_BYTES_MAX;
 use crate::error::{Failure, TaskFailure};
 use crate::known_session::ProjectOption;
 use crate::screen::Screen;
-use crate::tasks::{Tasks, as_json, of, state_word};
+use crate::tasks::{TaskJson, Tasks, of, state_word};
 use crate::{exit_code, state};
 
 /// Add a task
@@ -56,7 +56,7 @@ pub(crate) fn add(arguments: &AddArguments, screen: &Screen) -> Result<u8, Failu
     };
     let task = tasks.kept("")?.add(&new, state::now_ms()).map_err(of)?.task;
     if arguments.json {
-        screen.json(&as_json(&task, None))?;
+        screen.json(&TaskJson { task: &task, list: None })?;
     } else {
         screen.result(&format!("{}\n", task.id))?;
     }

@@ -3,14 +3,13 @@
 use clap::Args;
 use hookwright_events::task::{Task, TaskState};
 use hookwright_store::TaskList;
-use serde_json::Value;
 
 use crate::error::Failure;
 use crate::exit_code;
 use crate::known_session::ProjectOption;
 use crate::render::{Table, one_line};
 use crate::screen::Screen;
-use crate::tasks::{Tasks, as_json, of, state_word};
+use crate::tasks::{TaskJson, Tasks, of, state_word};
 
 /// Characters of a task's text in the table.
 const TEXT_CHARS_MAX: usize = 160;
@@ -49,7 +48,8 @@ pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Fai
     let is_shown = |task: &&Task| !arguments.ready || list.is_ready(task);
     let shown: Vec<&Task> = list.tasks.iter().map(|kept| &kept.task).filter(is_shown).collect();
     if arguments.json {
-        let all: Vec<Value> = shown.iter().map(|task| as_json(task, Some(&list))).collect();
+        let all = shown.iter().map(|task| TaskJson { task, list: Some(&list) });
+        let all: Vec<TaskJson<'_>> = all.collect();
         screen.json(&all)?;
         return Ok(exit_code::GO_ON);
     }

@@ -9,7 +9,7 @@ use super::done::say_done;
 use crate::error::Failure;
 use crate::known_session::ProjectOption;
 use crate::screen::Screen;
-use crate::tasks::{Tasks, as_json, of, state_word};
+use crate::tasks::{TaskJson, Tasks, of, state_word};
 use crate::{exit_code, state};
 
 /// Change a task
@@ -70,7 +70,7 @@ pub(crate) fn update(arguments: &UpdateArguments, screen: &Screen) -> Result<u8,
         return say_done(&tasks, id, arguments.json, screen);
     }
     if arguments.json {
-        screen.json(&as_json(&task, None))?;
+        screen.json(&TaskJson { task: &task, list: None })?;
     } else {
         screen.result(&format!("{id} is {}\n", task.state.as_str()))?;
     }
