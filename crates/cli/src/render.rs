@@ -16,9 +16,19 @@ pub(crate) mod timeline;
 mod visible;
 pub(crate) mod yaml;
 
+use hookwright_engine::limits::ITERATIONS_MAX;
+
 pub(crate) use paint::Paint;
 pub(crate) use table::Table;
 pub(crate) use visible::{escaped, one_line, visible, width};
+
+/// How many iterations a stage may have. A folder of issues bounds itself.
+pub(crate) fn at_most(iterations: u32) -> String {
+    match iterations {
+        ITERATIONS_MAX.. => "until the work is done".to_owned(),
+        most => format!("at most {}", count(most as usize, "iteration")),
+    }
+}
 
 /// `1 hook`, `2 hooks`.
 pub(crate) fn count(number: usize, noun: &str) -> String {

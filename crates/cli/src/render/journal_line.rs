@@ -2,7 +2,7 @@
 
 use hookwright_events::{Decision, Outcome, RunEvent, RunEventKind, Verdict};
 
-use super::{count, human, one_line, visible};
+use super::{at_most, count, human, one_line, visible};
 
 /// Characters of words and reasons.
 const WORDS_MAX: usize = 200;
@@ -79,8 +79,7 @@ fn what(kind: &RunEventKind) -> String {
         }
         RunEventKind::SessionResumed { time, .. } => format!("session taken up again, time {time}"),
         RunEventKind::StageStarted { stage, index, iterations_max } => {
-            let most = count(*iterations_max as usize, "iteration");
-            format!("stage {index} {} started: at most {most}", said(stage))
+            format!("stage {index} {} started: {}", said(stage), at_most(*iterations_max))
         }
         RunEventKind::TurnStarting { turn, attempt, .. } => format!(
             "turn starts: stage {}, iteration {}, attempt {attempt}",

@@ -12,7 +12,7 @@ use hookwright_pipeline::session::Ended;
 use serde_json::{Value, json};
 
 use super::agent_lines::AgentLines;
-use super::{count, escaped, human, one_line, visible};
+use super::{at_most, count, escaped, human, one_line, visible};
 
 /// Characters of an agent's words that a line shows.
 const WORDS_MAX: usize = 120;
@@ -104,8 +104,7 @@ impl SessionScreen {
                 format!("session {name}: taken up again, for the {}{anew}", ordinal(*time))
             }
             RunEventKind::StageStarted { stage, index, iterations_max } => {
-                let most = count(*iterations_max as usize, "iteration");
-                format!("stage {index} {}: at most {most}", visible(stage))
+                format!("stage {index} {}: {}", visible(stage), at_most(*iterations_max))
             }
             RunEventKind::TurnStarting { turn, attempt, .. } => {
                 let again = match attempt {

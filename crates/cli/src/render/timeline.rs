@@ -10,7 +10,7 @@ mod words;
 
 use hookwright_pipeline::timeline::{Deed, Iteration, Milestone, Part};
 
-use super::{count, human, one_line, visible};
+use super::{at_most, count, human, one_line, visible};
 use crate::known_session::KnownSession;
 use abridged::{Abridged, Shown};
 use page::{Page, WORDS_MAX, Words};
@@ -133,7 +133,7 @@ impl TimelineScreen {
                 self.iterations.begin();
                 self.items.begin();
                 let most = match iterations_max {
-                    Some(most) => format!("at most {}", count(most as usize, "iteration")),
+                    Some(most) => at_most(most),
                     None => "goes on".to_owned(),
                 };
                 let what = format!("stage {index} {}: {most}", one_line(&stage, WORDS_MAX));

@@ -1,5 +1,6 @@
 //! One session: how it stands, what runs, its stages, and its story, newest first.
 
+use hookwright_engine::limits::ITERATIONS_MAX;
 use hookwright_events::visible_text::visible;
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, QuestionState};
@@ -206,8 +207,8 @@ fn stage(id: &str, name: &str, sum: Option<&StageSum>, runs: bool, longest: f64)
             @if let Some(sum) = sum {
                 p.quiet {
                     @match sum.iterations_max {
+                        None | Some(ITERATIONS_MAX..) => (count(sum.iterations as usize, "iteration")),
                         Some(most) => { (sum.iterations) " of at most " (count(most as usize, "iteration")) }
-                        None => (count(sum.iterations as usize, "iteration")),
                     }
                     @if let Some(used) = used(sum.usage) { " · " (used) }
                 }

@@ -1,6 +1,7 @@
 //! A session's story: stages, pieces of work, iterations, and the hooks at each, newest first. Each row is
 //! one fragment, so that only what changed is sent.
 
+use hookwright_engine::limits::ITERATIONS_MAX;
 use hookwright_events::ItemState;
 use hookwright_pipeline::timeline::Milestone;
 use maud::{Markup, html};
@@ -146,6 +147,7 @@ fn end_of_stage(ended: Option<&What>, at: &str, most: Option<u32>, runs: bool) -
         },
         _ => html! {
             @match most {
+                Some(ITERATIONS_MAX..) => "until the work is done",
                 Some(most) => { "at most " (count(most as usize, "iteration")) }
                 None => "goes on",
             }
