@@ -93,7 +93,7 @@ impl IssueFolder {
         let plans = self.plans()?;
         let issues = numbered(&self.path(), &self.shown)?;
         let one = |(number, name): (u64, String)| {
-            let file = format!("{}/{name}", self.shown);
+            let file = below(&self.shown, &name);
             let title = title_of(&self.root.join(&file), &file, &name)?;
             Ok(Issue { number, title, file, plan_file: plans.get(&number).cloned() })
         };
@@ -107,7 +107,7 @@ impl IssueFolder {
             None => "plans".to_owned(),
         };
         let mut plans = BTreeMap::new();
-        for folder in [format!("{}/plans", self.shown), beside] {
+        for folder in [below(&self.shown, "plans"), beside] {
             let path = self.root.join(&folder);
             if path.is_dir() {
                 let found = numbered(&path, &folder)?;
@@ -147,13 +147,18 @@ fn numbered(path: &Path, shown: &str) -> Result<BTreeMap<u64, String>, IssueErro
             return Err(IssueError::TooMany { folder: shown.to_owned() });
         }
         if let Some(other) = found.insert(number, name.clone()) {
-            let mut both = [other, name].map(|name| format!("{shown}/{name}"));
+            let mut both = [other, name].map(|name| below(shown, &name));
             both.sort();
             let [first, second] = both;
             return Err(IssueError::SameNumber { number, first, second });
         }
     }
     Ok(found)
+}
+
+/// A file of a folder, from the root; the root itself has no name.
+fn below(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
 /// The number of `7-title.md` or `7.md`; other files are no issues.
@@ -259,6 +264,19 @@ mod tests {
                 issue(10, "last", "issues/10-last.md", None),
             ]
         );
+    }
+
+    #[test]
+    fn the_project_root_may_be_a_folder_of_issues() {
+        let root = project(&[("1-a.md", "# A\n"), ("plans/1.md", "")]);
+        let found = IssueFolder::new(root.path(), Path::new(".")).read().expect("read");
+        let issue = Issue {
+            number: 1,
+            title: "A".to_owned(),
+            file: "1-a.md".to_owned(),
+            plan_file: Some("plans/1.md".to_owned()),
+        };
+        assert_eq!(found, [issue]);
     }
 
     #[test]

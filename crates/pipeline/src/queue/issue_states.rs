@@ -171,7 +171,7 @@ impl IssueStates {
         Ok(is_ours.then(|| self.put(&record, known.as_ref())))
     }
 
-    /// Opens an issue again; returns what it was, or nothing if it was open.
+    /// Opens an issue again.
     pub fn reopen(&self, kept: &KeptIssue, now: &str) -> Result<(), StoreError> {
         let mut commit = Commit::synced();
         let record = IssueRecord {
