@@ -176,6 +176,11 @@ fn number_of(name: &str) -> Option<u64> {
 fn title_of(path: &Path, shown: &str, name: &str) -> Result<String, IssueError> {
     let failed = |cause: io::Error| IssueError::NotRead { path: shown.to_owned(), cause };
     let mut head = Vec::new();
+    // To open a pipe would wait for somebody who writes.
+    let kind = path.metadata().map_err(failed)?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(failed(io::Error::other("it is no file")));
+    }
     let file = File::open(path).map_err(failed)?;
     file.take(ISSUE_HEAD_BYTES_MAX).read_to_end(&mut head).map_err(failed)?;
     let is_cut = head.len() as u64 == ISSUE_HEAD_BYTES_MAX;
@@ -300,6 +305,13 @@ mod tests {
         let folder = IssueFolder::new(root.path(), Path::new("issues"));
         let error = folder.read().expect_err("no text").to_string();
         assert_eq!(error, "issues/1-a.md is no text: an issue is Markdown in UTF-8");
+        let root = project(&[("issues/README.md", "")]);
+        let pipe = root.path().join("issues/1-a.md");
+        let made = std::process::Command::new("mkfifo").arg(pipe).status().expect("started");
+        assert!(made.success());
+        let folder = IssueFolder::new(root.path(), Path::new("issues"));
+        let error = folder.read().expect_err("no file").to_string();
+        assert_eq!(error, "issues/1-a.md cannot be read: it is no file");
     }
 
     #[test]
