@@ -258,8 +258,8 @@ fn events_page() -> String {
     page.push_str(
         "\nAt `session:stop`, `agent:stop`, `agent:idle` and `task:complete` a hook can block on purpose, \
          but a broken hook does not. `on_session_complete` wakes only for the reasons `completed` and \
-         `max_iterations`. Every event can be fired by `hookwright fire`; those of sessions, stages and iterations are \
-         fired by `hookwright run`, `git:pre_commit` and `git:post_commit` by hooks of type git-commit.\n\n## Data\n\nFields that every \
+         `max_iterations`. Every event can be fired by `hookwright fire`; those of sessions, stages, \
+         iterations and executions are fired by `hookwright run`, `task:complete` by `hookwright task done` and by `run`, `git:pre_commit` and `git:post_commit` by hooks of type git-commit.\n\n## Data\n\nFields that every \
          event may carry: ",
     );
     let everywhere: Vec<String> =

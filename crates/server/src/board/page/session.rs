@@ -236,8 +236,8 @@ fn older(story: &Story, which: &Which, context: &Context<'_>) -> Fragment {
             }
             @if story.told.not_understood > 0 {
                 p.quiet {
-                    (count(usize::try_from(story.told.not_understood).unwrap_or(usize::MAX), "entry"))
-                    " of a newer hookwright not shown"
+                    (count(usize::try_from(story.told.not_understood).unwrap_or(usize::MAX), "line"))
+                    " of the journal, by a newer hookwright, not shown"
                 }
             }
         }
