@@ -78,13 +78,16 @@ fn running_session(
     let here = lease::Holder::this().host;
     let runs =
         |session: &KnownSession| session.holder.as_ref().is_some_and(|holder| holder.host == here);
-    let mut running = sessions.list(&Query { statuses: vec!["active"], ..Query::default() })?;
+    let active = Query { statuses: vec!["active"], children: true, ..Query::default() };
+    let mut running = sessions.list(&active)?;
     running.retain(runs);
     for name in tasks.session.iter().chain(&task.session) {
         if let Some(at) = running.iter().position(|session| session.name() == name) {
             return Ok(Some(running.swap_remove(at)));
         }
     }
+    // What a hook has started is part of another session.
+    running.retain(|session| session.record.parent.is_none());
     if running.len() > 1 {
         let names: Vec<&str> = running.iter().map(KnownSession::name).collect();
         let names = names.join(", ");

@@ -254,6 +254,18 @@ fn a_child_that_pauses_is_not_tried_again() {
 }
 
 #[test]
+fn a_task_that_a_childs_agent_completes_asks_the_childs_hooks() {
+    let hooks = "hooks: {stage:complete: [{id: review, pipeline: review}]}";
+    let sandbox = working(1, hooks).file(
+        "review.yaml",
+        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: $HOOKWRIGHT_BIN task done 1}\nhooks: {task:complete: [{await: true, command: echo child >> log}]}\n",
+    );
+    assert_eq!(sandbox.run(&["task", "add", "t"]).code, 0);
+    run(&sandbox, "work.yaml", 0);
+    assert_eq!(lines(&sandbox, "log"), ["work 1", "child"]);
+}
+
+#[test]
 fn a_timeout_ends_the_whole_child_and_the_session_goes_on() {
     let sandbox = reviewing(
         working(
