@@ -80,6 +80,10 @@ fn issue(
     let issue = match found[..] {
         [issue] => issue,
         [] => {
+            if let Some(problem) = work.problems.first() {
+                let problem = problem.clone();
+                return Err(Failure::Work(WorkFailure::Unreadable { problem }));
+            }
             let known = work.issues.iter().map(|issue| issue.number).collect();
             return Err(Failure::Work(WorkFailure::NoSuchIssue { number, known }));
         }

@@ -8,6 +8,8 @@ use crate::render::count;
 pub(crate) enum WorkFailure {
     /// No issue has this number.
     NoSuchIssue { number: u64, known: Vec<u64> },
+    /// There may be one: a folder of issues cannot be read.
+    Unreadable { problem: String },
     /// Several folders have an issue of this number.
     ManyIssues { number: u64, folders: Vec<String> },
     /// A session works on it now.
@@ -29,6 +31,10 @@ impl WorkFailure {
                         count(many, "issue")
                     ),
                 },
+            ),
+            WorkFailure::Unreadable { problem } => message(
+                format!("issues cannot be listed: {problem}"),
+                "mend that first; `hookwright status` shows whether it is mended",
             ),
             WorkFailure::ManyIssues { number, folders } => message(
                 format!("several folders have an issue {number}: {}", folders.join(", ")),
