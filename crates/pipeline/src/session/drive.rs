@@ -18,7 +18,7 @@ use super::watching::Watching;
 use super::{Leave, Session};
 use crate::agent::{Candidate, Turn, TurnEnd};
 use crate::availability::{Availability, Choice};
-use crate::folder::{Status, StatusFile};
+use crate::folder::{Decision, Status, StatusFile};
 use crate::history::History;
 use crate::limits::{PAUSE_LOOK, TURN_TIMEOUT};
 use crate::record::milliseconds;
@@ -278,7 +278,8 @@ impl Session {
             let (cause, reason) = (failure.cause, hide(&failure.reason));
             return Some(GivenUp { cause, reason, until });
         }
-        let status = status?;
+        // Whoever has worked is not asked to do it again.
+        let status = status.filter(|status| status.decision == Decision::Error)?;
         let cause = status.failure?;
         let reason = [&status.reason, &status.summary].into_iter().find(|said| !said.is_empty());
         let reason = reason.map_or_else(|| cause.as_str().to_owned(), |said| hide(said));
