@@ -100,6 +100,10 @@ pub const PENDING_OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 /// decision.
 pub const FIRINGS_REMEMBERED_MAX: usize = 10_000;
 
+/// How long a session waits for an agent by itself: as long as for a person. Beyond that it ends as
+/// paused, and somebody resumes it.
+pub const PAUSE_MAX: Duration = hookwright_engine::limits::WAIT_MAX;
+
 /// Issues of a folder, and lines of a queue's command: more nobody works off, and each is looked at
 /// whenever the next one is chosen.
 pub const ISSUES_MAX: usize = 10_000;

@@ -72,7 +72,8 @@ fn issue(
     arguments: &ReopenArguments,
     project: &str,
 ) -> Result<(String, &'static str, String), Failure> {
-    let folder = arguments.folder.as_deref().map(|folder| folder.trim_end_matches('/'));
+    let folder = arguments.folder.as_deref();
+    let folder = folder.map(|folder| folder.trim_start_matches("./").trim_end_matches('/'));
     let is_meant = |issue: &&KnownIssue| {
         issue.number == number && folder.is_none_or(|folder| folder == issue.folder)
     };

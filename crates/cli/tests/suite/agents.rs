@@ -238,6 +238,19 @@ fn a_quota_without_an_end_is_left_to_a_person_and_resume_asks_again() {
 }
 
 #[test]
+fn a_time_that_nobody_would_wait_for_is_left_to_a_person() {
+    for reset in [json!({ "resets_at": 9_999_999_999_u64 }), json!({ "retry_after": 1e12 })] {
+        let mut status = json!({ "decision": "error", "failure": "rate_limit", "reason": "far" });
+        status.as_object_mut().unwrap().extend(reset.as_object().unwrap().clone());
+        let sandbox = with_programs(&[("first", &at_first(&status))])
+            .file("loop.yaml", loop_of("{command: first}", 1));
+        let ran = run(&sandbox, "loop.yaml", 6);
+        assert!(ran.stdout.contains("session s: paused (command: far)\n"), "{}", ran.stdout);
+        assert_eq!(sandbox.run(&["resume", "s"]).code, 0);
+    }
+}
+
+#[test]
 fn where_nobody_is_let_in_the_iteration_has_failed() {
     let shut = at_first(&json!({ "decision": "error", "failure": "auth", "reason": "no key" }));
     let sandbox = with_programs(&[("first", &shut), ("second", &shut)])

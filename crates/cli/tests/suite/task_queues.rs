@@ -81,12 +81,15 @@ fn what_the_agent_says_about_its_task_stands() {
         "echo agent $TASK_ID >> log; case $TASK_ID in \
          TAS-1) {bin} task done TAS-1;; \
          TAS-2) {bin} task update TAS-2 --state blocked;; \
+         TAS-4) {bin} task update TAS-4 --state open;; \
+         TAS-5) {bin} task update TAS-5 --state cancelled;; \
          TAS-3) {bin} task add 'found this';; esac >> out 2>&1"
     );
     let sandbox = tasks(
-        "task:complete: [{command: 'echo complete $TASK_ID >> log'}]",
+        "task:complete: [{command: 'echo complete $TASK_ID >> log'}], \
+         execution:post_end: [{await: true, command: 'echo $TASK_ID $SUCCESS >> ends'}]",
         &command(&agent),
-        &["one", "two", "three"],
+        &["one", "two", "three", "four", "five"],
     );
     run(&sandbox, "loop.yaml", 0);
     assert_eq!(
@@ -98,13 +101,26 @@ fn what_the_agent_says_about_its_task_stands() {
             "agent TAS-3",
             "complete TAS-3",
             "agent TAS-4",
-            "complete TAS-4"
+            "agent TAS-5",
+            "agent TAS-6",
+            "complete TAS-6"
         ],
         "{:?}",
         lines(&sandbox, "out")
     );
     assert_eq!(
         states_of_tasks(&sandbox),
-        ["TAS-1 completed", "TAS-2 blocked", "TAS-3 completed", "TAS-4 completed"]
+        [
+            "TAS-1 completed",
+            "TAS-2 blocked",
+            "TAS-3 completed",
+            "TAS-4 open",
+            "TAS-5 cancelled",
+            "TAS-6 completed"
+        ]
+    );
+    assert_eq!(
+        lines(&sandbox, "ends"),
+        ["TAS-1 true", "TAS-2 false", "TAS-3 true", "TAS-4 false", "TAS-5 false", "TAS-6 true"]
     );
 }

@@ -43,7 +43,7 @@ pub struct Status {
     #[serde(default, deserialize_with = "wait")]
     pub retry_after: Option<Duration>,
     /// What it used.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "usage")]
     pub usage: Option<Usage>,
     /// What it calls its own session.
     #[serde(default)]
@@ -192,6 +192,17 @@ fn wait<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Duration>, D
     wait.map_err(|_| serde::de::Error::custom("`retry_after`: expected seconds from now"))
 }
 
+fn usage<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Usage>, D::Error> {
+    let usage = Option::<Usage>::deserialize(from)?;
+    match usage.and_then(|usage| usage.cost_usd) {
+        Some(cost) if cost.is_nan() || cost < 0.0 => {
+            let expected = "`cost_usd`: expected what it cost in US dollars, 0 or more";
+            Err(serde::de::Error::custom(expected))
+        }
+        _ => Ok(usage),
+    }
+}
+
 fn text_or_null<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
@@ -282,6 +293,10 @@ mod tests {
             ("", "status.json is empty, expected an object with `decision`".to_owned()),
             (" \n\t", "status.json is empty, expected an object with `decision`".to_owned()),
             ("{}", "status.json:1:2: missing field `decision`".to_owned()),
+            (
+                "{\"decision\": \"continue\", \"usage\": {\"cost_usd\": -1}}",
+                "status.json:1:51: `cost_usd`: expected what it cost in US dollars, 0 or more".to_owned(),
+            ),
             (
                 "{\n \"decision\": \"Stop\"}",
                 format!("status.json:2:20: unknown decision `Stop`, {words}"),

@@ -20,7 +20,7 @@ use crate::agent::{Candidate, Turn, TurnEnd};
 use crate::availability::{Availability, Choice};
 use crate::folder::{Decision, Status, StatusFile};
 use crate::history::History;
-use crate::limits::{PAUSE_LOOK, TURN_TIMEOUT};
+use crate::limits::{PAUSE_LOOK, PAUSE_MAX, TURN_TIMEOUT};
 use crate::record::milliseconds;
 
 /// What a session knows of its agents.
@@ -61,6 +61,19 @@ struct GivenUp {
     reason: String,
     /// In milliseconds since 1970.
     until: Option<i64>,
+}
+
+impl GivenUp {
+    /// A time that nobody would wait for is none: the agent has nothing left for this session, and whoever
+    /// resumes it asks again.
+    fn within(self, now: i64, most: Duration) -> Self {
+        match self.until {
+            Some(until) if until > later(now, most) => {
+                Self { cause: FailureCause::Quota, until: None, ..self }
+            }
+            _ => self,
+        }
+    }
 }
 
 impl AgentsInUse {
@@ -276,7 +289,7 @@ impl Session {
                 Reset::After(wait) => later(now, wait),
             });
             let (cause, reason) = (failure.cause, hide(&failure.reason));
-            return Some(GivenUp { cause, reason, until });
+            return Some(GivenUp { cause, reason, until }.within(now, PAUSE_MAX));
         }
         // Whoever has worked is not asked to do it again.
         let status = status.filter(|status| status.decision == Decision::Error)?;
@@ -284,7 +297,7 @@ impl Session {
         let reason = [&status.reason, &status.summary].into_iter().find(|said| !said.is_empty());
         let reason = reason.map_or_else(|| cause.as_str().to_owned(), |said| hide(said));
         let until = status.resets_at.or(status.retry_after.map(|wait| later(now, wait)));
-        Some(GivenUp { cause, reason, until })
+        Some(GivenUp { cause, reason, until }.within(now, PAUSE_MAX))
     }
 
     /// Whether the turn is another one's now, or is done again later. A crash is a failed iteration, and

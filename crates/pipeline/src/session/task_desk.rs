@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use hookwright_engine::chain::Chain;
 use hookwright_engine::past::PastFiring;
@@ -27,7 +28,7 @@ use super::known;
 use crate::desk::Answer;
 use crate::journal::{Beside, SessionJournal};
 use crate::lease::{self, LeaseError};
-use crate::limits::TASK_PAUSE;
+use crate::limits::{DESK_ANSWER_TIMEOUT, TASK_PAUSE};
 use crate::pending_output::SharedOutput;
 use crate::record::milliseconds;
 use crate::task_firing::{EVENT, Occasion, Part, TaskFiring, lets_pass};
@@ -344,6 +345,7 @@ impl TaskDesk {
     /// Lets nobody else complete this task meanwhile; another process may be about to.
     async fn lease(&self, id: TaskId, chain: &Chain) -> Result<Fence, Answer> {
         let name = lease::name_of_task(self.tasks.project(), id);
+        let began = Instant::now();
         loop {
             match lease::take(self.tasks.store(), &name) {
                 Ok(fence) => return Ok(fence),
@@ -351,6 +353,11 @@ impl TaskDesk {
                     return Err(Answer::Failed { reason: error.to_string() });
                 }
                 Err(LeaseError::Runs { .. }) if chain.depth() > 0 => return Err(Answer::Underway),
+                Err(LeaseError::Runs { holder }) if began.elapsed() > DESK_ANSWER_TIMEOUT => {
+                    let reason =
+                        format!("process {} has been completing it all the time", holder.pid);
+                    return Err(Answer::Failed { reason });
+                }
                 Err(LeaseError::Runs { .. }) => {}
             }
             tokio::select! {

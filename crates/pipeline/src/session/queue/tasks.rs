@@ -29,12 +29,23 @@ impl Session {
         let tasks = self.tasks();
         for _ in 0..ITEM_WRITES_MAX {
             self.free_those_of_the_dead(&tasks)?;
-            let Some(next) = tasks.next()? else { return Ok(None) };
+            // What was put back, or cut off by a bound of this session, is for another one.
+            let open = tasks.list(&[TaskState::Open])?;
+            let is_next =
+                |kept: &&KeptTask| open.is_ready(&kept.task) && !self.has_left(&kept.task.id);
+            let Some(next) = open.tasks.iter().find(is_next) else { return Ok(None) };
             if let Claim::Claimed(kept) = tasks.claim(next.task.id, &self.name, self.now_ms())? {
                 return Ok(Some(item(&kept.task)));
             }
         }
         Ok(None)
+    }
+
+    /// Whether this session has begun a task and left it open.
+    fn has_left(&self, id: &TaskId) -> bool {
+        let key = id.to_string();
+        let mut of_task = self.history.items.values().filter(|past| past.item.key == key);
+        of_task.any(|past| matches!(past.ended, Some((ItemState::Open, _))))
     }
 
     /// Tasks that nobody works on.
@@ -75,7 +86,8 @@ impl Session {
         Ok(match kept.task.state {
             TaskState::Blocked => Some((ItemState::Blocked, "the agent says it is blocked".into())),
             TaskState::Open => Some((ItemState::Open, "the agent has put it back".into())),
-            TaskState::InProgress | TaskState::Completed | TaskState::Cancelled => None,
+            TaskState::Cancelled => Some((ItemState::Blocked, "the agent has cancelled it".into())),
+            TaskState::InProgress | TaskState::Completed => None,
         })
     }
 
