@@ -237,7 +237,7 @@ pub enum RunEventKind {
         /// Why, where it is not done.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// How many iterations it took.
+        /// How many iterations it took; 0 where it was left to another session.
         iterations: u32,
         /// How long it took, its hooks included, in milliseconds.
         duration_ms: f64,

@@ -44,7 +44,8 @@ pub enum ItemState {
     Failed,
     /// A hook kept it from being started.
     Blocked,
-    /// It was begun and left for later: a bound of the loop was reached in the middle of it.
+    /// It was begun and left for later: a bound of the loop was reached in the middle of it, it was put
+    /// back, or another session has taken it.
     Open,
 }
 

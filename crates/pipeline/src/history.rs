@@ -102,11 +102,13 @@ pub(crate) struct PastItem {
     pub(crate) ended: Option<(ItemState, Option<String>)>,
     /// The last iteration for it that ended.
     last_iteration: u32,
+    /// The last iteration that was begun for it when it was left to another session.
+    pub(crate) left_at: Option<u32>,
 }
 
 impl PastItem {
     pub(crate) fn new(item: WorkItem, at: String) -> Self {
-        Self { item, at, ended: None, last_iteration: 0 }
+        Self { item, at, ended: None, last_iteration: 0, left_at: None }
     }
 
     /// The last iteration for it that ended, and whether there will be no more.
@@ -254,6 +256,16 @@ impl History {
         last.map_or(0, |((_, execution), _)| *execution)
     }
 
+    /// The last iteration of a stage (from 1) of which anything is known: its turn, or the hooks before
+    /// it.
+    pub(crate) fn last_begun(&self, stage: u32) -> u32 {
+        let name = |iteration| TurnName { stage, iteration };
+        let last = self.turns.range(name(0)..=name(u32::MAX)).next_back();
+        let last = last.map_or(0, |(name, _)| name.iteration);
+        let next = format!("iteration:start/{}/{}", stage.saturating_sub(1), last + 1);
+        last + u32::from(self.firings_by_key.contains_key(&next))
+    }
+
     /// Iterations that ended, of all stages.
     pub fn iterations(&self) -> u32 {
         let ended =
@@ -317,8 +329,12 @@ impl History {
             RunEventKind::ItemStarted { stage, execution, item } => {
                 self.items.insert((stage, execution), PastItem::new(item, event.at));
             }
-            RunEventKind::ItemEnded { stage, execution, state, reason, .. } => {
+            RunEventKind::ItemEnded { stage, execution, state, reason, iterations, .. } => {
+                // Whatever else leaves one open comes behind an iteration.
+                let is_left = state == ItemState::Open && iterations == 0;
+                let left_at = is_left.then(|| self.last_begun(stage));
                 if let Some(past) = self.items.get_mut(&(stage, execution)) {
+                    past.left_at = left_at;
                     past.ended = Some((state, reason));
                 }
             }

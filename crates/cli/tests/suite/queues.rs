@@ -340,6 +340,66 @@ fn a_session_that_was_interrupted_goes_on_with_the_issue_it_was_at() {
 }
 
 #[test]
+fn a_session_that_died_leaves_to_another_what_that_one_has_taken() {
+    let agent = command(
+        "echo agent $SESSION $ISSUE_NUMBER >> log; if [ $ISSUE_NUMBER = 2 ] && [ ! -e killed ]; then touch killed; kill -9 $PPID; fi",
+    );
+    let log =
+        "execution:post_end: [{await: true, command: 'echo end $SESSION $ISSUE_NUMBER >> log'}]";
+    let sandbox = issues(log, &agent);
+    let killed = sandbox.command(&["run", "loop.yaml", "--session", "s"]).output().unwrap();
+    assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stdout));
+    let other = sandbox.run(&["run", "loop.yaml", "--session", "t"]);
+    assert_eq!(other.code, 0, "{}{}", other.stdout, other.stderr);
+    std::fs::write(sandbox.path("issues/11-more.md"), "# More\n").unwrap();
+    let ran = sandbox.run(&["resume", "s"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let expected = [
+        "agent s 1",
+        "end s 1",
+        "agent s 2",
+        "agent t 2",
+        "end t 2",
+        "agent t 10",
+        "end t 10",
+        "agent s 11",
+        "end s 11",
+    ];
+    assert_eq!(lines(&sandbox, "log"), expected);
+    assert_eq!(words(&sandbox), ["1 done", "2 done", "10 done", "11 done"]);
+    let (_, shown) = sandbox.json(&["sessions", "show", "s", "--json"]);
+    assert_eq!(shown["session"]["issuesCompleted"], json!([1, 11]));
+}
+
+#[test]
+fn what_was_left_to_another_session_stays_left_when_a_session_is_resumed_twice() {
+    let agent = command(
+        "echo agent $SESSION $ISSUE_NUMBER $ITERATION >> log; case $SESSION$ISSUE_NUMBER in s2|s11) [ -e killed$ISSUE_NUMBER ] || { touch killed$ISSUE_NUMBER; kill -9 $PPID; };; esac",
+    );
+    let sandbox = issues("", &agent);
+    let kill = |arguments: &[&str]| {
+        let killed = sandbox.command(arguments).output().unwrap();
+        assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stdout));
+    };
+    kill(&["run", "loop.yaml", "--session", "s"]);
+    let other = sandbox.run(&["run", "loop.yaml", "--session", "t"]);
+    assert_eq!(other.code, 0, "{}{}", other.stdout, other.stderr);
+    std::fs::write(sandbox.path("issues/11-more.md"), "# More\n").unwrap();
+    kill(&["resume", "s"]);
+    let ran = sandbox.run(&["resume", "s"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let expected = [
+        "agent s 1 1",
+        "agent s 2 2",
+        "agent t 2 1",
+        "agent t 10 2",
+        "agent s 11 3",
+        "agent s 11 3",
+    ];
+    assert_eq!(lines(&sandbox, "log"), expected);
+}
+
+#[test]
 fn a_command_says_what_is_open_and_the_agent_closes_it() {
     let sandbox = Sandbox::with_hooks("hooks: {'execution:post_end': [{await: true, command: 'echo \"$ISSUE_TITLE $SUCCESS\" >> log'}]}")
         .file("open", "fix $(touch pwned)\nbroken one\ntwice\n")

@@ -124,3 +124,30 @@ fn what_the_agent_says_about_its_task_stands() {
         ["TAS-1 true", "TAS-2 false", "TAS-3 true", "TAS-4 false", "TAS-5 false", "TAS-6 true"]
     );
 }
+
+#[test]
+fn a_task_that_the_agent_puts_back_is_for_another_session() {
+    let agent = command(
+        "echo agent $TASK_ID >> log; [ $TASK_ID = TAS-2 ] || \"$HOOKWRIGHT_BIN\" task update $TASK_ID --state open",
+    );
+    let sandbox = tasks("", &agent, &["one", "two"]);
+    run(&sandbox, "loop.yaml", 0);
+    assert_eq!(lines(&sandbox, "log"), ["agent TAS-1", "agent TAS-2"]);
+    assert_eq!(states_of_tasks(&sandbox), ["TAS-1 open", "TAS-2 completed"]);
+}
+
+#[test]
+fn a_session_that_died_leaves_the_task_that_another_has_completed() {
+    let agent = command(
+        "echo agent $SESSION $TASK_ID >> log; [ -e killed ] || { touch killed; kill -9 $PPID; }",
+    );
+    let sandbox = tasks("", &agent, &["one", "two"]);
+    let killed = sandbox.command(&["run", "loop.yaml", "--session", "s"]).output().unwrap();
+    assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stdout));
+    let other = sandbox.run(&["run", "loop.yaml", "--session", "t"]);
+    assert_eq!(other.code, 0, "{}{}", other.stdout, other.stderr);
+    let ran = sandbox.run(&["resume", "s"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(lines(&sandbox, "log"), ["agent s TAS-1", "agent t TAS-1", "agent t TAS-2"]);
+    assert_eq!(states_of_tasks(&sandbox), ["TAS-1 completed", "TAS-2 completed"]);
+}

@@ -121,6 +121,14 @@ impl Session {
         let (stage, execution) = (turn_name(index, 0).stage, course.executions);
         let key = |event: &str| format!("{event}/{index}/{execution}");
         self.item = Some(item.clone());
+        if let Some(begun) = self.left_to_another(index, execution, &item)? {
+            let reason = "another session has taken it".to_owned();
+            self.end_item(index, course, 0, (ItemState::Open, Some(reason)))?;
+            // Those numbers are used up: hooks and the agent have heard of them.
+            course.iteration = course.iteration.max(begun);
+            self.item = None;
+            return Ok(());
+        }
         let with = match self.history.items.contains_key(&(stage, execution)) {
             true => Vec::new(),
             false => {
@@ -165,6 +173,23 @@ impl Session {
         match (&work.failure, work.is_last) {
             (Some(error), true) => fail_after_too_many(course, error),
             _ => Ok(()),
+        }
+    }
+
+    /// The last iteration that was begun for a piece of work, if that was cut off and another session
+    /// has taken it since.
+    fn left_to_another(
+        &self,
+        index: usize,
+        execution: u32,
+        item: &WorkItem,
+    ) -> Result<Option<u32>, Leave> {
+        let stage = turn_name(index, 0).stage;
+        match self.history.items.get(&(stage, execution)) {
+            None => Ok(None),
+            Some(past) if past.ended.is_some() => Ok(past.left_at),
+            Some(_) if self.take_again(index, item)? => Ok(None),
+            Some(_) => Ok(Some(self.history.last_begun(stage))),
         }
     }
 

@@ -32,7 +32,19 @@ impl Session {
                 Ok(self.first_line(index, lines))
             }
             Queue::Issues(folder) => self.take_issue(index, &folder),
-            Queue::Tasks => self.take_task(),
+            Queue::Tasks => self.take_task(index),
+        }
+    }
+
+    /// Takes a piece of work again that was cut off; `false` if another session has it or was through
+    /// with it meanwhile.
+    pub(super) fn take_again(&self, index: usize, item: &WorkItem) -> Result<bool, Leave> {
+        match self.queue_of(index) {
+            Queue::Command(_) => Ok(true),
+            Queue::Issues(folder) => {
+                Ok(self.issue_states().take(&folder, item, &self.name, &self.clock.now())?)
+            }
+            Queue::Tasks => self.take_task_again(item),
         }
     }
 
@@ -107,7 +119,7 @@ impl Session {
     }
 
     /// What this session has begun of a stage's queue, and what became of it last.
-    fn tried(&self, index: usize) -> BTreeMap<&str, Option<ItemState>> {
+    pub(super) fn tried(&self, index: usize) -> BTreeMap<&str, Option<ItemState>> {
         let stage = turn_name(index, 0).stage;
         let of_stage = self.history.items.range((stage, 0)..=(stage, u32::MAX));
         of_stage

@@ -25,14 +25,15 @@ impl From<TaskError> for Leave {
 
 impl Session {
     /// The next task, taken for this session.
-    pub(super) fn take_task(&self) -> Result<Option<WorkItem>, Leave> {
+    pub(super) fn take_task(&self, index: usize) -> Result<Option<WorkItem>, Leave> {
         let tasks = self.tasks();
+        let tried = self.tried(index);
+        // What was put back is for another session; this one would take it again and again.
+        let is_left = |id: TaskId| tried.get(&*id.to_string()) == Some(&Some(ItemState::Open));
         for _ in 0..ITEM_WRITES_MAX {
             self.free_those_of_the_dead(&tasks)?;
-            // What was put back, or cut off by a bound of this session, is for another one.
             let open = tasks.list(&[TaskState::Open])?;
-            let is_next =
-                |kept: &&KeptTask| open.is_ready(&kept.task) && !self.has_left(&kept.task.id);
+            let is_next = |kept: &&KeptTask| open.is_ready(&kept.task) && !is_left(kept.task.id);
             let Some(next) = open.tasks.iter().find(is_next) else { return Ok(None) };
             if let Claim::Claimed(kept) = tasks.claim(next.task.id, &self.name, self.now_ms())? {
                 return Ok(Some(item(&kept.task)));
@@ -41,11 +42,19 @@ impl Session {
         Ok(None)
     }
 
-    /// Whether this session has begun a task and left it open.
-    fn has_left(&self, id: &TaskId) -> bool {
-        let key = id.to_string();
-        let mut of_task = self.history.items.values().filter(|past| past.item.key == key);
-        of_task.any(|past| matches!(past.ended, Some((ItemState::Open, _))))
+    /// Takes a task again whose execution was cut off; `false` if another session has taken it.
+    pub(super) fn take_task_again(&self, item: &WorkItem) -> Result<bool, Leave> {
+        let tasks = self.tasks();
+        let Task { id, state, session, .. } = tasks.get(&item.key)?.task;
+        let Some(other) = session.filter(|session| *session != self.name) else { return Ok(true) };
+        let lease = lease::name_of(self.journal.project(), &other);
+        let is_theirs = state != TaskState::InProgress
+            || lease::holder(&**self.journal.store(), &lease)?.is_some();
+        if is_theirs {
+            return Ok(false);
+        }
+        self.free(&tasks, id)?;
+        Ok(matches!(tasks.claim(id, &self.name, self.now_ms())?, Claim::Claimed(_)))
     }
 
     /// Tasks that nobody works on.
