@@ -4,7 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
 use hookwright_engine::events::run_event::TurnResult;
-use hookwright_events::{EventName, RunEvent, RunEventKind, Status, TurnName};
+use hookwright_engine::limits::ITERATIONS_MAX;
+use hookwright_events::{EventName, RunEvent, RunEventKind, Status, TaskId, TurnName};
 use hookwright_pipeline::plan::{Plan, Until};
 use hookwright_pipeline::queue::Queue;
 use hookwright_pipeline::record::SessionRecord;
@@ -134,10 +135,15 @@ impl SessionScreen {
             }
             RunEventKind::ItemEnded { key, state, reason, duration_ms, .. } => {
                 let reason = reason.as_deref().map(|why| format!(": {}", one_line(why, WORDS_MAX)));
-                let name = self.items.remove(&event.session);
+                // Where the session was taken up in the middle of it, its beginning was not seen.
+                let name = self.items.remove(&event.session).unwrap_or_else(|| match key {
+                    key if key.parse::<u64>().is_ok() => format!("issue {key}"),
+                    key if TaskId::typed(key).is_some() => format!("task {key}"),
+                    key => key.clone(),
+                });
                 format!(
                     "  {}: {} after {}{}",
-                    one_line(name.as_ref().unwrap_or(key), WORDS_MAX),
+                    one_line(&name, WORDS_MAX),
                     state.as_str(),
                     human::duration(*duration_ms),
                     reason.unwrap_or_default()
@@ -241,11 +247,14 @@ pub(crate) fn plan(plan: &Plan) -> String {
                 min_iterations,
                 count(stage.iterations_max as usize, "iteration"),
             ),
-            Until::Queue { queue, per_item } => format!(
-                "until {}, at most {} each",
-                visible(&queue.name()),
-                count(*per_item as usize, "iteration")
-            ),
+            Until::Queue { queue, per_item } => {
+                let each = count(*per_item as usize, "iteration");
+                let in_all = match stage.iterations_max {
+                    ITERATIONS_MAX.. => String::new(),
+                    most => format!(", {} in all", count(most as usize, "iteration")),
+                };
+                format!("until {}, at most {each} each{in_all}", visible(&queue.name()))
+            }
         };
         let hooks = count(stage.hooks.hooks().len(), "hook");
         let (number, name) = (index + 1, visible(&stage.name));

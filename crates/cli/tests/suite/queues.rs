@@ -462,11 +462,11 @@ fn what_cannot_be_a_queue_is_said_before_anything_starts() {
             "two issues have the number 1: issues/01-b.md and issues/1-a.md; rename one of them",
         ),
         (ISSUES, &["issues/1-a.md/x"], "issues/1-a.md cannot be read: Is a directory"),
-        ("termination: {type: queue, source: {}}\n", &[], "missing one of `command: …`"),
+        ("termination: {type: queue, source: {}}\n", &[], "expected one of `command: …`"),
         (
             "termination: {type: queue, source: {tasks: true, issues: x}}\n",
             &[],
-            "missing one of `command: …`",
+            "expected one of `command: …`",
         ),
         ("termination: {type: queue, source: {isues: x}}\n", &[], "unknown key `isues`"),
         (

@@ -95,7 +95,7 @@ fn source(field: &Field, notes: &mut Notes<'_>) -> Option<QueueSpec> {
     }
     let mut known = fields.iter().filter(|field| SOURCES.contains(&&*field.key));
     let (Some(one), None) = (known.next(), known.next()) else {
-        notes.note(field.value.at, FaultKind::Missing { missing: EXPECTED });
+        notes.wrong_kind(&field.value, EXPECTED);
         return None;
     };
     match &*one.key {
