@@ -134,6 +134,7 @@ impl Serialize for KnownSession {
         fields.serialize_entry("resumes", &record.resumes)?;
         fields.serialize_entry("usage", &record.usage)?;
         fields.serialize_entry("agentSessions", &record.agent_sessions)?;
+        fields.serialize_entry("pause", &record.pause)?;
         fields.serialize_entry("parent", &record.parent)?;
         fields.serialize_entry("folder", &session_folder(record))?;
         fields.serialize_entry("process", &process)?;

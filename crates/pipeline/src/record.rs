@@ -51,6 +51,9 @@ pub struct SessionRecord {
     pub reason: String,
     /// How many hooks ended how.
     pub hooks: std::collections::BTreeMap<String, u32>,
+    /// What it waits for now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Pause>,
     /// How often it was taken up again.
     pub resumes: u32,
     /// What its agents used, as far as they told.
@@ -74,6 +77,16 @@ pub struct Parent {
     pub session: String,
     /// The hook's id.
     pub hook: String,
+}
+
+/// What a session waits for, with nothing running meanwhile.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Pause {
+    /// In words.
+    pub reason: String,
+    /// Until when, ISO 8601 in UTC, if that is known.
+    pub until: Option<String>,
 }
 
 /// More about a session.
@@ -147,10 +160,15 @@ impl SessionRecord {
             }
             RunEventKind::SessionResumed { .. } => {
                 self.resumes += 1;
+                self.pause = None;
                 self.status = "active".to_owned();
                 self.end_time = None;
                 self.reason = String::new();
             }
+            RunEventKind::Paused { reason, until, .. } => {
+                self.pause = Some(Pause { reason: reason.clone(), until: until.clone() });
+            }
+            RunEventKind::Continued {} => self.pause = None,
             RunEventKind::StageStarted { index, .. } => self.stage = *index,
             RunEventKind::ItemStarted { item, .. } => {
                 let Some(number) = item.number() else { return false };
@@ -177,6 +195,7 @@ impl SessionRecord {
             }
             RunEventKind::SessionEnded { status, reason } => {
                 self.status.clone_from(status);
+                self.pause = None;
                 self.reason.clone_from(reason);
                 self.end_time = Some(event.at.clone());
                 // A clock that was set back meanwhile makes no time negative.

@@ -10,6 +10,9 @@ use crate::state;
 /// Characters of a plan, a stage or a branch in a table.
 const CELL_CHARS_MAX: usize = 40;
 
+/// Characters of what a session waits for.
+const PAUSE_CHARS_MAX: usize = 120;
+
 /// Characters of a reason.
 const REASON_CHARS_MAX: usize = 200;
 
@@ -66,7 +69,15 @@ pub(crate) fn running(list: &[KnownSession]) -> String {
             session.holder.as_ref().map(|by| format!("process {}", by.pid)).unwrap_or_default(),
         ]);
     }
-    table.to_string()
+    list.iter().filter_map(waits).fold(table.to_string(), |text, line| text + &line)
+}
+
+/// What a session waits for.
+fn waits(session: &KnownSession) -> Option<String> {
+    let pause = session.record.pause.as_ref()?;
+    let until = pause.until.as_deref().map(|until| format!(" until {}", visible(until)));
+    let (name, reason) = (session.name(), one_line(&pause.reason, PAUSE_CHARS_MAX));
+    Some(format!("  {name} waits{}: {reason}\n", until.unwrap_or_default()))
 }
 
 /// Sessions that can be taken up again, and how.

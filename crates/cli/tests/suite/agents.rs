@@ -184,8 +184,12 @@ fn a_pause_ends_with_an_interrupt_and_goes_on_when_the_session_does() {
     let sandbox = limited_for_an_hour();
     let mut started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
     started.wait_for_words(": command: one an hour\n");
+    let status = sandbox.run(&["status"]).stdout;
+    assert!(status.contains("\n  s waits until 20"), "{status}");
+    assert!(status.ends_with("Z: command: one an hour\n"), "{status}");
     started.signal("-TERM");
     assert_eq!(started.ran().code, 130);
+    assert!(!sandbox.run(&["status"]).stdout.contains("waits"));
     let log = lines(&sandbox, "log");
     assert_eq!(log[3..], ["user:interrupt 1", "session:stop 1", "session:end 1"]);
     // It still has to wait.

@@ -127,6 +127,14 @@ impl Drop for Left {
     }
 }
 
+/// Under `nohup` whatever is started ignores that signal, as it should.
+fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & 1 == 1)
+}
+
 #[test]
 fn an_interrupt_ends_the_hooks_and_blocks_where_a_guard_had_not_answered() {
     for (name, event, code) in [
@@ -134,6 +142,9 @@ fn an_interrupt_ends_the_hooks_and_blocks_where_a_guard_had_not_answered() {
         ("-TERM", "tool:pre_execute", 2),
         ("-HUP", "session:start", 130),
     ] {
+        if name == "-HUP" && ignores_hangups() {
+            continue;
+        }
         let sandbox = Sandbox::with_hooks(
             "hooks: {'*': [{id: slow, await: true, command: 'sleep 1000 & echo $! > pid; wait'}]}",
         );
