@@ -349,7 +349,8 @@ fn a_queue(does: &str) -> Sandbox {
 
 #[test]
 fn every_task_of_a_queue_asks_its_hooks_once_whoever_says_that_it_is_done() {
-    let sandbox = a_queue("[ $TASK_ID != TAS-2 ] || $HOOKWRIGHT_BIN task done $TASK_ID > log 2>&1");
+    let sandbox =
+        a_queue("[ \"$TASK_ID\" != TAS-2 ] || $HOOKWRIGHT_BIN task done $TASK_ID > log 2>&1");
     let state = "$HOOKWRIGHT_BIN task list --all 2>/dev/null | grep \"$TASK_ID \" | tr -s \" \" | cut -d\" \" -f2";
     let sandbox = hooks(sandbox, &format!("{{command: 'echo $TASK_ID $({state}) >> fired'}}"));
     let sandbox = iteratr(sandbox, &format!("echo {{{{task_id}}}} $({state}) >> fired"));
