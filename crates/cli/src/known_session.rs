@@ -130,6 +130,7 @@ impl Serialize for KnownSession {
         fields.serialize_entry("stage", &record.stage)?;
         fields.serialize_entry("iterations", &record.iterations)?;
         fields.serialize_entry("reason", &record.reason)?;
+        fields.serialize_entry("work", &record.work)?;
         fields.serialize_entry("hooks", &record.hooks)?;
         fields.serialize_entry("resumes", &record.resumes)?;
         fields.serialize_entry("usage", &record.usage)?;

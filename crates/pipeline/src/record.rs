@@ -49,6 +49,8 @@ pub struct SessionRecord {
     /// Why it ended.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// How many pieces of work of queues became what.
+    pub work: std::collections::BTreeMap<String, u32>,
     /// How many hooks ended how.
     pub hooks: std::collections::BTreeMap<String, u32>,
     /// What it waits for now.
@@ -177,9 +179,11 @@ impl SessionRecord {
                     self.issues_planned.push(number);
                 }
             }
-            RunEventKind::ItemEnded { key, state, .. } if self.current_issue.is_some() => {
-                self.current_issue = None;
-                self.end_issue(key.parse().unwrap_or_default(), *state);
+            RunEventKind::ItemEnded { key, state, .. } => {
+                *self.work.entry(state.as_str().to_owned()).or_default() += 1;
+                if self.current_issue.take().is_some() {
+                    self.end_issue(key.parse().unwrap_or_default(), *state);
+                }
             }
             RunEventKind::TurnEnded { turn, result, .. } => {
                 let is_used = self.see_use(

@@ -462,7 +462,7 @@ fn missing_help(missing: &str) -> String {
     match missing {
         "`event`" => "say what it waits for: `event: tool:pre_execute`".into(),
         "`command`" => "say what to run: `command: cargo test`".into(),
-        "`url`" => "say where to send it: `url: https://example.com/hook`".into(),
+        "`url`" => "say where to send it: `url: https://example.com/hook`; a question with `await: true` needs none".into(),
         "`pipeline`" => "say what to run: `pipeline: review`".into(),
         "`cases`" => "write a first case: `cases: [{name: …, event: …, expect: {…}}]`".into(),
         "`name`" => "say what the case shows: `name: sudo is blocked`".into(),

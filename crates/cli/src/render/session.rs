@@ -1,6 +1,6 @@
 //! A session while it runs: one line for each thing that happens, and a summary at the end.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::Path;
 
 use hookwright_engine::events::run_event::TurnResult;
@@ -208,19 +208,17 @@ impl SessionScreen {
         }
         let iterations = count(record.iterations as usize, "iteration");
         let took = record.metadata.total_duration.unwrap_or(0);
-        let hooks: Vec<String> = record
-            .hooks
-            .iter()
-            .map(|(word, number)| format!("{number} {}", word.replace('_', " ")))
-            .collect();
-        let hooks = if hooks.is_empty() {
-            "no hooks".into()
-        } else {
-            format!("hooks: {}", hooks.join(", "))
+        let work = match counts(&record.work) {
+            None => String::new(),
+            Some(counts) => format!(", work: {counts}"),
+        };
+        let hooks = match counts(&record.hooks) {
+            None => "no hooks".to_owned(),
+            Some(counts) => format!("hooks: {counts}"),
         };
         let used = record.usage.map(|used| format!(", {}", human::usage(used.into())));
         let (used, seconds) = (used.unwrap_or_default(), took as f64 / 1000.0);
-        text.push_str(&format!("\n  {iterations}, {hooks}, {seconds:.1} s{used}\n"));
+        text.push_str(&format!("\n  {iterations}{work}, {hooks}, {seconds:.1} s{used}\n"));
         let folder = folder.display().to_string();
         text.push_str(&format!("  files: {}\n", visible(&folder)));
         if let Some(cost) = ended.is_for_cost.then_some(record.usage).flatten() {
@@ -232,6 +230,12 @@ impl SessionScreen {
         }
         text
     }
+}
+
+/// `1 blocked, 2 done`.
+fn counts(of: &BTreeMap<String, u32>) -> Option<String> {
+    let words = of.iter().map(|(word, number)| format!("{number} {}", word.replace('_', " ")));
+    (!of.is_empty()).then(|| words.collect::<Vec<_>>().join(", "))
 }
 
 /// What `run --dry-run` prints.

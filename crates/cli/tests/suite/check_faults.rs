@@ -467,7 +467,7 @@ fn a_webhook_without_an_address() {
   |
 3 |     - type: webhook
   |       ^
-help: say where to send it: `url: https://example.com/hook`
+help: say where to send it: `url: https://example.com/hook`; a question with `await: true` needs none
 "
     );
 }

@@ -165,6 +165,10 @@ fn a_blocked_start_skips_an_issue_and_a_blocked_end_fails_it() {
         ]
     );
     assert!(ran.stdout.contains("  issue 1: blocked after "), "{}", ran.stdout);
+    // Who looks at the last lines only sees that not all of it is done.
+    let summary =
+        "session s: completed\n  2 iterations, work: 1 blocked, 1 done, 1 failed, hooks: ";
+    assert!(ran.stdout.contains(summary), "{}", ran.stdout);
     let shown = sandbox.run(&["status"]);
     assert!(
         shown.stdout.ends_with(
@@ -469,6 +473,11 @@ fn what_cannot_be_a_queue_is_said_before_anything_starts() {
             "expected one of `command: …`",
         ),
         ("termination: {type: queue, source: {isues: x}}\n", &[], "unknown key `isues`"),
+        (
+            "termination: {type: queue, source: {isues: x}}\n",
+            &[],
+            "\n1 fault; nothing was started\n",
+        ),
         (
             "termination: {type: queue, source: {tasks: false}}\n",
             &[],

@@ -212,6 +212,7 @@ fn the_json_of_a_session_has_every_field_by_its_name() {
             "stage": 1,
             "iterations": 2,
             "reason": "completed",
+            "work": {},
             "hooks": { "success": 2 },
             "resumes": 0,
             "usage": null,

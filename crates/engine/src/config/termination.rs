@@ -90,11 +90,7 @@ pub(super) fn iterations(node: &Node, notes: &mut Notes<'_>) -> Option<u32> {
 fn source(field: &Field, notes: &mut Notes<'_>) -> Option<QueueSpec> {
     const EXPECTED: &str = "one of `command: …`, `issues: FOLDER` or `tasks: true`";
     let fields = notes.map(&field.value, EXPECTED)?;
-    for field in fields.iter().filter(|field| !SOURCES.contains(&&*field.key)) {
-        notes.unknown_key(field.at, &field.key, SOURCES);
-    }
-    let mut known = fields.iter().filter(|field| SOURCES.contains(&&*field.key));
-    let (Some(one), None) = (known.next(), known.next()) else {
+    let [one] = fields else {
         notes.wrong_kind(&field.value, EXPECTED);
         return None;
     };
@@ -107,12 +103,16 @@ fn source(field: &Field, notes: &mut Notes<'_>) -> Option<QueueSpec> {
             let folder = notes.text(&one.value, "a folder of issues")?;
             Some(QueueSpec::Issues(folder.into(), one.value.at.place(notes.source)))
         }
-        _ => match notes.bool(&one.value)? {
+        "tasks" => match notes.bool(&one.value)? {
             true => Some(QueueSpec::Tasks),
             false => {
                 notes.wrong_kind(&one.value, "true, or another source");
                 None
             }
         },
+        other => {
+            notes.unknown_key(one.at, other, SOURCES);
+            None
+        }
     }
 }
