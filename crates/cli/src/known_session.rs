@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::lease::{self, Holder};
-use hookwright_pipeline::record::SessionRecord;
+use hookwright_pipeline::record::{CUT_OFF, RESUMABLE, SessionRecord};
 use hookwright_store::{Filter, JournalKey, Kind, Record, SqliteStore, records};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
@@ -14,12 +14,6 @@ use serde_json::{Value, json};
 use crate::config_files::{ConfigFiles, ConfigOptions};
 use crate::error::Failure;
 use crate::state;
-
-/// The status of a session that nobody runs, although it has not ended.
-pub(crate) const CUT_OFF: &str = "cut_off";
-
-/// The statuses of sessions that can be taken up again.
-pub(crate) const RESUMABLE: [&str; 5] = [CUT_OFF, "interrupted", "failed", "aborted", "paused"];
 
 /// Which project a command is about.
 #[derive(Debug, clap::Args)]

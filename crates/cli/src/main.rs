@@ -28,6 +28,7 @@ mod configuration;
 mod env_file;
 mod error;
 mod exit_code;
+mod file_lock;
 mod interrupts;
 mod known_session;
 mod known_work;

@@ -2,6 +2,7 @@
 //! `dispatch.rs` answers it.
 
 mod callback;
+mod cut;
 mod git;
 mod git_commit;
 mod git_push;

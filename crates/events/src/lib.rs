@@ -10,6 +10,7 @@
 //! | [`decision`] | [`Decision`]: what the host must do, and how several answers become one |
 //! | [`outcome`] | [`Outcome`]: how one action ended |
 //! | [`report`] | [`Report`]: the record of one hook's run |
+//! | [`turn`] | [`TurnResult`]: what came of an agent's turn, and what it used |
 //! | [`wait`] | [`Wait`]: a question to a person, and the words that answer it |
 //! | [`task`] | [`Task`]: something to do in a project |
 //! | [`work_item`] | [`WorkItem`]: one piece of work of a queue |
@@ -27,6 +28,7 @@ pub mod run_event;
 pub mod table;
 pub mod task;
 pub mod tool;
+pub mod turn;
 pub mod visible_text;
 pub mod wait;
 pub mod work_item;
@@ -37,10 +39,9 @@ pub use event::{Event, EventError, EventName};
 pub use field::{FieldSpec, Kind};
 pub use outcome::{Outcome, Output};
 pub use report::{Report, Status};
-pub use run_event::{
-    FailureCause, PauseCause, RunEvent, RunEventKind, TurnName, TurnResult, Usage,
-};
+pub use run_event::{PauseCause, RunEvent, RunEventKind};
 pub use table::{EventSpec, Power};
 pub use task::{Task, TaskId, TaskState};
+pub use turn::{FailureCause, TurnName, TurnResult, Usage};
 pub use wait::Wait;
 pub use work_item::{ItemState, WorkItem, WorkSource};

@@ -6,6 +6,8 @@
 //!
 //! Memory stays small however long the journal is: of what is complete only the result is kept.
 
+mod known;
+mod past_item;
 mod tasks;
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +16,6 @@ use hookwright_engine::past::PastFiring;
 use hookwright_engine::ports::{Keepsake, Remembered};
 use hookwright_events::{
     Decision, ItemState, Outcome, RunEvent, RunEventKind, TurnName, TurnResult, Usage, Verdict,
-    WorkItem,
 };
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
@@ -23,6 +24,8 @@ use crate::pending_output::PendingOutput;
 use crate::record::{end_of_hook, milliseconds};
 use crate::sources::Sources;
 use crate::task_firing::TaskFiring;
+use known::Known;
+pub(crate) use past_item::PastItem;
 pub use tasks::LeftTask;
 
 /// What is known of a session.
@@ -90,77 +93,6 @@ pub struct PastTurn {
     pub result: Option<TurnResult>,
     /// How long the agent took.
     pub duration_ms: f64,
-}
-
-/// A piece of work.
-#[derive(Debug, Clone)]
-pub(crate) struct PastItem {
-    pub(crate) item: WorkItem,
-    /// When it was taken.
-    pub(crate) at: String,
-    /// What became of it, and why.
-    pub(crate) ended: Option<(ItemState, Option<String>)>,
-    /// The last iteration for it that ended.
-    last_iteration: u32,
-    /// The last iteration that was begun for it when it was left to another session.
-    pub(crate) left_at: Option<u32>,
-}
-
-impl PastItem {
-    pub(crate) fn new(item: WorkItem, at: String) -> Self {
-        Self { item, at, ended: None, last_iteration: 0, left_at: None }
-    }
-
-    /// The last iteration for it that ended, and whether there will be no more.
-    pub(crate) fn extent(&self) -> (u32, bool) {
-        (self.last_iteration, self.ended.is_some())
-    }
-}
-
-/// A firing.
-#[derive(Debug, Default)]
-struct Known {
-    number: u64,
-    /// All that is still needed of its decision; what it had to say waits with the rest.
-    verdict: Option<Verdict>,
-    /// What was recorded, until nothing is left to be done about it.
-    records: Vec<RunEventKind>,
-    /// Hooks that started and were not reported.
-    open: Vec<String>,
-    /// Hooks that an interrupt ended or kept from starting. They are still to be done, and whatever
-    /// was decided without them is not decided: nobody acted on it.
-    cut: Vec<String>,
-    /// Its hooks had something to say to the agent.
-    survives: bool,
-    /// The stage in which a task was completed.
-    stage_of_task: Option<String>,
-}
-
-/// Why dispatch passes hooks after an interrupt.
-const INTERRUPTED: &str = "interrupted";
-
-impl Known {
-    /// Takes note of what an interrupt did. Whether there is nothing more to this record: for the
-    /// firing it is as if the session had been cut off there.
-    fn is_of_interrupt(&mut self, kind: &RunEventKind) -> bool {
-        match kind {
-            RunEventKind::HookEnded { hook, outcome: Outcome::Interrupted { .. }, .. } => {
-                self.cut.push(hook.clone());
-                true
-            }
-            RunEventKind::HookSkipped { hook, reason } if reason == INTERRUPTED => {
-                self.cut.push(hook.clone());
-                true
-            }
-            RunEventKind::HookReported { report } => self.cut.contains(&report.id),
-            RunEventKind::Decided { .. } => !self.cut.is_empty(),
-            RunEventKind::HookStarting { hook, .. } | RunEventKind::HookSkipped { hook, .. } => {
-                self.cut.retain(|cut| cut != hook);
-                false
-            }
-            _ => false,
-        }
-    }
 }
 
 /// What has to be done about a firing.

@@ -6,6 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::AGENT_SESSIONS_MAX;
 
+/// The status of a session that nobody runs, although it has not ended. No record has it: whether
+/// somebody runs a session is known by its lease.
+pub const CUT_OFF: &str = "cut_off";
+
+/// The statuses of sessions that can be taken up again.
+pub const RESUMABLE: [&str; 5] = [CUT_OFF, "interrupted", "failed", "aborted", "paused"];
+
 /// A session, as it stands in lists.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -271,7 +278,7 @@ pub fn milliseconds(time: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use hookwright_events::run_event::{TurnName, TurnResult};
+    use hookwright_events::{TurnName, TurnResult};
 
     use super::*;
 

@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 use hmac_sha256::Hash;
 use hookwright_events::Wait;
 use hookwright_events::wait::{PersonsDecision, WaitState, Word};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
 
 use self::parts::{
-    answered_with, asked, capitalised, class_of, facts, past_of, paths, recalled, time,
+    answered_with, asked, capitalised, class_of, facts, head, past_of, paths, recalled, time,
     with_suggested_first,
 };
 use crate::approvals::{now_ms, offered_words};
@@ -232,12 +232,7 @@ fn layout(title: &str, content: Markup, footer: &Markup) -> Markup {
         (DOCTYPE)
         html lang="en" {
             head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="robots" content="noindex, nofollow";
-                title { (title) " · Hookwright" }
-                style { (PreEscaped(STYLE)) }
+                (head(title, STYLE))
             }
             body {
                 header { p.brand { span.mark aria-hidden="true" {} "Hookwright" } }

@@ -3,11 +3,12 @@
 
 use clap::Args;
 use hookwright_pipeline::queue::IssueState;
+use hookwright_pipeline::record::RESUMABLE;
 use serde_json::{Value, json};
 
 use crate::error::Failure;
 use crate::exit_code;
-use crate::known_session::{KnownSession, ProjectOption, Query, RESUMABLE, Sessions};
+use crate::known_session::{KnownSession, ProjectOption, Query, Sessions};
 use crate::known_work::KnownWork;
 use crate::render::table::Table;
 use crate::render::{count, one_line, session_table};

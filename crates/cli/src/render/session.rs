@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::Path;
 
-use hookwright_engine::events::run_event::TurnResult;
 use hookwright_engine::limits::ITERATIONS_MAX;
+use hookwright_events::TurnResult;
 use hookwright_events::{EventName, RunEvent, RunEventKind, Status, TaskId, TurnName};
 use hookwright_pipeline::plan::{Plan, Until};
 use hookwright_pipeline::queue::Queue;

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use super::{Table, count, human, one_line, visible};
+use hookwright_pipeline::record::CUT_OFF;
+
 use crate::config_files::ConfigFiles;
-use crate::known_session::{CUT_OFF, KnownSession};
+use crate::known_session::KnownSession;
 use crate::state;
 
 /// Characters of a plan, a stage or a branch in a table.

@@ -3,14 +3,14 @@
 //! It is `trust` in the user's state folder. Whoever can write it decides what runs, so it has to
 //! belong to the user, and nobody else may write it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
-use super::limits::{LOCK_PAUSE, LOCK_WAIT_MAX, TRUST_BYTES_MAX, TRUSTED_FILES_MAX};
+use super::limits::{TRUST_BYTES_MAX, TRUSTED_FILES_MAX};
 use super::record::{self, NotRecords, Record, Records};
+use crate::file_lock::{self, NotLocked};
 
 /// Its name in the state folder.
 const NAME: &str = "trust";
@@ -122,22 +122,10 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 /// replaced.
 fn lock(folder: &Path) -> Result<File, TrustError> {
     let path = folder.join("trust.lock");
-    let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
-    let lock = match opened {
-        Ok(lock) => lock,
-        Err(cause) => return Err(TrustError::NotWritable { path, cause }),
-    };
-    let since = Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) if since.elapsed() < LOCK_WAIT_MAX => {
-                std::thread::sleep(LOCK_PAUSE);
-            }
-            Err(TryLockError::WouldBlock) => return Err(TrustError::Busy { path }),
-            Err(TryLockError::Error(cause)) => return Err(TrustError::NotWritable { path, cause }),
-        }
-    }
+    file_lock::lock(&path).map_err(|error| match error {
+        NotLocked::Busy => TrustError::Busy { path },
+        NotLocked::Refused(cause) => TrustError::NotWritable { path, cause },
+    })
 }
 
 /// Puts a new file in place of the old one: whoever reads meanwhile sees one of the two, whole.

@@ -1,7 +1,5 @@
 //! Whatever waits or grows here has a limit.
 
-use std::time::Duration;
-
 /// Files that can be trusted at once: a project with a worktree for each of many agents has hundreds.
 /// Those that are gone make room.
 pub(crate) const TRUSTED_FILES_MAX: usize = 4096;
@@ -9,9 +7,3 @@ pub(crate) const TRUSTED_FILES_MAX: usize = 4096;
 /// Bytes of the file that says which: room for that many paths of usual length. It is read whenever
 /// an agent asks a hook.
 pub(super) const TRUST_BYTES_MAX: usize = 1024 * 1024;
-
-/// How long to wait for another `hookwright trust`, which holds the lock for milliseconds.
-pub(super) const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
-
-/// Between two looks whether it is done.
-pub(super) const LOCK_PAUSE: Duration = Duration::from_millis(1);

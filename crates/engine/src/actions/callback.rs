@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Attempt;
+use super::cut::Cut;
 use crate::hook::{Answering, Call, Callback};
 use crate::limits::CALLBACK_GRACE;
 
@@ -61,7 +62,13 @@ async fn outcome(attempt: &Attempt, callback: &Callback) -> Outcome {
         Err(_) => running.end().err(),
     };
     match panic {
-        Some(message) => panicked(cut.words(), &message),
+        Some(message) => {
+            let before = match cut {
+                Cut::OutOfTime => "timed out, then ",
+                Cut::Short => "interrupted, then ",
+            };
+            panicked(before, &message)
+        }
         None => cut.outcome(attempt),
     }
 }
@@ -77,36 +84,6 @@ fn call(attempt: &Attempt, cancelled: &CancellationToken) -> Call {
         engine: attempt.engine.clone(),
         chain: attempt.chain.with(&event.name, &hook.id, &hook.source.path),
         nobody_to_ask: attempt.nobody_to_ask,
-    }
-}
-
-/// Why a callback did not come to its own end.
-#[derive(Clone, Copy)]
-enum Cut {
-    /// Its time was over.
-    OutOfTime,
-    /// The engine was interrupted.
-    Short,
-}
-
-impl Cut {
-    fn outcome(self, attempt: &Attempt) -> Outcome {
-        let output = Output::default();
-        match self {
-            Cut::OutOfTime => {
-                let after = attempt.terms.timeout.as_millis();
-                let after_ms = u64::try_from(after).unwrap_or(u64::MAX);
-                Outcome::TimedOut { after_ms, output }
-            }
-            Cut::Short => Outcome::Interrupted { output },
-        }
-    }
-
-    fn words(self) -> &'static str {
-        match self {
-            Cut::OutOfTime => "timed out, then ",
-            Cut::Short => "interrupted, then ",
-        }
     }
 }
 

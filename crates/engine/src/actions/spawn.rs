@@ -11,8 +11,10 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Attempt;
+use super::cut::Cut;
 use crate::hook::Spawn;
 use crate::limits::{KILL_GRACE, OUTPUT_BYTES_MAX, SPAWN_GRACE};
+use crate::native::why_not;
 use crate::ports::{Child, ChildEnd, EndRequest, NotRun, StartedBy};
 use crate::variables::is_ours;
 
@@ -39,7 +41,8 @@ async fn outcome(attempt: &Attempt, spawn: &Spawn) -> Outcome {
         ended = &mut running => return ended_by_itself(attempt, ended),
         () = sleep(attempt.terms.timeout) => Cut::OutOfTime,
     };
-    end.ask(&cut.words(attempt));
+    // What the child's record says of it.
+    end.ask(&why_not(&cut.outcome(attempt)).unwrap_or_default());
     match timeout(SPAWN_GRACE, &mut running).await {
         // It was done just then.
         Ok(Ok(ended)) if ended.completed => ended_by_itself(attempt, Ok(ended)),
@@ -103,34 +106,6 @@ fn ended_by_itself(attempt: &Attempt, ended: Result<ChildEnd, NotRun>) -> Outcom
     match completed {
         true => Outcome::Done { what, output, said: Box::default() },
         false => failed(what, true, output),
-    }
-}
-
-/// Why a child did not come to its own end.
-#[derive(Clone, Copy)]
-enum Cut {
-    /// Its time was over.
-    OutOfTime,
-    /// The engine was interrupted.
-    Short,
-}
-
-impl Cut {
-    fn outcome(self, attempt: &Attempt) -> Outcome {
-        let output = Output::default();
-        match self {
-            Cut::OutOfTime => {
-                let after = attempt.terms.timeout.as_millis();
-                let after_ms = u64::try_from(after).unwrap_or(u64::MAX);
-                Outcome::TimedOut { after_ms, output }
-            }
-            Cut::Short => Outcome::Interrupted { output },
-        }
-    }
-
-    /// What the child's record says of it.
-    fn words(self, attempt: &Attempt) -> String {
-        crate::native::why_not(&self.outcome(attempt)).unwrap_or_default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Deed`]: one thing that happened on a session's way.
 
-use hookwright_events::run_event::FailureCause;
+use hookwright_events::FailureCause;
 use hookwright_events::{PauseCause, Verdict};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! Journals in short, and the whole story that is told of each.
 
-use hookwright_events::run_event::FailureCause;
+use hookwright_events::FailureCause;
 use hookwright_events::{ItemState, Outcome, PauseCause, TurnResult, WorkItem, WorkSource};
 use serde_json::{Value, json};
 

@@ -24,6 +24,7 @@ use super::gate::Gate;
 use super::regions::{Region, state_of};
 use super::{Overview, SeenSession, Story, Which};
 use crate::page::base64;
+use crate::page::parts::head;
 
 const STYLE: &str = include_str!("../assets/board.css");
 const SCRIPT: &str = include_str!("../assets/board.js");
@@ -141,12 +142,7 @@ fn layout(title: &str, live: Option<Live>, way_back: &Markup, content: &Markup) 
         (DOCTYPE)
         html lang="en" {
             head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="robots" content="noindex, nofollow";
-                title { (words::said(title)) " · Hookwright" }
-                style { (PreEscaped(STYLE)) }
+                (head(&words::said(title), STYLE))
                 @if live.as_ref().is_some_and(|live| live.stream.is_some() && live.may_reload) {
                     noscript { meta http-equiv="refresh" content="15"; }
                 }

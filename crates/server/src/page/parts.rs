@@ -2,7 +2,7 @@
 
 use hookwright_events::Wait;
 use hookwright_events::wait::{Paths, PersonsDecision, Word};
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use crate::approvals::{iso, offered_words};
 use crate::limits;
@@ -12,6 +12,18 @@ const PATHS_IN_SIGHT: usize = 8;
 
 /// A question of one line and so many characters is a heading; a longer one is a text below it.
 const HEADING_CHARS_MAX: usize = 160;
+
+/// What stands in the head of every page.
+pub(crate) fn head(title: &str, style: &'static str) -> Markup {
+    html! {
+        meta charset="utf-8";
+        meta name="viewport" content="width=device-width, initial-scale=1";
+        meta name="color-scheme" content="light dark";
+        meta name="robots" content="noindex, nofollow";
+        title { (title) " · Hookwright" }
+        style { (PreEscaped(style)) }
+    }
+}
 
 /// What is asked: as the heading where it is short, else below one.
 pub(super) fn asked(wait: &Wait) -> Markup {

@@ -20,13 +20,6 @@ pub(super) const MEMORY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Notices of one session that are known to have been shown; older ones are then shown again.
 pub(super) const TOLD_MAX: usize = 100;
 
-/// How long to wait for other calls that change what sessions remember. One takes a fraction of a
-/// millisecond, and an agent with many tools at once makes dozens, on a machine that they keep busy.
-pub(super) const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
-
-/// Between two looks whether they are done.
-pub(super) const LOCK_PAUSE: Duration = Duration::from_micros(300);
-
 /// What is remembered of sessions that nothing was heard of for so long is removed: agents themselves
 /// keep transcripts for a month.
 pub(super) const MEMORY_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);

@@ -4,22 +4,21 @@
 //! state folder (`agents/`). To look costs one attempt to open a file; something is written only
 //! when it is news. What cannot be kept is forgotten, as [`Memory`] says: a hook must not fail for it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::future::ready;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use hookwright_engine::Answer;
 use hookwright_engine::ports::{Keepsake, Memory, Promise, Remembered};
 use hookwright_engine::variables::Carried;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{
-    LOCK_PAUSE, LOCK_WAIT_MAX, MEMORY_AGE_MAX, MEMORY_BYTES_MAX, MEMORY_FILES_MAX, TOLD_MAX,
-};
+use super::limits::{MEMORY_AGE_MAX, MEMORY_BYTES_MAX, MEMORY_FILES_MAX, TOLD_MAX};
+use crate::file_lock;
 use crate::trust::Sha256;
 
 /// The folder in the user's state.
@@ -131,7 +130,7 @@ impl SessionMemory {
         let (Some(folder), Some(file)) = (&self.folder, self.file(session)) else { return };
         let changed = || -> io::Result<()> {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            let _lock = lock(folder)?;
+            let _lock = file_lock::lock(&folder.join("lock"))?;
             let is_new = !file.exists();
             let mut kept = read(&file);
             change(&mut kept);
@@ -203,23 +202,6 @@ fn read(file: &Path) -> Kept {
     };
     let kept = bytes().ok().and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
     kept.filter(|kept| kept.version == VERSION).unwrap_or_default()
-}
-
-/// Waits until this process alone changes the files.
-fn lock(folder: &Path) -> io::Result<File> {
-    let path = folder.join("lock");
-    let lock = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
-    let since = Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) if since.elapsed() < LOCK_WAIT_MAX => {
-                std::thread::sleep(LOCK_PAUSE);
-            }
-            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::TimedOut.into()),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-    }
 }
 
 /// Puts a new file in place of the old one: whoever reads meanwhile sees one of the two, whole.

@@ -1,10 +1,11 @@
 //! `hookwright sessions list`: the sessions of a project, newest first.
 
 use clap::Args;
+use hookwright_pipeline::record::CUT_OFF;
 
 use crate::error::Failure;
 use crate::exit_code;
-use crate::known_session::{CUT_OFF, KnownSession, ProjectOption, Query, Sessions, StatusWord};
+use crate::known_session::{KnownSession, ProjectOption, Query, Sessions, StatusWord};
 use crate::render::{count, session_table, visible};
 use crate::screen::Screen;
 

@@ -2,7 +2,7 @@
 
 use hookwright_engine::limits::ITERATIONS_MAX;
 use hookwright_events::visible_text::visible;
-use hookwright_pipeline::record::SessionRecord;
+use hookwright_pipeline::record::{RESUMABLE, SessionRecord};
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, QuestionState};
 use maud::{Markup, html};
 
@@ -15,9 +15,6 @@ use crate::page::parts::count;
 
 /// Characters of a commit.
 const COMMIT_CHARS: usize = 10;
-
-/// Statuses of sessions that can be taken up again; one that a hook started goes on with its parent.
-const CAN_GO_ON: [&str; 5] = ["cut_off", "interrupted", "failed", "aborted", "paused"];
 
 /// What changes by itself.
 pub(crate) fn regions(story: &Story, which: &Which, context: &Context<'_>) -> Vec<Region> {
@@ -102,7 +99,7 @@ fn facts(story: &Story, context: &Context<'_>) -> Markup {
                 }
                 @if let Some(pid) = process { div { dt { "Process" } dd { (pid) } } }
             }
-            @if CAN_GO_ON.contains(&status.as_str()) && record.parent.is_none() {
+            @if RESUMABLE.contains(&status.as_str()) && record.parent.is_none() {
                 p.quiet { "Go on with " code { "hookwright resume " (record.id) } }
             }
         }

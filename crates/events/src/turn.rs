@@ -1,0 +1,128 @@
+//! An agent's turn: which one, what came of it, and what it used.
+
+use serde::{Deserialize, Serialize};
+
+/// Which turn of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TurnName {
+    /// The stage's number, from 1.
+    pub stage: u32,
+    /// The iteration within its stage, from 1. 0 delivers what hooks had to say when all iterations
+    /// were over.
+    pub iteration: u32,
+}
+
+/// What came of an agent's turn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TurnResult {
+    /// `continue`, `stop` or `error`.
+    pub decision: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// What was done, in the agent's words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+    /// What went wrong, for `error`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The agent was ended because the stage's time was over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub out_of_time: bool,
+    /// What changed in the work tree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_files: Vec<String>,
+    /// Who did the work, where there is a choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What the agent calls its own session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
+    /// What the agent used, where it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+/// What an agent used for a turn, as far as it tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens that the model read, cached ones included.
+    #[serde(default)]
+    pub input_tokens: u64,
+    /// Tokens that the model wrote.
+    #[serde(default)]
+    pub output_tokens: u64,
+    /// What it cost, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+impl Usage {
+    /// Both together. A cost that is not told counts as none.
+    pub fn and(self, other: Self) -> Self {
+        let cost_usd = match (self.cost_usd, other.cost_usd) {
+            (Some(one), Some(other)) => Some(one + other),
+            (one, other) => one.or(other),
+        };
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            cost_usd,
+        }
+    }
+}
+
+/// Why an agent could not do its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureCause {
+    /// It was asked too often, and may be asked again later.
+    RateLimit,
+    /// What may be used is used up.
+    Quota,
+    /// It is not let in.
+    Auth,
+    /// Its service is down or cannot be reached.
+    Outage,
+    /// Anything else.
+    Crash,
+}
+
+impl FailureCause {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::RateLimit, Self::Quota, Self::Auth, Self::Outage, Self::Crash];
+
+    /// As files and records have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RateLimit => "rate_limit",
+            Self::Quota => "quota",
+            Self::Auth => "auth",
+            Self::Outage => "outage",
+            Self::Crash => "crash",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usages_add_up_and_a_cost_that_nobody_told_stays_unknown() {
+        let sum = Usage { input_tokens: 1, output_tokens: 2, cost_usd: None };
+        let sum = sum.and(Usage { input_tokens: 10, output_tokens: 20, cost_usd: None });
+        assert_eq!(sum, Usage { input_tokens: 11, output_tokens: 22, cost_usd: None });
+        let sum = sum.and(Usage { input_tokens: 0, output_tokens: 0, cost_usd: Some(0.5) });
+        let sum = sum.and(Usage::default());
+        assert_eq!(sum, Usage { input_tokens: 11, output_tokens: 22, cost_usd: Some(0.5) });
+    }
+
+    #[test]
+    fn causes_are_written_as_they_are_called() {
+        for cause in FailureCause::ALL {
+            assert_eq!(serde_json::to_value(cause).expect("a word"), cause.as_str());
+        }
+    }
+}

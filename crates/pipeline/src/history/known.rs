@@ -1,0 +1,49 @@
+//! [`Known`]: what a journal says of one firing.
+
+use hookwright_events::{Outcome, RunEventKind, Verdict};
+
+/// A firing.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) number: u64,
+    /// All that is still needed of its decision; what it had to say waits with the rest.
+    pub(super) verdict: Option<Verdict>,
+    /// What was recorded, until nothing is left to be done about it.
+    pub(super) records: Vec<RunEventKind>,
+    /// Hooks that started and were not reported.
+    pub(super) open: Vec<String>,
+    /// Hooks that an interrupt ended or kept from starting. They are still to be done, and whatever
+    /// was decided without them is not decided: nobody acted on it.
+    pub(super) cut: Vec<String>,
+    /// Its hooks had something to say to the agent.
+    pub(super) survives: bool,
+    /// The stage in which a task was completed.
+    pub(super) stage_of_task: Option<String>,
+}
+
+/// Why dispatch passes hooks after an interrupt.
+const INTERRUPTED: &str = "interrupted";
+
+impl Known {
+    /// Takes note of what an interrupt did. Whether there is nothing more to this record: for the
+    /// firing it is as if the session had been cut off there.
+    pub(super) fn is_of_interrupt(&mut self, kind: &RunEventKind) -> bool {
+        match kind {
+            RunEventKind::HookEnded { hook, outcome: Outcome::Interrupted { .. }, .. } => {
+                self.cut.push(hook.clone());
+                true
+            }
+            RunEventKind::HookSkipped { hook, reason } if reason == INTERRUPTED => {
+                self.cut.push(hook.clone());
+                true
+            }
+            RunEventKind::HookReported { report } => self.cut.contains(&report.id),
+            RunEventKind::Decided { .. } => !self.cut.is_empty(),
+            RunEventKind::HookStarting { hook, .. } | RunEventKind::HookSkipped { hook, .. } => {
+                self.cut.retain(|cut| cut != hook);
+                false
+            }
+            _ => false,
+        }
+    }
+}
