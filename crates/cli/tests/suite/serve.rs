@@ -6,11 +6,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use fantoccini::Locator;
 use fantoccini::key::Key;
-use fantoccini::{Client, Locator};
 use serde_json::Value;
 
-use crate::driver::{DESK, Driver, focused, press};
+use crate::driver::{DESK, Driver, focused, press, until, until_heading, until_live};
 use crate::interrupts::start;
 use crate::receiver::Receiver;
 use crate::runs::lines;
@@ -152,14 +152,6 @@ fn go_on(sandbox: &Sandbox) {
     fs::write(sandbox.path("go"), "on\n").unwrap();
 }
 
-async fn until(browser: &Client, xpath: &str) {
-    let found = browser.wait().for_element(Locator::XPath(xpath)).await;
-    if let Err(error) = found {
-        let page = browser.execute("return document.body.innerText", vec![]).await.unwrap();
-        panic!("{xpath}: {error}\n{}", page.as_str().unwrap_or_default());
-    }
-}
-
 #[tokio::test]
 async fn a_session_is_seen_to_advance_asks_on_the_page_and_goes_on_when_it_was_approved_there() {
     let Some(driver) = Driver::start() else { return };
@@ -168,13 +160,14 @@ async fn a_session_is_seen_to_advance_asks_on_the_page_and_goes_on_when_it_was_a
     let serve = Serve::start(&sandbox, &["--port", "0"]);
     let browser = driver.browser(DESK).await;
     browser.goto(&serve.url).await.unwrap();
-    until(&browser, "//*[@id='live'][text()='live']").await;
+    until_live(&browser).await;
     until(&browser, "//*[@id='none']").await;
     // It begins after the page was opened.
     let session = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
     until(&browser, "//*[@id='sessions']//a[text()='s']").await;
     browser.find(Locator::LinkText("s")).await.unwrap().click().await.unwrap();
-    until(&browser, "//*[@id='live'][text()='live']").await;
+    until_heading(&browser, "s").await;
+    until_live(&browser).await;
     until(&browser, "//*[@id='now'][contains(., 'the agent works on iteration 1')]").await;
     browser.execute("window.isTheSamePage = true", vec![]).await.unwrap();
     go_on(&sandbox);

@@ -8,7 +8,7 @@ use hookwright_events::{
 use hookwright_pipeline::record::Parent;
 use serde_json::{Value, json};
 
-use crate::driver::{DESK, Driver, LOOK, PHONE, Setup, picture};
+use crate::driver::{DESK, Driver, LOOK, PHONE, Setup, picture, until, until_heading, until_live};
 use crate::played::{Played, report, result};
 use crate::situation::{Situation, wait};
 use crate::visitor::board_of_project;
@@ -171,11 +171,6 @@ async fn look(browser: &Client, name: &str) {
     assert_eq!(browser.execute(LOOK, vec![]).await.unwrap(), json!([]), "{name}");
 }
 
-async fn until_live(browser: &Client) {
-    let live = Locator::XPath("//*[@id='live'][text()='live']");
-    browser.wait().for_element(live).await.unwrap();
-}
-
 #[tokio::test]
 async fn every_page_can_be_read_used_and_heard_on_a_desk_and_on_a_phone_by_day_and_by_night() {
     let Some(driver) = Driver::start() else { return };
@@ -205,6 +200,7 @@ async fn every_page_can_be_read_used_and_heard_on_a_desk_and_on_a_phone_by_day_a
             picture(&browser, &format!("sessions-{name}")).await;
         }
         browser.find(Locator::LinkText("calm-fox")).await.unwrap().click().await.unwrap();
+        until_heading(&browser, "calm-fox").await;
         if setup.scripts {
             until_live(&browser).await;
         }
@@ -214,6 +210,7 @@ async fn every_page_can_be_read_used_and_heard_on_a_desk_and_on_a_phone_by_day_a
         }
         let report = Locator::XPath("//a[text()='tests'][1]");
         browser.find(report).await.unwrap().click().await.unwrap();
+        until_heading(&browser, "tests").await;
         look(&browser, &format!("{name} report")).await;
         let nothing = board.url.replace("/open/", "/nothing/");
         browser.goto(&nothing).await.unwrap();
@@ -232,6 +229,7 @@ async fn what_a_person_has_opened_written_and_scrolled_to_stays_when_news_come()
     let browser = driver.browser(Setup { height: 600, ..DESK }).await;
     browser.goto(&board.url).await.unwrap();
     browser.find(Locator::LinkText("calm-fox")).await.unwrap().click().await.unwrap();
+    until_heading(&browser, "calm-fox").await;
     until_live(&browser).await;
     // An iteration is folded and another unfolded against what the page does by itself; a comment is begun.
     let fold = "
@@ -245,8 +243,8 @@ async fn what_a_person_has_opened_written_and_scrolled_to_stays_when_news_come()
     let firing = played.fires("iteration:complete", None);
     played.reports(firing, 33_000, report("tests"));
     played.works(2, 4);
-    let newest = Locator::Id("iteration-2-4-5");
-    browser.wait().for_element(newest).await.unwrap();
+    let newest = "//*[@id='iteration-2-4-5']";
+    until(&browser, newest).await;
     let kept = "
         const [newest, oldest] = ['iteration-2-3-4-more', 'iteration-1-1-1-more'].map(id => document.getElementById(id));
         const field = document.querySelector('textarea');

@@ -9,7 +9,9 @@ use hookwright_server::WaitDesk;
 use serde_json::{Value, json};
 
 use crate::desk::{desk, new_wait};
-use crate::driver::{DESK, Driver, LOOK, PHONE, Setup, focused, picture, press, text};
+use crate::driver::{
+    DESK, Driver, LOOK, PHONE, Setup, focused, picture, press, text, until_heading,
+};
 use crate::situation::Situation;
 
 /// A question as a pipeline asks it.
@@ -62,7 +64,7 @@ async fn a_person_decides_with_a_click_with_and_without_scripts() {
         let expected = json!({ "message": "looks good,\r\ngo on", "action": "revise" });
         assert_eq!((response, word), (expected, Word::Offered));
         assert_eq!(by, "somebody at the page, from 127.0.0.1");
-        assert_eq!(text(&browser, "h1").await, "Answered: revise");
+        until_heading(&browser, "Answered: revise").await;
         if scripts {
             assert_eq!(browser.execute(LOOK, vec![]).await.unwrap(), json!([]));
             picture(&browser, "approval-decided").await;
@@ -95,7 +97,7 @@ async fn the_keyboard_reaches_everything_in_reading_order_and_decides() {
     assert_eq!(order, expected);
     let (_, end) = tokio::join!(press(&browser, Key::Enter), desk.decided(&open.id));
     assert!(matches!(end.unwrap(), WaitEnd::Decided { word: Word::No, .. }));
-    assert_eq!(text(&browser, "h1").await, "Rejected");
+    until_heading(&browser, "Rejected").await;
     browser.close().await.unwrap();
 }
 
@@ -146,7 +148,7 @@ async fn a_form_on_another_site_is_refused_by_a_real_browser_too() {
     browser.goto(&page).await.unwrap();
     let button = browser.find(Locator::Css("button")).await.unwrap();
     button.click().await.unwrap();
-    assert_eq!(text(&browser, "h1").await, "Not from there");
+    until_heading(&browser, "Not from there").await;
     assert_eq!(situation.approvals.waiting().unwrap().len(), 1);
     browser.close().await.unwrap();
 }

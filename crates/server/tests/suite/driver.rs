@@ -7,11 +7,15 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use fantoccini::elements::Element;
 use fantoccini::key::Key;
 use fantoccini::{Client, ClientBuilder, Locator};
 use serde_json::json;
+
+/// How long a page may take to become what it shall be, on a machine that is busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The driver's process, ended with the test.
 pub(crate) struct Driver {
@@ -101,6 +105,29 @@ impl Drop for Driver {
 
 pub(crate) async fn text(browser: &Client, css: &str) -> String {
     browser.find(Locator::Css(css)).await.expect(css).text().await.unwrap()
+}
+
+/// Waits until the page has such an element. Whatever leads to another page may return while the old one is
+/// still there, or none at all, so each look in between may fail in any way.
+pub(crate) async fn until(browser: &Client, xpath: &str) {
+    let end = Instant::now() + PATIENCE;
+    while let Err(error) = browser.find(Locator::XPath(xpath)).await {
+        if Instant::now() >= end {
+            let page = browser.execute("return document.body.innerText", vec![]).await;
+            panic!("{xpath}: {error}\n{page:?}");
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+}
+
+/// Waits until the page with this heading is there.
+pub(crate) async fn until_heading(browser: &Client, heading: &str) {
+    until(browser, &format!("//h1[normalize-space()='{heading}']")).await;
+}
+
+/// Waits until the page is kept up to date.
+pub(crate) async fn until_live(browser: &Client) {
+    until(browser, "//*[@id='live'][text()='live']").await;
 }
 
 /// What the element that has the focus is called.
