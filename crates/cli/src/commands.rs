@@ -29,7 +29,9 @@ mod template;
 mod test;
 mod trust;
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{Args, Parser, Subcommand};
 
 pub(crate) use event_data::with_session;
 pub(crate) use fire::{HookSwitches, off_by_environment, runtime};
@@ -113,10 +115,22 @@ impl Command {
     }
 }
 
-/// The command behind a command line that agents call for everything they do, read without the parser
-/// of all the others, which would take longer than the rest.
-pub(crate) fn quick() -> Option<Command> {
-    hook::quick(std::env::args_os().skip(1)).map(Command::Hook)
+/// The command behind a command line that agents and their hosts call for everything they do, read
+/// without the parser of all the others, which would take longer than the rest. What it cannot
+/// read, the whole parser answers.
+pub(crate) fn quick(mut words: impl Iterator<Item = OsString>) -> Option<Command> {
+    match words.next()?.to_str()? {
+        "hook" => hook::quick(words).map(Command::Hook),
+        "fire" => alone(words).map(Command::Fire),
+        "task" => alone(words).map(Command::Task),
+        _ => None,
+    }
+}
+
+/// The arguments of one command, if they are as it expects them.
+fn alone<A: Args>(words: impl Iterator<Item = OsString>) -> Option<A> {
+    let parser = A::augment_args(clap::Command::new("hookwright").no_binary_name(true));
+    A::from_arg_matches(&parser.try_get_matches_from(words).ok()?).ok()
 }
 
 /// Runs a command and returns its exit code.
@@ -147,5 +161,52 @@ pub(crate) fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
         Command::Config(arguments) => config::config(&arguments, screen),
         Command::Schema(arguments) => schema::schema(&arguments, screen),
         Command::Completions(arguments) => completions::completions(&arguments, screen),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quickly(line: &str) -> Option<String> {
+        quick(line.split(' ').map(OsString::from)).map(|command| format!("{command:?}"))
+    }
+
+    #[test]
+    fn what_is_read_quickly_is_what_the_whole_parser_reads() {
+        for line in [
+            "hook claude",
+            "hook claude --deadline 5s",
+            "hook --detached",
+            "fire iteration:complete",
+            "fire tool:pre -d {} --session s --json --skip a --skip b --cwd .",
+            "task add mend --priority 1",
+            "task list --json",
+            "task done 3",
+        ] {
+            let whole =
+                Arguments::try_parse_from(["hookwright"].into_iter().chain(line.split(' ')));
+            let whole = whole.ok().map(|arguments| format!("{:?}", arguments.command));
+            assert!(whole.is_some(), "{line}");
+            assert_eq!(quickly(line), whole, "{line}");
+        }
+    }
+
+    #[test]
+    fn help_and_what_is_wrong_is_left_to_the_whole_parser() {
+        for line in [
+            "",
+            "--version",
+            "fire",
+            "fire --help",
+            "fire a:b --no-such",
+            "task",
+            "task help",
+            "hook",
+            "hook nobody",
+            "list",
+        ] {
+            assert_eq!(quickly(line), None, "{line}");
+        }
     }
 }

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     let screen = Screen;
     #[cfg(feature = "faults")]
     faults::begin();
-    let ended = match commands::quick() {
+    let ended = match commands::quick(std::env::args_os().skip(1)) {
         Some(command) => run(command, &screen),
         None => match Arguments::try_parse() {
             Ok(arguments) => run(arguments.command, &screen),

@@ -72,9 +72,9 @@ pub(super) fn quick(arguments: impl Iterator<Item = OsString>) -> Option<HookArg
     let words = words?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (agent, deadline, detached) = match words[..] {
-        ["hook", "--detached"] => (None, None, true),
-        ["hook", agent] => (Some(Agent::of_word(agent)?), None, false),
-        ["hook", agent, "--deadline", deadline] => {
+        ["--detached"] => (None, None, true),
+        [agent] => (Some(Agent::of_word(agent)?), None, false),
+        [agent, "--deadline", deadline] => {
             (Some(Agent::of_word(agent)?), Some(patience(deadline).ok()?), false)
         }
         _ => return None,
