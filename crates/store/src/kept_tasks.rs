@@ -202,6 +202,21 @@ impl KeptTasks {
         Ok(if is_claimed { Claim::Claimed(kept) } else { Claim::Taken(kept) })
     }
 
+    /// Notes that a session works on a task from now on, whoever did before. `false` if the task is no
+    /// longer what it was when it was read: somebody else may have taken it over.
+    pub fn take_over(
+        &self,
+        kept: &KeptTask,
+        session: &str,
+        now_ms: i64,
+    ) -> Result<bool, TaskError> {
+        let mut taken = kept.clone();
+        taken.task.set_state(TaskState::InProgress);
+        taken.task.session = Some(session.to_owned());
+        taken.task.updated_ms = now_ms;
+        Ok(self.try_commit(vec![self.put_for(&taken)])?.is_some())
+    }
+
     /// Puts a task into a state, whoever works on it.
     pub fn set_state(
         &self,

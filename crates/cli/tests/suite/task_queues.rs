@@ -151,3 +151,25 @@ fn a_session_that_died_leaves_the_task_that_another_has_completed() {
     assert_eq!(lines(&sandbox, "log"), ["agent s TAS-1", "agent t TAS-1", "agent t TAS-2"]);
     assert_eq!(states_of_tasks(&sandbox), ["TAS-1 completed", "TAS-2 completed"]);
 }
+
+#[test]
+fn a_session_that_goes_on_has_the_task_it_was_at_although_another_has_begun_meanwhile() {
+    let agent = command(
+        "echo agent $SESSION $TASK_ID >> log; case $SESSION$TASK_ID in \
+         sTAS-1) [ -e killed ] || { touch killed; kill -9 $PPID; };; \
+         tTAS-2) \"$HOOKWRIGHT_BIN\" resume s >> out 2>&1;; esac",
+    );
+    let sandbox = tasks("", &agent, &["one"]);
+    let killed = sandbox.command(&["run", "loop.yaml", "--session", "s"]).output().unwrap();
+    assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stdout));
+    assert_eq!(sandbox.run(&["task", "add", "urgent", "--priority", "0"]).code, 0);
+    let other = sandbox.run(&["run", "loop.yaml", "--session", "t"]);
+    assert_eq!(other.code, 0, "{}{}", other.stdout, other.stderr);
+    assert_eq!(
+        lines(&sandbox, "log"),
+        ["agent s TAS-1", "agent t TAS-2", "agent s TAS-1"],
+        "{:?}",
+        lines(&sandbox, "out")
+    );
+    assert_eq!(states_of_tasks(&sandbox), ["TAS-1 completed", "TAS-2 completed"]);
+}

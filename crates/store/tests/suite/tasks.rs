@@ -252,6 +252,22 @@ fn one_session_works_on_a_task() {
 }
 
 #[test]
+fn a_task_is_taken_over_only_as_it_was_read() {
+    both(|tasks| {
+        add(&tasks, "a");
+        tasks.claim(TaskId(1), "calm-fox", 2_000).unwrap();
+        let read = tasks.get("1").unwrap();
+        assert!(tasks.take_over(&read, "red-owl", 3_000).unwrap());
+        let taken = tasks.get("1").unwrap();
+        let session = Some("red-owl".to_owned());
+        assert_eq!(taken.task, Task { session, updated_ms: 3_000, ..read.task.clone() });
+        assert!(!tasks.take_over(&read, "blue-jay", 4_000).unwrap(), "red-owl was faster");
+        assert!(!tasks.take_over(&read, "calm-fox", 4_000).unwrap(), "its own no more");
+        assert_eq!(tasks.get("1").unwrap(), taken);
+    });
+}
+
+#[test]
 fn of_many_who_want_a_task_at_once_one_gets_it_and_every_new_task_its_own_number() {
     let folder = tempfile::tempdir().unwrap();
     let barrier = Barrier::new(8);

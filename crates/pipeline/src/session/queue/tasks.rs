@@ -30,36 +30,68 @@ impl Session {
         let tried = self.tried(index);
         // What was put back is for another session; this one would take it again and again.
         let is_left = |id: TaskId| tried.get(&*id.to_string()) == Some(&Some(ItemState::Open));
-        for _ in 0..ITEM_WRITES_MAX {
-            self.free_those_of_the_dead(&tasks)?;
-            let open = tasks.list(&[TaskState::Open])?;
-            let is_next = |kept: &&KeptTask| open.is_ready(&kept.task) && !is_left(kept.task.id);
-            let Some(next) = open.tasks.iter().find(is_next) else { return Ok(None) };
-            if let Claim::Claimed(kept) = tasks.claim(next.task.id, &self.name, self.now_ms())? {
+        let list = tasks.list(&[TaskState::Open, TaskState::InProgress])?;
+        for kept in &list.tasks {
+            let is_next = !is_left(kept.task.id) && list.waits_for(&kept.task).next().is_none();
+            if is_next && self.is_free(&kept.task)? && self.take(&tasks, kept)? {
                 return Ok(Some(item(&kept.task)));
             }
         }
         Ok(None)
     }
 
+    fn take(&self, tasks: &KeptTasks, kept: &KeptTask) -> Result<bool, Leave> {
+        let (id, now) = (kept.task.id, self.now_ms());
+        Ok(match kept.task.state {
+            TaskState::Open => matches!(tasks.claim(id, &self.name, now)?, Claim::Claimed(_)),
+            _ => tasks.take_over(kept, &self.name, now)?,
+        })
+    }
+
     /// Takes a task again whose execution was cut off; `false` if another session has taken it.
     pub(super) fn take_task_again(&self, item: &WorkItem) -> Result<bool, Leave> {
         let tasks = self.tasks();
-        let Task { id, state, session, .. } = tasks.get(&item.key)?.task;
-        let Some(other) = session.filter(|session| *session != self.name) else { return Ok(true) };
-        let lease = lease::name_of(self.journal.project(), &other);
-        let is_theirs = state != TaskState::InProgress
-            || lease::holder(&**self.journal.store(), &lease)?.is_some();
-        if is_theirs {
-            return Ok(false);
+        for _ in 0..ITEM_WRITES_MAX {
+            let kept = tasks.get(&item.key)?;
+            // Somebody has said what becomes of it, and that stands.
+            let Some(session) = &kept.task.session else { return Ok(true) };
+            if kept.task.state != TaskState::InProgress {
+                return Ok(*session == self.name);
+            }
+            if !self.is_free(&kept.task)? {
+                return Ok(false);
+            }
+            // Also our own is written anew: whoever saw it when nobody ran us does not get it.
+            if tasks.take_over(&kept, &self.name, self.now_ms())? {
+                return Ok(true);
+            }
         }
-        self.free(&tasks, id)?;
-        Ok(matches!(tasks.claim(id, &self.name, self.now_ms())?, Claim::Claimed(_)))
+        Ok(false)
     }
 
-    /// Tasks that nobody works on.
+    /// How many tasks nobody works on.
     pub(super) fn open_tasks(&self) -> Result<usize, Leave> {
-        Ok(self.tasks().list(&[TaskState::Open])?.tasks.len())
+        let mut open = 0;
+        for kept in self.tasks().list(&[TaskState::Open, TaskState::InProgress])?.tasks {
+            open += usize::from(self.is_free(&kept.task)?);
+        }
+        Ok(open)
+    }
+
+    /// Whether this session may take a task: nobody works on it, or only a session that nobody runs, like
+    /// this one before it was cut off.
+    fn is_free(&self, task: &Task) -> Result<bool, Leave> {
+        match (task.state, &task.session) {
+            (TaskState::Open, _) => Ok(true),
+            (TaskState::InProgress, Some(session)) if *session == self.name => Ok(true),
+            (TaskState::InProgress, Some(session)) => {
+                let lease = lease::name_of(self.journal.project(), session);
+                Ok(lease::holder(&**self.journal.store(), &lease)?.is_none())
+            }
+            // Whoever works on it without a session says so by hand, and ends it so.
+            (TaskState::InProgress, None) => Ok(false),
+            (TaskState::Completed | TaskState::Blocked | TaskState::Cancelled, _) => Ok(false),
+        }
     }
 
     /// What becomes of a task with the end of its execution. Whatever was said about it meanwhile
@@ -131,26 +163,6 @@ impl Session {
     fn is_ours(&self, kept: &KeptTask) -> bool {
         kept.task.state == TaskState::InProgress
             && kept.task.session.as_deref() == Some(self.name.as_str())
-    }
-
-    /// Tasks of sessions that nobody runs are open again, our own from before a crash too.
-    fn free_those_of_the_dead(&self, tasks: &KeptTasks) -> Result<(), Leave> {
-        for kept in tasks.list(&[TaskState::InProgress])?.tasks {
-            // Whoever works on it without a session says so by hand, and ends it so.
-            let Some(session) = &kept.task.session else { continue };
-            let lease = lease::name_of(self.journal.project(), session);
-            let is_dead =
-                || lease::holder(&**self.journal.store(), &lease).map(|who| who.is_none());
-            if *session == self.name || is_dead()? {
-                self.free(tasks, kept.task.id)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn free(&self, tasks: &KeptTasks, id: TaskId) -> Result<(), Leave> {
-        tasks.set_state(id, TaskState::Open, self.now_ms())?;
-        Ok(())
     }
 
     fn tasks(&self) -> KeptTasks {
