@@ -11,6 +11,7 @@
 mod choice;
 mod tasks;
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use hookwright_events::{ItemState, RunEventKind, TurnResult, Verdict, WorkItem, WorkSource};
@@ -21,7 +22,7 @@ use serde_json::{Map, Value, json};
 use super::stage::{Course, fail_after_too_many, turn_name};
 use super::{Leave, Session};
 use crate::history::PastItem;
-use crate::limits::{EXECUTION_OUTPUT_BYTES_MAX, ITEM_WRITES_MAX};
+use crate::limits::{CHANGED_FILES_MAX, EXECUTION_OUTPUT_BYTES_MAX, ITEM_WRITES_MAX};
 use crate::plan::{Reason, Until};
 use crate::record::milliseconds;
 
@@ -29,7 +30,8 @@ use crate::record::milliseconds;
 #[derive(Default)]
 struct Work {
     iterations: u32,
-    files: Vec<String>,
+    /// What they changed, at most [`CHANGED_FILES_MAX`].
+    files: BTreeSet<String>,
     /// Who did the last of it.
     provider: Option<String>,
     /// What it failed with.
@@ -43,11 +45,10 @@ struct Work {
 impl Work {
     fn take_in(&mut self, result: &TurnResult) {
         self.iterations += 1;
-        for file in &result.changed_files {
-            if !self.files.contains(file) {
-                self.files.push(file.clone());
-            }
-        }
+        let room = CHANGED_FILES_MAX.saturating_sub(self.files.len());
+        let new = result.changed_files.iter().filter(|file| !self.files.contains(*file));
+        let new: Vec<String> = new.take(room).cloned().collect();
+        self.files.extend(new);
         self.provider = result.agent.clone().or(self.provider.take());
         self.failure.clone_from(&result.error);
     }
@@ -386,4 +387,23 @@ pub(super) fn data_of_item(item: &WorkItem) -> Map<String, Value> {
         WorkSource::Command => {}
     }
     data
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_several_iterations_changed_is_named_once_and_the_list_is_bounded() {
+        let changed = |files: &mut dyn Iterator<Item = u32>| TurnResult {
+            changed_files: files.map(|number| format!("{number:06}")).collect(),
+            ..TurnResult::default()
+        };
+        let most = u32::try_from(CHANGED_FILES_MAX).expect("it is small");
+        let mut work = Work::default();
+        work.take_in(&changed(&mut (0..most - 1)));
+        work.take_in(&changed(&mut (most - 3..most * 2)));
+        let last = work.files.last().map(String::as_str);
+        assert_eq!((work.files.len(), last), (CHANGED_FILES_MAX, Some("049999")));
+    }
 }
