@@ -410,7 +410,8 @@ impl Session {
 
     /// What a dead run left running is ended before anything is started again.
     async fn end_survivors(&self) {
-        for run_id in self.history.unfinished_runs() {
+        let of_queue = self.run_of_queue_command().filter(|_| self.history.last > 0);
+        for run_id in self.history.unfinished_runs().into_iter().chain(of_queue) {
             let grace = hookwright_engine::limits::KILL_GRACE;
             hookwright_process::end_run(&run_id, grace).await;
         }

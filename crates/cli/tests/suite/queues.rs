@@ -431,6 +431,23 @@ termination: {type: queue, source: {command: 'cat open'}}
 }
 
 #[test]
+fn what_a_dead_session_left_of_its_queues_command_is_ended_before_it_goes_on() {
+    let sandbox = Sandbox::new().file(
+        "loop.yaml",
+        "prompt: p\nagent: {command: 'echo agent >> log; touch done'}\ntermination: {type: queue, source: {command: '[ -e go ] || { echo $$ > pid; exec sleep 1000; }; [ -e done ] || echo one'}}\n",
+    );
+    let command = Left::by(&sandbox, "pid");
+    let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
+    until("the command runs", || command.has_run());
+    started.kill();
+    std::fs::write(sandbox.path("go"), "").unwrap();
+    let ran = sandbox.run(&["resume", "s"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(lines(&sandbox, "log"), ["agent"]);
+    until("nothing is left of the command", || command.is_gone());
+}
+
+#[test]
 fn a_queues_command_that_fails_ends_the_session_with_its_words() {
     let sandbox = Sandbox::new().file(
         "loop.yaml",

@@ -64,3 +64,18 @@ fn faults_are_shown_with_their_lines_but_never_with_a_value() {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn what_a_queues_command_says_when_it_fails_is_told_and_recorded_without_secrets() {
+    let queue = "grep hunter22 ../.config/hookwright/secrets.env >&2; exit 4";
+    let termination = "termination: {type: queue, source: {command: 'sh ./queue'}}";
+    let sandbox = with_secrets("hooks: {}", "TOKEN=hunter22\n", 0o600)
+        .file("loop.yaml", format!("prompt: p\nagent: {{command: 'true'}}\n{termination}\n"))
+        .file("queue", queue);
+    let ran = sandbox.run(&["run", "loop.yaml", "--session", "s"]);
+    assert_eq!(ran.code, 5, "{}{}", ran.stdout, ran.stderr);
+    let (_, shown) = sandbox.json(&["sessions", "show", "s", "--json"]);
+    let reason = "the queue's command `sh ./queue` failed: it exited with 4: TOKEN=[secret TOKEN]";
+    assert_eq!(shown["session"]["reason"], reason);
+    assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("hunter"), "{}", ran.stdout);
+}

@@ -353,7 +353,7 @@ impl Session {
         let said = ended.said.as_ref().and_then(|said| said.failure.as_ref());
         let words = match (&ended.outcome, said) {
             (Outcome::Exited { .. }, Some(failure)) => failure.reason.clone(),
-            (outcome, _) => super::turn::failure_of(outcome)?,
+            (outcome, _) => super::turn::failure_of("the agent", outcome)?,
         };
         Some(self.secrets.hide(&words).into_owned())
     }

@@ -283,32 +283,24 @@ fn printed<'a>(ended: &'a TurnEnd, secrets: &Secrets) -> Cow<'a, str> {
     ended.outcome.output().map_or(Cow::Borrowed(""), |output| secrets.hide(&output.stdout))
 }
 
-/// What the end of a command that is no agent means, in words.
-pub(super) fn words_for(outcome: &Outcome) -> String {
-    let words = failure_of(outcome).unwrap_or_else(|| "it did nothing".to_owned());
-    words.strip_prefix("the agent ").map(|rest| format!("it {rest}")).unwrap_or(words)
-}
-
-/// What an agent's end means, in words; `None` if it did what it should.
-pub(super) fn failure_of(outcome: &Outcome) -> Option<String> {
+/// What the end of an agent, or of another command, means in words; `None` if it did what it should.
+pub(super) fn failure_of(who: &str, outcome: &Outcome) -> Option<String> {
     let last_line = outcome.output().and_then(|output| {
         output.stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
     });
     let said = last_line.map(|line| format!(": {line}")).unwrap_or_default();
     match outcome {
         Outcome::Exited { code: 0, .. } | Outcome::Done { .. } | Outcome::Answered { .. } => None,
-        Outcome::Exited { code, .. } => Some(format!("the agent exited with {code}{said}")),
+        Outcome::Exited { code, .. } => Some(format!("{who} exited with {code}{said}")),
         Outcome::TimedOut { after_ms, .. } => {
-            Some(format!("the agent was ended after {} s, its time was over", after_ms / 1000))
+            Some(format!("{who} was ended after {} s, its time was over", after_ms / 1000))
         }
-        Outcome::Killed { signal, .. } => {
-            Some(format!("the agent was ended by signal {signal}{said}"))
-        }
-        Outcome::Interrupted { .. } => Some("the agent was interrupted".to_owned()),
+        Outcome::Killed { signal, .. } => Some(format!("{who} was ended by signal {signal}{said}")),
+        Outcome::Interrupted { .. } => Some(format!("{who} was interrupted")),
         Outcome::WantedTerminal { .. } => {
-            Some("the agent stopped to read the terminal, which it does not have".to_owned())
+            Some(format!("{who} stopped to read the terminal, which it does not have"))
         }
-        Outcome::NotStarted { cause } => Some(format!("the agent could not be started: {cause}")),
+        Outcome::NotStarted { cause } => Some(format!("{who} could not be started: {cause}")),
         Outcome::Failed { cause, .. } => Some(cause.clone()),
         Outcome::Responded { .. } | Outcome::Decided { .. } | Outcome::Unanswered { .. } => {
             unreachable!("an agent is neither a request nor a person")

@@ -9,6 +9,7 @@ use hookwright_process::{Leader, Stream};
 use hookwright_store::Put;
 
 use super::super::stage::{Course, turn_name};
+use super::super::turn::failure_of;
 use super::super::{Leave, Session, known};
 use crate::agent::{AgentWatch, Turn, shell_run};
 use crate::limits::{ISSUES_MAX, QUEUE_COMMAND_TIMEOUT};
@@ -147,6 +148,19 @@ impl Session {
         })
     }
 
+    /// The marker of the queue's command, if a stage has one. It is the same after a crash without having
+    /// been recorded: only what it prints is wanted, so what a dead run left of it is ended.
+    pub(in crate::session) fn run_of_queue_command(&self) -> Option<String> {
+        let is_command =
+            |until: &Until| matches!(until, Until::Queue { queue: Queue::Command(_), .. });
+        let mut stages = self.plan.stages.iter();
+        stages.any(|stage| is_command(&stage.until)).then(|| self.queue_run_id())
+    }
+
+    fn queue_run_id(&self) -> String {
+        format!("queue-{}-{}", self.name, self.journal.record().created_at_ms())
+    }
+
     /// The lines that the queue's command prints.
     async fn printed_by(
         &self,
@@ -169,7 +183,7 @@ impl Session {
             attempt: 1,
             status_file: self.folder.path().to_owned(),
             timeout: QUEUE_COMMAND_TIMEOUT,
-            run_id: self.new_run_id(),
+            run_id: self.queue_run_id(),
         };
         let what = shell_run::ShellRun {
             text: command,
@@ -187,10 +201,11 @@ impl Session {
                 let lines = printed.lines().map(str::trim).filter(|line| !line.is_empty());
                 Ok(lines.take(ISSUES_MAX).map(str::to_owned).collect())
             }
-            outcome => Err(Leave::Failed(format!(
-                "the queue's command `{command}` failed: {}",
-                super::super::turn::words_for(outcome)
-            ))),
+            outcome => {
+                let why = failure_of("it", outcome).unwrap_or_else(|| "it did nothing".to_owned());
+                let why = self.secrets.hide(&why);
+                Err(Leave::Failed(format!("the queue's command `{command}` failed: {why}")))
+            }
         }
     }
 }
