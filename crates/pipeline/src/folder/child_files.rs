@@ -34,9 +34,9 @@ impl SessionFolder {
         }
     }
 
-    /// Writes what the session is given.
+    /// Writes what the session is given, for its user alone: it may carry a secret on purpose.
     pub fn write_inputs(&self, inputs: &Map<String, Value>) -> Result<(), FolderError> {
-        self.write_json(INPUTS, inputs)
+        self.own()?.replace_private(INPUTS, &json_of(inputs), Keep::ThroughCrash)
     }
 
     /// Reads what the session has left.
@@ -46,7 +46,7 @@ impl SessionFolder {
 
     /// Writes what the session leaves.
     pub fn write_child_output(&self, output: &Value) -> Result<(), FolderError> {
-        self.write_json(OUTPUT, output)
+        self.own()?.replace(OUTPUT, &json_of(output), Keep::ThroughCrash)
     }
 
     fn read_json(&self, name: &str) -> Result<ChildOutput, FolderError> {
@@ -66,13 +66,18 @@ impl SessionFolder {
         })
     }
 
-    fn write_json(&self, name: &str, value: &impl serde::Serialize) -> Result<(), FolderError> {
-        let mut json = serde_json::to_vec_pretty(value).expect("JSON is plain data");
-        json.push(b'\n');
+    /// The session's own folder, which is made if it is not there.
+    fn own(&self) -> Result<OpenFolder, FolderError> {
         let mut folder = OpenFolder::root(&self.root)?;
         for name in &self.names {
             folder = folder.make(name)?;
         }
-        folder.replace(name, &json, Keep::ThroughCrash)
+        Ok(folder)
     }
+}
+
+fn json_of(value: &impl serde::Serialize) -> Vec<u8> {
+    let mut json = serde_json::to_vec_pretty(value).expect("JSON is plain data");
+    json.push(b'\n');
+    json
 }

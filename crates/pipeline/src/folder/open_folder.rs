@@ -44,6 +44,15 @@ pub(super) struct OpenFolder {
     path: PathBuf,
 }
 
+/// Who may read a written file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Readers {
+    /// Whoever the user lets.
+    Usual,
+    /// The user alone: it may hold a secret.
+    UserAlone,
+}
+
 /// What to do with a file that is already there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Existing {
@@ -113,13 +122,23 @@ impl OpenFolder {
 
     /// Writes a file whole, in place of the one that may be there.
     pub(super) fn replace(&self, name: &str, bytes: &[u8], keep: Keep) -> Result<(), FolderError> {
-        self.write(name, bytes, keep, Existing::Replace)
+        self.write(name, bytes, keep, Existing::Replace, Readers::Usual)
+    }
+
+    /// The same for a file that only the user may read.
+    pub(super) fn replace_private(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        keep: Keep,
+    ) -> Result<(), FolderError> {
+        self.write(name, bytes, keep, Existing::Replace, Readers::UserAlone)
     }
 
     /// Writes a file whole, unless there is one.
     pub(super) fn add(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
         match self.kind(name)? {
-            None => self.write(name, bytes, Keep::ThroughCrash, Existing::Leave),
+            None => self.write(name, bytes, Keep::ThroughCrash, Existing::Leave, Readers::Usual),
             // Whoever was killed right behind the naming left the other name.
             Some(FileType::RegularFile) => self.clean_up(name),
             Some(FileType::Symlink) => {
@@ -216,13 +235,14 @@ impl OpenFolder {
         bytes: &[u8],
         keep: Keep,
         existing: Existing,
+        readers: Readers,
     ) -> Result<(), FolderError> {
         self.clean_up(name)?;
         let mut attempt = 1;
         loop {
             let unfinished = unfinished_name(name);
             faults::point("file");
-            let done = self.write_beside(&unfinished, bytes, keep);
+            let done = self.write_beside(&unfinished, bytes, keep, readers);
             faults::point("file written beside");
             let done = done.and_then(|()| self.give_name(&unfinished, name, existing));
             faults::point("file named");
@@ -253,9 +273,18 @@ impl OpenFolder {
         Ok(())
     }
 
-    fn write_beside(&self, unfinished: &str, bytes: &[u8], keep: Keep) -> Result<(), Named> {
+    fn write_beside(
+        &self,
+        unfinished: &str,
+        bytes: &[u8],
+        keep: Keep,
+        readers: Readers,
+    ) -> Result<(), Named> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(0o666);
+        let mode = Mode::from_raw_mode(match readers {
+            Readers::Usual => 0o666,
+            Readers::UserAlone => 0o600,
+        });
         let fd = match rustix::fs::openat(&self.fd, unfinished, flags, mode) {
             Ok(fd) => fd,
             // Someone planted it, or a dead process had our number. The next name is another one.

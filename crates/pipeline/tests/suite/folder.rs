@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -640,6 +640,18 @@ fn a_childs_folder_is_a_sessions_folder_within_its_parents() {
     child.remove().expect("removed");
     assert_eq!(everything_below(&folder.children()), Vec::<String>::new());
     assert!(folder.exists().expect("looked"));
+}
+
+#[test]
+fn what_a_child_is_given_is_for_its_user_alone_since_it_may_carry_a_secret() {
+    let (_root, folder) = created();
+    let inputs = json!({ "key": "hunter22" });
+    // Also in place of one that others could read.
+    fs::write(folder.inputs(), "{}").expect("written");
+    fs::set_permissions(folder.inputs(), fs::Permissions::from_mode(0o644)).expect("set");
+    folder.write_inputs(inputs.as_object().expect("a map")).expect("written");
+    let mode = fs::metadata(folder.inputs()).expect("there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]
