@@ -13,8 +13,8 @@
 //! | `children`, `lineage` | sessions that hooks start, and those above them |
 //! | [`desk`] | where other processes ask a running session for something |
 //! | [`pending_output`] | hook output on its way to the agent |
-//! | [`task_firing`] | what a session's journal calls the completion of a task |
-//! | [`agent`] | who does the work: any program, or a script of turns |
+//! | [`task_firing`], [`task_lease`] | what a journal calls the completion of a task; one at a time does it |
+//! | [`agent`] | who does the work: an agent known by name, any program, or a script of turns |
 //! | [`availability`] | which agents can work now, and what to do when none can |
 //! | [`folder`] | a session's folder and the files in it |
 //! | [`changed_files`] | what changed in the work tree |
@@ -40,4 +40,5 @@ pub mod record;
 pub mod session;
 pub mod sources;
 pub mod task_firing;
+pub mod task_lease;
 pub mod timeline;

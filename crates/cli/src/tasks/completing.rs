@@ -1,6 +1,5 @@
-//! What completes a task: the hooks of the session that runs, or, where none does, the project's own,
-//! as `fire` would run them
-//! (`own_hooks.rs`).
+//! What completes a task: the hooks of the session that runs, or, where none does, the project's own, as
+//! `fire` would run them (`own_hooks.rs`).
 
 use std::time::Instant;
 
@@ -8,8 +7,9 @@ use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
 use hookwright_events::{Task, TaskId, TaskState};
 use hookwright_pipeline::desk::caller::{Asked, ask};
 use hookwright_pipeline::desk::{Answer, DeskPlace, Request};
-use hookwright_pipeline::lease::{self, LeaseError};
-use hookwright_pipeline::limits::{DESK_ANSWER_TIMEOUT, DESK_TALK_TIMEOUT, LONG_WAIT, TASK_PAUSE};
+use hookwright_pipeline::lease;
+use hookwright_pipeline::limits::{DESK_TALK_TIMEOUT, LONG_WAIT, TASK_PAUSE};
+use hookwright_pipeline::task_lease::{Look, TaskLease};
 use hookwright_store::{Fence, KeptTasks};
 use serde_json::json;
 
@@ -155,42 +155,34 @@ fn by_ourselves(
     chain: Chain,
     screen: &Screen,
 ) -> Result<Completed, Failure> {
-    let Some(lease) = leased(kept, id, &chain, screen)? else { return Ok(Completed::Underway) };
+    let lease = TaskLease::new(kept, id);
+    let Some(fence) = leased(&lease, id, &chain, screen)? else { return Ok(Completed::Underway) };
     let task = kept.get(&id.to_string()).map_err(of)?.task;
     let completed = if task.state == TaskState::Completed {
         Ok(Completed::Already)
     } else {
         own_hooks::complete(tasks, kept, &task, chain, screen)
     };
-    let _ = kept.store().release(&lease.lease, lease.token);
+    lease.give_back(&fence);
     completed
 }
 
-/// The lease of the task; `None` where one of our own hooks above holds it.
+/// Waits for the lease of the task; `None` where one of our own hooks above may hold it.
 fn leased(
-    kept: &KeptTasks,
+    lease: &TaskLease<'_>,
     id: TaskId,
     chain: &Chain,
     screen: &Screen,
 ) -> Result<Option<Fence>, Failure> {
-    let name = lease::name_of_task(kept.project(), id);
-    let began = Instant::now();
     let mut is_told = false;
     loop {
-        match lease::take(kept.store(), &name) {
-            Ok(lease) => return Ok(Some(lease)),
-            Err(LeaseError::Store(error)) => return Err(Failure::Store(error)),
-            Err(LeaseError::Runs { .. }) if chain.depth() > 0 => return Ok(None),
-            Err(LeaseError::Runs { holder }) => {
-                let waited = began.elapsed();
-                if waited > DESK_ANSWER_TIMEOUT {
-                    return Err(Failure::Task(TaskFailure::Busy { id, pid: holder.pid }));
-                }
+        match lease.look(chain).map_err(Failure::Store)? {
+            Look::Ours(fence) => return Ok(Some(fence)),
+            Look::Underway => return Ok(None),
+            Look::Busy { pid } => return Err(Failure::Task(TaskFailure::Busy { id, pid })),
+            Look::Theirs { pid, waited } => {
                 if waited > LONG_WAIT && !std::mem::replace(&mut is_told, true) {
-                    screen.talk(&format!(
-                        "waiting for process {}, which completes {id}\n",
-                        holder.pid
-                    ));
+                    screen.talk(&format!("waiting for process {pid}, which completes {id}\n"));
                 }
                 std::thread::sleep(TASK_PAUSE);
             }

@@ -123,14 +123,17 @@ impl Session {
                 Ok(Some(Answer::Blocked { reason, .. })) => {
                     self.history.note_decided(&firing, Verdict::Block { reason });
                 }
-                Ok(_) => {}
-                Err(error) => {
-                    let note = format!("task {} was not completed: {error}", firing.task);
-                    self.write(vec![RunEventKind::Noted { note }])?;
-                }
+                Ok(Some(Answer::Failed { reason })) => self.note_left(firing, &reason)?,
+                Ok(Some(Answer::Already | Answer::Underway | Answer::Closed) | None) => {}
+                Err(error) => self.note_left(firing, &error.to_string())?,
             }
         }
         Ok(())
+    }
+
+    fn note_left(&self, firing: TaskFiring, why: &str) -> Result<(), Leave> {
+        let note = format!("task {} was not completed: {why}", firing.task);
+        Ok(self.write(vec![RunEventKind::Noted { note }])?)
     }
 
     /// Waits for the hooks of tasks that are being completed.

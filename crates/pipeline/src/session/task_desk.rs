@@ -10,7 +10,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use hookwright_engine::chain::Chain;
 use hookwright_engine::past::PastFiring;
@@ -27,11 +26,11 @@ use tokio_util::sync::CancellationToken;
 use super::known;
 use crate::desk::Answer;
 use crate::journal::{Beside, SessionJournal};
-use crate::lease::{self, LeaseError};
-use crate::limits::{DESK_ANSWER_TIMEOUT, TASK_PAUSE};
+use crate::limits::TASK_PAUSE;
 use crate::pending_output::SharedOutput;
 use crate::record::milliseconds;
 use crate::task_firing::{EVENT, Occasion, Part, TaskFiring, lets_pass};
+use crate::task_lease::{Look, TaskLease};
 
 /// Completes tasks of a running session.
 pub(super) struct TaskDesk {
@@ -162,12 +161,13 @@ impl TaskDesk {
     }
 
     async fn complete_alone(&self, id: TaskId, occasion: Option<Occasion>, chain: Chain) -> Answer {
-        let lease = match self.lease(id, &chain).await {
-            Ok(lease) => lease,
+        let lease = TaskLease::new(&self.tasks, id);
+        let fence = match self.leased(&lease, &chain).await {
+            Ok(fence) => fence,
             Err(answer) => return answer,
         };
         let answer = self.ask_and_complete(id, occasion, chain).await;
-        let _ = self.tasks.store().release(&lease.lease, lease.token);
+        lease.give_back(&fence);
         answer.unwrap_or_else(|error| Answer::Failed { reason: error.to_string() })
     }
 
@@ -192,20 +192,22 @@ impl TaskDesk {
         Ok(answer)
     }
 
-    /// Goes on with a firing that was cut off. Gives what came of it, if the task was still to be
-    /// completed.
+    /// Goes on with a firing that was cut off. Gives what came of it, unless the task was completed.
     pub(super) async fn take_up(
         &self,
         firing: TaskFiring,
         standing: Standing,
         past: Option<PastFiring>,
     ) -> Result<Option<Answer>, TaskError> {
-        // Only an interrupt keeps it from us, and then nothing starts anyway.
-        let lease = self.lease(firing.task, &Chain::default()).await;
-        let taken_up = self.go_on(firing, standing, past.map(Box::new)).await;
-        if let Ok(lease) = lease {
-            let _ = self.tasks.store().release(&lease.lease, lease.token);
-        }
+        let lease = TaskLease::new(&self.tasks, firing.task);
+        let taken_up = match self.leased(&lease, &Chain::default()).await {
+            Ok(fence) => {
+                let taken_up = self.go_on(firing, standing, past.map(Box::new)).await;
+                lease.give_back(&fence);
+                taken_up
+            }
+            Err(answer) => Ok(Some(answer)),
+        };
         self.left.send_modify(|left| left.retain(|id| *id != firing.task));
         taken_up
     }
@@ -343,28 +345,23 @@ impl TaskDesk {
     }
 
     /// Lets nobody else complete this task meanwhile; another process may be about to.
-    async fn lease(&self, id: TaskId, chain: &Chain) -> Result<Fence, Answer> {
-        let name = lease::name_of_task(self.tasks.project(), id);
-        let began = Instant::now();
+    async fn leased(&self, lease: &TaskLease<'_>, chain: &Chain) -> Result<Fence, Answer> {
+        let failed = |reason: String| Answer::Failed { reason };
         loop {
-            match lease::take(self.tasks.store(), &name) {
-                Ok(fence) => return Ok(fence),
-                Err(LeaseError::Store(error)) => {
-                    return Err(Answer::Failed { reason: error.to_string() });
+            match lease.look(chain).map_err(|error| failed(error.to_string()))? {
+                Look::Ours(fence) => return Ok(fence),
+                Look::Underway => return Err(Answer::Underway),
+                Look::Busy { pid } => {
+                    return Err(failed(format!(
+                        "process {pid} has been completing it all the time"
+                    )));
                 }
-                Err(LeaseError::Runs { .. }) if chain.depth() > 0 => return Err(Answer::Underway),
-                Err(LeaseError::Runs { holder }) if began.elapsed() > DESK_ANSWER_TIMEOUT => {
-                    let reason =
-                        format!("process {} has been completing it all the time", holder.pid);
-                    return Err(Answer::Failed { reason });
-                }
-                Err(LeaseError::Runs { .. }) => {}
+                Look::Theirs { .. } => {}
             }
             tokio::select! {
                 () = tokio::time::sleep(TASK_PAUSE) => {}
                 () = self.interrupt.cancelled() => {
-                    let reason = "the session was interrupted".to_owned();
-                    return Err(Answer::Failed { reason });
+                    return Err(failed("the session was interrupted".to_owned()));
                 }
             }
         }

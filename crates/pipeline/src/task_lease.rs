@@ -1,0 +1,101 @@
+//! [`TaskLease`]: one process at a time completes a task, so that its hooks run once.
+//!
+//! How long to wait for another process, and when not to, is decided here; how to wait is up to whoever
+//! does: a session goes on with everything else meanwhile, a command has nothing else to do.
+
+use std::time::{Duration, Instant};
+
+use hookwright_engine::chain::Chain;
+use hookwright_events::TaskId;
+use hookwright_store::{Fence, KeptTasks, StoreError};
+
+use crate::lease::{self, LeaseError};
+use crate::limits::DESK_ANSWER_TIMEOUT;
+
+/// The lease of a task that somebody wants to complete.
+pub struct TaskLease<'a> {
+    tasks: &'a KeptTasks,
+    name: String,
+    wanted_since: Instant,
+}
+
+/// What a look at it leads to. Another process is named by its id.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Look {
+    /// It is ours, until it is given back.
+    Ours(Fence),
+    /// Whoever asks runs within hooks, perhaps of this very completion: it would wait for itself.
+    Underway,
+    /// Another process has it; look again after [`TASK_PAUSE`](crate::limits::TASK_PAUSE).
+    Theirs {
+        /// Which.
+        pid: u32,
+        /// How long it was waited for by now.
+        waited: Duration,
+    },
+    /// Another process has it, and it was waited for long enough.
+    Busy {
+        /// Which.
+        pid: u32,
+    },
+}
+
+impl<'a> TaskLease<'a> {
+    /// From now on this task is to be completed.
+    pub fn new(tasks: &'a KeptTasks, id: TaskId) -> Self {
+        let name = lease::name_of_task(tasks.project(), id);
+        Self { tasks, name, wanted_since: Instant::now() }
+    }
+
+    /// Takes it if nobody has it. `chain` are the hooks that whoever asks runs in.
+    pub fn look(&self, chain: &Chain) -> Result<Look, StoreError> {
+        let holder = match lease::take(self.tasks.store(), &self.name) {
+            Ok(fence) => return Ok(Look::Ours(fence)),
+            Err(LeaseError::Store(error)) => return Err(error),
+            Err(LeaseError::Runs { holder }) => holder,
+        };
+        let (pid, waited) = (holder.pid, self.wanted_since.elapsed());
+        Ok(match waited > DESK_ANSWER_TIMEOUT {
+            _ if chain.depth() > 0 => Look::Underway,
+            true => Look::Busy { pid },
+            false => Look::Theirs { pid, waited },
+        })
+    }
+
+    /// Gives it back. Where that cannot be done it is that of a dead process soon.
+    pub fn give_back(&self, fence: &Fence) {
+        let _ = self.tasks.store().release(&fence.lease, fence.token);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use hookwright_events::EventName;
+    use hookwright_store::MemoryStore;
+
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_completes_a_task_and_nobody_waits_for_hooks_above_himself() {
+        let tasks = KeptTasks::new(Arc::new(MemoryStore::new()), "/p");
+        let (one, other) = (TaskLease::new(&tasks, TaskId(1)), TaskLease::new(&tasks, TaskId(1)));
+        let event = EventName::resolve("task:complete").expect("it stands in the table");
+        let nobody = Chain::default();
+        let within = nobody.with(&event, "a", Path::new("hooks.yaml"));
+        let Look::Ours(fence) = one.look(&within).expect("read") else {
+            panic!("nobody has it");
+        };
+        let pid = std::process::id();
+        assert!(
+            matches!(other.look(&nobody).expect("read"), Look::Theirs { pid: by, .. } if by == pid)
+        );
+        assert_eq!(other.look(&within).expect("read"), Look::Underway);
+        let another = TaskLease::new(&tasks, TaskId(2));
+        assert!(matches!(another.look(&nobody).expect("read"), Look::Ours(_)));
+        one.give_back(&fence);
+        assert!(matches!(other.look(&nobody).expect("read"), Look::Ours(_)));
+    }
+}
