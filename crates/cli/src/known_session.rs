@@ -5,8 +5,9 @@
 use std::path::PathBuf;
 
 use hookwright_pipeline::folder::SessionName;
-use hookwright_pipeline::lease::{self, Holder};
+use hookwright_pipeline::lease::Holder;
 use hookwright_pipeline::record::{CUT_OFF, RESUMABLE, SessionRecord};
+use hookwright_pipeline::stored_session::StoredSession;
 use hookwright_store::{Filter, JournalKey, Kind, Record, SqliteStore, records};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
@@ -293,17 +294,7 @@ fn in_the_store(statuses: &[&'static str]) -> Vec<String> {
 }
 
 fn known(store: &SqliteStore, stored: Record) -> Result<KnownSession, Failure> {
-    let Record { key, version, mut status, value, .. } = stored;
-    let mut record: SessionRecord = serde_json::from_str(&value).unwrap_or_default();
-    let mut holder = None;
-    if status == "active" {
-        let lease = lease::name_of(&key.project, &key.name);
-        holder = lease::holder(store, &lease).map_err(Failure::Store)?;
-        if holder.is_none() {
-            CUT_OFF.clone_into(&mut status);
-        }
-    }
-    // What finds it again is what the store calls it.
-    (record.workspace, record.id) = (key.project, key.name);
+    let stored = StoredSession::read(store, stored).map_err(Failure::Store)?;
+    let StoredSession { record, version, status, holder, .. } = stored;
     Ok(KnownSession { record, version, status, holder })
 }

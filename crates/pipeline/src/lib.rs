@@ -9,6 +9,7 @@
 //! | [`history`] | what a session's journal says has happened |
 //! | [`journal`], [`record`] | what is written down as it happens, and what lists tell of it |
 //! | [`lease`] | one process at a time runs a session |
+//! | [`stored_session`] | a session as the store has it, and whether somebody runs it |
 //! | [`queue`] | where a stage's work is found, and what became of it |
 //! | `children`, `lineage` | sessions that hooks start, and those above them |
 //! | [`desk`] | where other processes ask a running session for something |
@@ -39,6 +40,7 @@ pub mod queue;
 pub mod record;
 pub mod session;
 pub mod sources;
+pub mod stored_session;
 pub mod task_firing;
 pub mod task_lease;
 pub mod timeline;

@@ -16,8 +16,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hookwright_events::{Report, RunEvent, RunEventKind, Wait};
-use hookwright_pipeline::lease;
 use hookwright_pipeline::record::SessionRecord;
+use hookwright_pipeline::stored_session::StoredSession;
 use hookwright_pipeline::timeline::{Deed, QuestionState};
 use hookwright_store::{
     Filter, JournalKey, Kind, Place, Record, RecordKey, Store, StoreError, WaitError, records,
@@ -252,26 +252,18 @@ impl Board {
             None => {
                 let name_prefix = Some(which.name.clone());
                 let filter = Filter { name_prefix, ..Filter::newest(limits::SESSIONS_ON_PAGE_MAX) };
-                let found = self.store.list(Kind::Session, &filter)?;
-                found.into_iter().find(|record| record.key.name == which.name)
+                let is_it = |record: &Record| record.key.name == which.name;
+                let mut found = records(&*self.store, Kind::Session, filter);
+                found.find(|record| record.as_ref().map_or(true, is_it)).transpose()?
             }
         };
         record.map(|record| self.seen(record)).transpose()
     }
 
     fn seen(&self, stored: Record) -> Result<SeenSession, StoreError> {
-        let Record { key, place, mut status, value, .. } = stored;
-        let mut record: SessionRecord = serde_json::from_str(&value).unwrap_or_default();
-        let mut process = None;
-        if status == "active" {
-            let lease = lease::name_of(&key.project, &key.name);
-            process = lease::holder(&*self.store, &lease)?.map(|holder| holder.pid);
-            if process.is_none() {
-                "cut_off".clone_into(&mut status);
-            }
-        }
-        // What finds it again is what the store calls it.
-        (record.workspace, record.id) = (key.project, key.name);
+        let StoredSession { record, status, holder, place, .. } =
+            StoredSession::read(&*self.store, stored)?;
+        let process = holder.map(|holder| holder.pid);
         Ok(SeenSession { record, status, process, place })
     }
 }

@@ -78,6 +78,20 @@ fn a_store_without_sessions_says_how_to_begin_one() {
     assert_eq!(read(&page), words);
 }
 
+#[test]
+fn a_session_of_any_project_is_found_by_its_name_however_many_newer_ones_begin_like_it() {
+    let situation = Situation::new();
+    let ago = |number: usize| i64::try_from(number).unwrap();
+    for number in 0..=limits::SESSIONS_ON_PAGE_MAX {
+        Played::begin(&situation, &format!("fox-{number}"), ago(number), &["mend"]);
+    }
+    Played::begin(&situation, "fox", ago(limits::SESSIONS_ON_PAGE_MAX) + 1, &["mend"]);
+    let board = board(&situation, None);
+    let page = Visitor::of(&board).get("/sessions/fox");
+    let title = between(&page.body, "<title>", "</title>");
+    assert_eq!((page.status, title), (200, "fox · Hookwright"));
+}
+
 /// A session with one of everything.
 fn busy(situation: &Situation) -> Played {
     let mut played = Played::begin(situation, "calm-fox", 600, &["plan", "build"]);

@@ -1,6 +1,7 @@
 //! All sessions, newest first.
 
 use hookwright_events::Usage;
+use hookwright_pipeline::record::CUT_OFF;
 use hookwright_store::Place;
 use maud::{Markup, html};
 
@@ -49,7 +50,7 @@ fn row(session: &SeenSession, context: &Context<'_>) -> Fragment {
     let mark = Mark::of_session(status);
     let id = format!("session-{}-{}", place.created_at_ms, place.inserted);
     let stage = record.stages.get((record.stage as usize).wrapping_sub(1));
-    let took = record.metadata.total_duration.filter(|_| status != "cut_off");
+    let took = record.metadata.total_duration.filter(|_| status != CUT_OFF);
     let html = html! {
         li.session id=(id) {
             (mark.sign())

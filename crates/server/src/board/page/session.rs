@@ -2,7 +2,7 @@
 
 use hookwright_engine::limits::ITERATIONS_MAX;
 use hookwright_events::visible_text::visible;
-use hookwright_pipeline::record::{RESUMABLE, SessionRecord};
+use hookwright_pipeline::record::{CUT_OFF, RESUMABLE, SessionRecord};
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, QuestionState};
 use maud::{Markup, html};
 
@@ -60,7 +60,7 @@ fn facts(story: &Story, context: &Context<'_>) -> Markup {
     let Story { session, told, .. } = story;
     let SeenSession { record, status, process, .. } = session;
     let mark = Mark::of_session(status);
-    let took = record.metadata.total_duration.filter(|_| process.is_none() && status != "cut_off");
+    let took = record.metadata.total_duration.filter(|_| process.is_none() && status != CUT_OFF);
     let commit = record.metadata.git_commit.as_deref().unwrap_or_default();
     let commit: String = commit.chars().take(COMMIT_CHARS).collect();
     html! {
