@@ -8,6 +8,8 @@
 mod claude;
 mod codex;
 mod gemini;
+mod last_words;
+mod limits;
 mod opencode;
 mod readable;
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use hookwright_events::{FailureCause, Usage};
 use serde_json::Value;
 
+use super::last_words::LastWords;
 use super::{Failure, Listener, Preset, Reset, Said, cause_of_status, crash, readable};
 
 pub(super) const PRESET: Preset = Preset {
@@ -31,8 +32,7 @@ const NOT_LOGGED_IN: i32 = 41;
 #[derive(Default)]
 struct Gemini {
     session: Option<String>,
-    /// What it said since its last tool call.
-    text: String,
+    text: LastWords,
     result: Value,
     /// The class of the error that ended it, without the word `Error` at its end.
     class: Option<String>,
@@ -50,11 +50,11 @@ impl Listener for Gemini {
                 None
             }
             "message" if event["role"] == "assistant" => {
-                self.text.push_str(event["content"].as_str().unwrap_or_default());
+                self.text.push(event["content"].as_str().unwrap_or_default());
                 readable::text(&event["content"])
             }
             "tool_use" => {
-                self.text.clear();
+                self.text.forget();
                 let tool = event["tool_name"].as_str().unwrap_or("tool");
                 Some(readable::call(tool, &event["parameters"]))
             }
@@ -99,8 +99,7 @@ impl Listener for Gemini {
             let (input_tokens, output_tokens) = (tokens("input_tokens"), tokens("output_tokens"));
             Usage { input_tokens, output_tokens, cost_usd: None }
         });
-        let text = std::mem::take(&mut self.text);
-        Said { text, session: self.session.take(), usage, failure }
+        Said { text: self.text.take(), session: self.session.take(), usage, failure }
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use hookwright_events::{FailureCause, Usage};
 use serde_json::Value;
 
+use super::last_words::LastWords;
 use super::{Failure, Listener, Preset, Reset, Said, cause_of_status, crash, readable};
 
 pub(super) const PRESET: Preset = Preset {
@@ -24,8 +25,7 @@ pub(super) const PRESET: Preset = Preset {
 #[derive(Default)]
 struct Opencode {
     session: Option<String>,
-    /// What it said since its last tool call.
-    text: String,
+    text: LastWords,
     usage: Option<Usage>,
     error: Option<Value>,
     complaint: String,
@@ -40,14 +40,11 @@ impl Listener for Opencode {
         let part = &event["part"];
         match event["type"].as_str()? {
             "text" => {
-                if !self.text.is_empty() {
-                    self.text.push('\n');
-                }
-                self.text.push_str(part["text"].as_str().unwrap_or_default());
+                self.text.push_line(part["text"].as_str().unwrap_or_default());
                 readable::text(&part["text"])
             }
             "tool_use" => {
-                self.text.clear();
+                self.text.forget();
                 let tool = part["tool"].as_str().unwrap_or("tool");
                 Some(readable::call(tool, &part["state"]["input"]))
             }
@@ -77,8 +74,8 @@ impl Listener for Opencode {
     fn conclude(&mut self, exit_code: Option<i32>) -> Said {
         let is_error = self.error.is_some() || exit_code != Some(0);
         let failure = is_error.then(|| self.failure(exit_code));
-        let text = std::mem::take(&mut self.text);
-        Said { text, session: self.session.take(), usage: self.usage, failure }
+        let (text, session) = (self.text.take(), self.session.take());
+        Said { text, session, usage: self.usage, failure }
     }
 }
 
