@@ -6,7 +6,8 @@ use hookwright_process::{Captured, Leader, Stream, Watch, run};
 use tokio_util::sync::CancellationToken;
 
 use crate::situation::{
-    LONG, assert_exited, bash, is_alive, kill, numbers, ready, run_it, state, wait_until,
+    LONG, assert_exited, bash, is_alive, kill, numbers, ready, run_it, run_until_ready, state,
+    wait_until,
 };
 
 #[tokio::test]
@@ -25,12 +26,15 @@ async fn a_background_child_that_holds_the_output_is_waited_for_only_as_long_as_
 
 #[tokio::test]
 async fn the_deadline_is_over_once_the_leader_has_ended() {
-    let mut launch = bash("sleep 1000 & echo $!");
-    launch.timeout = Duration::from_secs(3);
-    launch.linger = Duration::from_millis(3500);
-    let ended = run_it(launch).await;
+    // The deadline comes when the leader has ended, and there is more to read after it.
+    let ended = run_until_ready(bash(
+        "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; echo ready; sleep 0.2; echo more
+          exec sleep 1000 >/dev/null 2>&1) & echo $!",
+    ))
+    .await;
     assert_exited(&ended, 0);
     let background = numbers(&ended.stdout.text())[0];
+    assert_eq!(ended.stdout.text(), format!("{background}\nready\nmore\n"));
     assert!(is_alive(background));
     kill(background);
 }

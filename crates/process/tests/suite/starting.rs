@@ -48,8 +48,11 @@ async fn a_file_that_is_not_executable_is_named() {
 async fn a_script_whose_interpreter_is_missing_is_told_from_a_missing_script() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("script");
-    std::fs::write(&script, "#!/nowhere/at/all\n").unwrap();
-    make_executable(&script);
+    // Not by this process: one that another test starts meanwhile has for a moment all files that are
+    // open here, and a file that somebody may still write to cannot be run.
+    let written =
+        bash(&format!("echo '#!/nowhere/at/all' > '{0}'; chmod 755 '{0}'", script.display()));
+    assert_exited(&run_it(written).await, 0);
     let cause = failure(program(script.to_str().unwrap(), &[])).await;
     assert!(matches!(cause, StartFailure::InterpreterMissing { .. }), "{cause:?}");
 }
