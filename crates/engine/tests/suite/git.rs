@@ -1,7 +1,6 @@
 //! git-commit and git-push with real repositories; the remote is a bare one on disk.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use hookwright_engine::{Fired, Interest};
 use hookwright_events::{Report, RunEventKind, Status};
 use serde_json::{Value, json};
 
-use crate::support::{Host, Left, block, only, proceed, until, wait_for};
+use crate::support::{Host, Left, block, only, proceed, until, wait_for, write_program};
 
 /// A project that is a repository, with a home folder of its own and room for a remote.
 struct Repository {
@@ -94,10 +93,7 @@ impl Repository {
 
     /// A hook of git's own.
     fn git_hook(&self, folder: &Path, name: &str, script: &str) {
-        let path = folder.join("hooks").join(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("written");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+        write_program(&folder.join("hooks").join(name), &format!("#!/bin/sh\n{script}\n"));
     }
 
     fn git_dir(&self) -> PathBuf {

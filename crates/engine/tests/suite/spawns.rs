@@ -238,7 +238,7 @@ async fn an_interrupt_asks_the_child_to_end_and_waits_for_it() {
     assert_eq!(child.asked.lock().expect("no panic").as_deref(), Some("interrupted"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn without_await_the_firing_goes_on_and_the_child_is_not_lost() {
     let hooks = "hooks: {stage:complete: [{id: a, pipeline: x, await: false, timeout: 100ms}]}";
     let (host, child) = lasting(hooks, true);

@@ -142,14 +142,27 @@ impl Drop for Left {
     }
 }
 
+/// Writes a program. Another process does, because one that another test starts meanwhile has for a
+/// moment all files that are open here, and a file that somebody may still write to cannot be run.
+pub(crate) fn write_program(path: &Path, text: &str) {
+    let mut install = std::process::Command::new("install");
+    install.args(["-D", "-m", "755", "/dev/stdin"]).arg(path).stdin(std::process::Stdio::piped());
+    let mut child = install.spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut stdin, text.as_bytes()).expect("it reads");
+    drop(stdin);
+    assert!(child.wait().expect("it ends").success(), "{} cannot be written", path.display());
+}
+
 /// A command that succeeds once a file is there, and fails rather than outlive its test.
 pub(crate) fn wait_for(file: &str) -> String {
     format!("for i in $(seq 300); do [ -e {file} ] && break; sleep 0.2; done; [ -e {file} ]")
 }
 
-/// Waits for something that no event announces, at most half a minute.
+/// Waits for something that no event announces, for two minutes at least: a busy machine may keep any
+/// process waiting for many seconds.
 pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..6_000 {
+    for _ in 0..24_000 {
         if holds() {
             return;
         }

@@ -159,7 +159,7 @@ async fn what_keeps_a_hook_from_its_end_is_said_and_stops_nobody() {
 #[tokio::test]
 async fn the_default_time_limit_is_for_hooks_that_say_nothing_themselves() {
     let (mut registry, _folder) =
-        with([Entry::new("*", "sleep 600"), Entry::new("*", "true").timeout(30.0)]);
+        with([Entry::new("*", "sleep 600"), Entry::new("*", "true").timeout(600.0)]);
     registry.set_default_timeout(Duration::from_millis(300));
     let results = registry.execute(&event("user:interrupt", json!({})), OnFailure::GoOn).await;
     let errors: Vec<Option<&str>> = results.iter().map(|result| result.error.as_deref()).collect();
