@@ -6,11 +6,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use fantoccini::Locator;
 use fantoccini::key::Key;
 use serde_json::Value;
 
-use crate::driver::{DESK, Driver, focused, press, until, until_heading, until_live};
+use crate::driver::{DESK, Driver, focused, follow, press, until, until_live};
 use crate::interrupts::start;
 use crate::receiver::Receiver;
 use crate::runs::lines;
@@ -164,9 +163,7 @@ async fn a_session_is_seen_to_advance_asks_on_the_page_and_goes_on_when_it_was_a
     until(&browser, "//*[@id='none']").await;
     // It begins after the page was opened.
     let session = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
-    until(&browser, "//*[@id='sessions']//a[text()='s']").await;
-    browser.find(Locator::LinkText("s")).await.unwrap().click().await.unwrap();
-    until_heading(&browser, "s").await;
+    follow(&browser, "//*[@id='sessions']//a[text()='s']", "s").await;
     until_live(&browser).await;
     until(&browser, "//*[@id='now'][contains(., 'the agent works on iteration 1')]").await;
     browser.execute("window.isTheSamePage = true", vec![]).await.unwrap();

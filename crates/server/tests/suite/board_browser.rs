@@ -1,6 +1,6 @@
 //! The page of sessions in a real browser, with sessions that look like real work.
 
-use fantoccini::{Client, Locator};
+use fantoccini::Client;
 use hookwright_events::wait::Wait;
 use hookwright_events::{
     ItemState, PauseCause, Report, RunEventKind, Status, TurnResult, Usage, WorkItem, WorkSource,
@@ -8,7 +8,7 @@ use hookwright_events::{
 use hookwright_pipeline::record::Parent;
 use serde_json::{Value, json};
 
-use crate::driver::{DESK, Driver, LOOK, PHONE, Setup, picture, until, until_heading, until_live};
+use crate::driver::{DESK, Driver, LOOK, PHONE, Setup, follow, picture, until, until_live};
 use crate::played::{Played, report, result};
 use crate::situation::{Situation, wait};
 use crate::visitor::board_of_project;
@@ -199,8 +199,7 @@ async fn every_page_can_be_read_used_and_heard_on_a_desk_and_on_a_phone_by_day_a
         if ["light", "phone-dark"].contains(&name) {
             picture(&browser, &format!("sessions-{name}")).await;
         }
-        browser.find(Locator::LinkText("calm-fox")).await.unwrap().click().await.unwrap();
-        until_heading(&browser, "calm-fox").await;
+        follow(&browser, "//a[text()='calm-fox']", "calm-fox").await;
         if setup.scripts {
             until_live(&browser).await;
         }
@@ -208,9 +207,7 @@ async fn every_page_can_be_read_used_and_heard_on_a_desk_and_on_a_phone_by_day_a
         if ["light", "dark", "phone-dark"].contains(&name) {
             picture(&browser, &format!("session-{name}")).await;
         }
-        let report = Locator::XPath("//a[text()='tests'][1]");
-        browser.find(report).await.unwrap().click().await.unwrap();
-        until_heading(&browser, "tests").await;
+        follow(&browser, "//a[text()='tests'][1]", "tests").await;
         look(&browser, &format!("{name} report")).await;
         let nothing = board.url.replace("/open/", "/nothing/");
         browser.goto(&nothing).await.unwrap();
@@ -228,8 +225,7 @@ async fn what_a_person_has_opened_written_and_scrolled_to_stays_when_news_come()
     let board = board_of_project(&situation);
     let browser = driver.browser(Setup { height: 600, ..DESK }).await;
     browser.goto(&board.url).await.unwrap();
-    browser.find(Locator::LinkText("calm-fox")).await.unwrap().click().await.unwrap();
-    until_heading(&browser, "calm-fox").await;
+    follow(&browser, "//a[text()='calm-fox']", "calm-fox").await;
     until_live(&browser).await;
     // An iteration is folded and another unfolded against what the page does by itself; a comment is begun.
     let fold = "

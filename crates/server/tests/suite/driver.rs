@@ -120,9 +120,36 @@ pub(crate) async fn until(browser: &Client, xpath: &str) {
     }
 }
 
-/// Waits until the page with this heading is there.
+/// Waits until the page with this heading is there, whole.
 pub(crate) async fn until_heading(browser: &Client, heading: &str) {
-    until(browser, &format!("//h1[normalize-space()='{heading}']")).await;
+    until(browser, &heading_of(heading)).await;
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let state = browser.execute("return document.readyState", vec![]).await;
+        if matches!(&state, Ok(state) if state == "complete") {
+            return;
+        }
+        assert!(Instant::now() < end, "{heading} is not loaded: {state:?}");
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+}
+
+fn heading_of(heading: &str) -> String {
+    format!("//h1[normalize-space()='{heading}']")
+}
+
+/// Follows a link to the page with this heading. A page that is kept up to date may put a new link into
+/// the place of the old one while that is being clicked; then nothing happens, and it is clicked again.
+pub(crate) async fn follow(browser: &Client, link: &str, heading: &str) {
+    let end = Instant::now() + PATIENCE;
+    while browser.find(Locator::XPath(&heading_of(heading))).await.is_err() {
+        assert!(Instant::now() < end, "{link} never led to {heading}");
+        if let Ok(link) = browser.find(Locator::XPath(link)).await {
+            let _ = link.click().await;
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    until_heading(browser, heading).await;
 }
 
 /// Waits until the page is kept up to date.

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use hookwright_engine::config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, Waits};
@@ -14,9 +15,18 @@ fn address(port: u16) -> CallbackAddress {
     CallbackAddress { port: Some(port), ..CallbackAddress::default() }
 }
 
-/// A port that was free a moment ago.
+/// A port that is free, and stays so: the system gives none of these to whoever asks for any port, and
+/// nobody here gets the same twice.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Elsewhere on the machine others may run the same tests.
+    let first = 20_000 + (std::process::id() % 1_000) as u16 * 10;
+    loop {
+        let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 fn port_of(url: &str) -> u16 {
