@@ -43,8 +43,7 @@ fn a_session_is_seen_live_and_leaves_the_screen_as_it_was() {
     tmux.types("echo before");
     tmux.types(RUN);
     tmux.wait_for("│ hello 1");
-    assert_eq!(
-        tmux.all(),
+    tmux.wait_for_all(
         "\
 $ echo before
 before
@@ -57,7 +56,7 @@ stage 1/1 work, iteration 1 of at most 2
 ▸ agent command works, T, process N
   │ hello 1
 p pause  s stop  o more output  ? help
-"
+",
     );
     go(&sandbox, "bye");
     tmux.wait_for("│ hello 2");
@@ -65,8 +64,7 @@ p pause  s stop  o more output  ? help
     tmux.wait_for_end();
     tmux.types("echo ended with $?");
     tmux.wait_for("ended with 0");
-    assert_eq!(
-        tmux.all(),
+    tmux.wait_for_all(
         "\
 $ echo before
 before
@@ -86,7 +84,7 @@ session one: completed
 $ echo ended with $?
 ended with 0
 $
-"
+",
     );
     assert_eq!(tmux.modes(), WHOLE);
 }
@@ -125,19 +123,17 @@ fn a_tiny_terminal_shows_what_matters_and_a_huge_one_all_of_it() {
     let tmux = Tmux::start(&sandbox, 20, 5);
     tmux.types(RUN);
     tmux.wait_for("▸ agent");
-    assert_eq!(
-        tmux.screen(),
+    tmux.wait_for_screen(
         "  iteration 1: the a
 gent works
 stage 1/1 work, it…
 ▸ agent command wo…
 p s o ?
-"
+",
     );
     tmux.resize(300, 80);
     tmux.wait_for("│ hello 1");
-    assert_eq!(
-        tmux.all(),
+    tmux.wait_for_all(
         "\
 $ hookwright run loop.yaml --session one
 session one: work (work)
@@ -148,7 +144,7 @@ stage 1/1 work, iteration 1 of at most 1
 ▸ agent command works, T, process N
   │ hello 1
 p pause  s stop  o more output  ? help
-"
+",
     );
     go(&sandbox, "bye");
     tmux.wait_for_end();
@@ -267,8 +263,7 @@ fn a_session_pauses_before_its_next_step_and_goes_on() {
     tmux.wait_for("will pause before the next step");
     go(&sandbox, "bye");
     tmux.wait_for("‖ paused for");
-    assert_eq!(
-        tmux.all(),
+    tmux.wait_for_all(
         "\
 $ hookwright run loop.yaml --session one
 session one: work (work)
@@ -282,7 +277,7 @@ stage 1/1 work, iteration 1 of at most 2
   │ hello 1
   │ bye
 p continue  s stop  o more output  ? help
-"
+",
     );
     tmux.press("p");
     tmux.wait_for("│ hello 2");
@@ -333,10 +328,8 @@ fn stop_ends_a_session_as_an_interrupt_does_and_once_more_leaves_at_once() {
         tmux.wait_for_prompt();
         tmux.types("echo ended with $?");
         tmux.wait_for("ended with 130");
-        assert_eq!(
-            tmux.all(),
-            format!(
-                "\
+        tmux.wait_for_all(&format!(
+            "\
 $ {session}
 session {how}: work (work)
 stage 1 work: at most 1 iteration
@@ -346,8 +339,7 @@ $ echo ended with $?
 ended with 130
 $
 "
-            )
-        );
+        ));
         assert_eq!(tmux.modes(), WHOLE);
     }
 }
@@ -433,10 +425,8 @@ fn where_nobody_watches_a_terminal_there_are_plain_lines() {
         tmux.wait_for("iteration 1: the agent works");
         go(&sandbox, "bye");
         tmux.wait_for_end();
-        assert_eq!(
-            tmux.all(),
-            format!(
-                "\
+        tmux.wait_for_all(&format!(
+            "\
 $ {command}
 session s{number}: work (work)
 stage 1 work: at most 1 iteration
@@ -448,8 +438,7 @@ session s{number}: completed
   files: .hookwright/sessions/s{number}
 $
 "
-            )
-        );
+        ));
     }
 }
 
@@ -493,13 +482,13 @@ fn more_of_the_output_is_shown_when_it_is_asked_for() {
     tmux.types(RUN);
     tmux.wait_for("│ ␛[31mred␛[0m");
     let shown = |tmux: &Tmux| tmux.screen().matches("  │ ").count();
-    assert_eq!(shown(&tmux), 5);
+    until("five lines of it are shown", || shown(&tmux) == 5);
     tmux.press("o");
     tmux.wait_for("o less output");
-    assert_eq!(shown(&tmux), 14);
+    until("fourteen lines are", || shown(&tmux) == 14);
     tmux.press("o");
     tmux.wait_for("o more output");
-    assert_eq!(shown(&tmux), 5);
+    until("five lines are", || shown(&tmux) == 5);
     go(&sandbox, "bye");
     tmux.wait_for_end();
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::interrupts::until;
+use crate::interrupts::{comes_true, until};
 use crate::support::Sandbox;
 
 /// The modes of a terminal that nobody has changed: the cursor is seen, lines wrap, it is the normal
@@ -52,8 +52,9 @@ impl Tmux {
         tmux
     }
 
-    /// Types a line.
+    /// Types a line, once the shell asks for one: what is typed before stands on the screen twice.
     pub(super) fn types(&self, line: &str) {
+        self.wait_for_prompt();
         self.ask(&["send-keys", "-l", line]);
         self.press("Enter");
     }
@@ -88,15 +89,28 @@ impl Tmux {
 
     pub(super) fn wait_until(&self, what: &str, holds: impl Fn(&str) -> bool) {
         let last = std::cell::RefCell::new(String::new());
-        let seen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            until(what, || {
-                let screen = trimmed(&self.captured(&["-J"]));
-                let found = holds(&screen);
-                last.replace(screen);
-                found
-            });
-        }));
-        assert!(seen.is_ok(), "waited in vain for {what}:\n{}", last.borrow());
+        let seen = comes_true(|| {
+            let screen = trimmed(&self.captured(&["-J"]));
+            let found = holds(&screen);
+            last.replace(screen);
+            found
+        });
+        assert!(seen, "waited in vain for {what}:\n{}", last.borrow());
+    }
+
+    /// Waits until the screen and all above it are this and nothing else, without times. The terminal
+    /// draws what it is sent piece by piece, so that a look may come in between.
+    pub(super) fn wait_for_all(&self, expected: &str) {
+        if !comes_true(|| self.all() == expected) {
+            assert_eq!(self.all(), expected);
+        }
+    }
+
+    /// The same for the screen alone.
+    pub(super) fn wait_for_screen(&self, expected: &str) {
+        if !comes_true(|| self.screen() == expected) {
+            assert_eq!(self.screen(), expected);
+        }
     }
 
     /// The screen and all above it, without times.
@@ -165,8 +179,11 @@ fn without_times_in_line(line: &str) -> String {
     if line.starts_with("── ") {
         let mut parts = line.trim_matches(['─', ' ']).split('─').map(str::trim);
         let (left, right) = (parts.next().unwrap(), parts.next_back().unwrap_or_default());
-        assert!(is_span(right.trim_end_matches(' ')), "{line}");
-        return format!("── {left} ── T ──");
+        // One that has not been drawn to its end is shown as it is.
+        return match is_span(right.trim_end_matches(' ')) {
+            true => format!("── {left} ── T ──"),
+            false => line.to_owned(),
+        };
     }
     let text = line.trim_start();
     let indent = &line[..line.len() - text.len()];
