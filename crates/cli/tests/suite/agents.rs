@@ -1,8 +1,6 @@
 //! Several agents for one loop: who takes over, what is waited for, what it may cost. And agents that are
 //! known by name, played by scripts that print what the real ones did.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -19,9 +17,7 @@ const LOGS: &str =
 fn with_programs(programs: &[(&str, &str)]) -> Sandbox {
     let mut sandbox = Sandbox::with_hooks(LOGS);
     for (name, text) in programs {
-        sandbox = sandbox.file(&format!("../bin/{name}"), format!("#!/bin/bash\n{text}\n"));
-        let path = sandbox.path(&format!("../bin/{name}"));
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        sandbox = sandbox.program(&format!("../bin/{name}"), &format!("#!/bin/bash\n{text}\n"));
     }
     let bin = sandbox.path("../bin");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
@@ -132,7 +128,7 @@ fn with_clock(sandbox: Sandbox) -> Sandbox {
 #[test]
 fn the_first_agent_works_again_when_its_time_has_come() {
     let limited = json!({ "decision": "error", "failure": "quota", "retry_after": 3600 });
-    let second = format!("{WORKS}; echo +2h > ../clock");
+    let second = format!("{WORKS}; echo +2h > ../new && mv ../new ../clock");
     let sandbox = with_programs(&[("first", &at_first(&limited)), ("second", &second)])
         .file("loop.yaml", loop_of("[{command: first}, {command: second}]", 2));
     let all = run_json(&with_clock(sandbox), 0);
@@ -154,21 +150,28 @@ fn when_all_are_limited_the_session_waits_for_the_one_who_can_work_soonest() {
         at_first(&json!({ "decision": "error", "failure": "rate_limit", "reason": reason,
             "retry_after": seconds }))
     };
-    let sandbox =
-        with_programs(&[("first", &limited(3600.0, "an hour")), ("second", &limited(0.1, "soon"))])
+    // On a busy machine a short time is over before anybody can wait for it.
+    for soon in [0.1, 1.0, 10.0, 60.0] {
+        let (hour, soon) = (limited(3600.0, "an hour"), limited(soon, "soon"));
+        let sandbox = with_programs(&[("first", &hour), ("second", &soon)])
             .file("loop.yaml", loop_of("[{command: first}, {command: second}]", 1));
-    let all = run_json(&sandbox, 0);
-    assert_eq!(lines(&sandbox, "who"), ["command 1 1", "command-2 1 2", "command-2 1 3"]);
-    let told = of_kinds(&all, &["paused", "continued", "turn_given_up", "turn_starting"]);
-    let kinds: Vec<&str> = told.iter().map(|event| event["kind"].as_str().unwrap()).collect();
-    let turn = ["turn_starting", "turn_given_up"];
-    assert_eq!(kinds, [turn[0], turn[1], turn[0], turn[1], "paused", "continued", turn[0]]);
-    let paused = &told[4];
-    assert_eq!(
-        (&paused["cause"], &paused["reason"]),
-        (&json!("rate_limit"), &json!("command-2: soon"))
-    );
-    assert_eq!(paused["until"], told[3]["until"]);
+        let all = run_json(&sandbox, 0);
+        assert_eq!(lines(&sandbox, "who"), ["command 1 1", "command-2 1 2", "command-2 1 3"]);
+        let told = of_kinds(&all, &["paused", "continued", "turn_given_up", "turn_starting"]);
+        let kinds: Vec<&str> = told.iter().map(|event| event["kind"].as_str().unwrap()).collect();
+        if !kinds.contains(&"paused") {
+            continue;
+        }
+        let turn = ["turn_starting", "turn_given_up"];
+        assert_eq!(kinds, [turn[0], turn[1], turn[0], turn[1], "paused", "continued", turn[0]]);
+        let paused = &told[4];
+        assert_eq!(
+            (&paused["cause"], &paused["reason"]),
+            (&json!("rate_limit"), &json!("command-2: soon"))
+        );
+        return assert_eq!(paused["until"], told[3]["until"]);
+    }
+    panic!("nothing was waited for");
 }
 
 /// A project whose one agent is limited for an hour.

@@ -87,18 +87,29 @@ fn output_that_is_not_piped_reaches_no_prompt() {
 
 #[test]
 fn a_hook_that_takes_too_long_is_told_to_the_agent_with_all_that_it_had_printed() {
-    let sandbox = a_loop(
-        "
+    // A busy machine needs longer until the hook has printed, and until the second one has ended.
+    for timeout in (0..6).map(|doubled| 2 << doubled) {
+        let hooks = format!(
+            "
   post_iteration:
-    - command: '[ {{iteration}} = 2 ] || { echo begun; echo oops >&2; exec sleep 1000; }'
-      timeout: 3
+    - command: '[ {{{{iteration}}}} = 2 ] || {{ echo begun; echo oops >&2; touch printed; exec sleep 1000; }}'
+      timeout: {timeout}
       pipe_output: true
-",
-        2,
-    );
-    run(&sandbox, "loop.yaml", 0);
-    let said = "[Hook timed out after 3s]\nPartial output:\nbegun\n\n[stderr]\noops\n";
-    assert_eq!(prompts(&sandbox), [task(1), format!("{said}\n{}", task(2))]);
+  session_end: [{{command: 'ls ../prompts > told'}}]
+"
+        );
+        let sandbox = a_loop(&hooks, 2);
+        run(&sandbox, "loop.yaml", 0);
+        let second_was_late = lines(&sandbox, "told").len() > 2;
+        if !sandbox.path("printed").exists() || second_was_late {
+            continue;
+        }
+        let said = format!(
+            "[Hook timed out after {timeout}s]\nPartial output:\nbegun\n\n[stderr]\noops\n"
+        );
+        return assert_eq!(prompts(&sandbox), [task(1), format!("{said}\n{}", task(2))]);
+    }
+    panic!("the hook never came so far as to print");
 }
 
 #[test]

@@ -150,7 +150,7 @@ fn wherever_an_interrupt_comes_the_session_goes_on_from_there() {
         (
             "iteration:complete: [{await: true, when: '${ITERATION} == 1', command: 'echo $$ > pid'}]".to_owned(),
             "echo agent >> log".to_owned(),
-            "delay: 3s\n",
+            "delay: 1h\n",
             &["agent", "agent"],
         ),
         // While the last words are delivered.
@@ -180,7 +180,15 @@ fn wherever_an_interrupt_comes_the_session_goes_on_from_there() {
         assert_eq!(ran.code, 130, "{hook}: {}{}", ran.stdout, ran.stderr);
         until("nothing is left", || left.is_gone());
         std::fs::write(sandbox.path("go"), "").unwrap();
-        resume(&sandbox, 0);
+        if rest.is_empty() {
+            resume(&sandbox, 0);
+        } else {
+            // Nobody waits for so long twice.
+            let text = std::fs::read_to_string(sandbox.path("loop.yaml")).unwrap();
+            std::fs::write(sandbox.path("loop.yaml"), text.replace(rest, "")).unwrap();
+            let ran = sandbox.run(&["resume", "s", "--reload"]);
+            assert_eq!(ran.code, 0, "{hook}: {}{}", ran.stdout, ran.stderr);
+        }
         assert_eq!(lines(&sandbox, "log"), log, "{hook}");
     }
 }

@@ -5,22 +5,10 @@ use serde_json::Value;
 use crate::runs::{events, lines, of_session, run};
 use crate::support::Sandbox;
 
-/// Without durations and times.
+/// Without durations and times, and with one blank where there are several.
 fn timeless(text: &str) -> String {
-    let lines = text.lines().map(|line| {
-        let words = line.split(' ').map(|word| {
-            let is_time = word.ends_with("ms") && word.starts_with(|c: char| c.is_ascii_digit());
-            if is_time { "Nms" } else { word }
-        });
-        let line: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-        let mut line = line.join(" ");
-        for tenth in 0..100 {
-            let took = format!(" {}.{} s", tenth / 10, tenth % 10);
-            line = line.replace(&format!("after{took}"), "after N s");
-            line = line.replace(&format!(",{took}"), ", N s");
-        }
-        line
-    });
+    let text = crate::docs::timeless(text);
+    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     lines.map(|line| line + "\n").collect()
 }
 

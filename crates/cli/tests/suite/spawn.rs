@@ -267,58 +267,73 @@ fn a_task_that_a_childs_agent_completes_asks_the_childs_hooks() {
 
 #[test]
 fn a_timeout_ends_the_whole_child_and_the_session_goes_on() {
-    let sandbox = reviewing(
-        working(
-            1,
+    // A busy machine needs longer until the child's agent runs; then there is something to end.
+    for timeout in (0..6).map(|doubled| 1 << doubled) {
+        let hooks = format!(
             "
 hooks:
   stage:complete:
-    - {id: slow, pipeline: review, timeout: 1}
-    - {id: after, await: true, command: 'echo \"after [$SPAWN_OUTPUT]\" >> log'}
-  session:end: [{id: bye, await: true, command: 'echo \"$SESSION $REASON\" >> log'}]
-",
-        ),
-        // A child of the agent that no signal but the last one ends.
-        "(trap '' TERM INT HUP; echo $BASHPID > deaf; while :; do sleep 0.05; done) &\necho $$ > agent\nwait",
-    );
-    let left = [Left::by(&sandbox, "agent"), Left::by(&sandbox, "deaf")];
-    let ran = run(&sandbox, "work.yaml", 0);
-    assert!(left.iter().all(Left::has_run));
-    until("nothing is left", || left.iter().all(Left::is_gone));
-    assert_eq!(
-        lines(&sandbox, "log"),
-        ["work 1", "s--stage_complete-1 interrupted", "after []", "s completed"]
-    );
-    assert!(ran.stdout.contains("timed out after 1 s"), "{}", ran.stdout);
-    let (_, shown) = sandbox.json(&["sessions", "show", "s--stage_complete-1", "--json"]);
-    assert_eq!(
-        [&shown["session"]["status"], &shown["session"]["reason"]],
-        ["interrupted", "timed out after 1 s"]
-    );
+    - {{id: slow, pipeline: review, timeout: {timeout}}}
+    - {{id: after, await: true, command: 'echo \"after [$SPAWN_OUTPUT]\" >> log'}}
+  session:end: [{{id: bye, await: true, command: 'echo \"$SESSION $REASON\" >> log'}}]
+"
+        );
+        let sandbox = reviewing(
+            working(1, &hooks),
+            // A child of the agent that no signal but the last one ends.
+            "(trap '' TERM INT HUP; echo $BASHPID > deaf; while :; do sleep 0.05; done) &\necho $$ > agent\nwait",
+        );
+        let left = [Left::by(&sandbox, "agent"), Left::by(&sandbox, "deaf")];
+        let ran = run(&sandbox, "work.yaml", 0);
+        if !left.iter().all(Left::has_run) {
+            continue;
+        }
+        until("nothing is left", || left.iter().all(Left::is_gone));
+        assert_eq!(
+            lines(&sandbox, "log"),
+            ["work 1", "s--stage_complete-1 interrupted", "after []", "s completed"]
+        );
+        let timed_out = format!("timed out after {timeout} s");
+        assert!(ran.stdout.contains(&timed_out), "{}", ran.stdout);
+        let (_, shown) = sandbox.json(&["sessions", "show", "s--stage_complete-1", "--json"]);
+        assert_eq!(
+            [&shown["session"]["status"], &shown["session"]["reason"]],
+            ["interrupted", timed_out.as_str()]
+        );
+        return;
+    }
+    panic!("the child's agent never came so far as to run");
 }
 
 #[test]
 fn a_child_whose_last_hooks_hang_is_ended_all_the_same() {
     // Half a minute goes by here: what a child has to come to its end.
-    let sandbox = working(
-        1,
-        "hooks: {stage:complete: [{id: slow, pipeline: review, timeout: 1}]}",
-    )
-    .file(
-        "review.yaml",
-        "prompt: p\nagent: {command: exec sleep 1000}\nhooks: {session:end: [{await: true, command: \"trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done\"}]}\n",
-    );
-    let hook = Left::by(&sandbox, "pid");
-    let ran = run(&sandbox, "work.yaml", 0);
-    assert!(hook.has_run());
-    until("nothing is left", || hook.is_gone());
-    assert!(ran.stdout.contains("timed out after 1 s"), "{}", ran.stdout);
-    let (_, shown) = sandbox.json(&["sessions", "show", "s--stage_complete-1", "--json"]);
-    let session = &shown["session"];
-    assert_eq!(
-        [&session["status"], &session["reason"], &session["process"]],
-        [&json!("interrupted"), &json!("timed out after 1 s"), &Value::Null]
-    );
+    // More on a busy machine, on which the child may not even have begun when its time is over.
+    for timeout in (0..6).map(|doubled| 1 << doubled) {
+        let hooks = format!(
+            "hooks: {{stage:complete: [{{id: slow, pipeline: review, timeout: {timeout}}}]}}"
+        );
+        let sandbox = working(1, &hooks).file(
+            "review.yaml",
+            "prompt: p\nagent: {command: exec sleep 1000}\nhooks: {session:end: [{await: true, command: \"trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done\"}]}\n",
+        );
+        let hook = Left::by(&sandbox, "pid");
+        let ran = run(&sandbox, "work.yaml", 0);
+        if !hook.has_run() {
+            continue;
+        }
+        until("nothing is left", || hook.is_gone());
+        let timed_out = format!("timed out after {timeout} s");
+        assert!(ran.stdout.contains(&timed_out), "{}", ran.stdout);
+        let (_, shown) = sandbox.json(&["sessions", "show", "s--stage_complete-1", "--json"]);
+        let session = &shown["session"];
+        assert_eq!(
+            [&session["status"], &session["reason"], &session["process"]],
+            [&json!("interrupted"), &json!(timed_out), &Value::Null]
+        );
+        return;
+    }
+    panic!("the child's last hook never came so far as to run");
 }
 
 #[test]

@@ -116,16 +116,19 @@ fn sessions_with_children_killed_at_any_moment_go_on_until_they_are_done() {
     assert_eq!(live(&calm, &[]), 0);
     let length = began.elapsed();
     check(&calm, 0);
-    let mut all = 0;
     for number in 1..=KILLED {
-        let first = length * number / (KILLED + 1);
-        let sandbox = world();
-        let kills = live(&sandbox, &[first, (length - first) / 2]);
-        check(&sandbox, kills);
-        all += kills;
+        let mut first = length * number / (KILLED + 1);
+        loop {
+            let sandbox = world();
+            let kills = live(&sandbox, &[first, (length - first) / 2]);
+            check(&sandbox, kills);
+            if kills > 0 {
+                break;
+            }
+            // The machine has become quicker since the calm session, and both came too late.
+            first /= 4;
+        }
     }
-    // On a machine that has become quicker since the calm session, most come too late.
-    assert!(all > 0, "nothing was killed");
 }
 
 /// At every point at which something is written or started, for a program that has such points.

@@ -2,8 +2,9 @@
 //! binary runs. It sees nothing of the machine but `PATH`.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -42,6 +43,20 @@ impl Sandbox {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("made");
         fs::write(path, content).expect("written");
+        self
+    }
+
+    /// Writes a program, named from the project. Another process does, because one that another test
+    /// starts meanwhile has for a moment all files that are open here, and a file that somebody may
+    /// still write to cannot be run.
+    pub(crate) fn program(self, name: &str, text: &str) -> Self {
+        let mut install = Command::new("install");
+        install.args(["-D", "-m", "755", "/dev/stdin"]).arg(self.path(name)).stdin(Stdio::piped());
+        let mut child = install.spawn().expect("it starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin.write_all(text.as_bytes()).expect("it reads");
+        drop(stdin);
+        assert!(child.wait().expect("it ends").success(), "{name} cannot be written");
         self
     }
 

@@ -213,10 +213,8 @@ fn the_example_of_an_approval_in_a_chat_goes_on_when_its_button_is_pressed() {
 fn the_example_of_a_quality_gate_asks_only_when_tests_fail() {
     let receiver = Receiver::new();
     let sandbox = example("quality-gate.yaml", &receiver)
-        .file("run-tests.sh", "#!/bin/sh\ntest -e green\n")
+        .program("run-tests.sh", "#!/bin/sh\ntest -e green\n")
         .file("green", "");
-    let run_tests = sandbox.path("run-tests.sh");
-    fs::set_permissions(&run_tests, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let arguments = ["fire", "iteration:complete"];
     assert_eq!((sandbox.run(&arguments).code, receiver.got().len()), (0, 0));
     fs::remove_file(sandbox.path("green")).unwrap();
