@@ -129,6 +129,7 @@ impl Serialize for KnownSession {
         fields.serialize_entry("hooks", &record.hooks)?;
         fields.serialize_entry("resumes", &record.resumes)?;
         fields.serialize_entry("usage", &record.usage)?;
+        fields.serialize_entry("usageOfChildren", &record.usage_of_children)?;
         fields.serialize_entry("agentSessions", &record.agent_sessions)?;
         fields.serialize_entry("pause", &record.pause)?;
         fields.serialize_entry("parent", &record.parent)?;

@@ -181,6 +181,7 @@ fn hook_of(kind: &RunEventKind) -> Option<&str> {
         | RunEventKind::HookStarting { hook, .. }
         | RunEventKind::HookRunning { hook, .. }
         | RunEventKind::HookSpawned { hook, .. }
+        | RunEventKind::ChildUsed { hook, .. }
         | RunEventKind::HookWaiting { hook, .. }
         | RunEventKind::HookEnded { hook, .. }
         | RunEventKind::HookRetrying { hook, .. }

@@ -253,6 +253,18 @@ pub enum RunEventKind {
         /// The loop or pipeline that it runs.
         pipeline: String,
     },
+    /// A session that a hook has started, or one below that, has used something.
+    ChildUsed {
+        /// The hook's id.
+        hook: String,
+        /// The child's session; in JSON it is `child`, as above.
+        #[serde(rename = "child")]
+        session: String,
+        /// The stage in which it was started, from 1; what it uses counts for that.
+        stage: u32,
+        /// How much more than was told before.
+        usage: Usage,
+    },
     /// An agent could not do its turn, through no fault of the work: it is done again, by another one or
     /// later. It is no iteration.
     TurnGivenUp {
@@ -344,6 +356,16 @@ impl RunEventKind {
     /// Whether the journal keeps it.
     pub fn is_journalled(&self) -> bool {
         !matches!(self, RunEventKind::HookOutput { .. } | RunEventKind::AgentOutput { .. })
+    }
+
+    /// What this tells that was used.
+    pub fn used(&self) -> Option<Usage> {
+        match self {
+            RunEventKind::TurnEnded { result: TurnResult { usage, .. }, .. }
+            | RunEventKind::TurnGivenUp { usage, .. } => *usage,
+            RunEventKind::ChildUsed { usage, .. } => Some(*usage),
+            _ => None,
+        }
     }
 
     /// Takes out what is shown but must not be kept, and gives it.

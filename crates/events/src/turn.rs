@@ -70,6 +70,21 @@ impl Usage {
             cost_usd,
         }
     }
+
+    /// What it is more than `told`, if it is more. A cost that differs by less than anybody is charged
+    /// is the same: sums of other orders end in other digits.
+    pub fn beyond(self, told: Self) -> Option<Self> {
+        let cost_usd = match (self.cost_usd, told.cost_usd) {
+            (Some(all), told) => Some(all - told.unwrap_or(0.0)).filter(|more| *more > 1e-9),
+            (None, _) => None,
+        };
+        let more = Self {
+            input_tokens: self.input_tokens.saturating_sub(told.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(told.output_tokens),
+            cost_usd,
+        };
+        (more != Self::default()).then_some(more)
+    }
 }
 
 /// Why an agent could not do its turn.
@@ -117,6 +132,21 @@ mod tests {
         let sum = sum.and(Usage { input_tokens: 0, output_tokens: 0, cost_usd: Some(0.5) });
         let sum = sum.and(Usage::default());
         assert_eq!(sum, Usage { input_tokens: 11, output_tokens: 22, cost_usd: Some(0.5) });
+    }
+
+    #[test]
+    fn what_is_more_than_was_told_is_told_and_nothing_else() {
+        let usage =
+            |input_tokens, output_tokens, cost_usd| Usage { input_tokens, output_tokens, cost_usd };
+        for (all, told, more) in [
+            (usage(5, 2, Some(0.75)), usage(0, 0, None), Some(usage(5, 2, Some(0.75)))),
+            (usage(5, 2, Some(0.75)), usage(4, 2, Some(0.5)), Some(usage(1, 0, Some(0.25)))),
+            (usage(5, 2, Some(0.1 + 0.2)), usage(5, 2, Some(0.3)), None),
+            (usage(5, 2, None), usage(5, 1, None), Some(usage(0, 1, None))),
+            (usage(5, 2, None), usage(6, 3, Some(1.0)), None),
+        ] {
+            assert_eq!(all.beyond(told), more, "{all:?} beyond {told:?}");
+        }
     }
 
     #[test]

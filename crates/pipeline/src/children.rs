@@ -4,26 +4,32 @@
 //! follows from its parent's and its place among the children, and the parent's journal has it before
 //! anything of the child begins. So a parent that is taken up again finds the child that it had begun:
 //! one that has come to its end is asked what it left, another goes on where it was.
+//!
+//! What a child uses counts for its parent: `account.rs`.
+
+mod account;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hookwright_engine::Observer;
 use hookwright_engine::hook::SpawnDir;
 use hookwright_engine::ports::{Child, ChildEnd, EndRequest, NotRun, Pipelines, Promise};
-use hookwright_events::{RunEvent, RunEventKind};
+use hookwright_events::{RunEvent, RunEventKind, Usage};
 use hookwright_process::{MARKER, faults};
 use hookwright_store::{Fence, JournalKey, Kind, Record, RecordKey};
 
 use crate::folder::{ChildOutput, SessionFolder, SessionName};
-use crate::history::History;
+use crate::history::{History, OpenChild};
 use crate::journal::SessionJournal;
 use crate::lease::{self, LeaseError};
 use crate::limits::CHILDREN_AT_ONE_PLACE_MAX;
 use crate::lineage::{Ancestor, Lineage};
 use crate::plan::{Plan, Surroundings};
 use crate::record::{Metadata, Parent, SessionRecord};
-use crate::session::{Around, Ended, Parts, Session, Started};
+use crate::session::{Around, Ended, Parts, Session, Spending, Started};
 use crate::sources::{Sources, folder_of};
+use account::Account;
 
 /// Starts and ends the sessions that hooks of one session ask for.
 pub(crate) struct Children {
@@ -37,13 +43,15 @@ pub(crate) struct Children {
     pub(crate) journal: Arc<SessionJournal>,
     pub(crate) lineage: Lineage,
     pub(crate) known: Mutex<Known>,
+    /// What the parent has used.
+    pub(crate) spending: Spending,
 }
 
 /// What is known of the children.
 #[derive(Default)]
 pub(crate) struct Known {
     /// Begun by an earlier process, and to be taken up: by firing and hook.
-    pub(crate) open: HashMap<(u64, String), String>,
+    pub(crate) open: HashMap<(u64, String), OpenChild>,
     /// Of this process.
     pub(crate) names: HashSet<String>,
 }
@@ -58,6 +66,10 @@ impl Pipelines for Children {
 struct Place {
     name: SessionName,
     folder: SessionFolder,
+    /// The stage of the parent that it counts for, from 1.
+    stage: u32,
+    /// What the parent knows that it used.
+    used: Usage,
 }
 
 /// What a child session is begun, or taken up, with.
@@ -101,12 +113,17 @@ impl Children {
         })?;
         let mut held =
             Held { children: self, fence: &fence, journal: None, end: child.end.clone() };
+        let account = Arc::new(self.account(&child, &place));
         let known = self.record(&place.name)?;
+        if let Some(more) = known.as_ref().and_then(|known| used_in(known).beyond(place.used)) {
+            account.add(more);
+        }
         if let Some(known) = known.as_ref().filter(|known| has_ended(known)) {
             return Ok(self.end_of(&place, known));
         }
         let ready = self.ready(&child, &place, sources, known)?;
-        let session = self.session(&child, &place, ready, &fence, lineage)?;
+        let observers = account.observers();
+        let session = self.session(&child, &place, ready, &fence, lineage, observers)?;
         held.journal = Some(Arc::clone(session.journal()));
         faults::point("child session begins");
         let ended = session.run().await;
@@ -139,9 +156,9 @@ impl Children {
             let name = self.folder.session().of_child(&folder);
             let folder = self.folder.of_child(&folder, name.clone());
             match &begun {
-                Some(begun) if begun == name.as_str() => {
-                    known.names.insert(begun.clone());
-                    return Ok(Place { name, folder });
+                Some(OpenChild { session, stage, used }) if session == name.as_str() => {
+                    known.names.insert(session.clone());
+                    return Ok(Place { name, folder, stage: *stage, used: *used });
                 }
                 Some(_) => {}
                 None if known.names.contains(name.as_str()) || self.record(&name)?.is_some() => {}
@@ -149,7 +166,9 @@ impl Children {
                     known.names.insert(name.as_str().to_owned());
                     drop(known);
                     self.announce(child, &name)?;
-                    return Ok(Place { name, folder });
+                    // Before the first stage it counts for that one.
+                    let stage = self.journal.record().stage.max(1);
+                    return Ok(Place { name, folder, stage, used: Usage::default() });
                 }
             }
         }
@@ -172,6 +191,18 @@ impl Children {
         written.map_err(|error| never(format!("its start could not be journalled: {error}")))?;
         self.around.observers.iter().for_each(|observer| observer(&event));
         Ok(())
+    }
+
+    fn account(&self, child: &Child, place: &Place) -> Account {
+        Account {
+            child: place.name.as_str().to_owned(),
+            stage: place.stage,
+            started_by: child.started_by.clone(),
+            journal: Arc::clone(&self.journal),
+            spending: self.spending.clone(),
+            observers: self.around.observers.clone(),
+            clock: Arc::clone(&self.around.clock),
+        }
     }
 
     fn project(&self) -> String {
@@ -242,6 +273,7 @@ impl Children {
         ready: Ready,
         fence: &Fence,
         lineage: Lineage,
+        observers: Vec<Observer>,
     ) -> Result<Session, NotRun> {
         let Ready { plan, sources, record, version, history } = ready;
         let unusable = |error: crate::folder::FolderError| never(error.to_string());
@@ -273,7 +305,7 @@ impl Children {
             version,
             history,
             reloaded: self.reloaded,
-            around: Around { environment, ..self.around.clone() },
+            around: Around { environment, observers, ..self.around.clone() },
             interrupt: child.end.clone(),
             started: Some(Started { inputs, agent_dir, lineage }),
         }))
@@ -303,6 +335,12 @@ impl Children {
 /// Whether nothing is left to be done about it. What was interrupted, or cut off, goes on.
 fn has_ended(known: &Record) -> bool {
     matches!(known.status.as_str(), "completed" | "failed" | "aborted")
+}
+
+/// What its agents used until then, and those below it.
+fn used_in(known: &Record) -> Usage {
+    let record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
+    record.usage.unwrap_or_default().into()
 }
 
 fn in_words(name: &SessionName, status: &str, reason: &str, iterations: u32) -> String {

@@ -7,6 +7,7 @@
 //! Memory stays small however long the journal is: of what is complete only the result is kept.
 
 mod known;
+mod open_child;
 mod past_item;
 mod tasks;
 
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use hookwright_engine::past::PastFiring;
 use hookwright_engine::ports::{Keepsake, Remembered};
 use hookwright_events::{
-    Decision, ItemState, Outcome, RunEvent, RunEventKind, TurnName, TurnResult, Usage, Verdict,
+    Decision, ItemState, RunEvent, RunEventKind, TurnName, TurnResult, Usage, Verdict,
 };
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
@@ -25,6 +26,7 @@ use crate::record::{end_of_hook, milliseconds};
 use crate::sources::Sources;
 use crate::task_firing::TaskFiring;
 use known::Known;
+pub(crate) use open_child::OpenChild;
 pub(crate) use past_item::PastItem;
 pub use tasks::LeftTask;
 
@@ -61,7 +63,7 @@ pub struct History {
     pub hooks: BTreeMap<String, u32>,
     /// Sessions that hooks have started and whose end their hooks have not seen, by the number of the
     /// firing and the hook.
-    pub children: HashMap<(u64, String), String>,
+    pub(crate) children: HashMap<(u64, String), OpenChild>,
     /// What failed before it ended, and does not end it again.
     forgiven: Vec<TurnName>,
     /// Turns that are done again because the session ended with their failure: how often, and with
@@ -71,8 +73,10 @@ pub struct History {
     pub(crate) availability: Availability,
     /// Who worked last, where that is a question.
     pub(crate) at_work: Option<String>,
-    /// What agents used, by stage (from 1).
+    /// What agents used, by stage (from 1), those of children included.
     pub(crate) usage: BTreeMap<u32, Usage>,
+    /// What children used of it.
+    usage_of_children: Option<Usage>,
     /// The key of the last question whether the session may stop, until a turn follows.
     asked_to_stop: Option<String>,
     /// The session was being ended because of an interrupt, and its end is not recorded.
@@ -319,6 +323,9 @@ impl History {
                 past.duration_ms += duration_ms;
                 self.in_flight = PendingOutput::default();
             }
+            RunEventKind::ChildUsed { hook, stage, usage, .. } => {
+                self.add_child_usage((event.firing, hook), stage, usage);
+            }
             RunEventKind::SessionEnded { status, reason } => {
                 self.end(&status);
                 self.ended = Some((status, reason));
@@ -334,9 +341,14 @@ impl History {
         }
     }
 
-    /// What agents used, in all.
+    /// What agents used, in all, those of children included.
     pub fn usage(&self) -> Option<Usage> {
         self.usage.values().copied().reduce(Usage::and)
+    }
+
+    /// What agents of children used of it.
+    pub fn usage_of_children(&self) -> Option<Usage> {
+        self.usage_of_children
     }
 
     /// An interrupted session whose last hooks were cut off has ended all the same: when it is taken
@@ -451,22 +463,6 @@ impl History {
             known.records = Vec::new();
         } else {
             known.records.push(kind);
-        }
-    }
-}
-
-impl History {
-    /// A child belongs to its hook until that has ended by itself; what an interrupt ended goes on.
-    fn note_child(&mut self, firing: u64, kind: &RunEventKind) {
-        match kind {
-            RunEventKind::HookSpawned { hook, session, .. } => {
-                self.children.insert((firing, hook.clone()), session.clone());
-            }
-            RunEventKind::HookEnded { outcome: Outcome::Interrupted { .. }, .. } => {}
-            RunEventKind::HookEnded { hook, .. } => {
-                self.children.remove(&(firing, hook.clone()));
-            }
-            _ => {}
         }
     }
 }

@@ -65,9 +65,12 @@ pub struct SessionRecord {
     pub pause: Option<Pause>,
     /// How often it was taken up again.
     pub resumes: u32,
-    /// What its agents used, as far as they told.
+    /// What its agents used, as far as they told, and those of the sessions that its hooks started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Used>,
+    /// What the agents of those used of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage_of_children: Option<Used>,
     /// The latest sessions of its agents, as those call them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agent_sessions: Vec<AgentSession>,
@@ -204,6 +207,11 @@ impl SessionRecord {
             RunEventKind::TurnGivenUp { agent, agent_session, usage, .. } => {
                 return self.see_use(Some(agent), agent_session.as_deref(), usage.as_ref());
             }
+            RunEventKind::ChildUsed { usage, .. } => {
+                let of_children = Usage::from(self.usage_of_children.unwrap_or_default());
+                self.usage_of_children = Some(of_children.and(*usage).into());
+                return self.see_use(None, None, Some(usage));
+            }
             RunEventKind::SessionEnded { status, reason } => {
                 self.status.clone_from(status);
                 self.pause = None;
@@ -318,6 +326,21 @@ mod tests {
         assert!(seen(&mut record, "2026-01-03T00:00:00Z", resumed));
         assert_eq!((record.status.as_str(), record.reason.as_str()), ("active", ""));
         assert_eq!((record.end_time.as_deref(), record.resumes), (None, 1));
+    }
+
+    #[test]
+    fn what_children_used_is_part_of_what_was_used() {
+        let mut record = SessionRecord::default();
+        let usage = |input_tokens, cost_usd| Usage { input_tokens, output_tokens: 0, cost_usd };
+        let turn = TurnName { stage: 1, iteration: 1 };
+        let result = TurnResult { usage: Some(usage(1, Some(0.25))), ..TurnResult::default() };
+        let ended = RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms: 1.0 };
+        assert!(seen(&mut record, "2026-01-02T03:04:06Z", ended));
+        let (hook, session) = ("review".into(), "s--review".into());
+        let used = RunEventKind::ChildUsed { hook, session, stage: 1, usage: usage(10, Some(0.5)) };
+        assert!(seen(&mut record, "2026-01-02T03:04:06Z", used));
+        assert_eq!(record.usage, Some(usage(11, Some(0.75)).into()));
+        assert_eq!(record.usage_of_children, Some(usage(10, Some(0.5)).into()));
     }
 
     #[test]

@@ -61,6 +61,7 @@ use crate::sources::Sources;
 use crate::task_firing::Part;
 use drive::AgentsInUse;
 pub use gate::Gate;
+pub(crate) use spending::Spending;
 use stage::Course;
 use task_desk::{DeskParts, TaskDesk};
 
@@ -256,6 +257,7 @@ impl Session {
             None => (None, around.root.clone(), Lineage::default()),
         };
         let started_by = lineage.hooks();
+        let in_use = AgentsInUse::new(&mut history);
         let known = Known { open: std::mem::take(&mut history.children), ..Known::default() };
         let children = Children {
             around: around.clone(),
@@ -266,6 +268,7 @@ impl Session {
             journal: Arc::clone(&journal),
             lineage,
             known: Mutex::new(known),
+            spending: in_use.spending.clone(),
         };
         let ports = Ports {
             journal: Arc::clone(&journal) as _,
@@ -287,7 +290,6 @@ impl Session {
         });
         let state_folder = around.state_folder.as_deref();
         let desk = state_folder.map(|folder| DeskPlace::new(folder, journal.project(), &name));
-        let in_use = AgentsInUse::new(&mut history);
         let last_decision = history.last_decision().map(str::to_owned);
         let firings = Arc::new(AtomicU64::new(history.firings));
         let work_tree = WorkTree::new(&around.root, around.environment.for_children());

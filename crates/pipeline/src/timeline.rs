@@ -40,6 +40,8 @@ pub struct Timeline {
 struct RunningHook {
     at: String,
     attempt: u32,
+    /// The execution that it was started in, if it was in one.
+    execution: Option<u32>,
 }
 
 impl Timeline {
@@ -109,7 +111,7 @@ impl Timeline {
         self.course.parts
     }
 
-    /// What agents have used so far, in all and as far as they tell.
+    /// What agents have used so far, in all and as far as they tell, those of children included.
     pub fn used(&self) -> Option<Usage> {
         self.course.used
     }
@@ -137,7 +139,8 @@ impl Timeline {
     fn see_hook(&mut self, firing: u64, at: String, kind: RunEventKind) {
         match kind {
             RunEventKind::HookStarting { hook, attempt, .. } => {
-                self.hooks.insert((firing, hook), RunningHook { at, attempt });
+                let execution = self.course.execution();
+                self.hooks.insert((firing, hook), RunningHook { at, attempt, execution });
             }
             RunEventKind::HookSkipped { hook, reason } => {
                 let status = Status::Skipped.as_str();
@@ -163,6 +166,11 @@ impl Timeline {
             RunEventKind::HookSpawned { hook, session, pipeline } => {
                 let event = self.event_of(firing);
                 self.course.add(Deed::Child { event, hook, session, pipeline });
+            }
+            RunEventKind::ChildUsed { hook, stage, usage, .. } => {
+                // One that nothing waits for may outlive the piece of work, and is of none.
+                let execution = self.hooks.get(&(firing, hook)).and_then(|ran| ran.execution);
+                self.course.count_child(stage, execution, usage);
             }
             RunEventKind::AgentChanged { from, to, reason } => {
                 self.course.add(Deed::AgentChanged { from, to, reason });

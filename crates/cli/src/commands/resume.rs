@@ -66,6 +66,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     record.iterations = history.iterations();
     record.hooks.clone_from(&history.hooks);
     record.usage = history.usage().map(Into::into);
+    record.usage_of_children = history.usage_of_children().map(Into::into);
     let kept = history.sources.clone();
     let kept = kept.ok_or_else(|| Failure::NothingKept { name: record.id.clone() })?;
     let prepared =

@@ -112,6 +112,9 @@ fn what(kind: &RunEventKind) -> String {
         RunEventKind::HookSpawned { hook, session, pipeline } => {
             format!("hook {} starts {} as session {}", said(hook), said(pipeline), said(session))
         }
+        RunEventKind::ChildUsed { session, usage, .. } => {
+            format!("session {} has used {} more", said(session), human::usage(*usage))
+        }
         RunEventKind::TurnGivenUp { agent, cause, reason, .. } => {
             format!("agent {} cannot work ({}): {}", said(agent), cause.as_str(), said(reason))
         }

@@ -216,8 +216,7 @@ impl SessionScreen {
             None => "no hooks".to_owned(),
             Some(counts) => format!("hooks: {counts}"),
         };
-        let used = record.usage.map(|used| format!(", {}", human::usage(used.into())));
-        let (used, seconds) = (used.unwrap_or_default(), took as f64 / 1000.0);
+        let (used, seconds) = (used(record), took as f64 / 1000.0);
         text.push_str(&format!("\n  {iterations}{work}, {hooks}, {seconds:.1} s{used}\n"));
         let folder = folder.display().to_string();
         text.push_str(&format!("  files: {}\n", visible(&folder)));
@@ -230,6 +229,14 @@ impl SessionScreen {
         }
         text
     }
+}
+
+/// What agents used in all, and what those of children used of it.
+fn used(record: &SessionRecord) -> String {
+    let Some(all) = record.usage else { return String::new() };
+    let of_children = record.usage_of_children.map(|used| human::usage(used.into()));
+    let of_children = of_children.map(|used| format!(" (children: {used})"));
+    format!(", {}{}", human::usage(all.into()), of_children.unwrap_or_default())
 }
 
 /// `1 blocked, 2 done`.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hookwright_events::{PauseCause, RunEvent, RunEventKind, TurnName, TurnResult, Usage};
+use hookwright_events::{PauseCause, RunEvent, RunEventKind, TurnName, Usage};
 use hookwright_pipeline::record::milliseconds;
 
 use super::last_lines::LastLines;
@@ -100,6 +100,9 @@ impl Model {
         if self.since_ms == 0 {
             self.since_ms = at_ms;
         }
+        if let Some(usage) = event.kind.used() {
+            self.used = Some(self.used.unwrap_or_default().and(usage));
+        }
         match &event.kind {
             RunEventKind::StageStarted { index, iterations_max, .. } => {
                 (self.stage, self.iteration, self.item) = (*index, 0, None);
@@ -121,13 +124,7 @@ impl Model {
                 }
             }
             RunEventKind::AgentOutput { stream, text } => self.output.push(stream, text),
-            RunEventKind::TurnEnded { result: TurnResult { usage, .. }, .. }
-            | RunEventKind::TurnGivenUp { usage, .. } => {
-                self.agent = None;
-                if let Some(usage) = usage {
-                    self.used = Some(self.used.unwrap_or_default().and(*usage));
-                }
-            }
+            RunEventKind::TurnEnded { .. } | RunEventKind::TurnGivenUp { .. } => self.agent = None,
             RunEventKind::AgentChanged { to, .. } => {
                 self.agent_now = Some(to.clone());
                 if let Some(agent) = &mut self.agent {
@@ -227,6 +224,7 @@ impl Model {
                 }
             }
             RunEventKind::HookSkipped { .. }
+            | RunEventKind::ChildUsed { .. }
             | RunEventKind::HookRunning { .. }
             | RunEventKind::HookWaiting { .. }
             | RunEventKind::HookEnded { .. }

@@ -43,6 +43,7 @@ mod session_end;
 mod sessions;
 mod shown_output;
 mod spawn;
+mod spawn_costs;
 mod spawn_faults;
 mod support;
 mod task_queues;

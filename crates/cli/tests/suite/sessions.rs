@@ -216,6 +216,7 @@ fn the_json_of_a_session_has_every_field_by_its_name() {
             "hooks": { "success": 2 },
             "resumes": 0,
             "usage": null,
+            "usageOfChildren": null,
             "agentSessions": [],
             "pause": null,
             "parent": null,

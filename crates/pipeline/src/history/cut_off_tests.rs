@@ -100,7 +100,8 @@ fn a_child_belongs_to_its_hook_until_that_has_ended_by_itself() {
         // The same hook in another firing has a child of its own.
         (2, spawned("done", "s--d")),
     ]);
-    let mut open: Vec<((u64, String), String)> = history.children.into_iter().collect();
+    let open = history.children.into_iter().map(|(of, child)| (of, child.session));
+    let mut open: Vec<((u64, String), String)> = open.collect();
     open.sort();
     let expected = [(1, "interrupted", "s--c"), (1, "tried-again", "s--b-2"), (2, "done", "s--d")];
     let expected =

@@ -1,6 +1,6 @@
 //! Journals, told event by event, and what is left to do behind them.
 
-use hookwright_events::{EventName, FailureCause, Output, Report, Status, TaskId};
+use hookwright_events::{EventName, FailureCause, Outcome, Output, Report, Status, TaskId};
 use serde_json::json;
 
 use super::*;
@@ -376,4 +376,45 @@ fn a_session_that_ended_asks_agents_again_that_did_not_say_when() {
     assert!(matches!(refused().history.availability.choose(&["a"], 0), Choice::GiveUp { .. }));
     let ended = RunEventKind::SessionEnded { status: "paused".into(), reason: String::new() };
     assert_eq!(refused().tell(ended).history.availability.choose(&["a"], 0), Choice::Ask(0));
+}
+
+#[test]
+fn what_a_child_used_counts_for_the_stage_that_started_it_and_is_known_when_it_is_taken_up() {
+    let usage = |input_tokens, cost_usd| Usage { input_tokens, output_tokens: 0, cost_usd };
+    let starts =
+        |index| RunEventKind::StageStarted { stage: "work".into(), index, iterations_max: 1 };
+    let spawned = |hook: &str| RunEventKind::HookSpawned {
+        hook: hook.to_owned(),
+        session: format!("s--{hook}"),
+        pipeline: "review".into(),
+    };
+    let used = |hook: &str, stage, usage| RunEventKind::ChildUsed {
+        hook: hook.to_owned(),
+        session: format!("s--{hook}"),
+        stage,
+        usage,
+    };
+    let history = Told::default()
+        .fires("session:start/0")
+        .tell(spawned("early"))
+        .tell(used("early", 1, usage(1, Some(0.25))))
+        .tell(starts(1))
+        .tell(starts(2))
+        .fires("stage:start/1")
+        .tell(spawned("review"))
+        .tell(used("review", 2, usage(10, Some(0.5))))
+        .tell(used("review", 2, usage(20, None)))
+        .history;
+    let by_stage = [(1, usage(1, Some(0.25))), (2, usage(30, Some(0.5)))];
+    assert_eq!(history.usage, BTreeMap::from(by_stage));
+    let all = Some(usage(31, Some(0.75)));
+    assert_eq!((history.usage(), history.usage_of_children()), (all, all));
+    let open = |session: &str, stage, used| OpenChild { session: session.into(), stage, used };
+    assert_eq!(
+        history.children,
+        HashMap::from([
+            ((1, "early".to_owned()), open("s--early", 1, usage(1, Some(0.25)))),
+            ((2, "review".to_owned()), open("s--review", 2, usage(30, Some(0.5)))),
+        ])
+    );
 }

@@ -5,6 +5,7 @@
 //! the one who can soonest, and says so; where waiting would not help, it is left to a person. Such a turn
 //! is no iteration, and no hook hears of an error. What costs too much is found in `spending.rs`.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use hookwright_dialects::agents::Reset;
@@ -31,6 +32,8 @@ pub(super) struct AgentsInUse {
     /// When the session waited, for them or for a person, and how long.
     pauses: Vec<(Instant, Duration)>,
     pub(super) spending: Spending,
+    /// Agents of which it was said that they tell no cost.
+    pub(super) without_cost: BTreeSet<String>,
     /// The session ends because it has cost as much as it may.
     pub(super) is_paused_for_cost: bool,
 }
@@ -84,6 +87,7 @@ impl AgentsInUse {
             at_work: history.at_work.take(),
             pauses: Vec::new(),
             spending: Spending::new(std::mem::take(&mut history.usage)),
+            without_cost: BTreeSet::new(),
             is_paused_for_cost: false,
         }
     }

@@ -3,38 +3,43 @@
 //! Nothing is ended for it: before the next turn the session is left to a person, who lets it go on with
 //! more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hookwright_events::{PauseCause, RunEventKind, Usage};
 
 use super::{Leave, Session};
 
-/// What was used, by stage.
-pub(super) struct Spending {
-    by_stage: BTreeMap<u32, Usage>,
-    /// Agents of which it was said that they tell no cost.
-    noted: BTreeSet<String>,
+/// What was used, by stage. A handle: those that its hooks have started add to it.
+#[derive(Clone)]
+pub(crate) struct Spending {
+    by_stage: Arc<Mutex<BTreeMap<u32, Usage>>>,
 }
 
 impl Spending {
     pub(super) fn new(by_stage: BTreeMap<u32, Usage>) -> Self {
-        Self { by_stage, noted: BTreeSet::new() }
+        Self { by_stage: Arc::new(Mutex::new(by_stage)) }
     }
 
-    pub(super) fn add(&mut self, stage: u32, usage: Option<&Usage>) {
+    pub(crate) fn add(&self, stage: u32, usage: Option<&Usage>) {
         if let Some(usage) = usage {
-            let sum = self.by_stage.entry(stage).or_default();
+            let mut by_stage = self.by_stage();
+            let sum = by_stage.entry(stage).or_default();
             *sum = sum.and(*usage);
         }
     }
 
     /// In US dollars.
     fn cost_of(&self, stage: u32) -> f64 {
-        self.by_stage.get(&stage).and_then(|usage| usage.cost_usd).unwrap_or(0.0)
+        self.by_stage().get(&stage).and_then(|usage| usage.cost_usd).unwrap_or(0.0)
     }
 
     fn cost(&self) -> f64 {
-        self.by_stage.values().filter_map(|usage| usage.cost_usd).sum()
+        self.by_stage().values().filter_map(|usage| usage.cost_usd).sum()
+    }
+
+    fn by_stage(&self) -> MutexGuard<'_, BTreeMap<u32, Usage>> {
+        self.by_stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -74,7 +79,7 @@ impl Session {
     ) -> Result<(), Leave> {
         let is_bound = self.plan.max_cost.is_some() || self.plan.stages[index].max_cost.is_some();
         let is_told = usage.is_some_and(|usage| usage.cost_usd.is_some());
-        if !is_bound || is_told || !self.in_use.spending.noted.insert(agent.to_owned()) {
+        if !is_bound || is_told || !self.in_use.without_cost.insert(agent.to_owned()) {
             return Ok(());
         }
         let note = format!("max_cost cannot be kept: {agent} reports no cost");
@@ -94,7 +99,7 @@ mod tests {
     #[test]
     fn a_session_costs_what_its_stages_cost() {
         let usage = |cost_usd| Usage { input_tokens: 1, output_tokens: 1, cost_usd };
-        let mut spending = Spending::new(BTreeMap::from([(1, usage(Some(0.5)))]));
+        let spending = Spending::new(BTreeMap::from([(1, usage(Some(0.5)))]));
         spending.add(1, Some(&usage(Some(0.25))));
         spending.add(2, Some(&usage(Some(1.0))));
         spending.add(2, Some(&usage(None)));

@@ -173,6 +173,20 @@ impl Course {
         }
     }
 
+    /// A child has used something: it counts for the stage and the piece of work in which it was started,
+    /// if those are not over.
+    pub(super) fn count_child(&mut self, stage: u32, execution: Option<u32>, usage: Usage) {
+        let is_its = |item: &&mut OpenItem| {
+            item.stage == stage && execution.is_some_and(|number| item.execution == number)
+        };
+        let item = self.item.as_mut().filter(is_its).map(|item| &mut item.used);
+        let stage = self.stage.as_mut().filter(|open| open.index == stage);
+        let stage = stage.map(|stage| &mut stage.used);
+        for used in [Some(&mut self.used), stage, item].into_iter().flatten() {
+            *used = Some(used.unwrap_or_default().and(usage));
+        }
+    }
+
     pub(super) fn end_iteration(&mut self) {
         if let Some(iteration) = self.iteration.take() {
             if let Some(stage) = &mut self.stage
@@ -292,6 +306,11 @@ impl Course {
     /// Whether the agent's turn of the open iteration is over.
     pub(super) fn has_worked(&self) -> bool {
         self.iteration.as_ref().is_some_and(|open| open.state == IterationState::Ended)
+    }
+
+    /// The execution of the piece of work that is open.
+    pub(super) fn execution(&self) -> Option<u32> {
+        self.item.as_ref().map(|item| item.execution)
     }
 
     /// The iteration that is open.

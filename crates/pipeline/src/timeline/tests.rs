@@ -350,3 +350,36 @@ fn what_agents_used_adds_up_as_far_as_they_tell() {
     let all = Usage { input_tokens: 201, output_tokens: 22, cost_usd: Some(1.0) };
     assert_eq!(timeline.used(), Some(all));
 }
+
+#[test]
+fn what_a_child_uses_counts_where_it_was_started() {
+    let spawned = |firing, hook: &str| {
+        let (hook, session, pipeline) = (hook.to_owned(), "child".into(), "review".into());
+        (firing, RunEventKind::HookSpawned { hook, session, pipeline })
+    };
+    let used = |firing, hook: &str| {
+        let (hook, session) = (hook.to_owned(), "child".into());
+        (firing, RunEventKind::ChildUsed { hook, session, stage: 1, usage: COST })
+    };
+    let mut journal = vec![began(), fired(1, "session:start", "k"), spawned(1, "early")];
+    journal.extend([
+        used(1, "early"),
+        stage(),
+        item_starts(),
+        fired(2, "iteration:start", "i/0/1"),
+    ]);
+    journal.extend([starts(1), ends(1, Some(COST)), fired(3, "execution:pre_end", "k")]);
+    // Who waits for it is not reported before it has ended.
+    journal.extend(ran(3, "review").into_iter().take(1));
+    journal.extend([spawned(3, "review"), used(3, "review"), item_ends(), used(1, "early")]);
+    let (status, reason) = ("completed".to_owned(), "completed".to_owned());
+    journal.push((0, RunEventKind::SessionEnded { status, reason }));
+    let told = told(journal, false);
+    let of_kind = |kind: &str| {
+        let parts = told.as_array().expect("parts");
+        let part = parts.iter().find(|part| part["kind"] == kind).expect("it is told");
+        part["usage"]["cost_usd"].clone()
+    };
+    let costs = ["item_ended", "stage_ended", "session_ended"].map(of_kind);
+    assert_eq!(costs, [json!(1.0), json!(1.5), json!(2.0)]);
+}

@@ -71,6 +71,24 @@ fn sessions_are_listed_newest_first_with_how_they_stand() {
 }
 
 #[test]
+fn what_children_used_is_told_apart() {
+    let situation = Situation::new();
+    let mut played = Played::begin(&situation, "calm-fox", 300, &["mend"]);
+    played.stage(1, 5);
+    let firing = played.fires("iteration:complete", None);
+    let usage = Usage { input_tokens: 1_000, output_tokens: 100, cost_usd: Some(0.25) };
+    let (hook, session) = ("review".into(), "calm-fox--iteration_complete-1".into());
+    played.happens(firing, RunEventKind::ChildUsed { hook, session, stage: 1, usage });
+    played.record.usage = Some(usage.into());
+    played.record.usage_of_children = Some(usage.into());
+    played.ends("completed", "completed");
+    let board = board_of_project(&situation);
+    let page = read(&Visitor::of(&board).get("/sessions/calm-fox").body);
+    let used = "Used $0.25: 1,000 tokens read, 100 written (children: $0.25)";
+    assert!(page.contains(used), "{page}");
+}
+
+#[test]
 fn a_store_without_sessions_says_how_to_begin_one() {
     let situation = Situation::new();
     let board = board_of_project(&situation);

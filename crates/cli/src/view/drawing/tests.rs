@@ -281,17 +281,21 @@ fn work_and_cost_are_shown_as_they_are_known() {
     let turn = TurnName { stage: 2, iteration: 3 };
     let ended = RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms: 1.0 };
     let (from, to, reason) = ("codex".into(), "gemini".into(), "down".into());
+    let usage = Usage { input_tokens: 500, output_tokens: 0, cost_usd: Some(1.0) };
+    let (hook, session) = ("review".into(), "one--review".into());
+    let used = RunEventKind::ChildUsed { hook, session, stage: 2, usage };
     let scene = Scene::new()
         .begun()
         .at(2, 0, RunEventKind::ItemStarted { stage: 2, execution: 1, item })
         .at(3, 0, ended.clone())
         .at(3, 0, ended)
+        .at(3, 7, used)
         .at(4, 0, starting(4))
         .at(5, 0, RunEventKind::AgentChanged { from, to, reason });
     assert_eq!(
         scene.drawn(70, 24),
         "\
-── one: full-workflow ────────────────── 3.0k tokens, $0.50, 1m05s ──
+── one: full-workflow ────────────────── 3.5k tokens, $1.50, 1m05s ──
 stage 2/2 work, iteration 4 of at most 25, issue 3: Parser
 ▸ agent gemini works, 1m00s
 p pause  s stop  o more output  ? help

@@ -1,6 +1,7 @@
 //! One session: how it stands, what runs, its stages, and its story, newest first.
 
 use hookwright_engine::limits::ITERATIONS_MAX;
+use hookwright_events::Usage;
 use hookwright_events::visible_text::visible;
 use hookwright_pipeline::record::{CUT_OFF, RESUMABLE, SessionRecord};
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, QuestionState};
@@ -83,7 +84,12 @@ fn facts(story: &Story, context: &Context<'_>) -> Markup {
                 @if !record.issues_planned.is_empty() {
                     div { dt { "Issues" } dd { (issues(record)) } }
                 }
-                @if let Some(used) = used_in_full(told.used) { div { dt { "Used" } dd { (used) } } }
+                @if let Some(all) = used_in_full(told.used) {
+                    div {
+                        dt { "Used" }
+                        dd { (all) @if let Some(used) = used(record.usage_of_children.map(Usage::from)) { " (children: " (used) ")" } }
+                    }
+                }
                 @if let Some(branch) = &record.metadata.git_branch {
                     div { dt { "Branch" } dd { (said(branch)) @if !commit.is_empty() { " at " code { (visible(&commit)) } } } }
                 }

@@ -1,0 +1,63 @@
+//! [`Account`]: what a child uses, told to its parent.
+//!
+//! Whatever a turn of the child used, or of a session below it, is an entry of the parent's journal as
+//! well, and counts for its bounds. The two journals are two commits: what a crash has kept from the
+//! second one is made up for when the child is taken up.
+
+use std::sync::Arc;
+
+use hookwright_engine::Observer;
+use hookwright_engine::ports::{Clock, StartedBy};
+use hookwright_events::{RunEvent, RunEventKind, Usage};
+
+use crate::journal::SessionJournal;
+use crate::session::Spending;
+
+/// Of one child.
+pub(super) struct Account {
+    /// The child's session, and the stage of the parent that it counts for.
+    pub(super) child: String,
+    pub(super) stage: u32,
+    pub(super) started_by: StartedBy,
+    /// The parent's.
+    pub(super) journal: Arc<SessionJournal>,
+    pub(super) spending: Spending,
+    pub(super) observers: Vec<Observer>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Account {
+    /// The parent's observers, and one that takes note of what the child uses.
+    pub(super) fn observers(self: Arc<Self>) -> Vec<Observer> {
+        let mut observers = self.observers.clone();
+        observers.push(Arc::new(move |event: &RunEvent| {
+            if event.session.as_deref() == Some(&*self.child)
+                && let Some(usage) = event.kind.used()
+            {
+                self.add(usage);
+            }
+        }));
+        observers
+    }
+
+    /// Writes down that the child has used so much more.
+    pub(super) fn add(&self, usage: Usage) {
+        let event = RunEvent {
+            version: hookwright_events::run_event::VERSION,
+            firing: self.started_by.firing,
+            at: self.clock.now(),
+            session: Some(self.journal.record().id),
+            kind: RunEventKind::ChildUsed {
+                hook: self.started_by.hook.clone(),
+                session: self.child.clone(),
+                stage: self.stage,
+                usage,
+            },
+        };
+        self.spending.add(self.stage, Some(&usage));
+        // A parent that cannot write anything down ends for that by itself.
+        if self.journal.write(std::slice::from_ref(&event)).is_ok() {
+            self.observers.iter().for_each(|observer| observer(&event));
+        }
+    }
+}

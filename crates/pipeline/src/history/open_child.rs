@@ -1,0 +1,44 @@
+//! [`OpenChild`]: a session that a hook has started and whose end the hook has not seen; and what
+//! children used.
+
+use hookwright_events::{Outcome, RunEventKind, Usage};
+
+use super::History;
+
+/// A child that is to be taken up.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OpenChild {
+    pub(crate) session: String,
+    /// The stage that it counts for, from 1.
+    pub(crate) stage: u32,
+    /// What its parent knows that it used.
+    pub(crate) used: Usage,
+}
+
+impl History {
+    /// A child belongs to its hook until that has ended by itself; what an interrupt ended goes on.
+    pub(super) fn note_child(&mut self, firing: u64, kind: &RunEventKind) {
+        match kind {
+            RunEventKind::HookSpawned { hook, session, .. } => {
+                // Before the first stage it counts for that one.
+                let stage = self.stages_started.last().copied().unwrap_or(1);
+                let child = OpenChild { session: session.clone(), stage, used: Usage::default() };
+                self.children.insert((firing, hook.clone()), child);
+            }
+            RunEventKind::HookEnded { outcome: Outcome::Interrupted { .. }, .. } => {}
+            RunEventKind::HookEnded { hook, .. } => {
+                self.children.remove(&(firing, hook.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    /// What a child uses is used by the session, in the stage in which the child was started.
+    pub(super) fn add_child_usage(&mut self, of: (u64, String), stage: u32, usage: Usage) {
+        self.add_usage(stage, Some(usage));
+        self.usage_of_children = Some(self.usage_of_children.unwrap_or_default().and(usage));
+        if let Some(child) = self.children.get_mut(&of) {
+            child.used = child.used.and(usage);
+        }
+    }
+}
