@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use hookwright_engine::ports::Ports;
-use hookwright_events::task::TaskState;
+use hookwright_events::task::{Task, TaskState};
+use hookwright_pipeline::lease;
 use hookwright_pipeline::queue::{IssueState, IssueStates};
 use hookwright_store::KeptTasks;
 use serde_json::json;
@@ -14,7 +15,7 @@ use crate::known_session::{ProjectOption, Sessions};
 use crate::known_work::{KnownIssue, KnownWork};
 use crate::render::{one_line, visible};
 use crate::screen::Screen;
-use crate::{exit_code, state};
+use crate::{exit_code, state, tasks};
 
 /// Characters of a title that are shown.
 const TITLE_CHARS_MAX: usize = 120;
@@ -112,13 +113,18 @@ fn issue(
 fn task(id: &str, project: &str) -> Result<(String, &'static str, String), Failure> {
     let unknown = || Failure::Work(WorkFailure::NoSuchItem { item: id.to_owned() });
     let store = state::existing_store()?.ok_or_else(unknown)?;
-    let tasks = KeptTasks::new(Arc::new(store), project);
-    let kept = tasks.get(id).map_err(|error| Failure::Task(error.into()))?;
-    let was = kept.task.state;
-    if was != TaskState::Open {
-        tasks
-            .set_state(kept.task.id, TaskState::Open, state::now_ms())
-            .map_err(|error| Failure::Task(error.into()))?;
+    let kept = KeptTasks::new(Arc::new(store), project);
+    let Task { id, state: was, session, content, .. } = kept.get(id).map_err(tasks::of)?.task;
+    let name = format!("task {id}");
+    if let (TaskState::InProgress, Some(session)) = (was, session) {
+        let lease = lease::name_of(project, &session);
+        if lease::holder(kept.store(), &lease).map_err(Failure::Store)?.is_some() {
+            let session = visible(&session).into_owned();
+            return Err(Failure::Work(WorkFailure::InWork { name, session }));
+        }
     }
-    Ok((format!("task {}", kept.task.id), was.as_str(), kept.task.content))
+    if was != TaskState::Open {
+        kept.set_state(id, TaskState::Open, state::now_ms()).map_err(tasks::of)?;
+    }
+    Ok((name, was.as_str(), content))
 }

@@ -137,6 +137,22 @@ fn a_task_that_the_agent_puts_back_is_for_another_session() {
 }
 
 #[test]
+fn a_task_that_a_running_session_works_on_is_not_opened_for_another() {
+    let agent = command("\"$HOOKWRIGHT_BIN\" reopen $TASK_ID > out 2> err; echo $? >> out");
+    let sandbox = tasks("", &agent, &["one"]);
+    run(&sandbox, "loop.yaml", 0);
+    assert_eq!(lines(&sandbox, "out"), ["1"]);
+    assert_eq!(
+        lines(&sandbox, "err"),
+        [
+            "error: session s works on task TAS-1 now",
+            "help: wait for it, or end it with `hookwright stop s`"
+        ]
+    );
+    assert_eq!(states_of_tasks(&sandbox), ["TAS-1 completed"]);
+}
+
+#[test]
 fn a_session_that_died_leaves_the_task_that_another_has_completed() {
     let agent = command(
         "echo agent $SESSION $TASK_ID >> log; [ -e killed ] || { touch killed; kill -9 $PPID; }",
