@@ -88,6 +88,18 @@ fn a_task_is_read_from_standard_input_and_changed_in_part() {
 }
 
 #[test]
+fn a_text_that_is_too_long_is_said_to_be_so_wherever_its_characters_are_cut() {
+    let sandbox = Sandbox::new().file("text", "€".repeat(100_000)).file("no text", b"\xff");
+    let add = |file: &str| {
+        let text = std::fs::File::open(sandbox.path(file)).unwrap();
+        Ran::from(sandbox.command(&["task", "add", "-"]).stdin(text).output().unwrap())
+    };
+    let too_long = "error: bytes of a task's text: 131070, and at most 65536 are kept\nhelp: put what is long into a file that the task names, and end or cancel what is done\n";
+    assert_eq!(add("text"), Ran::new(1, "", too_long));
+    assert_eq!(add("no text").stderr.lines().last(), Some("help: the text of a task is UTF-8"));
+}
+
+#[test]
 fn what_is_wrong_with_a_task_is_one_clear_error() {
     let sandbox = Sandbox::new();
     let error = |arguments: &[&str]| {

@@ -1,6 +1,7 @@
 //! `hookwright task add`: one thing more to do.
 
-use std::io::Read;
+use std::io::ErrorKind::InvalidData;
+use std::io::{self, Read};
 
 use clap::Args;
 use hookwright_events::task::{TaskState, USUAL};
@@ -68,10 +69,16 @@ pub(super) fn text_of(typed: &str) -> Result<String, Failure> {
     if typed != "-" {
         return Ok(typed.to_owned());
     }
-    let mut text = String::new();
-    // One byte more tells that it is too long.
-    let mut bounded = std::io::stdin().lock().take(TASK_CONTENT_BYTES_MAX as u64 * 2);
     let unreadable = |cause| Failure::Task(TaskFailure::TextUnreadable { cause });
-    bounded.read_to_string(&mut text).map_err(unreadable)?;
-    Ok(text)
+    // Blanks around it do not count, and more than this is too long anyway, also in whole characters.
+    let most = TASK_CONTENT_BYTES_MAX * 2;
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(most as u64).read_to_end(&mut bytes).map_err(unreadable)?;
+    if let Err(error) = std::str::from_utf8(&bytes)
+        && error.error_len().is_none()
+        && bytes.len() == most
+    {
+        bytes.truncate(error.valid_up_to());
+    }
+    String::from_utf8(bytes).map_err(|error| unreadable(io::Error::new(InvalidData, error)))
 }
