@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::lease::Holder;
-use hookwright_pipeline::record::{CUT_OFF, RESUMABLE, SessionRecord};
+use hookwright_pipeline::record::{CUT_OFF, SessionRecord};
 use hookwright_pipeline::stored_session::StoredSession;
 use hookwright_store::{Filter, JournalKey, Kind, Record, SqliteStore, records};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
 use crate::config_files::{ConfigFiles, ConfigOptions};
-use crate::error::Failure;
+use crate::error::{Failure, SessionFailure};
 use crate::state;
 
 /// Which project a command is about.
@@ -158,9 +158,8 @@ impl KnownSession {
         self.holder.is_some()
     }
 
-    /// What a hook has started goes on with its parent.
     pub(crate) fn can_be_resumed(&self) -> bool {
-        RESUMABLE.contains(&self.status.as_str()) && self.record.parent.is_none()
+        self.record.can_be_resumed(&self.status)
     }
 
     /// From its beginning to its end or until now; nobody knows when one that was cut off ended.
@@ -208,8 +207,8 @@ impl Sessions {
 
     /// The session of this name in this project, and the store that has it.
     pub(crate) fn named(&self, name: &str) -> Result<(&SqliteStore, KnownSession), Failure> {
-        let name: SessionName = name.parse().map_err(Failure::SessionName)?;
-        let missing = || Failure::NoSuchSession { name: name.as_str().to_owned() };
+        let name: SessionName = name.parse().map_err(SessionFailure::Name)?;
+        let missing = || SessionFailure::Unknown { name: name.as_str().to_owned() };
         let store = self.store.as_ref().ok_or_else(missing)?;
         let record = state::session(store, &self.project, name.as_str())?.ok_or_else(missing)?;
         Ok((store, known(store, record)?))

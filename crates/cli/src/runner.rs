@@ -22,7 +22,7 @@ use hookwright_store::{Fence, Store};
 use crate::approvals::{self, Asking};
 use crate::commands::HookSwitches;
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
-use crate::error::Failure;
+use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
 use crate::interrupts::Interrupts;
 use crate::render::session::SessionScreen;
@@ -269,9 +269,10 @@ impl Place {
     pub(crate) fn take(&self, store: &dyn Store, name: &SessionName) -> Result<Fence, Failure> {
         let lease = lease::name_of(&self.project(), name.as_str());
         lease::take(store, &lease).map_err(|error| match error {
-            lease::LeaseError::Runs { holder } => {
-                Failure::SessionRuns { name: name.as_str().to_owned(), pid: holder.pid }
-            }
+            lease::LeaseError::Runs { holder } => Failure::Session(SessionFailure::Runs {
+                name: name.as_str().to_owned(),
+                pid: holder.pid,
+            }),
             lease::LeaseError::Store(error) => Failure::Store(error),
         })
     }
@@ -337,7 +338,7 @@ impl Place {
         // Nobody else may have it before it has ended; after a crash its holder is found dead.
         hookwright_process::faults::point("lease is given back");
         let _ = store.release(&lease, token);
-        let ended = ended.map_err(Failure::Session)?;
+        let ended = ended.map_err(SessionFailure::Broken)?;
         let shown_folder = match folder.path().strip_prefix(&self.started_in) {
             Ok(below) => below.to_owned(),
             Err(_) => self.found.shown(folder.path()),

@@ -157,6 +157,12 @@ impl SessionRecord {
         milliseconds(&self.start_time).unwrap_or(0)
     }
 
+    /// Whether a person can take it up again in this status. What a hook has started goes on with its
+    /// parent.
+    pub fn can_be_resumed(&self, status: &str) -> bool {
+        RESUMABLE.contains(&status) && self.parent.is_none()
+    }
+
     /// When it ended, in milliseconds since 1970.
     pub fn ended_at_ms(&self) -> Option<i64> {
         self.end_time.as_deref().and_then(milliseconds)

@@ -10,7 +10,7 @@ use hookwright_engine::nearest::nearest;
 use hookwright_events::{Event, EventName, table};
 use serde_json::{Map, Value};
 
-use crate::error::Failure;
+use crate::error::{DataFailure, Failure};
 
 /// An event's data are kept whole in memory, several times over; nothing real is larger.
 const DATA_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -72,14 +72,14 @@ impl<'a> DataSource<'a> {
         }
     }
 
-    fn read(&self) -> Result<String, Failure> {
-        let cannot_read = |cause| Failure::DataUnreadable { source: self.shown(), cause };
+    fn read(&self) -> Result<String, DataFailure> {
+        let cannot_read = |cause| DataFailure::Unreadable { source: self.shown(), cause };
         let limited = |reader: &mut dyn Read| {
             let mut bytes = Vec::new();
             reader.take(DATA_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(cannot_read)?;
             if bytes.len() as u64 > DATA_BYTES_MAX {
                 let bytes_max = DATA_BYTES_MAX;
-                return Err(Failure::DataTooLarge { source: self.shown(), bytes_max });
+                return Err(DataFailure::TooLarge { source: self.shown(), bytes_max });
             }
             String::from_utf8(bytes)
                 .map_err(|error| cannot_read(io::Error::new(io::ErrorKind::InvalidData, error)))
@@ -105,9 +105,11 @@ fn event(name: &str, source: DataSource<'_>) -> Result<Event, Failure> {
         Ok(Value::Object(data)) => data,
         Ok(other) => {
             let found = kind_of(&other);
-            return Err(Failure::DataNotAnObject { source: source.shown(), found });
+            return Err(DataFailure::NotAnObject { source: source.shown(), found }.into());
         }
-        Err(cause) => return Err(Failure::DataNotJson { source: source.shown(), cause }),
+        Err(cause) => {
+            return Err(DataFailure::NotJson { source: source.shown(), cause }.into());
+        }
     };
     check_same_event(&resolved, &data, &source)?;
     Ok(Event::new(resolved, data))
@@ -146,12 +148,13 @@ fn check_same_event(
     for field in ["event", "hook_event_name"] {
         let Some(named) = data.get(field).and_then(Value::as_str) else { continue };
         if EventName::resolve(named).is_some_and(|named| named != *event) {
-            return Err(Failure::DataOfOtherEvent {
+            return Err(DataFailure::OfOtherEvent {
                 source: source.shown(),
                 field,
                 named: named.to_owned(),
                 fired: event.to_string(),
-            });
+            }
+            .into());
         }
     }
     Ok(())

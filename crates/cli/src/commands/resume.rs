@@ -9,7 +9,7 @@ use hookwright_pipeline::record::SessionRecord;
 use hookwright_store::{JournalKey, Record, Store};
 
 use crate::config_files::ConfigOptions;
-use crate::error::Failure;
+use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
 use crate::runner::{self, Chosen, Place, Prepared, SessionOptions};
 use crate::screen::Screen;
@@ -35,10 +35,10 @@ pub(crate) struct ResumeArguments {
 
 pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8, Failure> {
     let mut place = Place::find(&arguments.how.options)?;
-    let name = arguments.session.parse::<SessionName>().map_err(Failure::SessionName)?;
+    let name = arguments.session.parse::<SessionName>().map_err(SessionFailure::Name)?;
     let store = state::store()?;
     let found = state::session_anywhere(&*store, &place.project(), name.as_str())?;
-    let no_such = || Failure::NoSuchSession { name: name.as_str().to_owned() };
+    let no_such = || SessionFailure::Unknown { name: name.as_str().to_owned() };
     let found = found.ok_or_else(no_such)?;
     if found.key.project != place.project() {
         place = Place::find(&ConfigOptions {
@@ -60,7 +60,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
         return Ok(exit_code::GO_ON);
     }
     let journal = JournalKey { project, session: name.as_str().to_owned() };
-    let history = History::read(&*store, &journal).map_err(Failure::History)?;
+    let history = History::read(&*store, &journal).map_err(SessionFailure::History)?;
     let mut record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
     record.id = name.as_str().to_owned();
     record.iterations = history.iterations();
@@ -68,7 +68,7 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     record.usage = history.usage().map(Into::into);
     record.usage_of_children = history.usage_of_children().map(Into::into);
     let kept = history.sources.clone();
-    let kept = kept.ok_or_else(|| Failure::NothingKept { name: record.id.clone() })?;
+    let kept = kept.ok_or_else(|| SessionFailure::NothingKept { name: record.id.clone() })?;
     let prepared =
         if arguments.reload { place.prepare(kept.asked)? } else { place.plan(kept, Vec::new()) };
     let Prepared { sources, plan, secrets } = match prepared {
@@ -96,7 +96,7 @@ fn refuse_child(store: &dyn Store, found: &Record) -> Result<(), Failure> {
         None => Ok(()),
         Some((origin, is_completed)) => {
             let name = found.key.name.clone();
-            Err(Failure::OfHook { name, command: "resume", origin, is_completed })
+            Err(SessionFailure::OfHook { name, command: "resume", origin, is_completed }.into())
         }
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
 
-use crate::error::Failure;
+use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
 use crate::render::session as render;
 use crate::runner::{self, Chosen, Place, Prepared, SessionOptions};
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
         return Ok(exit_code::GO_ON);
     }
     let name = match &arguments.session {
-        Some(name) => name.parse::<SessionName>().map_err(Failure::SessionName)?,
+        Some(name) => name.parse::<SessionName>().map_err(SessionFailure::Name)?,
         None => {
             SessionName::generate(runner::unix_ms(), RandomState::new().build_hasher().finish())
         }
@@ -74,18 +74,20 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
         let _ = store.release(&fence.lease, fence.token);
         let (name, status) = (known.key.name, known.status);
         return Err(match status.as_str() {
-            "completed" => Failure::SessionTaken { name },
+            "completed" => Failure::Session(SessionFailure::Taken { name }),
             // We have its lease, so nobody runs it.
-            "active" => Failure::SessionUnfinished { name, status: "cut off".to_owned() },
-            _ => Failure::SessionUnfinished { name, status },
+            "active" => {
+                Failure::Session(SessionFailure::Unfinished { name, status: "cut off".to_owned() })
+            }
+            _ => Failure::Session(SessionFailure::Unfinished { name, status }),
         });
     }
     let folder = SessionFolder::new(&place.found.project_root, name.clone());
     if runner::has_stages(&folder) {
         let (name, folder) = (name.as_str().to_owned(), place.found.shown(folder.path()));
-        return Err(Failure::FolderTaken { name, folder });
+        return Err(SessionFailure::FolderTaken { name, folder }.into());
     }
-    folder.create().map_err(Failure::SessionFolder)?;
+    folder.create().map_err(SessionFailure::Folder)?;
     runner::warn_of_unknown_skips(&arguments.how.switches, &plan, screen);
     let record = place.new_record(&name, &plan, &sources.asked);
     let (version, history, reloaded) = (None, History::default(), false);

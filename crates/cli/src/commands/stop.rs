@@ -8,7 +8,7 @@ use hookwright_process::{Leader, Sent};
 use hookwright_store::SqliteStore;
 use serde_json::json;
 
-use crate::error::Failure;
+use crate::error::{Failure, SessionFailure};
 use crate::known_session::{ProjectOption, Sessions};
 use crate::render::{one_line, visible};
 use crate::screen::Screen;
@@ -54,22 +54,22 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
     if let Some(origin) = sessions.origin_of(&session)? {
         let is_completed = origin.status == "completed";
         let origin = origin.name().to_owned();
-        return Err(Failure::OfHook { name, command: "stop", origin, is_completed });
+        return Err(SessionFailure::OfHook { name, command: "stop", origin, is_completed }.into());
     }
     let lease = lease::name_of(&sessions.project, &name);
     let Some(holder) = lease::holder(store, &lease).map_err(Failure::Store)? else {
-        return Err(Failure::SessionNotRunning { name, status: session.status_in_words() });
+        return Err(SessionFailure::NotRunning { name, status: session.status_in_words() }.into());
     };
     let host = Holder::this().host;
     if holder.host != host {
-        return Err(Failure::SessionElsewhere { name, pid: holder.pid, host: holder.host });
+        return Err(SessionFailure::Elsewhere { name, pid: holder.pid, host: holder.host }.into());
     }
     ask(&holder, &name)?;
     let (pid, at_most) = (holder.pid, arguments.timeout.as_secs_f64());
     screen
         .talk(&format!("waiting for process {pid} to end session {name} (at most {at_most} s)\n"));
     if !wait(arguments, store, &lease, &holder)? {
-        return Err(Failure::StillRuns { name, pid, waited: arguments.timeout });
+        return Err(SessionFailure::StillRuns { name, pid, waited: arguments.timeout }.into());
     }
     tell(arguments, &sessions, screen)?;
     Ok(exit_code::GO_ON)
@@ -81,7 +81,7 @@ fn ask(holder: &Holder, name: &str) -> Result<(), Failure> {
     match holder.start_time.map(|start_time| leader.terminate(start_time)) {
         Some(Sent::Delivered | Sent::Gone) => Ok(()),
         Some(Sent::Refused) | None => {
-            Err(Failure::SessionOfOthers { name: name.to_owned(), pid: holder.pid })
+            Err(SessionFailure::OfOthers { name: name.to_owned(), pid: holder.pid }.into())
         }
     }
 }

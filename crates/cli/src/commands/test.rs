@@ -36,7 +36,7 @@ use self::tree::Tree;
 use self::workspace::{CopyInUse, Workspace, needed, remove_copy_in_use};
 use super::fire::{off_by_environment, runtime};
 use crate::config_files::{ConfigFiles, ConfigOptions, dialect_names};
-use crate::error::{Failure, fault_json};
+use crate::error::{Failure, TestFailure, fault_json};
 use crate::exit_code;
 use crate::interrupts::Interrupts;
 use crate::render::{count, one_line, visible};
@@ -101,7 +101,7 @@ pub(crate) fn test(arguments: &TestArguments, screen: &Screen) -> Result<u8, Fai
         no_global_hooks: !arguments.global_hooks,
     })?;
     if config.files.is_empty() {
-        return Err(Failure::NoHookFile { folder: config.shown(&config.working_dir) });
+        return Err(TestFailure::NoHookFile { folder: config.shown(&config.working_dir) }.into());
     }
     let found = found::read(&arguments.paths, &config)?;
     let faults = faults(&found, &config);
@@ -113,7 +113,7 @@ pub(crate) fn test(arguments: &TestArguments, screen: &Screen) -> Result<u8, Fai
         return list(&chosen, arguments.json, screen);
     }
     if let Some(by) = off_by_environment() {
-        return Err(Failure::SwitchedOff { by });
+        return Err(TestFailure::SwitchedOff { by }.into());
     }
     let runtime = runtime()?;
     runtime.block_on(run(arguments, &config, &chosen, screen))
@@ -134,7 +134,7 @@ fn chosen<'a>(found: &'a [Found], filter: Option<&str>) -> Result<Vec<Chosen<'a>
     if asked.is_empty() {
         let any = found.iter().any(|file| !file.file.cases.is_empty());
         let filter = filter.filter(|_| any).map(str::to_owned);
-        return Err(Failure::NoCases { filter });
+        return Err(TestFailure::NoCases { filter }.into());
     }
     Ok(asked)
 }

@@ -1,15 +1,17 @@
-//! What a person should do about a fault of a configuration.
+//! What a person should do about a fault of a configuration. Faults of patterns, matchers and conditions
+//! are in `advice/expressions.rs`, what to write in the place of a value in `advice/values.rs`.
+
+mod expressions;
+mod values;
 
 use std::path::Path;
 
 use hookwright_dialects::agents::presets;
-use hookwright_engine::condition::ConditionError;
-use hookwright_engine::config::{Conflict, Fault, FaultKind, Warning};
-use hookwright_engine::matcher::MatcherError;
-use hookwright_engine::pattern::PatternError;
-use hookwright_engine::template::{Evaluation, WarningKind};
+use hookwright_engine::config::{Fault, FaultKind};
 use serde_json::{Map, Value, json};
 
+use self::expressions::{condition, matcher, pattern, variable_help};
+use self::values::{conflict_help, kind_help, missing_help, syntax_help, value_help};
 use super::{cut_number, did_you_mean, quoted};
 
 /// What a person is told about a [`Fault`], and its facts for programs.
@@ -21,7 +23,7 @@ pub(crate) struct Advice {
 }
 
 impl Advice {
-    fn new(heading: impl Into<String>, help: impl Into<String>) -> Self {
+    pub(super) fn new(heading: impl Into<String>, help: impl Into<String>) -> Self {
         Self { heading: heading.into(), help: help.into(), found: None, expected: None }
     }
 
@@ -54,73 +56,6 @@ pub(crate) fn fault_json(fault: &Fault) -> Value {
     object.insert("nearest".into(), json!(fault.kind.nearest()));
     object.insert("help".into(), json!(advice.help));
     Value::Object(object)
-}
-
-/// A warning as one JSON object.
-pub(crate) fn warning_json(warning: &Warning) -> Value {
-    let advice = warning_advice(warning);
-    json!({
-        "file": warning.source.path.display().to_string(),
-        "line": warning.place.line,
-        "column": warning.place.column,
-        "kind": match warning.kind {
-            WarningKind::Literal => "literal",
-            WarningKind::Unquoted => "unquoted",
-            WarningKind::EvaluatedAgain(_) => "evaluated_again",
-            WarningKind::Unknown => "unknown",
-        },
-        "message": advice.heading,
-        "found": warning.name,
-        "nearest": warning.nearest,
-        "help": advice.help,
-    })
-}
-
-/// What a person is told about a warning.
-pub(crate) fn warning_advice(warning: &Warning) -> Advice {
-    let Warning { name, reference, .. } = warning;
-    match warning.kind {
-        WarningKind::Literal => Advice::new(
-            format!("`{reference}` stays as it is in single quotes, no value takes its place"),
-            format!("use double quotes: `\"{reference}\"`"),
-        ),
-        WarningKind::Unquoted => Advice::new(
-            format!("the value of `{reference}` may be any text, and outside quotes it is split into words"),
-            format!("put it in double quotes: `\"{reference}\"`"),
-        ),
-        WarningKind::EvaluatedAgain(evaluation) => Advice::new(
-            format!(
-                "the value of `{reference}` may be any text, and the shell evaluates it again {evaluation}, \
-                 so it could run commands"
-            ),
-            evaluation_help(evaluation, reference),
-        ),
-        WarningKind::Unknown => Advice::new(
-            format!("nobody sets the variable `{name}`"),
-            did_you_mean(warning.nearest.as_deref()).unwrap_or_else(|| {
-                format!("set it in the command or in `env:`, or write `${{{name}:-}}` where it may be missing")
-            }),
-        ),
-    }
-}
-
-fn evaluation_help(evaluation: Evaluation, reference: &str) -> String {
-    match evaluation {
-        Evaluation::Arithmetic | Evaluation::Let | Evaluation::NumericTest => format!(
-            "compare with `[ \"{reference}\" -gt 3 ]`, which takes numbers only, calculate with `expr`, or move \
-             the test into `when:`"
-        ),
-        Evaluation::Subscript | Evaluation::VariableName => {
-            format!("choose among names you write: `case \"{reference}\" in a) … ;; esac`")
-        }
-        Evaluation::Declaration => format!("assign it without attributes: `value=\"{reference}\"`"),
-        Evaluation::Eval | Evaluation::Trap => {
-            format!("let single quotes keep the name for then: `'… \"{reference}\" …'`")
-        }
-        Evaluation::Program => {
-            format!("pass it as an argument: `sh -c '… \"$1\" …' sh \"{reference}\"`")
-        }
-    }
 }
 
 /// What a person is told about a fault.
@@ -332,164 +267,6 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
             };
             Advice::new(message, help).found(what)
         }
-    }
-}
-
-fn pattern(error: &PatternError, near: Option<String>) -> Advice {
-    match error {
-        PatternError::UnknownEvent { name, .. } => Advice::new(
-            error.to_string(),
-            near.unwrap_or_else(|| "`hookwright events` lists every event".into()),
-        )
-        .found(name),
-        PatternError::NoSubject { name, event } => {
-            Advice::new(error.to_string(), format!("write `{event}` alone"))
-                .found(name)
-                .expected(*event)
-        }
-        PatternError::BadSubject { name, event } => Advice::new(
-            error.to_string(),
-            format!("write `{event}` and put a regular expression into `matcher: /…/`"),
-        )
-        .found(name),
-        PatternError::BadGlob { name } => Advice::new(
-            error.to_string(),
-            "write one pattern for each, separated by commas, or narrow with `matcher`",
-        )
-        .found(name),
-        PatternError::Empty => Advice::new(
-            error.to_string(),
-            "write a name between the commas, as in `tool:pre_execute, session:stop`",
-        ),
-    }
-}
-
-fn matcher(error: &MatcherError) -> Advice {
-    let help = match error {
-        MatcherError::BadRegex { .. } => {
-            "mend the expression between the slashes, or leave them out to match plain names"
-        }
-        MatcherError::EmptyName => "remove the `|` that has no name beside it",
-        MatcherError::Comma => "write `A|B`",
-        MatcherError::OddName { .. } => {
-            "write a regular expression as `/…/`, any characters as `*`, several names as `A|B`"
-        }
-    };
-    Advice::new(error.to_string(), help)
-}
-
-fn condition(error: &ConditionError, near: Option<String>) -> Advice {
-    const EXAMPLE: &str =
-        "a condition looks like `${ITERATION} % 10 == 0 && ${STAGE} in ['plan', 'work']`";
-    let message = error.to_string();
-    match error {
-        ConditionError::Empty { .. } => Advice::new(message, "write a condition, or remove `when`"),
-        ConditionError::UnknownVariable { name, .. } => {
-            Advice::new(message, near.unwrap_or_else(variable_help)).found(name)
-        }
-        ConditionError::Unexpected { expected, found, .. } => {
-            Advice::new(message, if found == "=" { "compare with `==`" } else { EXAMPLE })
-                .found(found)
-                .expected(expected.as_ref())
-        }
-        ConditionError::UnterminatedString { .. } => {
-            Advice::new(message, "close it with the quote it began with")
-        }
-        ConditionError::BadRegex { pattern, .. } => Advice::new(
-            message,
-            "mend the expression; `contains` and `startsWith` compare plain text",
-        )
-        .found(pattern),
-        ConditionError::TooLong { length } => {
-            Advice::new(message, IN_A_SCRIPT).found(format!("{length} bytes"))
-        }
-        ConditionError::TooDeep { .. } => Advice::new(message, IN_A_SCRIPT),
-    }
-}
-
-const IN_A_SCRIPT: &str =
-    "let the hook's command decide: a script can exit 0 when it has nothing to do";
-
-fn variable_help() -> String {
-    "`hookwright events NAME` lists an event's variables; others have to be in the environment"
-        .into()
-}
-
-fn syntax_help(message: &str) -> &'static str {
-    if message.contains("anchors expanded") {
-        "write the values out instead of repeating them with anchors"
-    } else if message.contains("tab") {
-        "indent with spaces"
-    } else if message.starts_with("unexpected character") {
-        "remove it, or write it as an escape in double quotes: `\"\\e\"`"
-    } else if message.contains("multiple") {
-        "keep one document: remove the line `---` and what stands under it"
-    } else {
-        "look for a missing quote, bracket or space near this place; text with `: `, ` #`, `{` or \
-         `*` needs quotes"
-    }
-}
-
-fn kind_help(expected: &str) -> String {
-    match expected {
-        "a list of cases" => "begin each case with a dash: `- name: sudo is blocked`".into(),
-        "true or false" => "write `true` or `false`, without quotes".into(),
-        "a list of hooks" => "begin each hook with a dash: `- command: cargo test`".into(),
-        "a map with the key `hooks`" | "a map from events to lists of hooks" => {
-            "write events with their hooks: `hooks: {session:start: [{command: echo hello}]}`"
-                .into()
-        }
-        "a map from names to texts" => "write names with their values: `{NAME: value}`".into(),
-        "a text" => "put it in quotes".into(),
-        _ if expected.starts_with("a hook, a map with") => {
-            "write what it does: `- command: cargo test`".into()
-        }
-        other => format!("write {other}"),
-    }
-}
-
-fn value_help(expected: &str) -> String {
-    if expected.starts_with("an https address") {
-        return "use https, or write `allow_http: true` beside it".into();
-    }
-    if expected.starts_with("a variable that no event sets") {
-        return "move it to `data`, in small letters".into();
-    }
-    format!("write {expected}")
-}
-
-fn missing_help(missing: &str) -> String {
-    match missing {
-        "`event`" => "say what it waits for: `event: tool:pre_execute`".into(),
-        "`command`" => "say what to run: `command: cargo test`".into(),
-        "`url`" => "say where to send it: `url: https://example.com/hook`; a question with `await: true` needs none".into(),
-        "`pipeline`" => "say what to run: `pipeline: review`".into(),
-        "`cases`" => "write a first case: `cases: [{name: …, event: …, expect: {…}}]`".into(),
-        "`name`" => "say what the case shows: `name: sudo is blocked`".into(),
-        "`event` or `steps`" => "say what is fired: `event: tool:pre_execute`".into(),
-        "`expect`" => "say what has to come: `expect: {decision: block}`".into(),
-        "`contains` or `matches`" => "say what stands in the text: `contains: sudo`".into(),
-        _ => "say what the hook does: `command: cargo test`".into(),
-    }
-}
-
-fn conflict_help(conflict: Conflict) -> &'static str {
-    match conflict {
-        Conflict::NobodyWaits => "remove `await: false`, or write `on_failure: continue`",
-        Conflict::NothingToBlock => {
-            "use `abort` or `continue`; `hookwright events` shows which events can be blocked"
-        }
-        Conflict::NothingToExhaust => {
-            "write `on_failure: retry` beside it, or use `on_failure` alone"
-        }
-        Conflict::NothingToMatch => "remove `matcher`; `when` can look at all of an event's data",
-        Conflict::EventTwice => "remove `event`, or move the hook under that event",
-        Conflict::TwoPrompts => "keep one of them",
-        Conflict::NobodyReads => "remove `pipe_output`, or listen to `session:stop`",
-        Conflict::BesideSteps => "move it under a dash of `steps`, or remove `steps`",
-        Conflict::DataTwice => "keep one of the two",
-        Conflict::PreparesInPlace => "remove `in_place`: the case then runs in a copy",
-        Conflict::ContentOfDeleted => "remove `content`, or write `is: changed`",
     }
 }
 

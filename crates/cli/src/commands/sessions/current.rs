@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::list::{as_json, hint_at_cut_off};
-use crate::error::Failure;
+use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
 use crate::known_session::{ProjectOption, Query, Sessions};
 use crate::render::session_table;
@@ -30,7 +30,7 @@ pub(crate) fn current(arguments: &CurrentArguments, screen: &Screen) -> Result<u
     }
     if list.is_empty() {
         let project = sessions.found.shown(&sessions.found.project_root);
-        return Err(Failure::NoSessions { project });
+        return Err(SessionFailure::NoneYet { project }.into());
     }
     if arguments.json {
         screen.json(&as_json(&list))?;

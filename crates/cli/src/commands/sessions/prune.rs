@@ -9,7 +9,7 @@ use hookwright_pipeline::lease::{self, LeaseError};
 use hookwright_store::{Commit, Delete, Expected, Fence, Kind, RecordKey, SqliteStore, Store};
 use serde_json::{Value, json};
 
-use crate::error::Failure;
+use crate::error::{Failure, SessionFailure};
 use crate::known_session::{KnownSession, ProjectOption, Query, Sessions, StatusWord};
 use crate::render::{count, session_table, visible};
 use crate::screen::Screen;
@@ -167,9 +167,11 @@ fn delete_under(
 }
 
 fn remove_folder(root: &Path, name: &str) -> Result<(), Failure> {
-    let session: SessionName = name.parse().map_err(Failure::SessionName)?;
+    let session: SessionName = name.parse().map_err(SessionFailure::Name)?;
     let removed = SessionFolder::new(root, session).remove();
-    removed.map_err(|cause| Failure::FolderStays { name: name.to_owned(), cause })
+    removed.map_err(|cause| {
+        Failure::Session(SessionFailure::FolderStays { name: name.to_owned(), cause })
+    })
 }
 
 /// What was deleted, or would be.

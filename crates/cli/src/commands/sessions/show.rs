@@ -6,7 +6,7 @@ use hookwright_pipeline::history::HistoryError;
 use hookwright_pipeline::timeline::{Part, Timeline};
 use hookwright_store::{Entry, Store, entries};
 
-use crate::error::Failure;
+use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
 use crate::known_session::{KnownSession, ProjectOption, Sessions};
 use crate::render::timeline::TimelineScreen;
@@ -92,6 +92,6 @@ fn for_each_part(
 fn read(entry: &Entry) -> Result<RunEvent, Failure> {
     serde_json::from_str(&entry.value).map_err(|error| {
         let (sequence, cause) = (entry.sequence, error.to_string());
-        Failure::History(HistoryError::NotUnderstood { sequence, cause })
+        Failure::Session(SessionFailure::History(HistoryError::NotUnderstood { sequence, cause }))
     })
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use hookwright_engine::config::test_file::{TestFile, load_test_file};
 
 use crate::config_files::ConfigFiles;
-use crate::error::Failure;
+use crate::error::{Failure, TestFailure};
 
 const ENDINGS: [&str; 3] = ["hookwright.test.yaml", "hookwright.test.yml", "hookwright.test.json"];
 
@@ -41,7 +41,7 @@ pub(super) fn read(asked: &[PathBuf], config: &ConfigFiles) -> Result<Vec<Found>
         paths.extend(found);
     }
     if !looked_in.is_empty() {
-        return Err(Failure::NoTestFiles { looked_in });
+        return Err(TestFailure::NoTestFiles { looked_in }.into());
     }
     // A file that was named, and its folder as well, is one file.
     let mut seen = std::collections::HashSet::new();

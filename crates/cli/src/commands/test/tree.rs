@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use hookwright_engine::GIT_LOCATION_VARIABLES;
 
-use crate::error::{Failure, without_number};
+use crate::error::{Failure, TestFailure, without_number};
 
 /// Files of a project that is copied for every case. Copying more takes longer than any test.
 const FILES_MAX: usize = 20_000;
@@ -167,7 +167,7 @@ impl TreeError {
 
     /// The same, said of a project.
     pub(super) fn of(self, root: PathBuf) -> Failure {
-        Failure::CannotCopy { root, cause: self }
+        Failure::Test(TestFailure::CannotCopy { root, cause: self })
     }
 }
 

@@ -3,7 +3,7 @@
 use hookwright_engine::limits::ITERATIONS_MAX;
 use hookwright_events::Usage;
 use hookwright_events::visible_text::visible;
-use hookwright_pipeline::record::{CUT_OFF, RESUMABLE, SessionRecord};
+use hookwright_pipeline::record::{CUT_OFF, SessionRecord};
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, QuestionState};
 use maud::{Markup, html};
 
@@ -105,7 +105,7 @@ fn facts(story: &Story, context: &Context<'_>) -> Markup {
                 }
                 @if let Some(pid) = process { div { dt { "Process" } dd { (pid) } } }
             }
-            @if RESUMABLE.contains(&status.as_str()) && record.parent.is_none() {
+            @if record.can_be_resumed(status) {
                 p.quiet { "Go on with " code { "hookwright resume " (record.id) } }
             }
         }

@@ -1,0 +1,81 @@
+//! What to write where something else is expected: one line for each place of a configuration.
+
+use hookwright_engine::config::Conflict;
+
+pub(super) fn syntax_help(message: &str) -> &'static str {
+    if message.contains("anchors expanded") {
+        "write the values out instead of repeating them with anchors"
+    } else if message.contains("tab") {
+        "indent with spaces"
+    } else if message.starts_with("unexpected character") {
+        "remove it, or write it as an escape in double quotes: `\"\\e\"`"
+    } else if message.contains("multiple") {
+        "keep one document: remove the line `---` and what stands under it"
+    } else {
+        "look for a missing quote, bracket or space near this place; text with `: `, ` #`, `{` or \
+         `*` needs quotes"
+    }
+}
+
+pub(super) fn kind_help(expected: &str) -> String {
+    match expected {
+        "a list of cases" => "begin each case with a dash: `- name: sudo is blocked`".into(),
+        "true or false" => "write `true` or `false`, without quotes".into(),
+        "a list of hooks" => "begin each hook with a dash: `- command: cargo test`".into(),
+        "a map with the key `hooks`" | "a map from events to lists of hooks" => {
+            "write events with their hooks: `hooks: {session:start: [{command: echo hello}]}`"
+                .into()
+        }
+        "a map from names to texts" => "write names with their values: `{NAME: value}`".into(),
+        "a text" => "put it in quotes".into(),
+        _ if expected.starts_with("a hook, a map with") => {
+            "write what it does: `- command: cargo test`".into()
+        }
+        other => format!("write {other}"),
+    }
+}
+
+pub(super) fn value_help(expected: &str) -> String {
+    if expected.starts_with("an https address") {
+        return "use https, or write `allow_http: true` beside it".into();
+    }
+    if expected.starts_with("a variable that no event sets") {
+        return "move it to `data`, in small letters".into();
+    }
+    format!("write {expected}")
+}
+
+pub(super) fn missing_help(missing: &str) -> String {
+    match missing {
+        "`event`" => "say what it waits for: `event: tool:pre_execute`".into(),
+        "`command`" => "say what to run: `command: cargo test`".into(),
+        "`url`" => "say where to send it: `url: https://example.com/hook`; a question with `await: true` needs none".into(),
+        "`pipeline`" => "say what to run: `pipeline: review`".into(),
+        "`cases`" => "write a first case: `cases: [{name: …, event: …, expect: {…}}]`".into(),
+        "`name`" => "say what the case shows: `name: sudo is blocked`".into(),
+        "`event` or `steps`" => "say what is fired: `event: tool:pre_execute`".into(),
+        "`expect`" => "say what has to come: `expect: {decision: block}`".into(),
+        "`contains` or `matches`" => "say what stands in the text: `contains: sudo`".into(),
+        _ => "say what the hook does: `command: cargo test`".into(),
+    }
+}
+
+pub(super) fn conflict_help(conflict: Conflict) -> &'static str {
+    match conflict {
+        Conflict::NobodyWaits => "remove `await: false`, or write `on_failure: continue`",
+        Conflict::NothingToBlock => {
+            "use `abort` or `continue`; `hookwright events` shows which events can be blocked"
+        }
+        Conflict::NothingToExhaust => {
+            "write `on_failure: retry` beside it, or use `on_failure` alone"
+        }
+        Conflict::NothingToMatch => "remove `matcher`; `when` can look at all of an event's data",
+        Conflict::EventTwice => "remove `event`, or move the hook under that event",
+        Conflict::TwoPrompts => "keep one of them",
+        Conflict::NobodyReads => "remove `pipe_output`, or listen to `session:stop`",
+        Conflict::BesideSteps => "move it under a dash of `steps`, or remove `steps`",
+        Conflict::DataTwice => "keep one of the two",
+        Conflict::PreparesInPlace => "remove `in_place`: the case then runs in a copy",
+        Conflict::ContentOfDeleted => "remove `content`, or write `is: changed`",
+    }
+}

@@ -1,0 +1,61 @@
+//! What can be wrong with `--data`, and what a person can do about it.
+
+use std::io;
+
+use super::{Failure, Message, without_number};
+
+/// Why `--data` are no data of an event.
+#[derive(Debug)]
+pub(crate) enum DataFailure {
+    /// `--data` cannot be read.
+    Unreadable { source: String, cause: io::Error },
+    /// `--data` is larger than any event.
+    TooLarge { source: String, bytes_max: u64 },
+    /// `--data` is no JSON.
+    NotJson { source: String, cause: serde_json::Error },
+    /// `--data` is JSON, but no object.
+    NotAnObject { source: String, found: &'static str },
+    /// `--data` say themselves that they belong to another event.
+    OfOtherEvent { source: String, field: &'static str, named: String, fired: String },
+}
+
+impl From<DataFailure> for Failure {
+    fn from(failure: DataFailure) -> Self {
+        Failure::Data(failure)
+    }
+}
+
+impl DataFailure {
+    /// What a person is told.
+    pub(super) fn message(&self) -> Message {
+        match self {
+            DataFailure::Unreadable { source, cause } => Message {
+                heading: format!("the event's data cannot be read: {}", without_number(cause)),
+                place: Some(source.clone()),
+                help: "`--data` takes a JSON object, `@FILE`, or `-` for standard input".into(),
+            },
+            DataFailure::TooLarge { source, bytes_max } => Message {
+                heading: format!("the event's data have more than {bytes_max} bytes"),
+                place: Some(source.clone()),
+                help: "leave the large values out, or name a file in the data".into(),
+            },
+            DataFailure::NotJson { source, cause } => Message {
+                heading: format!("the event's data are not JSON: {cause}"),
+                place: Some(source.clone()),
+                help: "`--data` takes a JSON object like '{\"tool_name\": \"bash\"}', `@FILE`, or \
+                       `-` for standard input"
+                    .into(),
+            },
+            DataFailure::NotAnObject { source, found } => Message {
+                heading: format!("expected a JSON object as the event's data but found {found}"),
+                place: Some(source.clone()),
+                help: "write the fields in braces, like '{\"tool_name\": \"bash\"}'".into(),
+            },
+            DataFailure::OfOtherEvent { source, field, named, fired } => Message {
+                heading: format!("the data's `{field}` is `{named}`, but `{fired}` was fired"),
+                place: Some(source.clone()),
+                help: format!("fire `{named}`, or take `{field}` out of the data"),
+            },
+        }
+    }
+}

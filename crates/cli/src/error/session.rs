@@ -1,0 +1,165 @@
+//! What can be wrong with sessions, and what a person can do about it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hookwright_pipeline::folder::{FolderError, SessionNameError};
+use hookwright_pipeline::history::HistoryError;
+use hookwright_pipeline::session::SessionError;
+
+use super::storage::{of_folder, of_store};
+use super::{Failure, Message};
+
+/// What keeps a command from starting, finding, resuming, ending or removing a session.
+#[derive(Debug)]
+pub(crate) enum SessionFailure {
+    /// A session's journal cannot be used.
+    History(HistoryError),
+    /// No session can be called like that.
+    Name(SessionNameError),
+    /// A session that is completed has this name.
+    Taken { name: String },
+    /// Files of a session that nothing is recorded of.
+    FolderTaken { name: String, folder: PathBuf },
+    /// A session's folder cannot be made, so nothing was started.
+    Folder(FolderError),
+    /// A session that is not completed has this name.
+    Unfinished { name: String, status: String },
+    /// Another process runs the session.
+    Runs { name: String, pid: u32 },
+    /// No session has this name.
+    Unknown { name: String },
+    /// A session without the configuration that it began with.
+    NothingKept { name: String },
+    /// A session that a hook has started shall be resumed, or ended, by itself.
+    OfHook { name: String, command: &'static str, origin: String, is_completed: bool },
+    /// A session could not go on.
+    Broken(SessionError),
+    /// This project has no session.
+    NoneYet { project: PathBuf },
+    /// Nobody runs the session that shall be ended.
+    NotRunning { name: String, status: String },
+    /// Another machine runs the session.
+    Elsewhere { name: String, pid: u32, host: String },
+    /// A process that we may not send signals to runs the session.
+    OfOthers { name: String, pid: u32 },
+    /// A session that shall end has not ended in time.
+    StillRuns { name: String, pid: u32, waited: Duration },
+    /// A session's folder cannot be removed.
+    FolderStays { name: String, cause: FolderError },
+}
+
+impl From<SessionFailure> for Failure {
+    fn from(failure: SessionFailure) -> Self {
+        Failure::Session(failure)
+    }
+}
+
+impl SessionFailure {
+    /// What a person is told.
+    pub(super) fn message(&self) -> Message {
+        match self {
+            SessionFailure::History(HistoryError::Store(error)) => of_store(error),
+            SessionFailure::History(error @ HistoryError::NotUnderstood { .. }) => Message {
+                heading: error.to_string(),
+                place: None,
+                help: "it was written by another version; use that one, or start a new session"
+                    .into(),
+            },
+            SessionFailure::Name(error) => Message {
+                heading: error.to_string(),
+                place: None,
+                help: "use letters, digits, `_` and `-`, at most 64 of them".into(),
+            },
+            SessionFailure::Taken { name } => Message {
+                heading: format!("there is a session `{name}` already, and it is completed"),
+                place: None,
+                help: "give this one another name, or leave `--session` out".into(),
+            },
+            SessionFailure::FolderTaken { name, folder } => Message {
+                heading: format!(
+                    "a session `{name}` of which nothing is recorded left its files here"
+                ),
+                place: Some(folder.display().to_string()),
+                help: "move the folder away, or give this session another name".into(),
+            },
+            SessionFailure::Folder(error) => Message {
+                heading: error.to_string(),
+                place: None,
+                help: "nothing was started; mend it, and run it again".into(),
+            },
+            SessionFailure::Unfinished { name, status } => Message {
+                heading: format!("there is a session `{name}` already, and it is {status}"),
+                place: None,
+                help: format!(
+                    "go on with it: `hookwright resume {name}`; or give this one another name"
+                ),
+            },
+            SessionFailure::Runs { name, pid } => Message {
+                heading: format!("process {pid} runs the session `{name}`"),
+                place: None,
+                help: format!("wait for it, or end it: `hookwright stop {name}`"),
+            },
+            SessionFailure::Unknown { name } => Message {
+                heading: format!("there is no session `{name}` in this project"),
+                place: None,
+                help: "see which there are: `hookwright sessions list`".into(),
+            },
+            SessionFailure::NothingKept { name } => Message {
+                heading: format!("nothing is kept of how the session `{name}` began"),
+                place: None,
+                help: "start a new one with `hookwright run`".into(),
+            },
+            SessionFailure::OfHook { name, command, origin, is_completed } => Message {
+                heading: format!(
+                    "a hook of session `{origin}` started `{name}`, which is part of it"
+                ),
+                place: None,
+                help: match is_completed {
+                    true => format!("`{origin}` is completed, and nothing of it goes on"),
+                    false => format!("`hookwright {command} {origin}`"),
+                },
+            },
+            SessionFailure::Broken(SessionError::Journal(error)) => of_store(error),
+            SessionFailure::Broken(SessionError::Folder(error)) => {
+                Message { heading: error.to_string(), place: None, help: of_folder(error).into() }
+            }
+            SessionFailure::NoneYet { project } => Message {
+                heading: "this project has no session yet".into(),
+                place: Some(project.display().to_string()),
+                help: "`hookwright run FILE` starts one; `--cwd DIR` names another project".into(),
+            },
+            SessionFailure::NotRunning { name, status } => Message {
+                heading: format!("nobody runs the session `{name}`; it is {status}"),
+                place: None,
+                help: "`hookwright status` says what runs".into(),
+            },
+            SessionFailure::Elsewhere { name, pid, host } => Message {
+                heading: format!("process {pid} of the machine `{host}` runs the session `{name}`"),
+                place: None,
+                help: format!("there: `hookwright stop {name}`"),
+            },
+            SessionFailure::OfOthers { name, pid } => Message {
+                heading: format!("process {pid} runs the session `{name}`, and we may not end it"),
+                place: None,
+                help: "do it as the user who started it".into(),
+            },
+            SessionFailure::StillRuns { name, pid, waited } => Message {
+                heading: format!(
+                    "process {pid} still runs the session `{name}` after {} s",
+                    waited.as_secs_f64()
+                ),
+                place: None,
+                help: format!(
+                    "wait longer with `--timeout`, or let it leave at once: \
+                     `hookwright stop {name} --now`"
+                ),
+            },
+            SessionFailure::FolderStays { name, cause } => Message {
+                heading: format!("the folder of the session `{name}` cannot be removed: {cause}"),
+                place: None,
+                help: "the session is still in the store; mend the folder, then try again".into(),
+            },
+        }
+    }
+}
