@@ -12,7 +12,7 @@
 //!
 //! With a queue each piece of work is an execution around its iterations: `queue.rs`.
 //!
-//! Stages are in `stage.rs`, turns of agents in `turn.rs`, the end in `closing.rs`, and what a session
+//! What it is made of is in `parts.rs`. Stages are in `stage.rs`, turns of agents in `turn.rs`, the end in `closing.rs`, and what a session
 //! that a hook has started leaves in `leaving.rs`. Tasks that are completed meanwhile are in
 //! `completing.rs` and `task_desk.rs`.
 
@@ -20,9 +20,11 @@ mod callers;
 mod closing;
 mod completing;
 mod drive;
+mod engines;
 mod firing;
 mod gate;
 mod leaving;
+mod parts;
 mod queue;
 mod spending;
 mod stage;
@@ -32,101 +34,35 @@ mod watching;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 
-use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::ports::memory::InMemoryMemory;
-use hookwright_engine::ports::{Clock, EndRequest, Ports, Waits};
+use hookwright_engine::ports::{Clock, EndRequest, Ports};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Engine, Interest, Observer, Setup};
+use hookwright_engine::{Engine, Observer};
 use hookwright_events::{EventName, PauseCause, RunEvent, RunEventKind, WorkItem};
 use hookwright_process::MARKER;
-use hookwright_store::{Fence, KeptTasks, Store, StoreError};
+use hookwright_store::StoreError;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::changed_files::WorkTree;
-use crate::children::{Children, Known};
 use crate::desk::DeskPlace;
 use crate::folder::{FolderError, SessionFolder};
 use crate::history::History;
 use crate::journal::SessionJournal;
-use crate::lineage::Lineage;
 use crate::pending_output::SharedOutput;
 use crate::plan::{Plan, Reason};
-use crate::record::SessionRecord;
 use crate::sources::Sources;
 use crate::task_firing::Part;
 use drive::AgentsInUse;
 pub use gate::Gate;
+pub use parts::{Around, AskPeople, Parts, Started};
 pub(crate) use spending::Spending;
 use stage::Course;
-use task_desk::{DeskParts, TaskDesk};
-
-/// What a session shares with those that its hooks start.
-#[derive(Clone)]
-pub struct Around {
-    /// Where sessions are kept.
-    pub store: Arc<dyn Store>,
-    /// The project root.
-    pub root: PathBuf,
-    /// The host's environment.
-    pub environment: Environment,
-    /// What only hooks that name it get.
-    pub secrets: Secrets,
-    /// Ids of hooks to skip.
-    pub skip: Vec<String>,
-    /// No hooks run.
-    pub without_hooks: bool,
-    /// Who is shown what happens.
-    pub observers: Vec<Observer>,
-    /// Tells the time.
-    pub clock: Arc<dyn Clock>,
-    /// Asks people, for a session with this plan.
-    pub waits: Arc<AskPeople>,
-    /// The user's folder in which sessions can be reached while they run.
-    pub state_folder: Option<PathBuf>,
-    /// Keeps them from their next steps while it is closed.
-    pub gate: Gate,
-}
-
-/// Who asks people for a session with a plan.
-pub type AskPeople = dyn Fn(&Plan) -> Arc<dyn Waits> + Send + Sync;
-
-/// What a session is made of.
-pub struct Parts {
-    /// What it will do.
-    pub plan: Plan,
-    /// The files behind the plan, to be kept.
-    pub sources: Sources,
-    /// Its folder.
-    pub folder: SessionFolder,
-    /// The lease under which it runs.
-    pub fence: Fence,
-    /// What lists tell of it.
-    pub record: SessionRecord,
-    /// That of its record in the store; a new session has none.
-    pub version: Option<u64>,
-    /// What is known of it from before.
-    pub history: History,
-    /// The sources are not those that it began with: they were read anew.
-    pub reloaded: bool,
-    /// What it shares with others.
-    pub around: Around,
-    /// By which it is asked to end early.
-    pub interrupt: EndRequest,
-    /// What it was started with, if a hook has started it.
-    pub started: Option<Started>,
-}
-
-/// What a session is started with by a hook.
-pub struct Started {
-    pub(crate) inputs: Map<String, Value>,
-    pub(crate) agent_dir: PathBuf,
-    pub(crate) lineage: Lineage,
-}
+use task_desk::TaskDesk;
 
 /// One session.
 pub struct Session {
@@ -238,99 +174,6 @@ fn known(name: &str) -> EventName {
 }
 
 impl Session {
-    /// A session that is ready to run.
-    pub fn new(parts: Parts) -> Self {
-        let Parts { plan, sources, folder, record, version, mut history, around, .. } = parts;
-        let name = folder.session().as_str().to_owned();
-        let journal = Arc::new(SessionJournal::new(
-            Arc::clone(&around.store),
-            parts.fence,
-            around.secrets.clone(),
-            history.last,
-            version,
-            record,
-        ));
-        let memory = InMemoryMemory::with(&name, std::mem::take(&mut history.memory));
-        let memory = Arc::new(memory);
-        let (inputs, agent_dir, lineage) = match parts.started {
-            Some(Started { inputs, agent_dir, lineage }) => (Some(inputs), agent_dir, lineage),
-            None => (None, around.root.clone(), Lineage::default()),
-        };
-        let started_by = lineage.hooks();
-        let in_use = AgentsInUse::new(&mut history);
-        let known = Known { open: std::mem::take(&mut history.children), ..Known::default() };
-        let children = Children {
-            around: around.clone(),
-            sources: sources.clone(),
-            reloaded: parts.reloaded,
-            plan: plan.name.clone(),
-            folder: folder.clone(),
-            journal: Arc::clone(&journal),
-            lineage,
-            known: Mutex::new(known),
-            spending: in_use.spending.clone(),
-        };
-        let ports = Ports {
-            journal: Arc::clone(&journal) as _,
-            memory: Arc::clone(&memory) as _,
-            clock: Arc::clone(&around.clock),
-            waits: (around.waits)(&plan),
-            pipelines: Arc::new(children),
-        };
-        let pending = SharedOutput::from(std::mem::take(&mut history.pending));
-        let task_desk = TaskDesk::new(DeskParts {
-            session: name.clone(),
-            tasks: KeptTasks::new(Arc::clone(&around.store), journal.project()),
-            journal: Arc::clone(&journal),
-            pending: pending.clone(),
-            interrupt: parts.interrupt.token().clone(),
-            times: history.task_times(),
-            aborted: history.aborted_by_task().map(str::to_owned),
-            left: history.tasks_left(),
-        });
-        let state_folder = around.state_folder.as_deref();
-        let desk = state_folder.map(|folder| DeskPlace::new(folder, journal.project(), &name));
-        let last_decision = history.last_decision().map(str::to_owned);
-        let firings = Arc::new(AtomicU64::new(history.firings));
-        let work_tree = WorkTree::new(&around.root, around.environment.for_children());
-        Self {
-            plan,
-            sources,
-            folder,
-            journal,
-            history,
-            reloaded: parts.reloaded,
-            root: around.root,
-            environment: around.environment,
-            secrets: around.secrets,
-            skip: around.skip,
-            observers: around.observers,
-            clock: around.clock,
-            gate: around.gate,
-            inputs,
-            agent_dir,
-            started_by,
-            interrupt: parts.interrupt.token().clone(),
-            asked_to_end: parts.interrupt,
-            ports,
-            memory,
-            firings,
-            engines: BTreeMap::new(),
-            work_tree,
-            pending,
-            task_desk: Arc::new(task_desk),
-            desk,
-            last_decision,
-            last_summary: String::new(),
-            iterations: 0,
-            last_stage: Course::default(),
-            item: None,
-            deliveries: 0,
-            in_use,
-            name,
-        }
-    }
-
     /// Where it is written down.
     pub fn journal(&self) -> &Arc<SessionJournal> {
         &self.journal
@@ -439,37 +282,6 @@ impl Session {
             session: Some(self.name.clone()),
             kind,
         }
-    }
-
-    /// The engine of a stage, or of the session itself.
-    fn engine(&mut self, stage: Option<usize>) -> Engine {
-        let known = self.engines.get(&(stage, Part::Whole)).cloned();
-        known.unwrap_or_else(|| self.keep_engine(stage, Part::Whole, self.hooks_of(stage).clone()))
-    }
-
-    fn keep_engine(&mut self, stage: Option<usize>, part: Part, hooks: HookSet) -> Engine {
-        let engine = self.new_engine(hooks);
-        self.engines.insert((stage, part), engine.clone());
-        engine
-    }
-
-    fn hooks_of(&self, stage: Option<usize>) -> &HookSet {
-        stage.and_then(|index| self.plan.stages.get(index)).map_or(&self.plan.hooks, |it| &it.hooks)
-    }
-
-    fn new_engine(&self, hooks: HookSet) -> Engine {
-        let engine = Engine::new(Setup {
-            secrets: self.secrets.clone(),
-            ports: self.ports.clone(),
-            skip: self.skip.clone(),
-            started_by: self.started_by.clone(),
-            firings: Arc::clone(&self.firings),
-            ..Setup::new(hooks, self.root.clone(), self.environment.clone())
-        });
-        for observer in &self.observers {
-            engine.observe(Interest::Everything, Arc::clone(observer));
-        }
-        engine
     }
 
     /// The data that every event of the session has, and these.
