@@ -130,6 +130,28 @@ async fn the_wait_is_stored_before_the_request_leaves_and_says_what_is_asked() {
 }
 
 #[tokio::test]
+async fn a_question_whose_text_names_no_value_is_asked_in_its_own_words() {
+    for (body, question) in [
+        ("{text: Shall the work begin?}", "Shall the work begin?"),
+        ("{text: Shall the work begin?, stage: '${STAGE}'}", "Shall the work begin?"),
+        ("{text: [no, text]}", "May it?"),
+        ("{words: Shall the work begin?}", "May it?"),
+        ("[text]", "May it?"),
+    ] {
+        let receiver = Receiver::new([]).await;
+        let url = receiver.url("/");
+        let hook = format!(
+            "{{id: gate, url: '{url}', await: true, description: 'May it?', body: {body}}}"
+        );
+        let asking = Asking::new(&format!("hooks: {{stage:complete: [{hook}]}}"));
+        let answer = json!({ "action": "approve" });
+        asking.fire_and("stage:complete", json!({ "stage": "plan" }), answer).await;
+        let (wait, _, _) = asking.asked(1).await;
+        assert_eq!(wait.question, question, "{body}");
+    }
+}
+
+#[tokio::test]
 async fn words_go_on_or_reject_and_on_reject_says_what_that_means() {
     let rejected = || "not today".to_owned();
     for (action, on_reject, verdict, status) in [

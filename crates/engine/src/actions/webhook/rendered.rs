@@ -145,13 +145,12 @@ impl Rendered {
 
     /// What is asked, as far as the body says it.
     pub(super) fn text(&self) -> Option<String> {
-        let RenderedBody::Json(FilledJson::Object(fields)) = self.body.as_ref()? else {
-            return None;
-        };
-        fields.iter().find(|(key, _)| key == "text").and_then(|(_, value)| match value.shown() {
+        let RenderedBody::Json(body) = self.body.as_ref()? else { return None };
+        // A body in which nothing was to be filled is one constant, whatever it is made of.
+        match body.shown().get_mut("text")?.take() {
             Value::String(text) => Some(text),
             _ => None,
-        })
+        }
     }
 }
 
