@@ -489,8 +489,14 @@ impl Shared {
         for (event, unkept) in events.iter_mut().zip(unkept) {
             event.kind.give_back(unkept);
         }
+        self.show(&events);
+        Ok(())
+    }
+
+    /// Shows run events to whoever watches.
+    fn show(&self, events: &[RunEvent]) {
         let observers = self.observers().clone();
-        for event in &events {
+        for event in events {
             let is_output = matches!(event.kind, RunEventKind::HookOutput { .. });
             for (interest, observer) in &observers {
                 if *interest == Interest::Everything || !is_output {
@@ -498,6 +504,5 @@ impl Shared {
                 }
             }
         }
-        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::interrupts::{Left, start, until};
 use crate::runs::{events, lines, of_session, run};
 use crate::support::Sandbox;
 
@@ -40,6 +41,31 @@ stage 2 b: completed after 2 iterations
 session s: completed
 3 iterations, hooks: 3 failed, 3 skipped, N s
 files: .hookwright/sessions/s
+"
+    );
+}
+
+#[test]
+fn hooks_that_are_taken_up_again_are_shown_as_all_others_are() {
+    let sandbox = Sandbox::with_hooks(
+        "hooks: {iteration:complete: [{id: slow, await: true, command: 'test -e go || { echo $$ > pid; exec sleep 1000; }'}, {id: tests, await: true, command: 'exit 1'}]}",
+    )
+    .file("loop.yaml", "name: n\nprompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {script: t.yaml}\n")
+    .file("t.yaml", "turns: [[{say: x}]]");
+    let hook = Left::by(&sandbox, "pid");
+    let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
+    until("the hook runs", || hook.has_run());
+    started.kill();
+    std::fs::write(sandbox.path("go"), "").unwrap();
+    let ran = sandbox.run(&["resume", "s"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let summary = ran.stdout.find("session s: completed").expect("it has completed");
+    assert_eq!(
+        timeless(&ran.stdout[..summary]),
+        "session s: taken up again, for the 1st time
+iteration:complete slow success Nms
+iteration:complete tests failed Nms exit code 1
+stage 1 n: completed after 1 iteration
 "
     );
 }

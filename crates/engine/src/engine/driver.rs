@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use hookwright_events::{Decision, Event, Outcome, Report, RunEventKind};
+use hookwright_events::{Decision, Event, Outcome, Report, RunEvent, RunEventKind};
 use tokio::sync::mpsc::{
     Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
 };
@@ -237,10 +237,25 @@ impl Driver {
     }
 
     /// The record as the journal keeps it; nothing if it is there already.
-    fn completed(&mut self, mut kind: RunEventKind) -> Option<RunEventKind> {
-        if self.written.take(&kind) {
+    fn completed(&mut self, kind: RunEventKind) -> Option<RunEventKind> {
+        let is_written = self.written.take(&kind);
+        // Whoever watches this process has not seen a firing begin that another one began.
+        if is_written && matches!(kind, RunEventKind::Fired { .. }) {
+            let kind = self.with_facts(kind);
+            self.shared.show(&[RunEvent {
+                version: hookwright_events::run_event::VERSION,
+                firing: self.number,
+                at: self.shared.ports.clock.now(),
+                session: self.session().map(str::to_owned),
+                kind,
+            }]);
             return None;
         }
+        (!is_written).then(|| self.with_facts(kind))
+    }
+
+    /// The record with what only the journal wants to know.
+    fn with_facts(&mut self, mut kind: RunEventKind) -> RunEventKind {
         let keeps = self.shared.ports.journal.keeps();
         match &mut kind {
             RunEventKind::Fired { key, data, .. } if keeps => {
@@ -260,7 +275,7 @@ impl Driver {
             }
             _ => {}
         }
-        Some(kind)
+        kind
     }
 
     /// Writes down what is not yet, and only then remembers it.
@@ -277,8 +292,11 @@ impl Driver {
     }
 
     async fn record(&mut self, kinds: Vec<RunEventKind>) -> std::io::Result<()> {
-        let session = Some(self.memory_of.as_str()).filter(|name| !name.is_empty());
-        self.shared.record(self.number, session, kinds).await
+        self.shared.record(self.number, self.session(), kinds).await
+    }
+
+    fn session(&self) -> Option<&str> {
+        Some(self.memory_of.as_str()).filter(|name| !name.is_empty())
     }
 
     fn start(&mut self, hook: usize, attempt: u32, refused: Option<std::io::Error>) {

@@ -121,6 +121,32 @@ async fn wherever_it_was_cut_off_nothing_that_ended_runs_again_and_the_decision_
 }
 
 #[tokio::test]
+async fn whoever_watches_is_told_what_it_is_that_is_taken_up_and_the_journal_is_not_told_again() {
+    let records = whole().await;
+    let starting = records
+        .iter()
+        .position(|kind| matches!(kind, RunEventKind::HookStarting { .. }))
+        .expect("it started");
+    let (host, journal) = journalled();
+    let fired = fire(&host, Some(PastFiring::new(1, records[..=starting].to_vec()))).await;
+    let seen = host.seen();
+    assert_eq!((seen[0].firing, seen[0].session.as_deref()), (1, Some("s")));
+    assert_eq!(
+        seen[0].kind,
+        RunEventKind::Fired {
+            event: fired.event.name.clone(),
+            subject: None,
+            key: Some("k".into()),
+            data: Some(fired.event.data.clone()),
+            late_answers: Vec::new(),
+        }
+    );
+    let is_fired = |event: &&RunEvent| matches!(event.kind, RunEventKind::Fired { .. });
+    assert_eq!(seen.iter().filter(is_fired).count(), 1);
+    assert_eq!(journal.events().iter().filter(is_fired).count(), 0);
+}
+
+#[tokio::test]
 async fn a_decided_firing_wakes_no_hook_that_came_later() {
     let records = whole().await;
     let journal = Arc::new(InMemoryJournal::default());
