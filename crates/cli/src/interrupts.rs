@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::exit_code;
 use crate::screen::Screen;
 
-/// Ctrl-C and its kin: once ends the hooks, twice ends us.
+/// Ctrl-C and its kin: once ends the hooks, twice ends us; a terminal that is closed is only ever once.
 pub(crate) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
@@ -61,11 +61,16 @@ impl Interrupts {
                     None => std::future::pending().await,
                 }
             };
-            tokio::select! {
+            let is_hangup = tokio::select! {
                 done = &mut work => return done,
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
-                _ = hangup => {}
+                _ = self.interrupt.recv() => false,
+                _ = self.terminate.recv() => false,
+                _ = hangup => true,
+            };
+            // A terminal that is closed tells it twice: the shell does, and so does the system. Nobody
+            // is impatient then.
+            if self.came && is_hangup {
+                continue;
             }
             if self.came {
                 hookwright_process::kill_everything_now();

@@ -134,7 +134,7 @@ impl Drop for Left {
 }
 
 /// Under `nohup` whatever is started ignores that signal, as it should.
-fn ignores_hangups() -> bool {
+pub(crate) fn ignores_hangups() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

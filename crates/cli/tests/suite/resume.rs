@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::interrupts::{Left, start, until};
+use crate::interrupts::{Left, ignores_hangups, start, until};
 use crate::runs::{events, lines, logged, run};
 use crate::support::{Ran, Sandbox};
 
@@ -74,6 +74,31 @@ fn an_interrupt_ends_the_agent_runs_the_last_hooks_and_leaves_a_session_to_resum
             ]
         );
     }
+}
+
+#[test]
+fn a_terminal_that_is_closed_says_so_twice_and_the_last_hooks_run_all_the_same() {
+    if ignores_hangups() {
+        return;
+    }
+    let sandbox = Sandbox::with_hooks(&format!("hooks: {{{LOG}}}")).file(
+        "loop.yaml",
+        "prompt: p\nmax_iterations: 1\nagent: {command: \"trap '' TERM INT HUP; echo $$ > pid; while [ ! -e go ]; do sleep 0.05; done\"}\n",
+    );
+    let agent = Left::by(&sandbox, "pid");
+    let mut started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
+    until("the agent runs", || agent.has_run());
+    started.signal("-HUP");
+    started.wait_for_first_words(b"interrupted");
+    started.signal("-HUP");
+    std::fs::write(sandbox.path("go"), "").unwrap();
+    let ran = started.ran();
+    assert_eq!(ran.code, 130, "{}{}", ran.stdout, ran.stderr);
+    let log = lines(&sandbox, "log");
+    assert_eq!(
+        log[log.len() - 3..],
+        ["user:interrupt 1  ", "session:stop 1 interrupted ", "session:end 1 interrupted "]
+    );
 }
 
 #[test]
