@@ -268,7 +268,7 @@ impl Session {
             state,
             reason: reason.clone(),
             iterations,
-            duration_ms: self.since(&past.at),
+            duration_ms: self.since(&past.at) as f64,
         };
         let item = past.item.clone();
         let event = self.event(ended);
@@ -291,14 +291,14 @@ impl Session {
     }
 
     /// Milliseconds since a time of the journal; a clock that was set back makes none negative.
-    fn since(&self, at: &str) -> f64 {
+    fn since(&self, at: &str) -> u64 {
         let now = milliseconds(&self.clock.now());
         let took = now.zip(milliseconds(at)).map_or(0, |(now, then)| now - then);
-        took.max(0) as f64
+        took.max(0).unsigned_abs()
     }
 
     /// Milliseconds since the session began.
-    pub(super) fn since_start(&self) -> f64 {
+    pub(super) fn since_start(&self) -> u64 {
         self.since(&self.journal.record().start_time)
     }
 
@@ -320,7 +320,7 @@ impl Session {
     ) -> Result<Map<String, Value>, Leave> {
         let stage = turn_name(index, 0).stage;
         let past = self.history.items.get(&(stage, course.executions));
-        let duration = past.map_or(0.0, |past| self.since(&past.at));
+        let duration = past.map_or(0, |past| self.since(&past.at));
         let output = self
             .folder
             .read_output(self.iteration_at(index, course.iteration), EXECUTION_OUTPUT_BYTES_MAX)?;
