@@ -32,6 +32,7 @@ mod live_view;
 mod memory;
 mod piped_output;
 mod plans;
+mod queue_bounds;
 mod queues;
 mod receiver;
 mod resume;

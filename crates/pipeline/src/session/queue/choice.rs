@@ -17,7 +17,8 @@ use crate::plan::Until;
 use crate::queue::{IssueFolder, IssueStates, Queue};
 
 impl Session {
-    /// The next piece of work of a stage, taken for this session.
+    /// The next piece of work of a stage, taken for this session. Where there is one, but the session has
+    /// cost as much as it may, it is left where it is, and no hook hears of it.
     pub(super) async fn next_item(
         &mut self,
         index: usize,
@@ -30,7 +31,9 @@ impl Session {
         match self.queue_of(index) {
             Queue::Command(command) => {
                 let lines = self.printed_by(&command, index, course).await?;
-                Ok(self.first_line(index, lines))
+                let line = self.first_line(index, lines);
+                line.is_some().then(|| self.check_cost(index)).transpose()?;
+                Ok(line)
             }
             Queue::Issues(folder) => self.take_issue(index, &folder),
             Queue::Tasks => self.take_task(index),
@@ -92,8 +95,11 @@ impl Session {
         let states = self.issue_states();
         for item in self.open_issues(folder)? {
             // What was cut off by a bound of this session is for another one.
-            let is_left = tried.get(item.key.as_str()) == Some(&Some(ItemState::Open));
-            if !is_left && states.take(folder, &item, &self.name, &self.clock.now())? {
+            if tried.get(item.key.as_str()) == Some(&Some(ItemState::Open)) {
+                continue;
+            }
+            self.check_cost(index)?;
+            if states.take(folder, &item, &self.name, &self.clock.now())? {
                 return Ok(Some(item));
             }
         }

@@ -33,7 +33,11 @@ impl Session {
         let list = tasks.list(&[TaskState::Open, TaskState::InProgress])?;
         for kept in &list.tasks {
             let is_next = !is_left(kept.task.id) && list.waits_for(&kept.task).next().is_none();
-            if is_next && self.is_free(&kept.task)? && self.take(&tasks, kept)? {
+            if !is_next || !self.is_free(&kept.task)? {
+                continue;
+            }
+            self.check_cost(index)?;
+            if self.take(&tasks, kept)? {
                 return Ok(Some(item(&kept.task)));
             }
         }
