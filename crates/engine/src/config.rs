@@ -124,7 +124,8 @@ pub struct Loaded {
     pub left_out: Vec<Arc<Fault>>,
     /// Where people's answers are listened for.
     pub callback: CallbackAddress,
-    /// The agents for loops that name none, with the files that say so.
+    /// The agents for loops that name none, with the files that say so. A list is empty where what is
+    /// written is a fault.
     pub agents: Vec<(PathBuf, Vec<AgentSpec>)>,
     /// The loops among the files, with their paths.
     pub loops: Vec<(PathBuf, LoopFile)>,

@@ -275,7 +275,7 @@ impl Finder<'_> {
                 }
             }
         }
-        for agent in &read.agents {
+        for agent in read.agents.iter().flatten() {
             if let AgentKind::Scripted { script } = &agent.kind {
                 let at = (source, &agent.place);
                 self.add_file(Role::Script, &folder.join(script), at, sources, faults);

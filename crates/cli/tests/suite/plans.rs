@@ -206,19 +206,34 @@ fn faults_of_a_loop_stand_where_they_are() {
         ("prompt: p", "loop.yaml:1:1", "nobody says which agent does the work"),
         ("prompt: p\nagent: cloud", "loop.yaml:2:8", "no agent is called `cloud`"),
         (
+            "prompt: p\nagent: {command: [x]}",
+            "loop.yaml:2:18",
+            "expected a command but found a list",
+        ),
+        ("prompt: p\nagent: {type: command}", "loop.yaml:2:8", "missing `command`"),
+        ("prompt: p\nagent: {comand: x}", "loop.yaml:2:9", "unknown key `comand`"),
+        (
             "prompt: p\nagent: [{command: 'true'}, {type: comand}]",
             "loop.yaml:2:28",
             "no agent is called `comand`",
         ),
         ("prompt: p\nagent: {script: s.yaml}", "s.yaml:2:8", "unknown key `sayy`"),
-        ("prompt: p\nprompts: q", "loop.yaml:2:1", "unknown key `prompts`"),
+        (
+            "prompt: p\nagent: {command: 'true'}\nprompts: q",
+            "loop.yaml:3:1",
+            "unknown key `prompts`",
+        ),
+        ("prompt: p # agent: of hookwright.yaml", "hookwright.yaml:1:9", "unknown key `comand`"),
     ] {
-        let sandbox =
+        let mut sandbox =
             Sandbox::new().file("loop.yaml", text).file("s.yaml", "turns:\n  - - {sayy: x}\n");
+        if place.starts_with("hookwright.yaml") {
+            sandbox = sandbox.file("hookwright.yaml", "agent: {comand: x}\n");
+        }
         let said_so = refused(&sandbox, &["run", "loop.yaml"]);
         assert!(said_so.contains(&format!("error: {said}")), "{text}: {said_so}");
         assert!(said_so.contains(&format!(" --> {place}\n")), "{text}: {said_so}");
-        assert!(said_so.ends_with("; nothing was started\n"), "{said_so}");
+        assert!(said_so.ends_with("\n1 fault; nothing was started\n"), "{text}: {said_so}");
     }
 }
 

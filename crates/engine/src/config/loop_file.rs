@@ -16,8 +16,8 @@ pub struct LoopFile {
     pub name: Option<String>,
     /// What it is for.
     pub description: Option<String>,
-    /// Who does the work: tried in this order.
-    pub agents: Vec<AgentSpec>,
+    /// Who does the work: tried in this order. It is empty where what is written is a fault.
+    pub agents: Option<Vec<AgentSpec>>,
     /// The agent's model.
     pub model: Option<String>,
     /// What the agent is told.
@@ -94,7 +94,7 @@ pub(super) fn read(fields: &[Field], notes: &mut Notes<'_>) -> LoopFile {
         match &**key {
             "name" => read.name = owned(notes.text(value, "a name")),
             "description" => read.description = owned(notes.text(value, "a description")),
-            "agent" => read.agents = agents(value, notes),
+            "agent" => read.agents = Some(agents(value, notes)),
             "model" => read.model = owned(notes.text(value, "the name of a model")),
             "prompt" => {
                 both_prompts(&read, *at, notes);
@@ -165,14 +165,20 @@ fn agent(node: &Node, notes: &mut Notes<'_>) -> Option<AgentSpec> {
     let kind = match kind {
         "scripted" => {
             let Some(script) = get("script") else {
-                notes.note(node.at, FaultKind::Missing { missing: "`script`, a file of turns" });
+                // A key that nobody knows is as a rule the one that is missing, misspelt.
+                if is_sound {
+                    let missing = "`script`, a file of turns";
+                    notes.note(node.at, FaultKind::Missing { missing });
+                }
                 return None;
             };
             AgentKind::Scripted { script: notes.text(&script.value, "a file of turns")?.into() }
         }
         "command" => {
             let Some(command) = get("command") else {
-                notes.note(node.at, FaultKind::Missing { missing: "`command`" });
+                if is_sound {
+                    notes.note(node.at, FaultKind::Missing { missing: "`command`" });
+                }
                 return None;
             };
             let command = notes.text(&command.value, "a command")?.to_owned();

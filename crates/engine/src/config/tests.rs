@@ -578,7 +578,7 @@ delay: 500ms
     let loaded = load_text(text, &file("loop.yaml", Layer::Loop), &environment());
     assert_eq!(loaded.faults, []);
     let (_, read) = &loaded.loops[0];
-    let agents: Vec<&AgentKind> = read.agents.iter().map(|agent| &agent.kind).collect();
+    let agents: Vec<&AgentKind> = read.agents.iter().flatten().map(|agent| &agent.kind).collect();
     assert_eq!(
         agents,
         [

@@ -30,19 +30,22 @@ impl Planning<'_> {
             };
             AgentSpec { kind, place: whole_file() }
         });
-        let default = whole.agents.iter().find(|(_, agents)| !agents.is_empty());
-        let (mut agents, source) = match (&read.agents[..], given, default) {
-            ([], Some(given), _) => (vec![given], source),
-            ([], None, Some((path, agents))) => {
+        let (mut agents, source) = match (&read.agents, given, whole.agents.first()) {
+            (Some(agents), _, _) => (agents.clone(), source),
+            (None, Some(given), _) => (vec![given], source),
+            (None, None, Some((path, agents))) => {
                 let file = self.sources.all.iter().find(|known| known.path == *path)?;
                 (agents.clone(), file)
             }
-            ([], None, None) => {
+            (None, None, None) => {
                 self.faults.push(fault_at(source, &place_of_loop(spec), FaultKind::NoAgent));
                 return None;
             }
-            (agents, _, _) => (agents.to_vec(), source),
         };
+        // What is wrong with them was said where they were read.
+        if agents.is_empty() {
+            return None;
+        }
         // The loop's model is the first agent's: another vendor has no model of that name.
         if let Some(AgentSpec { kind: AgentKind::Named { model, .. }, .. }) = agents.first_mut() {
             *model = model.take().or_else(|| read.model.clone());
