@@ -404,6 +404,41 @@ fn presets_are_started_as_they_were_recorded_and_their_last_words_are_the_output
 }
 
 #[test]
+fn the_model_of_a_loop_is_for_its_one_agent_wherever_that_is_named() {
+    let named = |of_loop: &str, of_project: &str| {
+        with_programs(&[("claude", &recorded("claude", "answered"))])
+            .file("hookwright.yaml", format!("hooks: {{}}\n{of_project}"))
+            .file("loop.yaml", format!("model: best\n{of_loop}prompt: p\nmax_iterations: 1\n"))
+    };
+    for (of_loop, of_project, model) in [
+        ("agent: claude\n", "", "best"),
+        ("agent: [claude]\n", "", "best"),
+        ("", "agent: claude\n", "best"),
+        ("agent: {type: claude, model: other}\n", "", "other"),
+    ] {
+        let sandbox = named(of_loop, of_project);
+        run(&sandbox, "loop.yaml", 0);
+        let who = lines(&sandbox, "../who");
+        assert!(who[0].ends_with(&format!(" --model {model}")), "{of_loop}{of_project}: {who:?}");
+    }
+    for (of_loop, of_project) in
+        [("agent: [claude, {command: 'true'}]\n", ""), ("", "agent: [claude, {command: 'true'}]\n")]
+    {
+        let ran = named(of_loop, of_project).run(&["run", "loop.yaml"]);
+        let said = "error: `model` does not say which of several agents it is for
+ --> loop.yaml:1:8
+  |
+1 | model: best
+  |        ^^^^
+help: write it beside the name of its agent: `{type: claude, model: opus}`
+
+1 fault; nothing was started
+";
+        assert_eq!(ran, Ran::new(1, "", said));
+    }
+}
+
+#[test]
 fn a_limit_of_each_preset_lets_the_next_agent_take_over() {
     for (agent, next) in
         [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("opencode", "claude")]
@@ -413,7 +448,7 @@ fn a_limit_of_each_preset_lets_the_next_agent_take_over() {
             let works = recorded(next, "answered");
             let sandbox = with_programs(&[(agent, &limited), (next, &works)]).file(
                 "loop.yaml",
-                format!("model: best\n{}", loop_of(&format!("[{agent}, {next}]"), 1)),
+                loop_of(&format!("[{{type: {agent}, model: best}}, {next}]"), 1),
             );
             let all = run_json(&sandbox, 0);
             let changed = of_kinds(&all, &["agent_changed"]);

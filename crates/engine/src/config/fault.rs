@@ -334,6 +334,9 @@ pub enum Conflict {
     /// `prompt` beside `prompt_file`.
     #[error("`prompt` and `prompt_file` both say what the agent is told")]
     TwoPrompts,
+    /// `model` of a loop with several agents.
+    #[error("`model` does not say which of several agents it is for")]
+    ModelOfSeveral,
     /// `pipe_output` at the end of a session.
     #[error("`pipe_output` has no reader at the end of a session")]
     NobodyReads,

@@ -18,8 +18,8 @@ pub struct LoopFile {
     pub description: Option<String>,
     /// Who does the work: tried in this order. It is empty where what is written is a fault.
     pub agents: Option<Vec<AgentSpec>>,
-    /// The agent's model.
-    pub model: Option<String>,
+    /// The agent's model, for a loop with one agent.
+    pub model: Option<(String, Place)>,
     /// What the agent is told.
     pub prompt: Option<PromptSpec>,
     /// When it is enough.
@@ -95,7 +95,11 @@ pub(super) fn read(fields: &[Field], notes: &mut Notes<'_>) -> LoopFile {
             "name" => read.name = owned(notes.text(value, "a name")),
             "description" => read.description = owned(notes.text(value, "a description")),
             "agent" => read.agents = Some(agents(value, notes)),
-            "model" => read.model = owned(notes.text(value, "the name of a model")),
+            "model" => {
+                let place = value.at.place(notes.source);
+                let name = notes.text(value, "the name of a model");
+                read.model = name.map(|name| (name.to_owned(), place));
+            }
             "prompt" => {
                 both_prompts(&read, *at, notes);
                 let text = notes.text(value, "what the agent is told");

@@ -589,6 +589,8 @@ delay: 500ms
     );
     assert!(matches!(&read.prompt, Some(PromptSpec::File(path, place))
         if path.as_os_str() == "work.md" && place.line == 4));
+    let model = read.model.as_ref().map(|(name, place)| (name.as_str(), place.line));
+    assert_eq!(model, Some(("opus", 3)));
     let judgment = Termination::Judgment { consensus: 2, min_iterations: 3 };
     assert_eq!(read.termination, Some(judgment));
     assert_eq!((read.max_iterations, read.delay), (Some(25), Some(Duration::from_millis(500))));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hookwright_dialects::agents;
 use hookwright_engine::config::{
-    AgentKind, AgentSpec, FaultKind, Loaded, LoopFile, PromptBy, StageSpec,
+    AgentKind, AgentSpec, Conflict, FaultKind, Loaded, LoopFile, PromptBy, StageSpec,
 };
 use hookwright_engine::nearest::nearest;
 
@@ -30,6 +30,7 @@ impl Planning<'_> {
             };
             AgentSpec { kind, place: whole_file() }
         });
+        let loop_file = source;
         let (mut agents, source) = match (&read.agents, given, whole.agents.first()) {
             (Some(agents), _, _) => (agents.clone(), source),
             (None, Some(given), _) => (vec![given], source),
@@ -46,9 +47,17 @@ impl Planning<'_> {
         if agents.is_empty() {
             return None;
         }
-        // The loop's model is the first agent's: another vendor has no model of that name.
-        if let Some(AgentSpec { kind: AgentKind::Named { model, .. }, .. }) = agents.first_mut() {
-            *model = model.take().or_else(|| read.model.clone());
+        match (&read.model, &mut agents[..]) {
+            (Some((of_loop, _)), [AgentSpec { kind: AgentKind::Named { model, .. }, .. }]) => {
+                *model = model.take().or_else(|| Some(of_loop.clone()));
+            }
+            // Another vendor has no model of that name.
+            (Some((_, place)), [_, _, ..]) => {
+                let kind = FaultKind::Conflict(Conflict::ModelOfSeveral);
+                self.faults.push(fault_at(loop_file, place, kind));
+            }
+            // A program of one's own has its model in its command.
+            (Some(_), [_] | []) | (None, _) => {}
         }
         let candidates: Vec<Option<Candidate>> = agents
             .iter()

@@ -72,6 +72,9 @@ pub(super) fn conflict_help(conflict: Conflict) -> &'static str {
         Conflict::NothingToMatch => "remove `matcher`; `when` can look at all of an event's data",
         Conflict::EventTwice => "remove `event`, or move the hook under that event",
         Conflict::TwoPrompts => "keep one of them",
+        Conflict::ModelOfSeveral => {
+            "write it beside the name of its agent: `{type: claude, model: opus}`"
+        }
         Conflict::NobodyReads => "remove `pipe_output`, or listen to `session:stop`",
         Conflict::BesideSteps => "move it under a dash of `steps`, or remove `steps`",
         Conflict::DataTwice => "keep one of the two",
