@@ -187,20 +187,42 @@ fn moment<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<i64>, D::E
 }
 
 fn wait<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-    let seconds = Option::<f64>::deserialize(from)?;
-    let wait = seconds.map(Duration::try_from_secs_f64).transpose();
-    wait.map_err(|_| serde::de::Error::custom("`retry_after`: expected seconds from now"))
+    let wait = match Value::deserialize(from)? {
+        Value::Null => return Ok(None),
+        Value::Number(seconds) => seconds.as_f64().map(Duration::try_from_secs_f64),
+        _ => None,
+    };
+    let wrong = || serde::de::Error::custom("`retry_after`: expected seconds from now");
+    wait.and_then(Result::ok).map(Some).ok_or_else(wrong)
 }
 
 fn usage<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Usage>, D::Error> {
-    let usage = Option::<Usage>::deserialize(from)?;
-    match usage.and_then(|usage| usage.cost_usd) {
-        Some(cost) if cost.is_nan() || cost < 0.0 => {
-            let expected = "`cost_usd`: expected what it cost in US dollars, 0 or more";
-            Err(serde::de::Error::custom(expected))
+    let told = match Value::deserialize(from)? {
+        Value::Null => return Ok(None),
+        Value::Object(told) => told,
+        _ => {
+            let expected = "`usage`: expected an object like {\"input_tokens\": 1200, \
+                            \"output_tokens\": 80, \"cost_usd\": 0.02}";
+            return Err(serde::de::Error::custom(expected));
         }
-        _ => Ok(usage),
-    }
+    };
+    let value = |key: &str| told.get(key).filter(|value| !value.is_null());
+    let tokens = |key: &str| match value(key) {
+        None => Ok(0),
+        Some(number) => number.as_u64().ok_or_else(|| {
+            serde::de::Error::custom(format_args!("`{key}`: expected how many, 0 or more"))
+        }),
+    };
+    let cost_usd = match value("cost_usd") {
+        None => None,
+        Some(cost) => {
+            let cost = cost.as_f64().filter(|cost| *cost >= 0.0);
+            let expected = "`cost_usd`: expected what it cost in US dollars, 0 or more";
+            Some(cost.ok_or_else(|| serde::de::Error::custom(expected))?)
+        }
+    };
+    let (input_tokens, output_tokens) = (tokens("input_tokens")?, tokens("output_tokens")?);
+    Ok(Some(Usage { input_tokens, output_tokens, cost_usd }))
 }
 
 fn text_or_null<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
@@ -296,6 +318,20 @@ mod tests {
             (
                 "{\"decision\": \"continue\", \"usage\": {\"cost_usd\": -1}}",
                 "status.json:1:51: `cost_usd`: expected what it cost in US dollars, 0 or more".to_owned(),
+            ),
+            (
+                "{\"decision\": \"continue\", \"usage\": 5}",
+                "status.json:1:36: `usage`: expected an object like {\"input_tokens\": 1200, \
+                 \"output_tokens\": 80, \"cost_usd\": 0.02}"
+                    .to_owned(),
+            ),
+            (
+                "{\"decision\": \"stop\", \"usage\": {\"input_tokens\": -1}}",
+                "status.json:1:51: `input_tokens`: expected how many, 0 or more".to_owned(),
+            ),
+            (
+                "{\"decision\": \"error\", \"retry_after\": \"x\"}",
+                "status.json:1:41: `retry_after`: expected seconds from now".to_owned(),
             ),
             (
                 "{\n \"decision\": \"Stop\"}",
