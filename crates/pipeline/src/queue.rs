@@ -46,3 +46,9 @@ impl Queue {
         }
     }
 }
+
+/// A title that fits into an environment and an argument, which hold no NUL. Markdown has this in its
+/// place as well.
+pub(crate) fn without_nul(title: &str) -> String {
+    title.replace('\0', "\u{fffd}")
+}

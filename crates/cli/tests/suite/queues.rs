@@ -448,6 +448,39 @@ fn what_a_dead_session_left_of_its_queues_command_is_ended_before_it_goes_on() {
 }
 
 #[test]
+fn a_title_reaches_the_agent_also_where_no_environment_can_hold_it() {
+    // Markdown puts the same in the place of a NUL.
+    let seen = "echo \"$ISSUE_TITLE\" >> seen; touch closed";
+    for queue in ["{issues: issues/}", "{command: '[ -e closed ] || printf \"a\\0b\"'}"] {
+        for prompt in ["stdin", "argument"] {
+            let agent = format!("{{command: {}, prompt: {prompt}}}", json!(seen));
+            let sandbox = Sandbox::new().file("issues/1-a.md", "# a\0b\n").file(
+                "loop.yaml",
+                format!(
+                    "prompt: p\nagent: {agent}\ntermination: {{type: queue, source: {queue}}}\n"
+                ),
+            );
+            run(&sandbox, "loop.yaml", 0);
+            assert_eq!(lines(&sandbox, "seen"), ["a\u{fffd}b"], "{queue} {prompt}");
+        }
+    }
+    // What is too long is in a file, as for hooks.
+    let title = "x".repeat(100 * 1024);
+    let agent = command(
+        "printf %s \"$ISSUE_TITLE\" > short; cat \"$ISSUE_TITLE_FILE\" > long; cmp long \"$HOOKWRIGHT_ISSUE_TITLE_FILE\"",
+    );
+    let sandbox = Sandbox::new()
+        .file("title", title.as_str())
+        .file(
+            "loop.yaml",
+            format!("prompt: p\nagent: {agent}\ntermination: {{type: queue, source: {{command: '[ -e long ] || cat title'}}}}\n"),
+        );
+    run(&sandbox, "loop.yaml", 0);
+    let read = |file: &str| std::fs::read_to_string(sandbox.path(file)).unwrap();
+    assert_eq!((read("short"), read("long")), (String::new(), title));
+}
+
+#[test]
 fn a_queues_command_that_fails_ends_the_session_with_its_words() {
     let sandbox = Sandbox::new().file(
         "loop.yaml",

@@ -8,7 +8,7 @@ mod missing_script;
 mod shells;
 mod watching;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -220,33 +220,15 @@ fn place_left_out(
     environment: &mut ChildEnvironment,
     host: &Environment,
 ) -> Result<Option<tempfile::TempDir>, String> {
-    let left_out = std::mem::take(&mut environment.left_out);
-    if left_out.is_empty() {
-        return Ok(None);
-    }
-    for left in &left_out {
+    for left in &environment.left_out {
         let prefixed = format!("{PREFIX}{}", left.name);
         let placed = shell.command.template_of(&left.name).is_some();
         if placed || shell.command.names(&left.name) || shell.command.names(&prefixed) {
             return Err(too_large(left, input));
         }
     }
-    let write = || -> std::io::Result<tempfile::TempDir> {
-        let temporary = host.get("TMPDIR").unwrap_or(OsStr::new("/tmp"));
-        let folder = tempfile::Builder::new().prefix("hookwright-").tempdir_in(temporary)?;
-        for left in &left_out {
-            std::fs::write(folder.path().join(&left.name), &left.value)?;
-        }
-        Ok(folder)
-    };
-    let folder =
-        write().map_err(|error| format!("a value cannot be written to a file: {error}"))?;
-    for left in &left_out {
-        let path = folder.path().join(&left.name);
-        environment.set(format!("{}_FILE", left.name), &path);
-        environment.set(format!("{PREFIX}{}_FILE", left.name), &path);
-    }
-    Ok(Some(folder))
+    let placed = environment.place_left_out(host);
+    placed.map_err(|error| format!("a value cannot be written to a file: {error}"))
 }
 
 fn too_large(left: &LeftOut, input: &Input) -> String {

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::sync::Arc;
 
-use super::{VARIABLES, Variables, is_ours};
+use super::{PREFIX, VARIABLES, Variables, is_ours};
 use crate::limits::{ENV_TOTAL_BYTES_MAX, ENV_VALUE_BYTES_MAX};
 use crate::template::{GENERATED, PathReference};
 
@@ -129,6 +130,24 @@ impl ChildEnvironment {
         }
         strings.extend(set_by_author.iter().map(|(name, value)| (name.into(), value.into())));
         Self { inherited: Arc::clone(&variables.environment.inherited), strings, left_out }
+    }
+
+    /// Puts what did not fit into files, and names them in the environment. They are there as long as what
+    /// is returned.
+    pub fn place_left_out(&mut self, host: &Environment) -> io::Result<Option<tempfile::TempDir>> {
+        let left_out = std::mem::take(&mut self.left_out);
+        if left_out.is_empty() {
+            return Ok(None);
+        }
+        let temporary = host.get("TMPDIR").unwrap_or(OsStr::new("/tmp"));
+        let folder = tempfile::Builder::new().prefix("hookwright-").tempdir_in(temporary)?;
+        for LeftOut { name, value, .. } in &left_out {
+            let path = folder.path().join(name);
+            std::fs::write(&path, value)?;
+            self.set(format!("{name}_FILE"), &path);
+            self.set(format!("{PREFIX}{name}_FILE"), &path);
+        }
+        Ok(Some(folder))
     }
 
     /// Sets one more variable.

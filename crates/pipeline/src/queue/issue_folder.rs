@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use hookwright_events::{WorkItem, WorkSource};
 
+use super::without_nul;
 use crate::limits::{ISSUE_HEAD_BYTES_MAX, ISSUES_MAX};
 
 /// A folder of issues.
@@ -193,7 +194,7 @@ fn title_of(path: &Path, shown: &str, name: &str) -> Result<String, IssueError> 
         Err(_) => return Err(IssueError::NotText { path: shown.to_owned() }),
     };
     let heading = heading_of(text.trim_start_matches('\u{feff}'));
-    Ok(heading.unwrap_or_else(|| {
+    Ok(heading.as_deref().map(without_nul).unwrap_or_else(|| {
         let stem = name.strip_suffix(".md").unwrap_or(name);
         let title = stem.split_once('-').map_or(stem, |(_, title)| title);
         title.replace(['-', '_'], " ")

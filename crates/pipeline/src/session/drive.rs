@@ -236,6 +236,7 @@ impl Session {
         let at = self.iteration_at(index, of);
         let mut environment = self.agent_environment(event, at, attempt);
         environment.set("HOOKWRIGHT_AGENT", candidate.name.clone());
+        let _left_out = self.place_left_out(&mut environment)?;
         let turn = Turn {
             prompt: prompt.to_vec(),
             shared_env: environment.inherited,

@@ -211,6 +211,21 @@ impl Session {
         ChildEnvironment::new(&variables, &[], &[], &[])
     }
 
+    /// Puts what does not fit into an environment into files, as for hooks: `<NAME>_FILE` names one.
+    pub(super) fn place_left_out(
+        &self,
+        environment: &mut ChildEnvironment,
+    ) -> Result<Option<tempfile::TempDir>, Leave> {
+        match environment.place_left_out(&self.environment) {
+            Ok(folder) => Ok(folder),
+            Err(error) => {
+                let note = format!("a value cannot be written to a file: {error}");
+                self.write(vec![RunEventKind::Noted { note }])?;
+                Ok(None)
+            }
+        }
+    }
+
     /// Our variables, and where the agent may write.
     pub(super) fn agent_environment(
         &self,

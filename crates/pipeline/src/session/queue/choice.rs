@@ -14,7 +14,7 @@ use super::super::{Leave, Session, known};
 use crate::agent::{AgentWatch, Turn, shell_run};
 use crate::limits::{ISSUES_MAX, QUEUE_COMMAND_TIMEOUT};
 use crate::plan::Until;
-use crate::queue::{IssueFolder, IssueStates, Queue};
+use crate::queue::{IssueFolder, IssueStates, Queue, without_nul};
 
 impl Session {
     /// The next piece of work of a stage, taken for this session. Where there is one, but the session has
@@ -147,7 +147,7 @@ impl Session {
         Some(WorkItem {
             source: WorkSource::Command,
             key: line.clone(),
-            title: line.clone(),
+            title: without_nul(line),
             content: None,
             file: None,
             plan_file: None,
@@ -178,7 +178,8 @@ impl Session {
             known("stage:start"),
             self.data_of_stage(index, course, serde_json::json!({})),
         );
-        let environment = self.environment_of(&event);
+        let mut environment = self.environment_of(&event);
+        let _left_out = self.place_left_out(&mut environment)?;
         let turn = Turn {
             prompt: Vec::new(),
             shared_env: environment.inherited,
