@@ -46,6 +46,15 @@ impl Configuration {
         }
     }
 
+    /// Adds what is left out that reading the files did not show.
+    pub(crate) fn add_left_out(&mut self, left_out: Vec<Arc<Fault>>) {
+        for fault in left_out {
+            if !self.loaded.left_out.contains(&fault) {
+                self.loaded.left_out.push(fault);
+            }
+        }
+    }
+
     /// 1 for a faulty configuration, whatever else went well.
     pub(crate) fn exit_code(&self) -> u8 {
         if self.loaded.faults.is_empty() { exit_code::GO_ON } else { exit_code::OUR_FAULT }

@@ -55,6 +55,8 @@ pub(crate) struct KnownWork {
     pub(crate) tasks: BTreeMap<&'static str, usize>,
     /// Folders that cannot be read, and why.
     pub(crate) problems: Vec<String>,
+    /// Files that are probably meant as issues and are none.
+    pub(crate) notes: Vec<String>,
 }
 
 impl KnownWork {
@@ -78,6 +80,7 @@ impl KnownWork {
             if !folder.path().is_dir() {
                 continue;
             }
+            work.notes.extend(folder.misnamed());
             match folder.read() {
                 Ok(issues) => work.issues.extend(issues.into_iter().map(|issue| {
                     let kept = known.remove(&(folder.shown().to_owned(), issue.number));
@@ -134,6 +137,7 @@ impl KnownWork {
             "issues": self.issues.iter().map(KnownIssue::json).collect::<Vec<_>>(),
             "tasks": tasks,
             "problems": self.problems,
+            "notes": self.notes,
         })
     }
 }

@@ -79,18 +79,25 @@ impl Shown {
 }
 
 /// What would keep the loops and pipelines among these files from running: whatever they name and is
-/// not there. Who the agent is may still be said with `--agent`.
+/// not there. Who the agent is may still be said with `--agent`. And what they would leave out.
 pub(crate) fn faults_of_runs(
     found: &ConfigFiles,
     options: &ConfigOptions,
-) -> Result<Vec<Fault>, Failure> {
+) -> Result<(Vec<Fault>, Vec<Arc<Fault>>), Failure> {
     let place = Place::find(&options.searching())?;
     let mut faults = place.faults_of_children(found)?;
+    let mut left_out = Vec::new();
     let runs =
         found.files.iter().filter(|file| matches!(file.layer, Layer::Loop | Layer::Pipeline));
     for file in runs {
         let asked = place.asked(&file.path.to_string_lossy(), None);
-        let found = place.prepare(asked)?.err().unwrap_or_default();
+        let found = match place.prepare(asked)? {
+            Ok(prepared) => {
+                left_out.extend(prepared.plan.left_out);
+                continue;
+            }
+            Err(found) => found,
+        };
         let others =
             |fault: &Fault| place.found.files.iter().any(|file| file.shown_as == fault.source.path);
         faults.extend(
@@ -99,7 +106,7 @@ pub(crate) fn faults_of_runs(
                 .filter(|fault| !matches!(fault.kind, FaultKind::NoAgent) && !others(fault)),
         );
     }
-    Ok(faults)
+    Ok((faults, left_out))
 }
 
 /// A session that was chosen to run.

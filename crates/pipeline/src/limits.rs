@@ -108,6 +108,9 @@ pub const PAUSE_MAX: Duration = hookwright_engine::limits::WAIT_MAX;
 /// whenever the next one is chosen.
 pub const ISSUES_MAX: usize = 10_000;
 
+/// Files of a folder of issues that are named because they are none: enough to see what is wrong.
+pub const MISNAMED_TOLD_MAX: usize = 5;
+
 /// Bytes of an issue that are read for its title.
 pub const ISSUE_HEAD_BYTES_MAX: u64 = 64 * 1024;
 

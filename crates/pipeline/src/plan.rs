@@ -169,7 +169,8 @@ impl Plan {
     /// The same without a look at what its hooks start.
     pub(crate) fn alone(sources: &Sources, around: &Surroundings<'_>) -> Result<Self, Vec<Fault>> {
         let main = &sources.all[0];
-        let mut planning = Planning { sources, around, faults: Vec::new(), named: Vec::new() };
+        let (faults, left_out, named) = (Vec::new(), Vec::new(), Vec::new());
+        let mut planning = Planning { sources, around, faults, left_out, named };
         let whole = planning.load(None, None);
         let plan = match main.role {
             Role::Pipeline => planning.pipeline(&whole),
@@ -185,7 +186,8 @@ impl Plan {
                 .or_else(|| whole.loops.first().and_then(|(_, read)| read.name.clone()))
                 .unwrap_or_else(|| name_of(&main.path));
             let max_cost = whole.pipelines.first().and_then(|(_, pipeline)| pipeline.max_cost);
-            let Loaded { hooks, left_out, callback, .. } = whole;
+            let Loaded { hooks, mut left_out, callback, .. } = whole;
+            left_out.append(&mut planning.left_out);
             return Ok(Self { name, stages, hooks, left_out, callback, max_cost });
         }
         Err(planning.faults)
@@ -236,6 +238,8 @@ struct Planning<'a> {
     sources: &'a Sources,
     around: &'a Surroundings<'a>,
     faults: Vec<Fault>,
+    /// What keeps nothing from running, but is probably not meant.
+    left_out: Vec<Arc<Fault>>,
     /// The agents that have a name already.
     named: Vec<(AgentKind, PathBuf, String)>,
 }
@@ -400,6 +404,10 @@ impl<'a> Planning<'a> {
         } else if let Err(error) = folder.read() {
             FaultKind::BadQueue { problem: error.to_string() }
         } else {
+            if let Some(problem) = folder.misnamed() {
+                let fault = fault_at(source, place, FaultKind::Misnamed { problem });
+                self.left_out.push(Arc::new(fault));
+            }
             return;
         };
         self.faults.push(fault_at(source, place, kind));

@@ -23,8 +23,9 @@ use crate::screen::Screen;
 ///
 /// Warnings are about commands that can be run but probably don't do what is meant: a variable in
 /// single quotes, somebody's text outside quotes or where the shell evaluates it again, a variable
-/// that nobody sets; and about entries of other systems' files that cannot be used. They don't change
-/// how the check ends, unless --strict is given.
+/// that nobody sets; about entries of other systems' files that cannot be used; and about files in a
+/// folder of issues that are probably meant as issues and are none. They don't change how the check
+/// ends, unless --strict is given.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
     /// Files to check instead of those that would be found, like --config
@@ -46,8 +47,9 @@ pub(crate) struct CheckArguments {
 pub(crate) fn check(mut arguments: CheckArguments, screen: &Screen) -> Result<u8, Failure> {
     arguments.options.config.append(&mut arguments.files);
     let (mut configuration, warnings) = Configuration::check(&arguments.options)?;
-    let unmet = runner::faults_of_runs(&configuration.found, &arguments.options)?;
+    let (unmet, left_out) = runner::faults_of_runs(&configuration.found, &arguments.options)?;
     configuration.add_faults(unmet);
+    configuration.add_left_out(left_out);
     let has_faults = !configuration.loaded.faults.is_empty();
     if arguments.json {
         screen.json(&as_json(&configuration, &warnings))?;

@@ -23,6 +23,9 @@ const ISSUES_SHOWN_MAX: usize = 30;
 /// Characters of a title or a reason that are shown.
 const WORDS_MAX: usize = 80;
 
+/// Characters of a note: the names of a few files.
+const NOTE_MAX: usize = 500;
+
 /// Sessions to be resumed that are looked for; beyond this nobody counts.
 const RESUMABLE_MAX: usize = 1_000;
 
@@ -98,6 +101,9 @@ fn shown_work(work: &KnownWork) -> String {
     let mut text = String::new();
     for problem in &work.problems {
         text.push_str(&format!("issues cannot be listed: {}\n", one_line(problem, 2 * WORDS_MAX)));
+    }
+    for note in &work.notes {
+        text.push_str(&format!("note: {}\n", one_line(note, NOTE_MAX)));
     }
     if !work.issues.is_empty() {
         let counts = ORDER.iter().map(|state| (work.count(*state), state.as_str()));

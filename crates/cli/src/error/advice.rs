@@ -259,6 +259,9 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
             message,
             "an issue is a file `N-title.md` with a number of its own; mend it, or name another folder",
         ),
+        FaultKind::Misnamed { .. } => {
+            Advice::new(message, "rename what is an issue; it gets a number of its own")
+        }
         FaultKind::NotYet { what } => {
             let help = if what.starts_with("dialect") {
                 format!("remove `{what}` and write the hook in the native format")

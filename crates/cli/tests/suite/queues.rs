@@ -546,6 +546,35 @@ fn what_cannot_be_a_queue_is_said_before_anything_starts() {
 }
 
 #[test]
+fn files_that_are_probably_meant_as_issues_are_named_by_run_check_and_status() {
+    let sandbox = issues("", &command("true"))
+        .file("issues/6_a.md", "")
+        .file("issues/issue-7.md", "")
+        .file("issues/README.md", "");
+    let said = "issues/6_a.md, issues/issue-7.md are no issues: expected a name like `6-title.md`";
+    let warning = format!(
+        "warning: {said}
+ --> loop.yaml:3:45
+  |
+3 | termination: {{type: queue, source: {{issues: issues/}}}}
+  |                                             ^^^^^^^
+help: rename what is an issue; it gets a number of its own
+
+"
+    );
+    assert_eq!(
+        sandbox.run(&["check", "loop.yaml"]),
+        Ran::new(0, "1 file checked, 0 hooks, no faults, 1 warning\n", &warning)
+    );
+    assert_eq!(run(&sandbox, "loop.yaml", 0).stderr, warning);
+    let status = sandbox.run(&["status"]).stdout;
+    assert_eq!(status.matches(&format!("\nnote: {said}\n")).count(), 1, "{status}");
+    let (_, status) = sandbox.json(&["status", "--json"]);
+    assert_eq!(status["work"]["notes"], json!([said]));
+    assert_eq!(words(&sandbox), ["1 done", "2 done", "10 done"]);
+}
+
+#[test]
 fn killed_anywhere_around_an_item_no_item_is_lost_or_done_twice() {
     let kill = "case \"$ISSUE_NUMBER\" in 2|\"\") [ -e killed ] || { touch killed; kill -9 $PPID; };; esac";
     let log =

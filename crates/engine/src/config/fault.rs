@@ -303,6 +303,12 @@ pub enum FaultKind {
         /// Why.
         problem: String,
     },
+    /// Files that are probably meant as work and are not taken for it.
+    #[error("{problem}")]
+    Misnamed {
+        /// Which, and what was expected.
+        problem: String,
+    },
     /// Understood, but not there yet.
     #[error("`{what}` is not available in this version")]
     NotYet {

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use hookwright_events::{WorkItem, WorkSource};
 
 use super::without_nul;
-use crate::limits::{ISSUE_HEAD_BYTES_MAX, ISSUES_MAX};
+use crate::limits::{ISSUE_HEAD_BYTES_MAX, ISSUES_MAX, MISNAMED_TOLD_MAX};
 
 /// A folder of issues.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +101,28 @@ impl IssueFolder {
         issues.into_iter().map(one).collect()
     }
 
+    /// Which files are probably meant as issues and are none, in words. What has no number (`README.md`)
+    /// is not meant.
+    pub fn misnamed(&self) -> Option<String> {
+        let files = self.misnamed_files();
+        let first = files[..files.len().min(MISNAMED_TOLD_MAX)].join(", ");
+        let more = files.len().saturating_sub(MISNAMED_TOLD_MAX);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        let are = if files.len() == 1 { "is no issue" } else { "are no issues" };
+        let expected = "expected a name like `6-title.md`";
+        (!files.is_empty()).then(|| format!("{first}{more} {are}: {expected}"))
+    }
+
+    /// From the root, in the order of their names.
+    fn misnamed_files(&self) -> Vec<String> {
+        let Ok(entries) = self.path().read_dir() else { return Vec::new() };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let misnamed = names.filter(|name| number_of(name).is_none() && looks_like_an_issue(name));
+        let mut misnamed: Vec<String> = misnamed.map(|name| below(&self.shown, &name)).collect();
+        misnamed.sort();
+        misnamed
+    }
+
     /// Plans by number, as paths from the root.
     fn plans(&self) -> Result<BTreeMap<u64, String>, IssueError> {
         let beside = match self.shown.rsplit_once('/') {
@@ -171,6 +193,15 @@ fn number_of(name: &str) -> Option<u64> {
         return None;
     }
     number.parse().ok()
+}
+
+/// `6_title.md`, `6-.md`, `6-title.MD`, `issue-6.md`.
+fn looks_like_an_issue(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let Some(stem) = name.strip_suffix(".md") else { return false };
+    let number =
+        stem.strip_prefix("issue").map_or(stem, |rest| rest.trim_start_matches(['-', '_', ' ']));
+    number.starts_with(|first: char| first.is_ascii_digit())
 }
 
 /// The first heading of a file, else what its name says behind the number.
@@ -270,6 +301,33 @@ mod tests {
                 issue(10, "last", "issues/10-last.md", None),
             ]
         );
+    }
+
+    #[test]
+    fn what_is_probably_meant_as_an_issue_and_is_none_is_known() {
+        let root = project(&[
+            ("issues/1-a.md", ""),
+            ("issues/2.md", ""),
+            ("issues/6_a.md", ""),
+            ("issues/4-.md", ""),
+            ("issues/7-b.MD", ""),
+            ("issues/Issue 9.md", ""),
+            ("issues/issue-8.md", ""),
+            ("issues/99999999999999999999-c.md", ""),
+            ("issues/README.md", ""),
+            ("issues/issue-template.md", ""),
+            ("issues/notes-2.md", ""),
+            ("issues/3-data.json", ""),
+            ("issues/plans/5_a.md", ""),
+        ]);
+        let said = |folder: &str| IssueFolder::new(root.path(), Path::new(folder)).misnamed();
+        let names = "issues/4-.md, issues/6_a.md, issues/7-b.MD, \
+                     issues/99999999999999999999-c.md, issues/Issue 9.md and 1 more";
+        let expected = format!("{names} are no issues: expected a name like `6-title.md`");
+        assert_eq!(said("issues"), Some(expected));
+        let expected = "issues/plans/5_a.md is no issue: expected a name like `6-title.md`";
+        assert_eq!(said("issues/plans").as_deref(), Some(expected));
+        assert_eq!(said("nowhere"), None);
     }
 
     #[test]
