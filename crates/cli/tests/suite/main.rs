@@ -35,6 +35,7 @@ mod plans;
 mod queue_bounds;
 mod queues;
 mod receiver;
+mod reopen;
 mod resume;
 mod run_screen;
 mod runs;

@@ -3,3 +3,4 @@
 mod agents;
 mod changed_files;
 mod folder;
+mod sessions;

@@ -1,0 +1,86 @@
+//! A store in memory that does not take some entries of journals, as if the program had ended there.
+
+use std::sync::Mutex;
+
+use hookwright_store::{
+    Acquired, Commit, Committed, Entry, Filter, Held, JournalKey, Kind, MemoryStore, Record,
+    RecordKey, Store, StoreError,
+};
+
+/// A store that may forget.
+#[derive(Default)]
+pub(crate) struct Forgetful {
+    kept: MemoryStore,
+    /// Entries with this text are not taken, after so many that were.
+    refused: Mutex<Option<(&'static str, usize)>>,
+}
+
+impl Forgetful {
+    /// From now on takes this many entries with this text, and then none.
+    pub(crate) fn refuse(&self, text: &'static str, after: usize) {
+        *self.refused.lock().expect("nobody panicked") = Some((text, after));
+    }
+
+    /// From now on takes everything.
+    pub(crate) fn take_all(&self) {
+        *self.refused.lock().expect("nobody panicked") = None;
+    }
+}
+
+impl Store for Forgetful {
+    fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
+        if let Some((text, left)) = &mut *self.refused.lock().expect("nobody panicked")
+            && let Some(append) = &commit.append
+            && append.entries.iter().any(|entry| entry.contains(*text))
+        {
+            if *left == 0 {
+                let (path, cause) = ("memory".into(), "it is forgetful".to_owned());
+                return Err(StoreError::NotWritable { path, cause });
+            }
+            *left -= 1;
+        }
+        self.kept.commit(commit)
+    }
+
+    fn journal(
+        &self,
+        journal: &JournalKey,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.kept.journal(journal, after, limit)
+    }
+
+    fn last(&self, journal: &JournalKey) -> Result<u64, StoreError> {
+        self.kept.last(journal)
+    }
+
+    fn changes(&self) -> Result<u64, StoreError> {
+        self.kept.changes()
+    }
+
+    fn get(&self, kind: Kind, key: &RecordKey) -> Result<Option<Record>, StoreError> {
+        self.kept.get(kind, key)
+    }
+
+    fn list(&self, kind: Kind, filter: &Filter) -> Result<Vec<Record>, StoreError> {
+        self.kept.list(kind, filter)
+    }
+
+    fn acquire(
+        &self,
+        lease: &str,
+        holder: &str,
+        instead_of: Option<u64>,
+    ) -> Result<Acquired, StoreError> {
+        self.kept.acquire(lease, holder, instead_of)
+    }
+
+    fn holder(&self, lease: &str) -> Result<Option<Held>, StoreError> {
+        self.kept.holder(lease)
+    }
+
+    fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError> {
+        self.kept.release(lease, token)
+    }
+}

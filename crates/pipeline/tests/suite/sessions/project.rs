@@ -1,0 +1,209 @@
+//! A project with a session `s` of its file `loop.yaml`.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hookwright_engine::Observer;
+use hookwright_engine::ports::{Clock, EndRequest, Ports};
+use hookwright_engine::secrets::Secrets;
+use hookwright_engine::variables::Environment;
+use hookwright_events::{Outcome, Output, RunEvent};
+use hookwright_pipeline::agent::{Agent, AgentWatch, Candidate, Promise, Turn, TurnEnd};
+use hookwright_pipeline::folder::{SessionFolder, SessionName};
+use hookwright_pipeline::history::History;
+use hookwright_pipeline::lease;
+use hookwright_pipeline::plan::{Plan, Surroundings};
+use hookwright_pipeline::record::SessionRecord;
+use hookwright_pipeline::session::{Around, Ended, Gate, Parts, Session, SessionError};
+use hookwright_pipeline::sources::{Asked, Finder};
+use hookwright_store::{Fence, JournalKey, Kind, RecordKey, Store};
+use tokio_util::sync::CancellationToken;
+
+use super::forgetful::Forgetful;
+
+/// A project.
+pub(super) struct Project {
+    root: tempfile::TempDir,
+    agent: Option<Answers>,
+    observers: Vec<Observer>,
+    store: Arc<Forgetful>,
+}
+
+/// What came of its session.
+pub(super) struct Told {
+    pub(super) ended: Ended,
+    /// All that happened in it and in those below it.
+    pub(super) events: Vec<RunEvent>,
+}
+
+impl Project {
+    pub(super) fn new(files: &[(&str, &str)]) -> Self {
+        let root = tempfile::tempdir().expect("a folder");
+        for (path, text) in files {
+            std::fs::write(root.path().join(path), text).expect("written");
+        }
+        Self { root, agent: None, observers: Vec::new(), store: Arc::default() }
+    }
+
+    pub(super) fn path(&self, file: &str) -> PathBuf {
+        self.root.path().join(file)
+    }
+
+    /// This one does the work.
+    pub(super) fn asking(mut self, agent: &Answers) -> Self {
+        self.agent = Some(agent.clone());
+        self
+    }
+
+    /// This is shown what happens.
+    pub(super) fn watched(mut self, observer: impl Fn(&RunEvent) + Send + Sync + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// Where its sessions are kept.
+    pub(super) fn store(&self) -> &Forgetful {
+        &self.store
+    }
+
+    /// Runs the session to its end.
+    pub(super) async fn run(mut self) -> Told {
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&events);
+        self.observers.push(Arc::new(move |event: &RunEvent| {
+            told.lock().expect("nobody panicked").push(event.clone());
+        }));
+        let ended = self.take_up().await.expect("it came to an end");
+        let events = std::mem::take(&mut *events.lock().expect("nobody panicked"));
+        Told { ended, events }
+    }
+
+    /// Begins the session, or takes it up where it was.
+    pub(super) async fn take_up(&mut self) -> Result<Ended, SessionError> {
+        let fence = lease::take(&*self.store, &lease::name_of(&self.workspace(), "s"));
+        let fence = fence.expect("nobody runs it");
+        let ended = self.session(fence.clone()).run().await;
+        self.store.release(&fence.lease, fence.token).expect("it is held");
+        ended
+    }
+
+    /// What lists tell of a session.
+    pub(super) fn record(&self, name: &str) -> Option<(SessionRecord, u64)> {
+        let key = RecordKey { project: self.workspace(), name: name.to_owned() };
+        let kept = self.store.get(Kind::Session, &key).expect("it can be read")?;
+        Some((serde_json::from_str(&kept.value).expect("as written"), kept.version))
+    }
+
+    fn workspace(&self) -> String {
+        self.root.path().to_string_lossy().into_owned()
+    }
+
+    fn session(&mut self, fence: Fence) -> Session {
+        let root = self.root.path();
+        let environment =
+            Environment::new([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]);
+        let finder = Finder {
+            root,
+            user_folder: None,
+            hook_files: &[],
+            shown: &|path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned(),
+            environment: &environment,
+        };
+        let from = root.to_owned();
+        let gathered = finder.gather(Asked { file: "loop.yaml".to_owned(), from, agent: None });
+        assert_eq!(gathered.faults, []);
+        let sources = gathered.sources.expect("it is there");
+        let mut plan = Plan::new(&sources, &Surroundings { root, environment: &environment })
+            .unwrap_or_else(|faults| panic!("{faults:?}"));
+        if let Some(agent) = self.agent.take() {
+            let name = agent.kind().to_owned();
+            plan.stages[0].agents = vec![Candidate { name, agent: Arc::new(agent) }];
+        }
+        let clock: Arc<dyn Clock> = Arc::new(TokioClock(tokio::time::Instant::now()));
+        let (id, workspace) = ("s".to_owned(), self.workspace());
+        let folder = SessionFolder::new(root, id.parse::<SessionName>().expect("a name"));
+        let (record, version, history) = match self.record(&id) {
+            Some((record, version)) => {
+                let journal = JournalKey { project: workspace, session: id };
+                let history = History::read(&*self.store, &journal).expect("it is understood");
+                (record, Some(version), history)
+            }
+            None => {
+                let start_time = clock.now();
+                let record =
+                    SessionRecord { id, workspace, start_time, ..SessionRecord::default() };
+                (record, None, History::default())
+            }
+        };
+        Session::new(Parts {
+            plan,
+            sources,
+            folder,
+            fence,
+            record,
+            version,
+            history,
+            reloaded: false,
+            around: Around {
+                store: Arc::clone(&self.store) as _,
+                root: root.to_owned(),
+                environment,
+                secrets: Secrets::default(),
+                skip: Vec::new(),
+                without_hooks: false,
+                observers: self.observers.clone(),
+                clock,
+                waits: Arc::new(|_| Ports::default().waits),
+                state_folder: None,
+                gate: Gate::default(),
+            },
+            interrupt: EndRequest::default(),
+            started: None,
+        })
+    }
+}
+
+/// Tells the time of the runtime, which tests may stop.
+struct TokioClock(tokio::time::Instant);
+
+impl Clock for TokioClock {
+    fn now(&self) -> String {
+        let began = jiff::Timestamp::from_second(1_800_000_000).expect("a time");
+        format!("{:.3}", began + self.0.elapsed())
+    }
+}
+
+/// An agent that writes one of these as its status each time that it is asked.
+#[derive(Clone)]
+pub(super) struct Answers(Arc<Mutex<VecDeque<&'static str>>>);
+
+impl Answers {
+    pub(super) fn new(all: &[&'static str]) -> Self {
+        Self(Arc::new(Mutex::new(all.iter().copied().collect())))
+    }
+
+    /// How many it was not asked for.
+    pub(super) fn left(&self) -> usize {
+        self.0.lock().expect("nobody panicked").len()
+    }
+}
+
+impl Agent for Answers {
+    fn kind(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn run<'a>(
+        &'a self,
+        turn: &'a Turn,
+        _: &'a mut dyn AgentWatch,
+        _: &'a CancellationToken,
+    ) -> Promise<'a, TurnEnd> {
+        let answer = self.0.lock().expect("nobody panicked").pop_front();
+        std::fs::write(&turn.status_file, answer.expect("one is left")).expect("written");
+        let outcome = Outcome::Exited { code: 0, output: Output::default() };
+        Box::pin(std::future::ready(TurnEnd { outcome, took: Duration::ZERO, said: None }))
+    }
+}
