@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use hookwright_events::{Outcome, RunEvent, RunEventKind};
+use hookwright_events::{Outcome, RunEvent, RunEventKind, Usage};
 
 use super::world::{ITERATIONS_IN_ALL, SESSION, World};
 
@@ -27,6 +27,7 @@ pub(crate) enum Defect {
     WorkLost,
     WorkTwice,
     ChildLost,
+    CostWrong,
     NotFinished,
 }
 
@@ -50,6 +51,7 @@ impl Defect {
         ),
         (Defect::WorkTwice, "a piece of work taken twice"),
         (Defect::ChildLost, "a child of a hook lost, or one too many"),
+        (Defect::CostWrong, "what a child used not counted for its parent, or twice"),
         (Defect::NotFinished, "a session that did not come to its end"),
     ];
 }
@@ -407,6 +409,17 @@ impl Checker {
         let is_one_each = spawned.len() == 2 && spawned.values().all(|names| names.len() == 1);
         if !is_one_each || children != named {
             self.defect(Defect::ChildLost, format!("{spawned:?}, and there are {children:?}"));
+        }
+        for name in &children {
+            let used = journals[name].iter().filter_map(|event| event.kind.used());
+            let told = journal.iter().filter_map(|event| match &event.kind {
+                RunEventKind::ChildUsed { session, usage, .. } if session == name => Some(*usage),
+                _ => None,
+            });
+            let (used, told) = (used.reduce(Usage::and), told.reduce(Usage::and));
+            if used != told || used.is_none() {
+                self.defect(Defect::CostWrong, format!("{name} used {used:?}, told {told:?}"));
+            }
         }
         for (name, journal) in journals {
             let is_done = journal.iter().rev().any(|event| match &event.kind {

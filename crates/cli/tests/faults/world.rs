@@ -470,7 +470,8 @@ sleep 0.02
 echo "$STAGE $ITERATION" > "$STAGE-$ITERATION.txt"
 [ "${TASK_ID:-}" != TAS-1 ] || "$HOOKWRIGHT_BIN" task done TAS-1 > /dev/null
 if [ "$STAGE" = judge ] && [ "$ITERATION" -ge 2 ]; then decision=stop; else decision=continue; fi
-echo "{\"decision\": \"$decision\", \"summary\": \"done\"}" > "$STATUS.part"
+usage='{"input_tokens": 3, "cost_usd": 0.5}'
+echo "{\"decision\": \"$decision\", \"summary\": \"done\", \"usage\": $usage}" > "$STATUS.part"
 mv "$STATUS.part" "$STATUS"
 finish
 echo "$STAGE $ITERATION WHOLE"
