@@ -25,8 +25,12 @@ pub const BODY_WAIT: Duration = Duration::from_secs(20);
 /// How long a connection may last, from its first byte to the last of the answer.
 pub const CONNECTION_WAIT: Duration = Duration::from_secs(60);
 
-/// How long an answer that is on its way to a person holds up the end of the program.
-pub const LAST_ANSWERS_WAIT: Duration = Duration::from_secs(2);
+/// How long an answer that is on its way to a person holds up the end of the program: two seconds, in
+/// steps. A machine that keeps the program from running for a while takes the time of one step, and the
+/// answer has the others.
+pub const LAST_ANSWERS_STEP: Duration = Duration::from_millis(100);
+/// How many of these steps.
+pub const LAST_ANSWERS_STEPS: u32 = 20;
 
 /// Before a listener that cannot take connections (the process has too many open files) tries again.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

@@ -32,7 +32,11 @@ impl Reception {
             runtime.block_on(async {
                 stopped.cancelled().await;
                 all.close();
-                let _ = tokio::time::timeout(limits::LAST_ANSWERS_WAIT, all.wait()).await;
+                for _ in 0..limits::LAST_ANSWERS_STEPS {
+                    if tokio::time::timeout(limits::LAST_ANSWERS_STEP, all.wait()).await.is_ok() {
+                        break;
+                    }
+                }
             });
             runtime.shutdown_timeout(Duration::ZERO);
         })?;
@@ -47,7 +51,7 @@ impl Reception {
 }
 
 impl Drop for Reception {
-    /// Answers that are on their way still arrive, within [`limits::LAST_ANSWERS_WAIT`].
+    /// Answers that are on their way still arrive, within [`limits::LAST_ANSWERS_STEPS`].
     fn drop(&mut self) {
         self.stop.cancel();
         if let Some(thread) = self.thread.take() {
