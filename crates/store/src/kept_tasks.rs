@@ -176,13 +176,6 @@ impl KeptTasks {
         Ok(list)
     }
 
-    /// The task to do next: open, with everything completed that it waits for; of those the one with
-    /// the highest priority, and of these the oldest.
-    pub fn next(&self) -> Result<Option<KeptTask>, TaskError> {
-        let TaskList { tasks, states } = self.list(&[TaskState::Open])?;
-        Ok(tasks.into_iter().find(|kept| list::is_ready(&kept.task, &states)))
-    }
-
     /// Notes that a session works on a task, if nobody does. For a session that does already it stays
     /// so.
     pub fn claim(&self, id: TaskId, session: &str, now_ms: i64) -> Result<Claim, TaskError> {

@@ -20,12 +20,13 @@ pub struct TaskList {
 impl TaskList {
     /// Whether a task can be done now: it is open, and everything that it waits for is completed.
     pub fn is_ready(&self, task: &Task) -> bool {
-        is_ready(task, &self.states)
+        task.state == TaskState::Open && self.waits_for(task).next().is_none()
     }
 
     /// What a task still waits for.
     pub fn waits_for<'a>(&'a self, task: &'a Task) -> impl Iterator<Item = TaskId> + 'a {
-        waits_for(task, &self.states)
+        let is_completed = |id: &TaskId| self.states.get(id) == Some(&TaskState::Completed);
+        task.depends_on.iter().copied().filter(move |id| !is_completed(id))
     }
 
     /// How many tasks are in a state.
@@ -52,16 +53,4 @@ impl TaskList {
     pub(super) fn sort(&mut self) {
         self.tasks.sort_by_key(|kept| (kept.task.priority, kept.task.id));
     }
-}
-
-pub(super) fn is_ready(task: &Task, states: &HashMap<TaskId, TaskState>) -> bool {
-    task.state == TaskState::Open && waits_for(task, states).next().is_none()
-}
-
-fn waits_for<'a>(
-    task: &'a Task,
-    states: &'a HashMap<TaskId, TaskState>,
-) -> impl Iterator<Item = TaskId> + 'a {
-    let is_completed = |id: &TaskId| states.get(id) == Some(&TaskState::Completed);
-    task.depends_on.iter().copied().filter(move |id| !is_completed(id))
 }

@@ -1,6 +1,6 @@
 //! What every task has to keep to, alone and among the others of its list.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use hookwright_events::task::{LOWEST, Task, TaskId, TaskState};
 
@@ -26,24 +26,26 @@ impl KeptTasks {
 
     /// Refuses a task that would, through those it waits for, wait for itself.
     pub(super) fn refuse_circle(&self, task: &Task) -> Result<(), TaskError> {
-        // Ways that have still to be followed, each from the task to where it is by now.
-        let mut ways: Vec<Vec<TaskId>> =
-            task.depends_on.iter().rev().map(|next| vec![task.id, *next]).collect();
-        let mut seen = HashSet::new();
-        while let Some(way) = ways.pop() {
-            let Some(&last) = way.last() else { continue };
-            if last == task.id {
+        // Steps that have still to be taken, each from one task to one that it waits for.
+        let mut steps: Vec<(TaskId, TaskId)> =
+            task.depends_on.iter().rev().map(|next| (task.id, *next)).collect();
+        // From where each task was first come to.
+        let mut come_from: HashMap<TaskId, TaskId> = HashMap::new();
+        while let Some((from, at)) = steps.pop() {
+            if at == task.id {
+                let mut way = vec![task.id, from];
+                while let Some(before) = way.last().and_then(|last| come_from.get(last)) {
+                    way.push(*before);
+                }
+                way.reverse();
                 return Err(TaskError::Circle { way });
             }
-            if !seen.insert(last) {
+            if come_from.contains_key(&at) {
                 continue;
             }
-            let Some(there) = self.find(last)? else { continue };
-            ways.extend(there.task.depends_on.iter().rev().map(|next| {
-                let mut way = way.clone();
-                way.push(*next);
-                way
-            }));
+            come_from.insert(at, from);
+            let Some(there) = self.find(at)? else { continue };
+            steps.extend(there.task.depends_on.iter().rev().map(|next| (at, *next)));
         }
         Ok(())
     }
