@@ -134,8 +134,8 @@ fn usage(result: &Value) -> Option<Usage> {
     let tokens = |name: &str| usage[name].as_u64().unwrap_or(0);
     Some(Usage {
         input_tokens: tokens("input_tokens")
-            + tokens("cache_creation_input_tokens")
-            + tokens("cache_read_input_tokens"),
+            .saturating_add(tokens("cache_creation_input_tokens"))
+            .saturating_add(tokens("cache_read_input_tokens")),
         output_tokens: tokens("output_tokens"),
         cost_usd: result["total_cost_usd"].as_f64(),
     })

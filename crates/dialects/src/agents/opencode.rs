@@ -120,8 +120,10 @@ fn usage(step: &Value) -> Usage {
     let counted = &step["tokens"];
     let cache = &counted["cache"];
     Usage {
-        input_tokens: tokens(&counted["input"]) + tokens(&cache["read"]) + tokens(&cache["write"]),
-        output_tokens: tokens(&counted["output"]) + tokens(&counted["reasoning"]),
+        input_tokens: tokens(&counted["input"])
+            .saturating_add(tokens(&cache["read"]))
+            .saturating_add(tokens(&cache["write"])),
+        output_tokens: tokens(&counted["output"]).saturating_add(tokens(&counted["reasoning"])),
         cost_usd: step["cost"].as_f64(),
     }
 }

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hookwright_dialects::agents::{Failure, Preset, Reset, Said, presets};
+use hookwright_dialects::agents::{Failure, Preset, Reset, Said, preset, presets};
+use hookwright_events::Usage;
 use serde_json::{Value, json};
 
 fn folder() -> PathBuf {
@@ -82,6 +83,28 @@ fn half_a_recording_is_a_crash_or_less_and_never_a_panic() {
                 assert!(failure.is_some(), "{} {end}", case.display());
             }
         }
+    }
+}
+
+#[test]
+fn numbers_beyond_all_measure_are_counted_as_the_most_there_is() {
+    let most = u64::MAX;
+    let cache = json!({ "read": most, "write": 1 });
+    let tokens = json!({ "input": 1, "output": most, "reasoning": 1, "cache": cache });
+    for (name, line) in [
+        (
+            "claude",
+            json!({ "type": "result", "usage": {
+                "input_tokens": 1, "cache_read_input_tokens": most, "output_tokens": most,
+            } }),
+        ),
+        ("opencode", json!({ "type": "step_finish", "part": { "tokens": tokens } })),
+    ] {
+        let mut listener = preset(name).unwrap().listener();
+        listener.hear(&line.to_string());
+        listener.hear(&line.to_string());
+        let usage = Usage { input_tokens: most, output_tokens: most, cost_usd: None };
+        assert_eq!(listener.conclude(Some(0)).usage, Some(usage), "{name}");
     }
 }
 
