@@ -92,8 +92,9 @@ pub const CHANGES_LOOK_PAUSE: Duration = Duration::from_millis(200);
 /// Between two looks for what changes without a commit: a process that was killed, a time that is over.
 pub const UNWRITTEN_LOOK_PAUSE: Duration = Duration::from_secs(3);
 
-/// Journals whose story is kept for the next look.
-pub const CHRONICLES_KEPT_MAX: usize = 16;
+/// Journals whose story is kept for the next look: one for each page that is kept up to date. With fewer
+/// each of many pages would have its whole journal read at every change.
+pub const CHRONICLES_KEPT_MAX: usize = STREAMS_MAX;
 
 /// Rows of a session's story on one page: what a browser lays out without being felt.
 pub const ROWS_MAX: usize = 60;
