@@ -12,7 +12,7 @@ use hookwright_store::{KeptTasks, Store};
 use serde_json::{Value, json};
 
 use crate::error::Failure;
-use crate::state;
+use crate::{state, tasks};
 
 /// Where issues are looked for although no session has worked on any.
 const USUAL_FOLDER: &str = "issues";
@@ -99,12 +99,11 @@ impl KnownWork {
             work.free_those_of_the_dead(states)?;
         }
         if let Some(store) = store {
-            let list = KeptTasks::new(store, &project)
-                .list(&[])
-                .map_err(|error| Failure::Task(error.into()))?;
-            for kept in list.tasks {
-                *work.tasks.entry(kept.task.state.as_str()).or_default() += 1;
-            }
+            // The states of all come with every list; only those that are asked for are read whole.
+            let few = [TaskState::InProgress];
+            let list = KeptTasks::new(store, &project).list(&few).map_err(tasks::of)?;
+            let counts = TaskState::ALL.map(|state| (state.as_str(), list.count(state)));
+            work.tasks.extend(counts.into_iter().filter(|(_, number)| *number > 0));
         }
         Ok(work)
     }

@@ -104,7 +104,7 @@ impl Children {
             },
         };
         let place = self.place(&child)?;
-        let lease = lease::name_of(&self.project(), place.name.as_str());
+        let lease = lease::name_of(self.journal.project(), place.name.as_str());
         let fence = lease::take(&*self.around.store, &lease).map_err(|error| match error {
             LeaseError::Runs { holder } => {
                 never(format!("process {} runs session {}", holder.pid, place.name))
@@ -205,12 +205,11 @@ impl Children {
         }
     }
 
-    fn project(&self) -> String {
-        self.journal.record().workspace
-    }
-
     fn record(&self, name: &SessionName) -> Result<Option<Record>, NotRun> {
-        let key = RecordKey { project: self.project(), name: name.as_str().to_owned() };
+        let key = RecordKey {
+            project: self.journal.project().to_owned(),
+            name: name.as_str().to_owned(),
+        };
         let found = self.around.store.get(Kind::Session, &key);
         found.map_err(|error| never(error.to_string()))
     }
@@ -227,7 +226,8 @@ impl Children {
         let mut record = self.new_record(child, place);
         let version = known.as_ref().map(|known| known.version);
         if let Some(known) = known {
-            let (project, session) = (self.project(), place.name.as_str().to_owned());
+            let project = self.journal.project().to_owned();
+            let session = place.name.as_str().to_owned();
             let key = JournalKey { project, session };
             let read = History::read(&*self.around.store, &key);
             history = read.map_err(|error| never(error.to_string()))?;

@@ -51,6 +51,7 @@ pub const AGENT_SESSIONS_MAX: usize = 20;
 
 /// How often a scripted agent looks for the file that it waits for.
 pub const WAIT_FOR_PAUSE: Duration = Duration::from_millis(10);
+
 /// Bytes of `status.json`. Agents write a few hundred; who writes more has mistaken it for a log.
 pub const STATUS_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -125,9 +126,6 @@ pub const OUTPUT_READ_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// How long a queue's command may take.
 pub const QUEUE_COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often the end of an item is written anew because somebody changed its state meanwhile.
-pub const ITEM_WRITES_MAX: u32 = 16;
-
 /// Sessions within one another: a hook of a session starts one, a hook of that one another. Whoever
 /// needs more has written a circle, or nobody can follow it.
 pub const SPAWN_DEPTH_MAX: usize = 5;
@@ -141,8 +139,8 @@ pub const OUTPUTS_TOLD_MAX: usize = 100;
 /// Sessions that hooks start at one event of one iteration: each is looked for.
 pub const CHILDREN_AT_ONE_PLACE_MAX: u32 = 10_000;
 
-/// Times that a record beside a journal's entries is made anew because somebody else has changed it.
-/// People and agents change a task now and then; nobody does it all the time.
+/// Times that a record is written anew, with a journal's entry or by itself, because somebody else has
+/// changed it meanwhile. People and agents change a task now and then; nobody does it all the time.
 pub const RECORD_CONFLICTS_MAX: u32 = 16;
 
 /// Bytes of a request at a session's desk: a task's id, and the hooks above whoever asks.

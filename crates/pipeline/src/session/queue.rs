@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 use super::stage::{Course, fail_after_too_many, turn_name};
 use super::{Leave, Session};
 use crate::history::PastItem;
-use crate::limits::{CHANGED_FILES_MAX, EXECUTION_OUTPUT_BYTES_MAX, ITEM_WRITES_MAX};
+use crate::limits::{CHANGED_FILES_MAX, EXECUTION_OUTPUT_BYTES_MAX, RECORD_CONFLICTS_MAX};
 use crate::plan::{Reason, Until};
 use crate::record::milliseconds;
 
@@ -278,7 +278,7 @@ impl Session {
             let put = put.into_iter().collect();
             match self.journal.write_with(std::slice::from_ref(&event), put) {
                 Ok(()) => break,
-                Err(StoreError::RecordConflict { .. }) if time < ITEM_WRITES_MAX => {}
+                Err(StoreError::RecordConflict { .. }) if time < RECORD_CONFLICTS_MAX => {}
                 Err(error) => return Err(error.into()),
             }
         }

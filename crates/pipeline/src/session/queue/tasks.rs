@@ -10,7 +10,7 @@ use hookwright_store::{Claim, KeptTask, KeptTasks, Put, TaskError};
 use super::super::{Leave, Session};
 use crate::desk::Answer;
 use crate::lease;
-use crate::limits::ITEM_WRITES_MAX;
+use crate::limits::RECORD_CONFLICTS_MAX;
 use crate::record::milliseconds;
 use crate::task_firing::Occasion;
 
@@ -55,7 +55,7 @@ impl Session {
     /// Takes a task again whose execution was cut off; `false` if another session has taken it.
     pub(super) fn take_task_again(&self, item: &WorkItem) -> Result<bool, Leave> {
         let tasks = self.tasks();
-        for _ in 0..ITEM_WRITES_MAX {
+        for _ in 0..RECORD_CONFLICTS_MAX {
             let kept = tasks.get(&item.key)?;
             // Somebody has said what becomes of it, and that stands.
             let Some(session) = &kept.task.session else { return Ok(true) };
