@@ -671,6 +671,37 @@ fn a_session_that_is_interrupted_takes_its_child_with_it_and_up_again() {
 }
 
 #[test]
+fn a_session_that_is_interrupted_while_it_waits_for_a_child_in_the_background_has_not_completed() {
+    let sandbox =
+        hanging_child("hooks: {stage:complete: [{id: review, pipeline: review, await: false}]}");
+    let agent = Left::by(&sandbox, "pid");
+    let mut started = start(&sandbox, &["run", "work.yaml", "--session", "s"]);
+    started.wait_for_words("note: waiting for hooks in the background: review\n");
+    until("the child's agent runs", || agent.has_run());
+    started.signal("-INT");
+    let ran = started.ran();
+    assert_eq!(ran.code, 130);
+    let said = "session s: interrupted (hooks in the background had not ended: review)\n";
+    assert!(ran.stdout.contains(said), "{}", ran.stdout);
+    until("nothing is left", || agent.is_gone());
+    assert_eq!(
+        sessions(&sandbox),
+        ended(&[("s", "interrupted"), ("s--stage_complete-1", "interrupted")])
+    );
+    fs::write(sandbox.path("go"), "").unwrap();
+    let ran = sandbox.run(&["resume", "s"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let log = lines(&sandbox, "log");
+    let of = |word: &str| log.iter().filter(|line| line.starts_with(word)).collect::<Vec<_>>();
+    assert_eq!(of("work"), ["work 1"]);
+    assert_eq!(of("review"), ["review 1 1 {}", "review 2 1 {}", "review 2 2 {}", "review 3 1 {}"]);
+    assert_eq!(
+        sessions(&sandbox),
+        ended(&[("s", "completed"), ("s--stage_complete-1", "completed")])
+    );
+}
+
+#[test]
 fn a_session_that_was_killed_takes_its_child_up_again_and_repeats_nothing() {
     for hooks in [
         AWAITED.to_owned(),

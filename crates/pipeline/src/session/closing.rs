@@ -110,8 +110,16 @@ impl Session {
         let error = if status == "completed" { Value::Null } else { words.clone().into() };
         let data = json!({ "reason": reason, "error": error });
         self.fire_closing("session:end", status, data).await?;
-        self.settle().await;
+        let cut_off = self.settle().await;
         faults::point("settled");
+        let (status, words) = match status {
+            // All else can be resumed anyway.
+            "completed" if !cut_off.is_empty() => {
+                let hooks = cut_off.join(", ");
+                ("interrupted", format!("hooks in the background had not ended: {hooks}"))
+            }
+            status => (status, words),
+        };
         self.leave_output(status, &words)?;
         let ended = RunEventKind::SessionEnded { status: status.to_owned(), reason: words.clone() };
         self.write(vec![ended])?;
@@ -151,8 +159,9 @@ impl Session {
         }
     }
 
-    /// Waits for what nothing waited for.
-    async fn settle(&self) {
+    /// Waits for what nothing waited for. Returns the hooks that an interrupt has cut off.
+    async fn settle(&self) -> Vec<String> {
+        let mut cut_off = Vec::new();
         for engine in self.engines.values() {
             let waiting_for = engine.in_background();
             if !waiting_for.is_empty() {
@@ -164,10 +173,12 @@ impl Session {
             tokio::select! {
                 () = &mut settled => {}
                 () = self.interrupt.cancelled() => {
+                    cut_off.extend(engine.in_background());
                     engine.interrupt();
                     settled.await;
                 }
             }
         }
+        cut_off
     }
 }
