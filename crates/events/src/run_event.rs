@@ -46,6 +46,14 @@ pub enum RunEventKind {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         late_answers: Vec<Answer>,
     },
+    /// A firing that another process began goes on in this one. It is shown, and never kept: the
+    /// journal knows.
+    TakenUp {
+        /// Which event was fired.
+        event: EventName,
+        /// Its subject.
+        subject: Option<String>,
+    },
     /// A hook that fits did not run.
     HookSkipped {
         /// The hook's id.
@@ -355,7 +363,12 @@ pub enum PauseCause {
 impl RunEventKind {
     /// Whether the journal keeps it.
     pub fn is_journalled(&self) -> bool {
-        !matches!(self, RunEventKind::HookOutput { .. } | RunEventKind::AgentOutput { .. })
+        !matches!(
+            self,
+            RunEventKind::TakenUp { .. }
+                | RunEventKind::HookOutput { .. }
+                | RunEventKind::AgentOutput { .. }
+        )
     }
 
     /// What this tells that was used.

@@ -31,6 +31,7 @@ fn what(kind: &RunEventKind) -> String {
             let (subject, key) = (subject.unwrap_or_default(), key.unwrap_or_default());
             format!("fired {event}{subject}{key}")
         }
+        RunEventKind::TakenUp { event, .. } => format!("{event} taken up again"),
         RunEventKind::HookSkipped { hook, reason } => {
             format!("hook {} skipped: {}", said(hook), said(reason))
         }

@@ -170,7 +170,7 @@ impl SessionScreen {
                 let lines = self.printed.entry(event.session.clone()).or_default();
                 return Some(lines.push(stream, text)).filter(|text| !text.is_empty());
             }
-            RunEventKind::Fired { event: name, .. } => {
+            RunEventKind::Fired { event: name, .. } | RunEventKind::TakenUp { event: name, .. } => {
                 self.events.push_back((event.session.clone(), event.firing, name.clone()));
                 if self.events.len() > EVENTS_MAX {
                     self.events.pop_front();

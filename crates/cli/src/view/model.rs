@@ -191,7 +191,7 @@ impl Model {
     fn see_hook(&mut self, firing: u64, at_ms: i64, kind: &RunEventKind) {
         let is = |of: u64, id: &str, hook: &str| of == firing && id == hook;
         match kind {
-            RunEventKind::Fired { event, .. } => {
+            RunEventKind::Fired { event, .. } | RunEventKind::TakenUp { event, .. } => {
                 self.events.insert(firing, event.as_str().to_owned());
                 if self.events.len() > EVENTS_MAX {
                     self.events.pop_first();

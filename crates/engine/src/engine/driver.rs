@@ -237,25 +237,14 @@ impl Driver {
     }
 
     /// The record as the journal keeps it; nothing if it is there already.
-    fn completed(&mut self, kind: RunEventKind) -> Option<RunEventKind> {
-        let is_written = self.written.take(&kind);
-        // Whoever watches this process has not seen a firing begin that another one began.
-        if is_written && matches!(kind, RunEventKind::Fired { .. }) {
-            let kind = self.with_facts(kind);
-            self.shared.show(&[RunEvent {
-                version: hookwright_events::run_event::VERSION,
-                firing: self.number,
-                at: self.shared.ports.clock.now(),
-                session: self.session().map(str::to_owned),
-                kind,
-            }]);
+    fn completed(&mut self, mut kind: RunEventKind) -> Option<RunEventKind> {
+        if self.written.take(&kind) {
+            // Whoever watches this process has not seen it begin.
+            if let RunEventKind::Fired { event, subject, .. } = kind {
+                self.show(RunEventKind::TakenUp { event, subject });
+            }
             return None;
         }
-        (!is_written).then(|| self.with_facts(kind))
-    }
-
-    /// The record with what only the journal wants to know.
-    fn with_facts(&mut self, mut kind: RunEventKind) -> RunEventKind {
         let keeps = self.shared.ports.journal.keeps();
         match &mut kind {
             RunEventKind::Fired { key, data, .. } if keeps => {
@@ -275,7 +264,7 @@ impl Driver {
             }
             _ => {}
         }
-        kind
+        Some(kind)
     }
 
     /// Writes down what is not yet, and only then remembers it.
@@ -293,6 +282,17 @@ impl Driver {
 
     async fn record(&mut self, kinds: Vec<RunEventKind>) -> std::io::Result<()> {
         self.shared.record(self.number, self.session(), kinds).await
+    }
+
+    /// Shows what the journal is not told.
+    fn show(&self, kind: RunEventKind) {
+        self.shared.show(&[RunEvent {
+            version: hookwright_events::run_event::VERSION,
+            firing: self.number,
+            at: self.shared.ports.clock.now(),
+            session: self.session().map(str::to_owned),
+            kind,
+        }]);
     }
 
     fn session(&self) -> Option<&str> {
