@@ -69,8 +69,9 @@ fn what_a_child_costs_counts_for_the_bound_of_its_parent_and_is_told_apart() {
 #[test]
 fn a_child_that_nothing_waits_for_counts_as_far_as_is_known() {
     let hooks = "max_cost: 4\nhooks: {iteration:complete: [{pipeline: review, await: false, when: \"${ITERATION} == 1\"}]}";
-    // The second iteration ends when the session knows what the child has used, which goes on.
-    let own = "echo x >> turns; [ $ITERATION = 1 ] || until $HOOKWRIGHT_BIN sessions log s --json | grep -q child_used; do sleep 0.01; done";
+    // The second iteration ends when the session knows what the child has used, which goes on. This very
+    // text stands in the journal too, with its quotes escaped.
+    let own = "echo x >> turns; [ $ITERATION = 1 ] || until $HOOKWRIGHT_BIN sessions log s --json | grep -q '\"kind\":\"child_used\"'; do sleep 0.01; done";
     let review =
         format!("[ $ITERATION = 1 ] || until [ -e go ]; do sleep 0.01; done; {}", uses(5.0));
     let sandbox = Sandbox::new()
