@@ -430,7 +430,7 @@ fn the_model_of_a_loop_is_for_its_one_agent_wherever_that_is_named() {
   |
 1 | model: best
   |        ^^^^
-help: write it beside the name of its agent: `{type: claude, model: opus}`
+help: write it beside the name of its agent: `{type: NAME, model: …}`
 
 1 fault; nothing was started
 ";

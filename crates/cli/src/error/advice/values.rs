@@ -73,7 +73,7 @@ pub(super) fn conflict_help(conflict: Conflict) -> &'static str {
         Conflict::EventTwice => "remove `event`, or move the hook under that event",
         Conflict::TwoPrompts => "keep one of them",
         Conflict::ModelOfSeveral => {
-            "write it beside the name of its agent: `{type: claude, model: opus}`"
+            "write it beside the name of its agent: `{type: NAME, model: …}`"
         }
         Conflict::NobodyReads => "remove `pipe_output`, or listen to `session:stop`",
         Conflict::BesideSteps => "move it under a dash of `steps`, or remove `steps`",
