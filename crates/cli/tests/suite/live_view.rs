@@ -36,6 +36,40 @@ fn go(sandbox: &Sandbox, words: &str) {
 
 const RUN: &str = "hookwright run loop.yaml --session one";
 
+/// A terminal of this size in which this was typed, as soon as the view shows what the agent says.
+fn started(sandbox: &Sandbox, columns: u32, rows: u32, command: &str) -> Tmux {
+    let tmux = Tmux::start(sandbox, columns, rows);
+    tmux.types(command);
+    tmux.wait_for("│ hello 1");
+    tmux
+}
+
+/// The shell says how the last command ended.
+fn ended_with(tmux: &Tmux, code: i32) {
+    tmux.types("echo ended with $?");
+    tmux.wait_for(&format!("ended with {code}"));
+}
+
+/// A hook that asks a person when the stage is over.
+fn gate(receiver: &Receiver) -> String {
+    let url = receiver.url();
+    format!(
+        "stage:complete: [{{id: gate, url: '{url}', await: true, \
+         body: {{text: 'Ready?', link: '${{CALLBACK_URL}}'}}}}]"
+    )
+}
+
+/// What the agent printed, as it stands there by now; lines that the terminal broke are one again.
+/// Nothing of the view stands between.
+fn printed_by_agent(tmux: &Tmux) -> Vec<String> {
+    let all = tmux.captured(&["-J"]);
+    for of_the_view in ["──", "▸", "│", "p pause", "p s o ?"] {
+        assert!(!all.contains(of_the_view), "{of_the_view}\n{all}");
+    }
+    let lines = all.lines().filter_map(|line| line.trim_end().strip_prefix("    | "));
+    lines.map(str::to_owned).collect()
+}
+
 #[test]
 fn a_session_is_seen_live_and_leaves_the_screen_as_it_was() {
     let sandbox = project(2, "iteration:complete: [{id: tests, await: true, command: 'true'}]");
@@ -62,8 +96,7 @@ p pause  s stop  o more output  ? help
     tmux.wait_for("│ hello 2");
     go(&sandbox, "bye");
     tmux.wait_for_end();
-    tmux.types("echo ended with $?");
-    tmux.wait_for("ended with 0");
+    ended_with(&tmux, 0);
     tmux.wait_for_all(
         "\
 $ echo before
@@ -102,17 +135,9 @@ fn everything_that_was_printed_stands_in_the_scrollback_once_and_whole() {
         tmux.wait_for("0500 and more");
         go(&sandbox, "bye");
         tmux.wait_for_end();
-        // Lines that the terminal broke are one again.
-        let all = tmux.captured(&["-J"]);
-        let printed: Vec<&str> =
-            all.lines().filter_map(|line| line.trim_end().strip_prefix("    | ")).collect();
-        let expected: Vec<String> =
-            (1..=500).map(|number| format!("{number:04} and more words")).collect();
-        let expected: Vec<&str> = expected.iter().map(String::as_str).chain(["bye"]).collect();
-        assert_eq!(printed, expected, "{columns}x{rows}");
-        for of_the_view in ["──", "▸", "│", "p pause", "p s o ?"] {
-            assert!(!all.contains(of_the_view), "{columns}x{rows}: {of_the_view}\n{all}");
-        }
+        let lines = (1..=500).map(|number| format!("{number:04} and more words"));
+        let expected: Vec<String> = lines.chain(["bye".to_owned()]).collect();
+        assert_eq!(printed_by_agent(&tmux), expected, "{columns}x{rows}");
         assert_eq!(tmux.modes(), WHOLE);
     }
 }
@@ -169,17 +194,11 @@ fn a_terminal_that_changes_its_size_while_hooks_print_is_not_damaged() {
         go(&sandbox, "bye");
     }
     tmux.wait_for_end();
-    let all = tmux.captured(&["-J"]);
-    let printed: Vec<&str> =
-        all.lines().filter_map(|line| line.trim_end().strip_prefix("    | ")).collect();
     let of_turn = |turn: u32| {
         let lines = (1..=40).map(|number| format!("{number:03} lines of many words"));
         lines.chain([format!("hello {turn}"), "bye".to_owned()])
     };
-    assert_eq!(printed, (1..=6).flat_map(of_turn).collect::<Vec<_>>());
-    for of_the_view in ["──", "▸", "│", "p pause"] {
-        assert!(!all.contains(of_the_view), "{of_the_view}\n{all}");
-    }
+    assert_eq!(printed_by_agent(&tmux), (1..=6).flat_map(of_turn).collect::<Vec<_>>());
     assert_eq!(tmux.modes(), WHOLE);
 }
 
@@ -194,15 +213,8 @@ fn a_question_is_approved_or_rejected_with_a_key() {
         ),
     ] {
         let receiver = Receiver::new();
-        let url = receiver.url();
-        let hooks = format!(
-            "stage:complete: [{{id: gate, url: '{url}', await: true, \
-             body: {{text: 'Ready?', link: '${{CALLBACK_URL}}'}}}}]"
-        );
-        let sandbox = project(1, &hooks).set("USER", "ann");
-        let tmux = Tmux::start(&sandbox, 100, 30);
-        tmux.types(RUN);
-        tmux.wait_for("│ hello 1");
+        let sandbox = project(1, &gate(&receiver)).set("USER", "ann");
+        let tmux = started(&sandbox, 100, 30, RUN);
         go(&sandbox, "bye");
         tmux.wait_for("a approve  r reject");
         tmux.press(keys[0]);
@@ -212,8 +224,7 @@ fn a_question_is_approved_or_rejected_with_a_key() {
         }
         keys[1..].iter().for_each(|key| tmux.press(key));
         tmux.wait_for_end();
-        tmux.types("echo ended with $?");
-        tmux.wait_for(&format!("ended with {code}"));
+        ended_with(&tmux, code);
         assert_eq!(tmux.modes(), WHOLE);
         let shown = tmux::without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
         assert!(shown.contains(told), "{shown}");
@@ -224,15 +235,8 @@ fn a_question_is_approved_or_rejected_with_a_key() {
 #[test]
 fn a_no_leaves_the_question_as_it_is() {
     let receiver = Receiver::new();
-    let hooks = format!(
-        "stage:complete: [{{id: gate, url: '{}', await: true, \
-         body: {{text: 'Ready?', link: '${{CALLBACK_URL}}'}}}}]",
-        receiver.url()
-    );
-    let sandbox = project(1, &hooks);
-    let tmux = Tmux::start(&sandbox, 100, 30);
-    tmux.types(RUN);
-    tmux.wait_for("│ hello 1");
+    let sandbox = project(1, &gate(&receiver));
+    let tmux = started(&sandbox, 100, 30, RUN);
     go(&sandbox, "bye");
     tmux.wait_for("a approve  r reject");
     for key in ["a", "r", "s"] {
@@ -256,9 +260,7 @@ fn a_no_leaves_the_question_as_it_is() {
 #[test]
 fn a_session_pauses_before_its_next_step_and_goes_on() {
     let sandbox = project(2, "");
-    let tmux = Tmux::start(&sandbox, 80, 24);
-    tmux.types(RUN);
-    tmux.wait_for("│ hello 1");
+    let tmux = started(&sandbox, 80, 24, RUN);
     tmux.press("p");
     tmux.wait_for("will pause before the next step");
     go(&sandbox, "bye");
@@ -291,9 +293,7 @@ p continue  s stop  o more output  ? help
 #[test]
 fn a_session_that_is_paused_can_be_interrupted() {
     let sandbox = project(2, "");
-    let tmux = Tmux::start(&sandbox, 80, 24);
-    tmux.types(RUN);
-    tmux.wait_for("│ hello 1");
+    let tmux = started(&sandbox, 80, 24, RUN);
     tmux.press("p");
     tmux.wait_for("will pause before the next step");
     go(&sandbox, "bye");
@@ -310,9 +310,7 @@ fn stop_ends_a_session_as_an_interrupt_does_and_once_more_leaves_at_once() {
     assert!(Command::new("mkfifo").arg(sandbox.path("stuck")).status().unwrap().success());
     for how in ["keys", "Ctrl-C"] {
         let session = format!("hookwright run loop.yaml --session {how}");
-        let tmux = Tmux::start(&sandbox, 80, 24);
-        tmux.types(&session);
-        tmux.wait_for("│ hello 1");
+        let tmux = started(&sandbox, 80, 24, &session);
         let stop = |asks: &str| {
             if how == "keys" {
                 tmux.press("s");
@@ -326,8 +324,7 @@ fn stop_ends_a_session_as_an_interrupt_does_and_once_more_leaves_at_once() {
         tmux.wait_for("▸ hook slow at session:end");
         stop("leave at once: sure? y/n");
         tmux.wait_for_prompt();
-        tmux.types("echo ended with $?");
-        tmux.wait_for("ended with 130");
+        ended_with(&tmux, 130);
         tmux.wait_for_all(&format!(
             "\
 $ {session}
@@ -347,9 +344,7 @@ $
 #[test]
 fn a_signal_ends_a_session_and_the_terminal_is_given_back() {
     let sandbox = project(1, "");
-    let tmux = Tmux::start(&sandbox, 80, 24);
-    tmux.types(RUN);
-    tmux.wait_for("│ hello 1");
+    let tmux = started(&sandbox, 80, 24, RUN);
     let pid = running_pid(&sandbox);
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     tmux.wait_for("go on with: hookwright resume one");
@@ -365,9 +360,7 @@ fn running_pid(sandbox: &Sandbox) -> String {
 #[test]
 fn a_session_that_was_stopped_with_ctrl_z_goes_on_in_the_foreground_and_in_the_background() {
     let sandbox = project(2, "");
-    let tmux = Tmux::start(&sandbox, 80, 24);
-    tmux.types(RUN);
-    tmux.wait_for("│ hello 1");
+    let tmux = started(&sandbox, 80, 24, RUN);
     tmux.press("C-z");
     tmux.wait_for("Stopped");
     assert_eq!(tmux.modes(), WHOLE);
@@ -445,9 +438,7 @@ $
 #[test]
 fn a_session_whose_terminal_goes_away_ends_as_if_interrupted() {
     let sandbox = project(1, "");
-    let tmux = Tmux::start(&sandbox, 80, 24);
-    tmux.types(&format!("exec {RUN}"));
-    tmux.wait_for("│ hello 1");
+    let tmux = started(&sandbox, 80, 24, &format!("exec {RUN}"));
     let pid = running_pid(&sandbox);
     drop(tmux);
     until("it has ended", || !std::path::Path::new("/proc").join(&pid).exists());
@@ -458,10 +449,8 @@ fn a_session_whose_terminal_goes_away_ends_as_if_interrupted() {
 #[test]
 fn where_no_shell_could_go_on_with_it_ctrl_z_does_nothing() {
     let sandbox = project(1, "");
-    let tmux = Tmux::start(&sandbox, 80, 24);
     // Nobody above it has another job: the system would not stop it either.
-    tmux.types(&format!("exec {RUN}"));
-    tmux.wait_for("│ hello 1");
+    let tmux = started(&sandbox, 80, 24, &format!("exec {RUN}"));
     tmux.press("C-z");
     tmux.press("?");
     tmux.wait_for("Tab takes the next question");
