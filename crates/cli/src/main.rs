@@ -35,6 +35,7 @@ mod known_work;
 mod render;
 mod runner;
 mod screen;
+mod session_options;
 mod span;
 mod state;
 mod tasks;

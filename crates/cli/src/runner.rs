@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use clap::Args;
 use hookwright_engine::config::{Fault, FaultKind};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::ports::{EndRequest, Ports};
@@ -28,55 +27,9 @@ use crate::interrupts::Interrupts;
 use crate::render::session::SessionScreen;
 use crate::render::{count, visible};
 use crate::screen::Screen;
+use crate::session_options::SessionOptions;
 use crate::view::{About, LiveView};
 use crate::{state, tasks};
-
-/// How a session is run and shown. Both commands take these.
-#[derive(Debug, Args)]
-pub(crate) struct SessionOptions {
-    #[command(flatten)]
-    pub(crate) shown: Shown,
-
-    /// Pause when the session has cost so many US dollars; instead of `max_cost` in the files
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
-    pub(crate) max_cost: Option<f64>,
-
-    #[command(flatten)]
-    pub(crate) switches: HookSwitches,
-
-    #[command(flatten)]
-    pub(crate) options: ConfigOptions,
-}
-
-fn dollars(text: &str) -> Result<f64, String> {
-    let amount = text.trim_start_matches('$').parse::<f64>().ok();
-    amount
-        .filter(|amount| amount.is_finite() && *amount > 0.0)
-        .ok_or_else(|| "expected an amount of US dollars above 0, like 5 or 0.5".to_owned())
-}
-
-/// How the session is shown.
-#[derive(Debug, Args)]
-pub(crate) struct Shown {
-    /// Print every run event as one line of JSON on standard output
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// Show what the agent prints
-    #[arg(long)]
-    pub(crate) agent_output: bool,
-
-    /// Print plain lines on a terminal too, without the live view
-    #[arg(long)]
-    pub(crate) plain: bool,
-}
-
-impl Shown {
-    /// Whether a person shall see the session live.
-    fn is_live(&self) -> bool {
-        !self.json && !self.plain && LiveView::is_possible()
-    }
-}
 
 /// What would keep the loops and pipelines among these files from running: whatever they name and is
 /// not there. Who the agent is may still be said with `--agent`. And what they would leave out.

@@ -11,8 +11,9 @@ use hookwright_store::{JournalKey, Record, Store};
 use crate::config_files::ConfigOptions;
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
-use crate::runner::{self, Chosen, Place, Prepared, SessionOptions};
+use crate::runner::{self, Chosen, Place, Prepared};
 use crate::screen::Screen;
+use crate::session_options::SessionOptions;
 use crate::state;
 
 /// Take up a session that was cut off, interrupted, paused or has failed

@@ -10,8 +10,9 @@ use hookwright_pipeline::history::History;
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
 use crate::render::session as render;
-use crate::runner::{self, Chosen, Place, Prepared, SessionOptions};
+use crate::runner::{self, Chosen, Place, Prepared};
 use crate::screen::Screen;
+use crate::session_options::SessionOptions;
 use crate::state;
 
 /// Run an agent through a loop or a pipeline
