@@ -1,5 +1,5 @@
 //! The commands: one file each, with its arguments and its function. A new one is a file, a variant
-//! of [`Command`] and a line in [`run`].
+//! of [`Command`] and a line in [`run()`].
 
 mod approvals;
 mod approve;

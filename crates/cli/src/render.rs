@@ -1,7 +1,7 @@
 //! What people read.
 //!
 //! Text that others wrote (ids, commands, file names, output) never reaches a terminal raw: it goes
-//! through [`visible`] or [`one_line`]. [`Table`] and [`faults`] do that themselves.
+//! through [`visible()`] or [`one_line`]. [`Table`] and [`faults`] do that themselves.
 
 mod agent_lines;
 pub(crate) mod columns;
