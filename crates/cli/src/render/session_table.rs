@@ -95,7 +95,14 @@ pub(crate) fn resumable(list: &[KnownSession]) -> String {
             format!("hookwright resume {}", session.name()),
         ]);
     }
-    table.to_string()
+    list.iter().filter_map(ended_because).fold(table.to_string(), |text, line| text + &line)
+}
+
+/// Why a session ended before its work was done, where its status does not say that.
+fn ended_because(session: &KnownSession) -> Option<String> {
+    let reason = Some(session.record.reason.as_str());
+    let reason = reason.filter(|reason| !reason.is_empty() && *reason != session.status)?;
+    Some(format!("  {}: {}\n", session.name(), one_line(reason, REASON_CHARS_MAX)))
 }
 
 /// What stands above a session's timeline.

@@ -556,6 +556,28 @@ fn status_says_what_runs_and_what_could_be_resumed() {
 }
 
 #[test]
+fn status_says_why_a_session_ended_before_its_work_was_done() {
+    let sandbox = Sandbox::new()
+        .file("failing.yaml", "prompt: p\nagent: {command: 'echo no key >&2; exit 4'}\n")
+        .file("dear.yaml", "prompt: p\nmax_cost: 1\nagent: {script: turns.yaml}\n")
+        .file("turns.yaml", "turns: [[{status: {decision: continue, usage: {cost_usd: 2}}}]]");
+    for (file, code) in [("failing.yaml", 5), ("dear.yaml", 6)] {
+        let name = file.trim_end_matches(".yaml");
+        let ran = sandbox.run(&["run", file, "--session", name]);
+        assert_eq!(ran.code, code, "{}{}", ran.stdout, ran.stderr);
+    }
+    assert_eq!(
+        without_times(&sandbox.run(&["status"]).stdout),
+        "nothing runs here\n\
+         can be resumed:\n\
+         dear paused dear stage 1/1 dear, 1 iteration done hookwright resume dear\n\
+         failing failed failing stage 1/1 failing, 1 iteration done hookwright resume failing\n\
+         dear: the session has cost $2.00, and max_cost is $1.00\n\
+         failing: iteration 1 failed: the agent exited with 4: no key\n"
+    );
+}
+
+#[test]
 fn stop_ends_a_session_and_says_what_became_of_it() {
     let sandbox =
         waiting_project("session:end: [{await: true, command: 'echo \"$REASON\" > reason'}]");
