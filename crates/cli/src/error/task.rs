@@ -20,6 +20,8 @@ pub(crate) enum TaskFailure {
     Desk(DeskError),
     /// The session that was asked has ended without an answer.
     NoAnswer { id: TaskId, state: TaskState, session: String },
+    /// The session in which we were called is no more.
+    SessionCutOff { id: TaskId, state: TaskState, session: String, resume: String },
     /// The session that was asked could not do it.
     NotCompleted { id: TaskId, session: String, reason: String },
     /// Its text cannot be read.
@@ -57,6 +59,13 @@ impl TaskFailure {
                     state.as_str()
                 ),
                 &format!("its hooks go on with the session: `hookwright resume {session}`"),
+            ),
+            TaskFailure::SessionCutOff { id, state, session, resume } => said(
+                format!(
+                    "session `{session}`, whose hooks are to be asked, was cut off; `{id}` is {}",
+                    state.as_str()
+                ),
+                &format!("they are when it goes on: `hookwright resume {resume}`"),
             ),
             TaskFailure::NotCompleted { id, session, reason } => said(
                 format!("session `{session}` could not complete `{id}`: {reason}"),

@@ -9,6 +9,7 @@ use hookwright_pipeline::desk::caller::{Asked, ask};
 use hookwright_pipeline::desk::{Answer, DeskPlace, Request};
 use hookwright_pipeline::lease;
 use hookwright_pipeline::limits::{DESK_TALK_TIMEOUT, LONG_WAIT, TASK_PAUSE};
+use hookwright_pipeline::record::CUT_OFF;
 use hookwright_pipeline::task_lease::{Look, TaskLease};
 use hookwright_store::{Fence, KeptTasks};
 use serde_json::json;
@@ -48,6 +49,9 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
             let said = Vec::new();
             return Ok(asked.map_or(Completed::Already, |_| Completed::Done { said }));
         }
+        if asked.is_none() {
+            check_that_ours_lives(tasks, &task)?;
+        }
         let session = running_session(tasks, &task, screen)?;
         let Some(session) = session.filter(|_| began.elapsed() < DESK_TALK_TIMEOUT) else {
             // Whoever was asked may have begun, and goes on with it when it is resumed.
@@ -65,6 +69,21 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
         std::thread::sleep(TASK_PAUSE);
     }
     by_ourselves(tasks, kept, id, chain, screen)
+}
+
+/// An agent that has outlived its session completes nothing: the hooks of that session would not be
+/// asked. When it is resumed its agent does the turn again, and they are.
+fn check_that_ours_lives(tasks: &Tasks, task: &Task) -> Result<(), Failure> {
+    let Some(ours) = &tasks.session else { return Ok(()) };
+    let sessions = Sessions::of_project(tasks.project.clone(), &tasks.options)?;
+    let Ok((_, ours)) = sessions.named(ours) else { return Ok(()) };
+    if ours.status != CUT_OFF {
+        return Ok(());
+    }
+    let origin = sessions.origin_of(&ours)?;
+    let resume = origin.as_ref().unwrap_or(&ours).name().to_owned();
+    let (id, state, session) = (task.id, task.state, ours.name().to_owned());
+    Err(Failure::Task(TaskFailure::SessionCutOff { id, state, session, resume }))
 }
 
 /// The session whose hooks are to be asked: the one in which we were called, the one that works on the

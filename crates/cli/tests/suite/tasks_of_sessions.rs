@@ -240,6 +240,35 @@ fn killed_while_the_hook_runs_it_runs_again_when_the_session_goes_on() {
 }
 
 #[test]
+fn an_agent_that_outlives_its_session_completes_nothing_behind_the_back_of_its_hooks() {
+    let does = "echo $$ > pid; until [ -e dead ]; do sleep 0.05; done
+        $HOOKWRIGHT_BIN task done 1 >> log 2>&1; echo $? >> log";
+    let guard = "hooks: {task:complete: [{id: guard, command: 'echo $TASK_ID >> asked'}]}\n";
+    let sandbox = a_loop(1, does);
+    let text = std::fs::read_to_string(sandbox.path("loop.yaml")).unwrap();
+    let sandbox = sandbox.file("loop.yaml", text + guard);
+    let agent = Left::by(&sandbox, "pid");
+    let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
+    until("the agent runs", || agent.has_run());
+    started.kill();
+    std::fs::write(sandbox.path("dead"), "").unwrap();
+    until("the agent has been told", || {
+        sandbox.path("log").exists() && lines(&sandbox, "log").len() >= 3
+    });
+    let told = [
+        "error: session `s`, whose hooks are to be asked, was cut off; `TAS-1` is open",
+        "help: they are when it goes on: `hookwright resume s`",
+        "1",
+    ];
+    assert_eq!(lines(&sandbox, "log"), told);
+    assert_eq!(states(&sandbox)[0], "open");
+    let ran = sandbox.run(&["resume", "s"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(lines(&sandbox, "log")[told.len()..], ["TAS-1 is completed", "0"]);
+    assert_eq!(lines(&sandbox, "asked"), ["TAS-1"]);
+}
+
+#[test]
 fn an_interrupt_ends_the_hook_and_the_task_is_completed_when_the_session_goes_on() {
     let sandbox = hooks(
         a_loop(1, "[ -e go ] || $HOOKWRIGHT_BIN task done 1 >> log 2>&1"),
