@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hookwright_engine::config::{Fault, FaultKind};
-use hookwright_engine::hook::Layer;
 use hookwright_engine::ports::{EndRequest, Ports};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
@@ -30,37 +29,6 @@ use crate::screen::Screen;
 use crate::session_options::SessionOptions;
 use crate::view::{About, LiveView};
 use crate::{state, tasks};
-
-/// What would keep the loops and pipelines among these files from running: whatever they name and is
-/// not there. Who the agent is may still be said with `--agent`. And what they would leave out.
-pub(crate) fn faults_of_runs(
-    found: &ConfigFiles,
-    options: &ConfigOptions,
-) -> Result<(Vec<Fault>, Vec<Arc<Fault>>), Failure> {
-    let place = Place::find(&options.searching())?;
-    let mut faults = place.faults_of_children(found)?;
-    let mut left_out = Vec::new();
-    let runs =
-        found.files.iter().filter(|file| matches!(file.layer, Layer::Loop | Layer::Pipeline));
-    for file in runs {
-        let asked = place.asked(&file.path.to_string_lossy(), None);
-        let found = match place.prepare(asked)? {
-            Ok(prepared) => {
-                left_out.extend(prepared.plan.left_out);
-                continue;
-            }
-            Err(found) => found,
-        };
-        let others =
-            |fault: &Fault| place.found.files.iter().any(|file| file.shown_as == fault.source.path);
-        faults.extend(
-            found
-                .into_iter()
-                .filter(|fault| !matches!(fault.kind, FaultKind::NoAgent) && !others(fault)),
-        );
-    }
-    Ok((faults, left_out))
-}
 
 /// A session that was chosen to run.
 pub(crate) struct Chosen {
@@ -148,7 +116,7 @@ impl Place {
     }
 
     /// What is wrong with the loops and pipelines that hooks of these files start.
-    fn faults_of_children(&self, found: &ConfigFiles) -> Result<Vec<Fault>, Failure> {
+    pub(crate) fn faults_of_children(&self, found: &ConfigFiles) -> Result<Vec<Fault>, Failure> {
         let hook_files = found.files.iter().filter_map(Source::of_hook_file).collect();
         let (sources, mut faults) = self.searched(|finder| finder.with_children(hook_files))?;
         let root = &self.found.project_root;

@@ -1,17 +1,19 @@
 //! `hookwright check`: reads the whole configuration and shows every fault and every warning.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
-use hookwright_engine::config::Warning;
+use hookwright_engine::config::{Fault, FaultKind, Warning};
+use hookwright_engine::hook::Layer;
 use serde_json::json;
 
-use crate::config_files::ConfigOptions;
+use crate::config_files::{ConfigFiles, ConfigOptions};
 use crate::configuration::Configuration;
 use crate::error::{Failure, warning_json};
 use crate::exit_code;
 use crate::render::count;
-use crate::runner;
+use crate::runner::Place;
 use crate::screen::Screen;
 
 /// Read the configuration and show everything that is wrong with it
@@ -47,9 +49,9 @@ pub(crate) struct CheckArguments {
 pub(crate) fn check(mut arguments: CheckArguments, screen: &Screen) -> Result<u8, Failure> {
     arguments.options.config.append(&mut arguments.files);
     let (mut configuration, warnings) = Configuration::check(&arguments.options)?;
-    let (unmet, left_out) = runner::faults_of_runs(&configuration.found, &arguments.options)?;
-    configuration.add_faults(unmet);
-    configuration.add_left_out(left_out);
+    let of_runs = OfRuns::find(&configuration.found, &arguments.options)?;
+    configuration.add_faults(of_runs.faults);
+    configuration.add_left_out(of_runs.left_out);
     let has_faults = !configuration.loaded.faults.is_empty();
     if arguments.json {
         screen.json(&as_json(&configuration, &warnings))?;
@@ -69,6 +71,42 @@ pub(crate) fn check(mut arguments: CheckArguments, screen: &Screen) -> Result<u8
         return Ok(exit_code::OUR_FAULT);
     }
     Ok(configuration.exit_code())
+}
+
+/// What the loops and pipelines among the files show when they are planned.
+struct OfRuns {
+    /// What would keep them from running: whatever they name and is not there. Who the agent is may still
+    /// be said with `--agent`.
+    faults: Vec<Fault>,
+    /// What they would leave out.
+    left_out: Vec<Arc<Fault>>,
+}
+
+impl OfRuns {
+    fn find(found: &ConfigFiles, options: &ConfigOptions) -> Result<Self, Failure> {
+        let place = Place::find(&options.searching())?;
+        let (mut faults, mut left_out) = (place.faults_of_children(found)?, Vec::new());
+        // What is wrong with the project's own files is not asked for.
+        let is_other =
+            |fault: &Fault| place.found.files.iter().any(|file| file.shown_as == fault.source.path);
+        let runs =
+            found.files.iter().filter(|file| matches!(file.layer, Layer::Loop | Layer::Pipeline));
+        for file in runs {
+            match place.prepare(place.asked(&file.path.to_string_lossy(), None))? {
+                Ok(prepared) => {
+                    let news = prepared.plan.left_out.into_iter();
+                    left_out.extend(news.filter(|fault| !is_other(fault)));
+                }
+                Err(found) => {
+                    let is_news = |fault: &Fault| {
+                        !matches!(fault.kind, FaultKind::NoAgent) && !is_other(fault)
+                    };
+                    faults.extend(found.into_iter().filter(is_news));
+                }
+            }
+        }
+        Ok(Self { faults, left_out })
+    }
 }
 
 fn all_is_well(configuration: &Configuration, warnings: &[Warning]) -> String {

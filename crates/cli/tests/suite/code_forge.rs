@@ -85,6 +85,11 @@ help: did you mean `tool:pre_execute`?
 "#;
     let stdout = "1 file checked, 1 hook, no faults, 1 warning\n";
     assert_eq!(sandbox.run(&["check"]), Ran::new(0, stdout, stderr));
+    // Who asks about a loop hears nothing of it.
+    let sandbox =
+        sandbox.file("loop.yaml", "prompt: p\nagent: {command: 'true'}\nmax_iterations: 1\n");
+    let stdout = "1 file checked, 0 hooks, no faults\n";
+    assert_eq!(sandbox.run(&["check", "loop.yaml"]), Ran::new(0, stdout, ""));
     let listed = sandbox.run(&["list", "--json"]).stdout;
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     let ids: Vec<&str> =
