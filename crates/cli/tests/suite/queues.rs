@@ -344,6 +344,24 @@ fn a_session_that_was_interrupted_goes_on_with_the_issue_it_was_at() {
 }
 
 #[test]
+fn what_is_being_done_when_a_session_is_interrupted_is_counted_once() {
+    let stop =
+        "session:stop: [{await: true, command: 'echo $ISSUES_COMPLETED of $ISSUES_TOTAL >> log'}]";
+    let agent = "[ \"$ISSUE_TITLE\" = 'The first' ] || { kill -INT $PPID; exec sleep 1000; }";
+    for source in ["{issues: issues/}", "{tasks: true}"] {
+        let termination = format!("termination: {{type: queue, source: {source}}}");
+        let agent = command(agent);
+        let sandbox = issues(stop, "")
+            .file("loop.yaml", format!("prompt: p\nagent: {agent}\n{termination}\n"));
+        for task in ["The first", "The second", "The third"] {
+            assert_eq!(sandbox.run(&["task", "add", task]).code, 0);
+        }
+        run(&sandbox, "loop.yaml", 130);
+        assert_eq!(lines(&sandbox, "log"), ["1 of 3"], "{source}");
+    }
+}
+
+#[test]
 fn a_session_that_died_leaves_to_another_what_that_one_has_taken() {
     let agent = command(
         "echo agent $SESSION $ISSUE_NUMBER >> log; if [ $ISSUE_NUMBER = 2 ] && [ ! -e killed ]; then touch killed; kill -9 $PPID; fi",

@@ -54,12 +54,17 @@ impl Session {
 
     /// Pieces of work that are open and were not begun by this session.
     pub(super) fn open_items(&self, index: usize) -> Result<usize, Leave> {
-        match self.queue_of(index) {
+        let open = match self.queue_of(index) {
             // To ask it might change what it says.
-            Queue::Command(_) => Ok(0),
-            Queue::Issues(folder) => Ok(self.open_issues(&folder)?.len()),
-            Queue::Tasks => self.open_tasks(),
-        }
+            Queue::Command(_) => return Ok(0),
+            Queue::Issues(folder) => {
+                self.open_issues(&folder)?.into_iter().map(|item| item.key).collect()
+            }
+            Queue::Tasks => self.open_tasks()?,
+        };
+        // The one that was being done when the session was interrupted is counted among those begun.
+        let tried = self.tried(index);
+        Ok(open.iter().filter(|key| tried.get(key.as_str()) != Some(&None)).count())
     }
 
     /// What has to be written with the end of a piece of work.

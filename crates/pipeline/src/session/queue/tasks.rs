@@ -73,11 +73,13 @@ impl Session {
         Ok(false)
     }
 
-    /// How many tasks nobody works on.
-    pub(super) fn open_tasks(&self) -> Result<usize, Leave> {
-        let mut open = 0;
+    /// The tasks that this session may take, and those that wait for others.
+    pub(super) fn open_tasks(&self) -> Result<Vec<String>, Leave> {
+        let mut open = Vec::new();
         for kept in self.tasks().list(&[TaskState::Open, TaskState::InProgress])?.tasks {
-            open += usize::from(self.is_free(&kept.task)?);
+            if self.is_free(&kept.task)? {
+                open.push(kept.task.id.to_string());
+            }
         }
         Ok(open)
     }
