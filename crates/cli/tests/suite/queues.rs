@@ -394,6 +394,28 @@ fn a_session_that_died_leaves_to_another_what_that_one_has_taken() {
 }
 
 #[test]
+fn what_a_dead_session_left_running_is_ended_before_another_one_takes_up_its_work() {
+    let agent = command(
+        "if [ $SESSION = s ]; then echo $$ > pid; exec sleep 1000; fi; grep -qs sleep /proc/$(cat pid)/cmdline; echo $? >> log",
+    );
+    for source in ["{issues: issues/}", "{tasks: true}"] {
+        let sandbox = Sandbox::new().file("issues/1-first.md", "# The first\n").file(
+            "loop.yaml",
+            format!("prompt: p\nagent: {agent}\ntermination: {{type: queue, source: {source}}}\n"),
+        );
+        assert_eq!(sandbox.run(&["task", "add", "the first"]).code, 0);
+        let left = Left::by(&sandbox, "pid");
+        let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
+        until("the agent runs", || left.has_run());
+        started.kill();
+        let other = sandbox.run(&["run", "loop.yaml", "--session", "t"]);
+        assert_eq!(other.code, 0, "{}{}", other.stdout, other.stderr);
+        assert!(lines(&sandbox, "log").iter().all(|found| found != "0"), "{source}");
+        until("nothing is left", || left.is_gone());
+    }
+}
+
+#[test]
 fn what_was_left_to_another_session_stays_left_when_a_session_is_resumed_twice() {
     let agent = command(
         "echo agent $SESSION $ISSUE_NUMBER $ITERATION >> log; case $SESSION$ISSUE_NUMBER in s2|s11) [ -e killed$ISSUE_NUMBER ] || { touch killed$ISSUE_NUMBER; kill -9 $PPID; };; esac",

@@ -140,6 +140,19 @@ impl IssueStates {
         }
     }
 
+    /// The other session that works on an issue, or did before it died.
+    pub fn left_by(
+        &self,
+        folder: &IssueFolder,
+        item: &WorkItem,
+        session: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let record = self.get(folder, &item.key)?.map(|kept| kept.record);
+        let is_anothers =
+            |record: &IssueRecord| record.state == IssueState::Active && record.session != session;
+        Ok(record.filter(is_anothers).map(|record| record.session))
+    }
+
     /// Whether a session may take an issue of which this is known.
     pub fn is_free(&self, record: &IssueRecord, session: &str) -> Result<bool, StoreError> {
         match record.state {

@@ -4,17 +4,27 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hookwright_engine::limits::KILL_GRACE;
 use hookwright_events::{Event, ItemState, Outcome, WorkItem, WorkSource};
 use hookwright_process::{Leader, Stream};
-use hookwright_store::Put;
+use hookwright_store::{JournalKey, Put};
 
 use super::super::stage::{Course, turn_name};
 use super::super::turn::failure_of;
 use super::super::{Leave, Session, known};
 use crate::agent::{AgentWatch, Turn, shell_run};
+use crate::history::History;
+use crate::lease;
 use crate::limits::{ISSUES_MAX, QUEUE_COMMAND_TIMEOUT};
 use crate::plan::Until;
 use crate::queue::{IssueFolder, IssueStates, Queue, without_nul};
+
+/// A piece of work that was taken for a session.
+pub(super) struct Taken {
+    pub(super) item: WorkItem,
+    /// The dead session that worked on it.
+    pub(super) left_by: Option<String>,
+}
 
 impl Session {
     /// The next piece of work of a stage, taken for this session. Where there is one, but the session has
@@ -28,16 +38,39 @@ impl Session {
         if let Some(past) = self.history.items.get(&place) {
             return Ok(Some(past.item.clone()));
         }
-        match self.queue_of(index) {
+        let taken = match self.queue_of(index) {
             Queue::Command(command) => {
                 let lines = self.printed_by(&command, index, course).await?;
                 let line = self.first_line(index, lines);
                 line.is_some().then(|| self.check_cost(index)).transpose()?;
-                Ok(line)
+                return Ok(line);
             }
-            Queue::Issues(folder) => self.take_issue(index, &folder),
-            Queue::Tasks => self.take_task(index),
+            Queue::Issues(folder) => self.take_issue(index, &folder)?,
+            Queue::Tasks => self.take_task(index)?,
+        };
+        let Some(Taken { item, left_by }) = taken else { return Ok(None) };
+        if let Some(session) = left_by {
+            self.end_survivors_of(session).await?;
         }
+        Ok(Some(item))
+    }
+
+    /// What a dead session left running is ended before another one begins with what that worked on.
+    async fn end_survivors_of(&self, session: String) -> Result<(), Leave> {
+        let (store, project) = (&**self.journal.store(), self.journal.project().to_owned());
+        let lease = lease::name_of(&project, &session);
+        // One whose journal cannot be read is not resumed either, and nobody knows what it has started.
+        let Ok(history) = History::read(store, &JournalKey { project, session }) else {
+            return Ok(());
+        };
+        // Whoever has taken it up since has ended them, and what runs is its own.
+        if lease::holder(store, &lease)?.is_some() {
+            return Ok(());
+        }
+        for run_id in history.unfinished_runs() {
+            hookwright_process::end_run(&run_id, KILL_GRACE).await;
+        }
+        Ok(())
     }
 
     /// Takes a piece of work again that was cut off; `false` if another session has it or was through
@@ -95,7 +128,7 @@ impl Session {
         IssueStates::new(Arc::clone(self.journal.store()), self.journal.project())
     }
 
-    fn take_issue(&self, index: usize, folder: &IssueFolder) -> Result<Option<WorkItem>, Leave> {
+    fn take_issue(&self, index: usize, folder: &IssueFolder) -> Result<Option<Taken>, Leave> {
         let tried = self.tried(index);
         let states = self.issue_states();
         for item in self.open_issues(folder)? {
@@ -104,8 +137,9 @@ impl Session {
                 continue;
             }
             self.check_cost(index)?;
+            let left_by = states.left_by(folder, &item, &self.name)?;
             if states.take(folder, &item, &self.name, &self.clock.now())? {
-                return Ok(Some(item));
+                return Ok(Some(Taken { item, left_by }));
             }
         }
         Ok(None)

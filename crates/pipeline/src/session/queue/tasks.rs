@@ -8,6 +8,7 @@ use hookwright_events::{ItemState, WorkItem, WorkSource};
 use hookwright_store::{Claim, KeptTask, KeptTasks, Put, TaskError};
 
 use super::super::{Leave, Session};
+use super::choice::Taken;
 use crate::desk::Answer;
 use crate::lease;
 use crate::limits::RECORD_CONFLICTS_MAX;
@@ -25,7 +26,7 @@ impl From<TaskError> for Leave {
 
 impl Session {
     /// The next task, taken for this session.
-    pub(super) fn take_task(&self, index: usize) -> Result<Option<WorkItem>, Leave> {
+    pub(super) fn take_task(&self, index: usize) -> Result<Option<Taken>, Leave> {
         let tasks = self.tasks();
         let tried = self.tried(index);
         // What was put back is for another session; this one would take it again and again.
@@ -38,7 +39,9 @@ impl Session {
             }
             self.check_cost(index)?;
             if self.take(&tasks, kept)? {
-                return Ok(Some(item(&kept.task)));
+                let is_begun = kept.task.state == TaskState::InProgress;
+                let left_by = kept.task.session.clone().filter(|by| is_begun && *by != self.name);
+                return Ok(Some(Taken { item: item(&kept.task), left_by }));
             }
         }
         Ok(None)
