@@ -82,16 +82,19 @@ impl KnownWork {
             }
             work.notes.extend(folder.misnamed());
             match folder.read() {
-                Ok(issues) => work.issues.extend(issues.into_iter().map(|issue| {
-                    let kept = known.remove(&(folder.shown().to_owned(), issue.number));
-                    KnownIssue {
-                        folder: folder.shown().to_owned(),
-                        number: issue.number,
-                        title: issue.title,
-                        state: kept.as_ref().map_or(IssueState::Open, |kept| kept.record.state),
-                        kept,
-                    }
-                })),
+                Ok(found) => {
+                    work.problems.extend(found.faults.iter().map(ToString::to_string));
+                    work.issues.extend(found.issues.into_iter().map(|issue| {
+                        let kept = known.remove(&(folder.shown().to_owned(), issue.number));
+                        KnownIssue {
+                            folder: folder.shown().to_owned(),
+                            number: issue.number,
+                            title: issue.title,
+                            state: kept.as_ref().map_or(IssueState::Open, |kept| kept.record.state),
+                            kept,
+                        }
+                    }));
+                }
                 Err(error) => work.problems.push(error.to_string()),
             }
         }

@@ -18,7 +18,7 @@ use hookwright_engine::variables::Environment;
 
 use crate::agent::Candidate;
 use crate::limits::ITERATIONS_BY_DEFAULT;
-use crate::queue::Queue;
+use crate::queue::{FoundIssues, Queue};
 use crate::sources::{Role, Source, Sources, default_prompt, fault_at, folder_of};
 
 /// What a session will do.
@@ -401,7 +401,7 @@ impl<'a> Planning<'a> {
                 looked_in: Box::default(),
                 nearest: None,
             }
-        } else if let Err(error) = folder.read() {
+        } else if let Err(error) = folder.read().and_then(FoundIssues::whole) {
             FaultKind::BadQueue { problem: error.to_string() }
         } else {
             if let Some(problem) = folder.misnamed() {

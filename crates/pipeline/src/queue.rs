@@ -13,7 +13,7 @@ use std::path::Path;
 
 use hookwright_engine::config::QueueSpec;
 
-pub use issue_folder::{Issue, IssueError, IssueFolder};
+pub use issue_folder::{FoundIssues, Issue, IssueError, IssueFolder};
 pub use issue_states::{IssueRecord, IssueState, IssueStates, KeptIssue};
 
 /// Where a stage's work is found.

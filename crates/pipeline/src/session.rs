@@ -32,7 +32,7 @@ mod task_desk;
 mod turn;
 mod watching;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -105,6 +105,8 @@ pub struct Session {
     last_stage: Course,
     /// The piece of work that is being done.
     item: Option<WorkItem>,
+    /// What was said to be wrong with issues since it began: no more than there are.
+    told_of_issues: BTreeSet<String>,
     /// Times that the end was reached, and hooks might have had something left to say.
     deliveries: usize,
     /// What is known of its agents.

@@ -586,6 +586,27 @@ fn what_cannot_be_a_queue_is_said_before_anything_starts() {
 }
 
 #[test]
+fn an_issue_that_becomes_faulty_meanwhile_is_left_out_and_told_and_the_others_are_worked_off() {
+    let agent = "echo $ISSUE_NUMBER >> done; mkdir -p issues/11-x.md; touch issues/02-again.md";
+    let sandbox = issues("", &command(agent));
+    let ran = run(&sandbox, "loop.yaml", 0);
+    assert_eq!(lines(&sandbox, "done"), ["1", "10"]);
+    for said in [
+        "left out: two issues have the number 2: issues/02-again.md and issues/2-second.md; rename one of them",
+        "left out: issues/11-x.md cannot be read: Is a directory (os error 21)",
+    ] {
+        assert_eq!(ran.stdout.matches(said).count(), 1, "{said}: {}", ran.stdout);
+    }
+    // Whoever looks sees the others, and what is wrong.
+    assert_eq!(words(&sandbox), ["1 done", "10 done"]);
+    let (_, status) = sandbox.json(&["status", "--json"]);
+    assert_eq!(status["work"]["problems"].as_array().map(Vec::len), Some(2), "{status}");
+    // Nothing new is started with them.
+    let ran = run(&sandbox, "loop.yaml", 1);
+    assert!(ran.stderr.contains("two issues have the number 2"), "{}", ran.stderr);
+}
+
+#[test]
 fn files_that_are_probably_meant_as_issues_are_named_by_run_check_and_status() {
     let sandbox = issues("", &command("true"))
         .file("issues/6_a.md", "")

@@ -35,6 +35,25 @@ pub struct Issue {
     pub plan_file: Option<String>,
 }
 
+/// What a folder of issues has.
+#[derive(Debug, Default)]
+pub struct FoundIssues {
+    /// Those that can be worked on, in the order of their numbers.
+    pub issues: Vec<Issue>,
+    /// What is wrong with the others.
+    pub faults: Vec<IssueError>,
+}
+
+impl FoundIssues {
+    /// All of them, if nothing is wrong with any.
+    pub fn whole(self) -> Result<Vec<Issue>, IssueError> {
+        match self.faults.into_iter().next() {
+            Some(fault) => Err(fault),
+            None => Ok(self.issues),
+        }
+    }
+}
+
 /// Why issues cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
@@ -89,16 +108,26 @@ impl IssueFolder {
         self.root.join(&self.shown)
     }
 
-    /// All of its issues, in the order of their numbers.
-    pub fn read(&self) -> Result<Vec<Issue>, IssueError> {
-        let plans = self.plans()?;
-        let issues = numbered(&self.path(), &self.shown)?;
-        let one = |(number, name): (u64, String)| {
-            let file = below(&self.shown, &name);
-            let title = title_of(&self.root.join(&file), &file, &name)?;
-            Ok(Issue { number, title, file, plan_file: plans.get(&number).cloned() })
-        };
-        issues.into_iter().map(one).collect()
+    /// Its issues. One that cannot be worked on is no reason to forget the others.
+    pub fn read(&self) -> Result<FoundIssues, IssueError> {
+        let mut plans = self.plans()?;
+        let mut found = FoundIssues::default();
+        for (number, name) in numbered(&self.path(), &self.shown)? {
+            let plan_file = plans.remove(&number).transpose();
+            match name.and_then(|name| Ok((self.title_of(&name)?, name, plan_file?))) {
+                Ok((title, name, plan_file)) => {
+                    let file = below(&self.shown, &name);
+                    found.issues.push(Issue { number, title, file, plan_file });
+                }
+                Err(fault) => found.faults.push(fault),
+            }
+        }
+        Ok(found)
+    }
+
+    fn title_of(&self, name: &str) -> Result<String, IssueError> {
+        let file = below(&self.shown, name);
+        title_of(&self.root.join(&file), &file, name)
     }
 
     /// Which files are probably meant as issues and are none, in words. What has no number (`README.md`)
@@ -124,7 +153,7 @@ impl IssueFolder {
     }
 
     /// Plans by number, as paths from the root.
-    fn plans(&self) -> Result<BTreeMap<u64, String>, IssueError> {
+    fn plans(&self) -> Result<BTreeMap<u64, Result<String, IssueError>>, IssueError> {
         let beside = match self.shown.rsplit_once('/') {
             Some((above, _)) => format!("{above}/plans"),
             None => "plans".to_owned(),
@@ -135,7 +164,7 @@ impl IssueFolder {
             if path.is_dir() {
                 let found = numbered(&path, &folder)?;
                 plans.extend(found.into_iter().map(|(number, name)| {
-                    let file = format!("{folder}/{name}");
+                    let file = name.map(|name| format!("{folder}/{name}"));
                     (number, file)
                 }));
             }
@@ -158,22 +187,31 @@ impl Issue {
     }
 }
 
-/// The files of a folder whose names begin with a number, by number.
-fn numbered(path: &Path, shown: &str) -> Result<BTreeMap<u64, String>, IssueError> {
+/// The files of a folder whose names begin with a number, by number, which one alone may have.
+fn numbered(
+    path: &Path,
+    shown: &str,
+) -> Result<BTreeMap<u64, Result<String, IssueError>>, IssueError> {
     let failed = |cause: io::Error| IssueError::NotRead { path: shown.to_owned(), cause };
-    let mut found: BTreeMap<u64, String> = BTreeMap::new();
+    let mut names: Vec<(u64, String)> = Vec::new();
     for entry in path.read_dir().map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let Ok(name) = entry.file_name().into_string() else { continue };
         let Some(number) = number_of(&name) else { continue };
-        if found.len() >= ISSUES_MAX {
+        if names.len() >= ISSUES_MAX {
             return Err(IssueError::TooMany { folder: shown.to_owned() });
         }
-        if let Some(other) = found.insert(number, name.clone()) {
-            let mut both = [other, name].map(|name| below(shown, &name));
-            both.sort();
-            let [first, second] = both;
-            return Err(IssueError::SameNumber { number, first, second });
+        names.push((number, name));
+    }
+    names.sort();
+    let mut found = BTreeMap::new();
+    for (number, name) in names {
+        let slot = found.entry(number).or_insert_with(|| Ok(name.clone()));
+        if let Ok(first) = slot
+            && *first != name
+        {
+            let (first, second) = (below(shown, first), below(shown, &name));
+            *slot = Err(IssueError::SameNumber { number, first, second });
         }
     }
     Ok(found)
@@ -291,7 +329,10 @@ mod tests {
             file: file.to_owned(),
             plan_file: plan.map(str::to_owned),
         };
-        let found = IssueFolder::new(root.path(), Path::new("./issues/")).read().expect("read");
+        let found = IssueFolder::new(root.path(), Path::new("./issues/"))
+            .read()
+            .and_then(FoundIssues::whole)
+            .expect("read");
         assert_eq!(
             found,
             [
@@ -333,7 +374,10 @@ mod tests {
     #[test]
     fn the_project_root_may_be_a_folder_of_issues() {
         let root = project(&[("1-a.md", "# A\n"), ("plans/1.md", "")]);
-        let found = IssueFolder::new(root.path(), Path::new(".")).read().expect("read");
+        let found = IssueFolder::new(root.path(), Path::new("."))
+            .read()
+            .and_then(FoundIssues::whole)
+            .expect("read");
         let issue = Issue {
             number: 1,
             title: "A".to_owned(),
@@ -350,6 +394,7 @@ mod tests {
             fs::create_dir_all(root.path().join("issues/9-folder.md")).expect("made");
             IssueFolder::new(root.path(), Path::new("issues"))
                 .read()
+                .and_then(FoundIssues::whole)
                 .expect_err("it cannot be")
                 .to_string()
         };
@@ -362,22 +407,51 @@ mod tests {
         fs::create_dir(root.path().join("issues")).expect("made");
         fs::write(root.path().join("issues/1-a.md"), b"# \xff\xfe").expect("written");
         let folder = IssueFolder::new(root.path(), Path::new("issues"));
-        let error = folder.read().expect_err("no text").to_string();
+        let error = folder.read().and_then(FoundIssues::whole).expect_err("no text").to_string();
         assert_eq!(error, "issues/1-a.md is no text: an issue is Markdown in UTF-8");
         let root = project(&[("issues/README.md", "")]);
         let pipe = root.path().join("issues/1-a.md");
         let made = std::process::Command::new("mkfifo").arg(pipe).status().expect("started");
         assert!(made.success());
         let folder = IssueFolder::new(root.path(), Path::new("issues"));
-        let error = folder.read().expect_err("no file").to_string();
+        let error = folder.read().and_then(FoundIssues::whole).expect_err("no file").to_string();
         assert_eq!(error, "issues/1-a.md cannot be read: it is no file");
+    }
+
+    #[test]
+    fn what_is_wrong_with_some_leaves_the_others() {
+        let root = project(&[
+            ("issues/1-a.md", ""),
+            ("issues/2-b.md", ""),
+            ("issues/02-c.md", ""),
+            ("issues/002-d.md", ""),
+            ("issues/3-e.md", ""),
+            ("issues/4-f.md/x", ""),
+            ("plans/3-one.md", ""),
+            ("plans/3-two.md", ""),
+        ]);
+        let found = IssueFolder::new(root.path(), Path::new("issues")).read().expect("read");
+        let numbers: Vec<u64> = found.issues.iter().map(|issue| issue.number).collect();
+        let faults: Vec<String> = found.faults.iter().map(ToString::to_string).collect();
+        let same = |number: u64, first: &str, second: &str| {
+            format!("two issues have the number {number}: {first} and {second}; rename one of them")
+        };
+        let expected = [
+            same(2, "issues/002-d.md", "issues/02-c.md"),
+            same(3, "plans/3-one.md", "plans/3-two.md"),
+            "issues/4-f.md cannot be read: Is a directory (os error 21)".to_owned(),
+        ];
+        assert_eq!((numbers.as_slice(), faults.as_slice()), (&[1][..], &expected[..]));
     }
 
     #[test]
     fn a_long_issue_is_read_as_far_as_its_title_may_be() {
         let text = format!("# Title\n{}", "é".repeat(ISSUE_HEAD_BYTES_MAX as usize));
         let root = project(&[("issues/1-a.md", &text)]);
-        let found = IssueFolder::new(root.path(), Path::new("issues")).read().expect("read");
+        let found = IssueFolder::new(root.path(), Path::new("issues"))
+            .read()
+            .and_then(FoundIssues::whole)
+            .expect("read");
         assert_eq!(found[0].title, "Title");
     }
 }

@@ -1,6 +1,6 @@
 //! [`Parts`]: what a session is made of, and how it is put together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -173,6 +173,7 @@ impl Session {
             iterations: 0,
             last_stage: Course::default(),
             item: None,
+            told_of_issues: BTreeSet::new(),
             deliveries: 0,
             in_use,
             name,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hookwright_engine::limits::KILL_GRACE;
-use hookwright_events::{Event, ItemState, Outcome, WorkItem, WorkSource};
+use hookwright_events::{Event, ItemState, Outcome, RunEventKind, WorkItem, WorkSource};
 use hookwright_process::{Leader, Stream};
 use hookwright_store::{JournalKey, Put};
 
@@ -17,7 +17,7 @@ use crate::history::History;
 use crate::lease;
 use crate::limits::{ISSUES_MAX, QUEUE_COMMAND_TIMEOUT};
 use crate::plan::Until;
-use crate::queue::{IssueFolder, IssueStates, Queue, without_nul};
+use crate::queue::{FoundIssues, Issue, IssueError, IssueFolder, IssueStates, Queue, without_nul};
 
 /// A piece of work that was taken for a session.
 pub(super) struct Taken {
@@ -91,7 +91,8 @@ impl Session {
             // To ask it might change what it says.
             Queue::Command(_) => return Ok(0),
             Queue::Issues(folder) => {
-                self.open_issues(&folder)?.into_iter().map(|item| item.key).collect()
+                let issues = self.read_issues(&folder)?.issues;
+                self.open_among(&folder, issues)?.into_iter().map(|item| item.key).collect()
             }
             Queue::Tasks => self.open_tasks()?,
         };
@@ -128,10 +129,12 @@ impl Session {
         IssueStates::new(Arc::clone(self.journal.store()), self.journal.project())
     }
 
-    fn take_issue(&self, index: usize, folder: &IssueFolder) -> Result<Option<Taken>, Leave> {
+    fn take_issue(&mut self, index: usize, folder: &IssueFolder) -> Result<Option<Taken>, Leave> {
+        let FoundIssues { issues, faults } = self.read_issues(folder)?;
+        self.note_faults_of_issues(&faults)?;
         let tried = self.tried(index);
         let states = self.issue_states();
-        for item in self.open_issues(folder)? {
+        for item in self.open_among(folder, issues)? {
             // What was cut off by a bound of this session is for another one.
             if tried.get(item.key.as_str()) == Some(&Some(ItemState::Open)) {
                 continue;
@@ -145,9 +148,24 @@ impl Session {
         Ok(None)
     }
 
-    /// The issues that this session may take.
-    fn open_issues(&self, folder: &IssueFolder) -> Result<Vec<WorkItem>, Leave> {
-        let issues = folder.read().map_err(|error| Leave::Failed(error.to_string()))?;
+    fn read_issues(&self, folder: &IssueFolder) -> Result<FoundIssues, Leave> {
+        folder.read().map_err(|error| Leave::Failed(error.to_string()))
+    }
+
+    /// Before a session starts, anything wrong with an issue is a fault. When it becomes wrong later, the
+    /// others are still worked off, and what was left is told, once.
+    fn note_faults_of_issues(&mut self, faults: &[IssueError]) -> Result<(), Leave> {
+        for fault in faults {
+            let note = format!("left out: {fault}");
+            if self.told_of_issues.insert(note.clone()) {
+                self.write(vec![RunEventKind::Noted { note }])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of the issues that this session may take.
+    fn open_among(&self, folder: &IssueFolder, issues: Vec<Issue>) -> Result<Vec<WorkItem>, Leave> {
         let states = self.issue_states();
         let known = states.all()?;
         let mut open = Vec::new();
