@@ -71,6 +71,12 @@ impl Usage {
         }
     }
 
+    /// Without a cost that none can be: one below nothing would lift the bound of all others.
+    pub fn believable(self) -> Self {
+        let cost_usd = self.cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0);
+        Self { cost_usd, ..self }
+    }
+
     /// What it is more than `told`, if it is more. A cost that differs by less than anybody is charged
     /// is the same: sums of other orders end in other digits.
     pub fn beyond(self, told: Self) -> Option<Self> {
@@ -132,6 +138,22 @@ mod tests {
         let sum = sum.and(Usage { input_tokens: 0, output_tokens: 0, cost_usd: Some(0.5) });
         let sum = sum.and(Usage::default());
         assert_eq!(sum, Usage { input_tokens: 11, output_tokens: 22, cost_usd: Some(0.5) });
+    }
+
+    #[test]
+    fn a_cost_that_none_can_be_is_not_believed() {
+        for (said, believed) in [
+            (Some(0.5), Some(0.5)),
+            (Some(0.0), Some(0.0)),
+            (Some(-0.5), None),
+            (Some(f64::NAN), None),
+            (Some(f64::INFINITY), None),
+            (None, None),
+        ] {
+            let usage = Usage { input_tokens: 1, output_tokens: 2, cost_usd: said };
+            let expected = Usage { input_tokens: 1, output_tokens: 2, cost_usd: believed };
+            assert_eq!(usage.believable(), expected, "{said:?}");
+        }
     }
 
     #[test]

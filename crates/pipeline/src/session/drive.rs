@@ -271,7 +271,7 @@ impl Session {
         status: Option<&Status>,
     ) -> Done {
         let (session, usage) = match (&ended.said, status) {
-            (Some(said), _) => (said.session.clone(), said.usage),
+            (Some(said), _) => (said.session.clone(), said.usage.map(Usage::believable)),
             (None, Some(status)) => (status.agent_session.clone(), status.usage),
             (None, None) => (None, None),
         };
