@@ -404,6 +404,20 @@ fn presets_are_started_as_they_were_recorded_and_their_last_words_are_the_output
 }
 
 #[test]
+fn a_cost_below_nothing_is_not_believed_of_anybody() {
+    let program = recorded("claude", "answered")
+        .replace("cat $from/stdout;", "sed 's/\"total_cost_usd\":/&-/' $from/stdout;");
+    let text = format!("max_cost: 1\n{}", loop_of("claude", 1));
+    let sandbox = with_programs(&[("claude", &program)]).file("loop.yaml", text);
+    let notes = of_kinds(&run_json(&sandbox, 0), &["noted"]);
+    let notes: Vec<&Value> = notes.iter().map(|event| &event["note"]).collect();
+    assert_eq!(notes, ["max_cost cannot be kept: claude reports no cost"]);
+    let (_, shown) = sandbox.json(&["sessions", "show", "s", "--json"]);
+    let record = shown.get("session").unwrap_or(&shown);
+    assert_eq!(record["usage"], json!({ "inputTokens": 10, "outputTokens": 10 }));
+}
+
+#[test]
 fn the_model_of_a_loop_is_for_its_one_agent_wherever_that_is_named() {
     let named = |of_loop: &str, of_project: &str| {
         with_programs(&[("claude", &recorded("claude", "answered"))])
