@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hookwright_engine::config::{ConfigFile, load_text};
@@ -30,6 +30,20 @@ use tokio::runtime::Runtime;
 
 const ROUNDS: usize = 600;
 const TRIES_MAX: usize = 5;
+
+/// The program as somebody has installed it: a copy. A linker writes its file page by page, and the
+/// system then keeps it in memory in single pages, which takes longer to map than what was copied.
+fn installed() -> &'static Path {
+    static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
+    INSTALLED.get_or_init(|| {
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hookwright-installed");
+        let _ = std::fs::remove_file(&program);
+        let built = Path::new(env!("CARGO_BIN_EXE_hookwright"));
+        let copied = Command::new("cp").args([built, &program]).status();
+        assert!(copied.unwrap().success());
+        program
+    })
+}
 
 fn main() {
     // `cargo test --benches` asks only whether it runs.
@@ -83,7 +97,7 @@ fn whole_process(folder: &Path, rounds: usize) {
         rounds,
         || floor.run(),
         || {
-            let status = Command::new(env!("CARGO_BIN_EXE_hookwright"))
+            let status = Command::new(installed())
                 .args(["fire", "tool:pre_execute", "--data", &data, "--json"])
                 .current_dir(folder)
                 .env_clear()
@@ -112,7 +126,7 @@ fn call_of_an_agent(folder: &Path, rounds: usize) {
         "tool_input": { "command": "cargo test" }, "tool_use_id": "toolu_1",
     });
     let event = format!("{event}\n");
-    let fed = |program: &str, arguments: &[&str]| {
+    let fed = |program: &Path, arguments: &[&str]| {
         let mut child = Command::new(program)
             .args(arguments)
             .current_dir(&folder)
@@ -131,7 +145,7 @@ fn call_of_an_agent(folder: &Path, rounds: usize) {
         assert!(output.status.success());
         output.stdout
     };
-    let hookwright = env!("CARGO_BIN_EXE_hookwright");
+    let hookwright = installed();
     for (what, hooks) in [
         ("no hook file", None),
         ("a trusted file of which no hook listens", Some("hooks: {session:end: [{command: x}]}\n")),
@@ -147,7 +161,7 @@ fn call_of_an_agent(folder: &Path, rounds: usize) {
         }
         let compared = compare(
             rounds,
-            || drop(fed("true", &[])),
+            || drop(fed(Path::new("true"), &[])),
             || assert!(fed(hookwright, &["hook", "claude"]).is_empty()),
         );
         compared.print(
@@ -234,7 +248,7 @@ fn memory_of_ten_thousand(folder: &Path) {
         "Stop: [{command: 'grep VmHWM /proc/$PPID/status'}]",
     );
     std::fs::write(folder.join("large.yaml"), hooks).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_hookwright"))
+    let output = Command::new(installed())
         .args(["fire", "Stop", "--config", "large.yaml", "--json"])
         .current_dir(folder)
         .stdin(Stdio::null())
@@ -252,7 +266,7 @@ fn list_of_ten_thousand_sessions(folder: &Path, rounds: usize) {
     let folder = std::fs::canonicalize(folder).unwrap();
     make_ten_thousand_sessions(&folder);
     let hookwright = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hookwright"));
+        let mut command = Command::new(installed());
         command.args(arguments).current_dir(&folder).env("XDG_STATE_HOME", &folder);
         assert!(command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
     };
@@ -281,7 +295,7 @@ fn list_of_ten_thousand_tasks(rounds: usize) {
     let folder = std::fs::canonicalize(kept.path()).unwrap();
     make_ten_thousand_tasks(&folder);
     let hookwright = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hookwright"));
+        let mut command = Command::new(installed());
         command.args(arguments).current_dir(&folder).env("XDG_STATE_HOME", &folder);
         assert!(command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
     };
