@@ -6,6 +6,9 @@
 #![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
 
+#[path = "performance/compared.rs"]
+mod compared;
+
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
@@ -28,8 +31,9 @@ use hookwright_store::{
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
+use compared::{compare, median};
+
 const ROUNDS: usize = 600;
-const TRIES_MAX: usize = 5;
 
 /// The program as somebody has installed it: a copy. A linker writes its file page by page, and the
 /// system then keeps it in memory in single pages, which takes longer to map than what was copied.
@@ -423,80 +427,6 @@ impl Floor {
         child.stderr.take().unwrap().read_to_end(&mut output).unwrap();
         assert!(child.wait().unwrap().success());
     }
-}
-
-struct Compared {
-    ratio: f64,
-    difference: Duration,
-    floor: Duration,
-    floors: f64,
-    is_void: bool,
-}
-
-impl Compared {
-    fn print(&self, what: &str, target: &str) {
-        let void = if self.is_void { "VOID: " } else { "" };
-        println!("{what}");
-        println!(
-            "  {void}ratio {:.3}, {:+.3} ms over {:.3} ms (target: {target}); A/A' {:.3}",
-            self.ratio,
-            self.difference.as_secs_f64() * 1e3,
-            self.floor.as_secs_f64() * 1e3,
-            self.floors
-        );
-    }
-}
-
-fn compare(rounds: usize, floor: impl Fn(), thing: impl Fn()) -> Compared {
-    let mut last = None;
-    for _ in 0..TRIES_MAX {
-        let compared = compare_once(rounds, &floor, &thing);
-        if !compared.is_void {
-            return compared;
-        }
-        last = Some(compared);
-    }
-    last.unwrap()
-}
-
-fn compare_once(rounds: usize, floor: &impl Fn(), thing: &impl Fn()) -> Compared {
-    let time = |deed: &dyn Fn()| {
-        let start = Instant::now();
-        deed();
-        start.elapsed().as_secs_f64()
-    };
-    for _ in 0..rounds / 10 {
-        floor();
-        thing();
-    }
-    let (mut ratios, mut differences, mut floors, mut firsts) = (vec![], vec![], vec![], vec![]);
-    for round in 0..rounds {
-        // The order turns, so that none of them always follows the same one.
-        let mut times = [0.0; 3];
-        for step in 0..3 {
-            let which = (round + step) % 3;
-            times[which] = if which == 1 { time(thing) } else { time(floor) };
-        }
-        let [a, b, second] = times;
-        let pair = f64::midpoint(a, second);
-        ratios.push(b / pair);
-        differences.push(b - pair);
-        floors.push(a / second);
-        firsts.push(a);
-    }
-    let floors = median(&mut floors);
-    Compared {
-        ratio: median(&mut ratios),
-        difference: Duration::from_secs_f64(median(&mut differences).max(0.0)),
-        floor: Duration::from_secs_f64(median(&mut firsts)),
-        floors,
-        is_void: !(0.97..=1.03).contains(&floors),
-    }
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// The median over batches of what one call takes.

@@ -5,12 +5,13 @@
 
 mod builder;
 mod driver;
+mod shared;
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use hookwright_events::{Decision, Event, Report, RunEvent, RunEventKind};
 use serde_json::Value;
@@ -30,6 +31,7 @@ use crate::slots::Slots;
 use crate::variables::Environment;
 pub use builder::{BuildError, EngineBuilder};
 use driver::Driver;
+pub(crate) use shared::Shared;
 
 /// What an engine is made of, for hosts that read their files themselves ([`crate::config::load`]).
 /// [`Engine::builder`] does it for the others.
@@ -130,33 +132,6 @@ pub enum Interest {
     Everything,
     /// All but output on its way, which is in the reports as well.
     NoOutput,
-}
-
-pub(crate) struct Shared {
-    hooks: HookSet,
-    skip: Arc<[String]>,
-    started_by: Arc<[String]>,
-    ports: Ports,
-    surroundings: Arc<Surroundings>,
-    observers: Mutex<Vec<(Interest, Observer)>>,
-    firings: Arc<AtomicU64>,
-    runs: AtomicU64,
-    /// Tells this engine's runs from those of any other, in this program and elsewhere.
-    name: u64,
-    interrupted: CancellationToken,
-    elsewhere: Background,
-    handed_over: Mutex<Vec<HandedOver>>,
-    background: Mutex<StillRunning>,
-    /// A firing's last background hook has ended.
-    quiet: Notify,
-}
-
-#[derive(Default)]
-struct StillRunning {
-    /// Firings whose hooks still run.
-    firings: usize,
-    /// Number of the firing and id of the hook.
-    hooks: Vec<(u64, String)>,
 }
 
 impl Engine {
@@ -419,90 +394,5 @@ impl Drop for Tracked {
         background.hooks.retain(|(firing, _)| *firing != self.number);
         drop(background);
         self.shared.quiet.notify_waiters();
-    }
-}
-
-impl Shared {
-    fn observers(&self) -> MutexGuard<'_, Vec<(Interest, Observer)>> {
-        self.observers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn background(&self) -> MutexGuard<'_, StillRunning> {
-        self.background.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn handed_over(&self) -> MutexGuard<'_, Vec<HandedOver>> {
-        self.handed_over.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn hand_over(&self, hook: HandedOver) {
-        self.handed_over().push(hook);
-    }
-
-    /// Whether anybody reads run events.
-    fn is_watched(&self) -> bool {
-        self.ports.journal.keeps() || !self.observers().is_empty()
-    }
-
-    /// Whether anybody is shown output while it comes.
-    fn output_is_watched(&self) -> bool {
-        self.observers().iter().any(|(interest, _)| *interest == Interest::Everything)
-    }
-
-    /// Differs from firing to firing and from engine to engine: those who try again at once are
-    /// spread by it.
-    fn chance(&self, firing: u64) -> u64 {
-        self.name.rotate_left(u32::try_from(firing % 64).unwrap_or_default())
-    }
-
-    fn new_run_id(&self) -> String {
-        format!("{:016x}-{}", self.name, self.runs.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// Writes run events down, then shows them. The error is the journal's.
-    async fn record(
-        &self,
-        firing: u64,
-        session: Option<&str>,
-        kinds: Vec<RunEventKind>,
-    ) -> std::io::Result<()> {
-        if kinds.is_empty() || !self.is_watched() {
-            return Ok(());
-        }
-        let at = self.ports.clock.now();
-        let of_kind = |kind| RunEvent {
-            version: hookwright_events::run_event::VERSION,
-            firing,
-            at: at.clone(),
-            session: session.map(str::to_owned),
-            kind,
-        };
-        let mut events: Vec<RunEvent> = kinds.into_iter().map(of_kind).collect();
-        let unkept: Vec<Option<String>> =
-            events.iter_mut().map(|event| event.kind.take_unkept()).collect();
-        match &events[..] {
-            // Output is shown by itself, and never kept.
-            [event] if !event.kind.is_journalled() => {}
-            [event] => self.ports.journal.record(event).await?,
-            events => self.ports.journal.record_all(events).await?,
-        }
-        for (event, unkept) in events.iter_mut().zip(unkept) {
-            event.kind.give_back(unkept);
-        }
-        self.show(&events);
-        Ok(())
-    }
-
-    /// Shows run events to whoever watches.
-    fn show(&self, events: &[RunEvent]) {
-        let observers = self.observers().clone();
-        for event in events {
-            let is_output = matches!(event.kind, RunEventKind::HookOutput { .. });
-            for (interest, observer) in &observers {
-                if *interest == Interest::Everything || !is_output {
-                    observer(event);
-                }
-            }
-        }
     }
 }

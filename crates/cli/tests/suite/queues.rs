@@ -361,6 +361,12 @@ fn what_is_being_done_when_a_session_is_interrupted_is_counted_once() {
     }
 }
 
+/// A session whose agent kills it.
+fn is_killed(sandbox: &Sandbox, arguments: &[&str]) {
+    let killed = sandbox.command(arguments).output().unwrap();
+    assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stdout));
+}
+
 #[test]
 fn a_session_that_died_leaves_to_another_what_that_one_has_taken() {
     let agent = command(
@@ -369,8 +375,7 @@ fn a_session_that_died_leaves_to_another_what_that_one_has_taken() {
     let log =
         "execution:post_end: [{await: true, command: 'echo end $SESSION $ISSUE_NUMBER >> log'}]";
     let sandbox = issues(log, &agent);
-    let killed = sandbox.command(&["run", "loop.yaml", "--session", "s"]).output().unwrap();
-    assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stdout));
+    is_killed(&sandbox, &["run", "loop.yaml", "--session", "s"]);
     let other = sandbox.run(&["run", "loop.yaml", "--session", "t"]);
     assert_eq!(other.code, 0, "{}{}", other.stdout, other.stderr);
     std::fs::write(sandbox.path("issues/11-more.md"), "# More\n").unwrap();
@@ -421,15 +426,11 @@ fn what_was_left_to_another_session_stays_left_when_a_session_is_resumed_twice()
         "echo agent $SESSION $ISSUE_NUMBER $ITERATION >> log; case $SESSION$ISSUE_NUMBER in s2|s11) [ -e killed$ISSUE_NUMBER ] || { touch killed$ISSUE_NUMBER; kill -9 $PPID; };; esac",
     );
     let sandbox = issues("", &agent);
-    let kill = |arguments: &[&str]| {
-        let killed = sandbox.command(arguments).output().unwrap();
-        assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stdout));
-    };
-    kill(&["run", "loop.yaml", "--session", "s"]);
+    is_killed(&sandbox, &["run", "loop.yaml", "--session", "s"]);
     let other = sandbox.run(&["run", "loop.yaml", "--session", "t"]);
     assert_eq!(other.code, 0, "{}{}", other.stdout, other.stderr);
     std::fs::write(sandbox.path("issues/11-more.md"), "# More\n").unwrap();
-    kill(&["resume", "s"]);
+    is_killed(&sandbox, &["resume", "s"]);
     let ran = sandbox.run(&["resume", "s"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let expected = [

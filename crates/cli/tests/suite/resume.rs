@@ -76,15 +76,20 @@ fn an_interrupt_ends_the_agent_runs_the_last_hooks_and_leaves_a_session_to_resum
     }
 }
 
+/// A session whose agent ignores every signal until it may go.
+fn with_a_stubborn_agent() -> Sandbox {
+    Sandbox::with_hooks(&format!("hooks: {{{LOG}}}")).file(
+        "loop.yaml",
+        "prompt: p\nmax_iterations: 1\nagent: {command: \"trap '' TERM INT HUP; echo $$ > pid; while [ ! -e go ]; do sleep 0.05; done\"}\n",
+    )
+}
+
 #[test]
 fn a_terminal_that_is_closed_says_so_twice_and_the_last_hooks_run_all_the_same() {
     if ignores_hangups() {
         return;
     }
-    let sandbox = Sandbox::with_hooks(&format!("hooks: {{{LOG}}}")).file(
-        "loop.yaml",
-        "prompt: p\nmax_iterations: 1\nagent: {command: \"trap '' TERM INT HUP; echo $$ > pid; while [ ! -e go ]; do sleep 0.05; done\"}\n",
-    );
+    let sandbox = with_a_stubborn_agent();
     let agent = Left::by(&sandbox, "pid");
     let mut started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
     until("the agent runs", || agent.has_run());
@@ -103,10 +108,7 @@ fn a_terminal_that_is_closed_says_so_twice_and_the_last_hooks_run_all_the_same()
 
 #[test]
 fn interrupted_twice_it_leaves_at_once_with_nothing_running_and_can_be_resumed() {
-    let sandbox = Sandbox::with_hooks(&format!("hooks: {{{LOG}}}")).file(
-        "loop.yaml",
-        "prompt: p\nmax_iterations: 1\nagent: {command: \"trap '' TERM INT HUP; echo $$ > pid; while [ ! -e go ]; do sleep 0.05; done\"}\n",
-    );
+    let sandbox = with_a_stubborn_agent();
     let agent = Left::by(&sandbox, "pid");
     let mut started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
     until("the agent runs", || agent.has_run());
