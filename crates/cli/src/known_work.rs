@@ -53,7 +53,7 @@ pub(crate) struct KnownWork {
     pub(crate) issues: Vec<KnownIssue>,
     /// How many tasks are in which state.
     pub(crate) tasks: BTreeMap<&'static str, usize>,
-    /// Folders that cannot be read, and why.
+    /// What of the issues cannot be read, and why.
     pub(crate) problems: Vec<String>,
     /// Files that are probably meant as issues and are none.
     pub(crate) notes: Vec<String>,

@@ -100,7 +100,10 @@ const ORDER: [IssueState; 5] = [
 fn shown_work(work: &KnownWork) -> String {
     let mut text = String::new();
     for problem in &work.problems {
-        text.push_str(&format!("issues cannot be listed: {}\n", one_line(problem, 2 * WORDS_MAX)));
+        text.push_str(&format!(
+            "not all issues can be read: {}\n",
+            one_line(problem, 2 * WORDS_MAX)
+        ));
     }
     for note in &work.notes {
         text.push_str(&format!("note: {}\n", one_line(note, NOTE_MAX)));

@@ -33,7 +33,7 @@ impl WorkFailure {
                 },
             ),
             WorkFailure::Unreadable { problem } => message(
-                format!("issues cannot be listed: {problem}"),
+                format!("not all issues can be read: {problem}"),
                 "mend that first; `hookwright status` shows whether it is mended",
             ),
             WorkFailure::ManyIssues { number, folders } => message(

@@ -602,6 +602,9 @@ fn an_issue_that_becomes_faulty_meanwhile_is_left_out_and_told_and_the_others_ar
     assert_eq!(words(&sandbox), ["1 done", "10 done"]);
     let (_, status) = sandbox.json(&["status", "--json"]);
     assert_eq!(status["work"]["problems"].as_array().map(Vec::len), Some(2), "{status}");
+    let shown = sandbox.run(&["status"]).stdout;
+    let said = "not all issues can be read: two issues have the number 2: issues/02-again.md and ";
+    assert!(shown.contains(said), "{shown}");
     // Nothing new is started with them.
     let ran = run(&sandbox, "loop.yaml", 1);
     assert!(ran.stderr.contains("two issues have the number 2"), "{}", ran.stderr);
