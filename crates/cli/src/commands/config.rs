@@ -105,15 +105,21 @@ fn tell(
         (Edited::Changed { .. }, false) => {
             format!("removed the {kind} hook at {point} from {shown}\n")
         }
-        (Edited::AlreadySo { line: Some(line) }, _) => {
+        (Edited::AlreadySo { line: Some(line), .. }, _) => {
             format!("nothing to do: {shown}:{line} has a {kind} hook at {point}\n")
         }
-        (Edited::AlreadySo { line: None }, _) => {
+        (Edited::AlreadySo { line: None, .. }, _) => {
             format!("nothing to do: {shown} has no {kind} hook at {point}\n")
         }
     })?;
     if let Some(note) = file.note() {
         screen.talk(&note);
+    }
+    if matches!(edited, Edited::AlreadySo { in_background: true, .. }) {
+        screen.talk(
+            "note: this hook runs in the background, at the same time as other git hooks and the next \
+             piece of work; add `await: true` to it\n",
+        );
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
 
 use serde_json::json;
 
@@ -68,8 +69,10 @@ hooks:
   execution:post_end:
     - type: git-commit
       message: "Complete issue #${ISSUE_NUMBER}: ${ISSUE_TITLE}"
+      await: true
     - type: git-push
       remote: origin
+      await: true
 "#
     );
     let checked = Ran::new(0, "1 file checked, 2 hooks, no faults\n", "");
@@ -89,7 +92,7 @@ fn comments_and_layout_of_yaml_stay() {
     assert_eq!(
         text(&sandbox, "../../hookwright.yaml"),
         "# ours\nhooks:\n    Stop:   # the end\n    - {command: 'true'}\n    execution:post_end:\n    \
-         - type: git-push\n      remote: origin\n\n\nmodel:  opus\n"
+         - type: git-push\n      remote: origin\n      await: true\n\n\nmodel:  opus\n"
     );
     sandbox.run(&["config", "set-auto-push", "false"]);
     assert_eq!(text(&sandbox, "../../hookwright.yaml"), before);
@@ -108,7 +111,8 @@ fn global_means_the_users_file_autoagents_if_it_is_there() {
     assert_eq!(ran, Ran::new(0, said, ""));
     assert_eq!(
         text(&sandbox, "../.config/hookwright/hooks.yaml"),
-        "version: 1\nhooks:\n  execution:post_end:\n    - type: git-push\n      remote: origin\n"
+        "version: 1\nhooks:\n  execution:post_end:\n    - type: git-push\n      remote: origin\n      await: \
+         true\n"
     );
 }
 
@@ -126,6 +130,64 @@ fn what_is_so_already_is_said_and_nothing_is_written() {
     let said = "nothing to do: hookwright.yaml has no git-commit hook at execution:post_end\n";
     assert_eq!(sandbox.run(&["config", "set-auto-commit", "false"]), Ran::new(0, said, ""));
     assert!(!sandbox.path("hookwright.yaml").exists());
+}
+
+#[test]
+fn each_issue_is_committed_and_pushed_before_the_next_one_begins() {
+    let agent = "git rev-list --count origin/main >> ../seen; touch work-$ISSUE_NUMBER";
+    let plan = format!(
+        "prompt: Work.\nagent: {{command: '{agent}'}}\ntermination: {{type: queue, source: {{issues: \
+         issues/}}}}\n"
+    );
+    let sandbox = Sandbox::new()
+        .file("loop.yaml", plan)
+        .file("issues/1-one.md", "# One\n")
+        .file("issues/2-two.md", "# Two\n")
+        .file("issues/3-three.md", "# Three\n")
+        .file("../.gitconfig", "[user]\nname = Me\nemail = me@example.com\n");
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(arguments).current_dir(sandbox.path("")).env("HOME", sandbox.path(".."));
+        let output = git.env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for word in ["set-auto-commit", "set-auto-push"] {
+        assert_eq!(sandbox.run(&["config", word, "true"]).code, 0);
+    }
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "--message=first"]);
+    git(&["init", "--quiet", "--bare", "--initial-branch=main", "../remote.git"]);
+    git(&["remote", "add", "origin", "../remote.git"]);
+    git(&["push", "--quiet", "--set-upstream", "origin", "main"]);
+    let ran = sandbox.run(&["run", "loop.yaml"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(text(&sandbox, "../seen"), "1\n2\n3\n");
+    assert_eq!(
+        git(&["--git-dir=../remote.git", "log", "--reverse", "--format=%s", "main"]),
+        "first\nComplete issue #1: One\nComplete issue #2: Two\nComplete issue #3: Three\n"
+    );
+}
+
+#[test]
+fn a_git_hook_that_is_there_and_runs_in_the_background_is_named() {
+    let hook =
+        |more: &str| format!("hooks:\n  execution:post_end:\n    - {{type: git-push{more}}}\n");
+    for (more, is_named) in [
+        ("", true),
+        (", await: false", true),
+        (", await: true", false),
+        (", on_failure: abort", false),
+    ] {
+        let sandbox = Sandbox::with_hooks(&hook(more));
+        let ran = sandbox.run(&["config", "set-auto-push", "true"]);
+        assert_eq!(ran.code, 0);
+        assert!(ran.stdout.starts_with("nothing to do: hookwright.yaml:3 has a git-push hook"));
+        let note = "note: this hook runs in the background, at the same time as other git hooks and the \
+                    next piece of work; add `await: true` to it\n";
+        assert_eq!(ran.stderr, if is_named { note } else { "" }, "{more}");
+    }
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub(super) enum Edited {
     /// It says already what it shall say; the line of a hook that is there.
     AlreadySo {
         line: Option<u32>,
+        /// That hook runs in the background.
+        in_background: bool,
     },
 }
 
@@ -45,7 +47,8 @@ pub(super) fn added(
     let file = File::new(source, form)?;
     if let Some(there) = file.hooks_of(hook).first() {
         let line = there.node.at.place(source).line;
-        return Ok(Edited::AlreadySo { line: Some(line) });
+        let in_background = GitHook::is_in_background(there.node, form);
+        return Ok(Edited::AlreadySo { line: Some(line), in_background });
     }
     let before = match hook {
         GitHook::Commit => file.hooks_of(GitHook::Push).first().map(|push| push.index),
@@ -64,7 +67,7 @@ pub(super) fn removed(
     form: Form,
 ) -> Result<Edited, NotEditable> {
     let mut source = Arc::clone(source);
-    let mut edited = Edited::AlreadySo { line: None };
+    let mut edited = Edited::AlreadySo { line: None, in_background: false };
     loop {
         let file = File::new(&source, form)?;
         let Some(there) = file.hooks_of(hook).pop() else { return Ok(edited) };

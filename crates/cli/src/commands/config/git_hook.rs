@@ -28,6 +28,9 @@ impl Form {
     }
 }
 
+/// The field of a native hook that the next step waits for.
+const AWAIT: &str = "await";
+
 /// A hook that is switched on and off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GitHook {
@@ -44,8 +47,10 @@ impl GitHook {
         }
     }
 
-    /// Its fields, in order.
-    pub(super) fn fields(self, form: Form) -> [(&'static str, &'static str); 2] {
+    /// Its fields, in order. AutoAgent waits for all its hooks. In a native file a hook at this point
+    /// runs in the background unless it says otherwise, and then commit, push and the next piece of
+    /// work would run at the same time.
+    pub(super) fn fields(self, form: Form) -> Vec<(&'static str, &'static str)> {
         let own = match (self, form) {
             (GitHook::Commit, Form::Native) => {
                 ("message", "Complete issue #${ISSUE_NUMBER}: ${ISSUE_TITLE}")
@@ -55,7 +60,8 @@ impl GitHook {
             }
             (GitHook::Push, Form::Native | Form::AutoAgent) => ("remote", "origin"),
         };
-        [("type", self.kind()), own]
+        let awaited = (form == Form::Native).then_some((AWAIT, "true"));
+        [("type", self.kind()), own].into_iter().chain(awaited).collect()
     }
 
     /// The hook as JSON; in a list of hooks of all events it names its own.
@@ -63,14 +69,32 @@ impl GitHook {
         let event = names_event.then_some(("event", form.point()));
         let fields = event.into_iter().chain(self.fields(form));
         Value::Object(
-            fields.map(|(key, text)| (key.to_owned(), text.into())).collect::<Map<_, _>>(),
+            fields.map(|(key, text)| (key.to_owned(), value_of(key, text))).collect::<Map<_, _>>(),
         )
+    }
+
+    /// Whether a hook that is there runs in the background.
+    pub(super) fn is_in_background(entry: &Node, form: Form) -> bool {
+        let Raw::Map(fields) = &entry.raw else { return false };
+        let value = |name| fields.iter().find(|field| &*field.key == name).map(|f| &f.value.raw);
+        let ends_something = |name| matches!(text_of(entry, name), Some("abort" | "block"));
+        let has_a_reader = ["on_failure", "on_exhausted"].into_iter().any(ends_something)
+            || matches!(value("pipe_output"), Some(Raw::Bool(true)));
+        match value(AWAIT) {
+            Some(awaits) => matches!(awaits, Raw::Bool(false)),
+            None => form == Form::Native && value("dialect").is_none() && !has_a_reader,
+        }
     }
 
     /// Whether an entry is a hook of this type.
     pub(super) fn is(self, entry: &Node) -> bool {
         text_of(entry, "type") == Some(self.kind())
     }
+}
+
+/// A field as a JSON value: all are texts, but for `await`.
+fn value_of(key: &str, text: &str) -> Value {
+    if key == AWAIT { Value::Bool(text == "true") } else { text.into() }
 }
 
 /// A field's text.

@@ -128,10 +128,10 @@ fn a_second_time_there_is_nothing_to_do() {
     for (name, text) in layouts() {
         for hook in [GitHook::Commit, GitHook::Push] {
             let none = removed(&source(name, &text), hook, form(name)).expect("readable");
-            assert_eq!(none, Edited::AlreadySo { line: None });
+            assert!(matches!(none, Edited::AlreadySo { line: None, .. }), "{none:?}");
             let there = added(&source(name, &add(name, &text, hook)), hook, form(name));
             assert!(
-                matches!(there, Ok(Edited::AlreadySo { line: Some(_) })),
+                matches!(there, Ok(Edited::AlreadySo { line: Some(_), .. })),
                 "{there:?} after {hook:?} in\n{text}"
             );
         }
@@ -167,21 +167,21 @@ fn a_new_hook_looks_like_its_neighbours() {
             "version: 1\n",
             GitHook::Commit,
             "version: 1\nhooks:\n  execution:post_end:\n    - type: git-commit\n      message: \"Complete \
-             issue #${ISSUE_NUMBER}: ${ISSUE_TITLE}\"\n",
+             issue #${ISSUE_NUMBER}: ${ISSUE_TITLE}\"\n      await: true\n",
         ),
         (
             "hookwright.yaml",
             "hooks:\n  execution:post_end:\n  - command: a # first\n  # last\n  - type: git-push\n# end\n",
             GitHook::Commit,
             "hooks:\n  execution:post_end:\n  - command: a # first\n  - type: git-commit\n    message: \
-             \"Complete issue #${ISSUE_NUMBER}: ${ISSUE_TITLE}\"\n  # last\n  - type: git-push\n# end\n",
+             \"Complete issue #${ISSUE_NUMBER}: ${ISSUE_TITLE}\"\n    await: true\n  # last\n  - type: git-push\n# end\n",
         ),
         (
             "hookwright.yaml",
             "hooks:\n- event: session:end\n  command: a\n",
             GitHook::Push,
             "hooks:\n- event: session:end\n  command: a\n- event: execution:post_end\n  type: git-push\n  \
-             remote: origin\n",
+             remote: origin\n  await: true\n",
         ),
     ] {
         assert_eq!(add(name, text, hook), expected);
