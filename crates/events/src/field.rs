@@ -91,6 +91,11 @@ pub const EVERYWHERE: &[&str] = &[
     "last_decision",
 ];
 
+/// Fields that name the piece of work of an execution. Events that a hook within the execution fires
+/// carry them too.
+pub const OF_WORK: &[&str] =
+    &["issue_number", "issue_title", "issue_file", "plan_file", "task_id", "task_content"];
+
 /// Every field, once.
 pub const FIELDS: &[FieldSpec] = &[
     field("session", &["session_name"], Kind::Text, "name of the session"),
@@ -272,7 +277,7 @@ mod tests {
 
     #[test]
     fn every_field_that_is_everywhere_is_in_the_table() {
-        for name in EVERYWHERE {
+        for name in EVERYWHERE.iter().chain(OF_WORK) {
             assert!(named(name).is_some(), "{name}");
         }
     }

@@ -156,7 +156,18 @@ const ISSUE_END: &[&str] = &[
     "output",
     "error",
 ];
-const COMMIT: &[&str] = &["commit_message", "commit_id", "branch", "files_modified"];
+const COMMIT: &[&str] = &[
+    "commit_message",
+    "commit_id",
+    "branch",
+    "files_modified",
+    "issue_number",
+    "issue_title",
+    "issue_file",
+    "plan_file",
+    "task_id",
+    "task_content",
+];
 
 /// Who fires the events of a session.
 const RUNNER: &[&str] = &["hookwright run"];

@@ -90,7 +90,9 @@ pub(super) fn variable(name: &str, event: &EventSpec) -> Option<&'static str> {
         ("reason", "reason", "REASON"),
     ];
     let (_, field, variable) = VARIABLES.iter().find(|(theirs, _, _)| *theirs == name)?;
-    event.fields.contains(field).then_some(*variable)
+    // A commit is not always part of an execution.
+    let is_always_there = event.fields.contains(field) && !event.name.starts_with("git:");
+    is_always_there.then_some(*variable)
 }
 
 /// The value of a name. One that the event does not have stays as it is written; 0, false and empty

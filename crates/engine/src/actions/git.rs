@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{Answer, Decision, Event, EventName, Outcome, Output};
+use hookwright_events::{Answer, Decision, Event, EventName, Outcome, Output, field};
 use hookwright_process::{Filter, How, Launch, Leader, MARKER, Stream, Watch, find_program};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -126,15 +126,16 @@ impl<'a> Git<'a> {
         }
     }
 
-    /// Fires an event below this hook, in the same session. No slot is held meanwhile.
+    /// Fires an event below this hook, in the same session and about the same piece of work. No slot is
+    /// held meanwhile.
     pub(super) async fn fire(
         &mut self,
         name: &str,
         mut data: Map<String, Value>,
     ) -> Result<Decision, Outcome> {
         let name = EventName::resolve(name).expect("it stands in the table");
-        let fields = hookwright_events::field::EVERYWHERE.iter().filter(|f| **f != "timestamp");
-        for field in fields {
+        let fields = field::EVERYWHERE.iter().chain(field::OF_WORK);
+        for field in fields.filter(|field| **field != "timestamp") {
             if let Some(value) = self.attempt.event.data.get(*field) {
                 data.insert((*field).to_owned(), value.clone());
             }

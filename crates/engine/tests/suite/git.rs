@@ -238,6 +238,33 @@ async fn without_a_message_the_event_and_the_issue_are_named() {
 }
 
 #[tokio::test]
+async fn hooks_of_a_commit_within_an_execution_read_which_piece_of_work_it_is_for() {
+    let repository = Repository::new(
+        "hooks:
+  PostExecutionEnd: [{id: it, await: true, type: git-commit, message: m}]
+  git:pre_commit: [{await: true, command: 'cat > .git/before; echo \"$ISSUE_NUMBER\" > .git/number'}]
+  git:post_commit: [{await: true, command: 'cat > .git/after'}]
+",
+    );
+    repository.write("a", "a");
+    let work = json!({
+        "issue_number": 7, "issue_title": "It's", "issue_file": "issues/7.md", "plan_file": "",
+        "task_id": "TAS-3", "task_content": "all of it",
+    });
+    let mut data = work.clone();
+    data["output"] = "what the agent printed".into();
+    repository.fire(data).await;
+    assert_eq!(repository.host.read(".git/number"), "7\n");
+    for file in [".git/before", ".git/after"] {
+        let seen: Value = serde_json::from_str(&repository.host.read(file)).expect("JSON");
+        for (field, value) in work.as_object().expect("a map") {
+            assert_eq!(&seen[field], value, "{field} in {file}");
+        }
+        assert_eq!(seen["output"], Value::Null, "{file}");
+    }
+}
+
+#[tokio::test]
 async fn a_pre_commit_hook_sees_the_commit_and_can_block_it() {
     let repository = Repository::new(
         "hooks:
