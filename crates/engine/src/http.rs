@@ -5,6 +5,9 @@
 //! a body nor a header ever reaches somebody else. What comes back is kept up to a limit, without
 //! what must not be seen.
 //!
+//! A status is an answer: the request has arrived. A body that ends too early, or not in time, is kept as
+//! far as it came and counts as cut; it never makes a request fail that was answered.
+//!
 //! How often something is sent, and what a status means, is decided elsewhere.
 
 mod failure;
@@ -17,6 +20,7 @@ use hookwright_process::Filter as _;
 use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::header::{RETRY_AFTER, TRANSFER_ENCODING};
 use reqwest::{Client, Method, NoProxy, Proxy, Url, redirect};
+use tokio::time::{Instant, timeout_at};
 
 pub(crate) use failure::SendError;
 
@@ -41,7 +45,8 @@ pub(crate) struct Response {
     pub(crate) status: u16,
     /// Its beginning, as text, without what must not be seen.
     pub(crate) body: String,
-    /// Bytes of it that were not kept, as far as they are known; at least one if there are any.
+    /// Bytes of it that were not kept or did not come, as far as they are known; at least one if there
+    /// are any.
     pub(crate) left_out: u64,
     /// When the receiver wants to be asked again.
     pub(crate) retry_after: Option<Duration>,
@@ -55,13 +60,25 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Sends it and waits for the response. Whoever asks sets the time.
+    /// Sends it and waits for the response until then.
     pub(crate) async fn send(
         &self,
         request: &Request,
         environment: &Environment,
         hidden: &Arc<Redaction>,
+        until: Instant,
     ) -> Result<Response, SendError> {
+        let answering = self.answer(request, environment);
+        let answered = timeout_at(until, answering).await.map_err(|_| SendError::TookTooLong)?;
+        Ok(read(answered?, hidden, until).await)
+    }
+
+    /// The response, its body still to be read.
+    async fn answer(
+        &self,
+        request: &Request,
+        environment: &Environment,
+    ) -> Result<reqwest::Response, SendError> {
         let client = self.client.get_or_init(|| client(environment)).as_ref();
         let client = client.map_err(|cause| SendError::NoClient { cause: cause.clone() })?;
         let method = Method::from_bytes(request.method.as_bytes())
@@ -76,7 +93,7 @@ impl Sender {
             let response = sending.send().await.map_err(|error| SendError::of(&error))?;
             match elsewhere(&url, &response)? {
                 Some(next) => url = next,
-                None => return read(response, hidden).await,
+                None => return Ok(response),
             }
         }
         Err(SendError::RedirectedTooOften { times: REDIRECTS_MAX })
@@ -177,25 +194,29 @@ fn elsewhere(from: &Url, response: &reqwest::Response) -> Result<Option<Url>, Se
 async fn read(
     mut response: reqwest::Response,
     hidden: &Arc<Redaction>,
-) -> Result<Response, SendError> {
+    until: Instant,
+) -> Response {
     let status = response.status().as_u16();
     let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let retry_after = retry_after.and_then(retry_after::read);
     let announced = response.content_length();
     let mut filter = Redaction::stream(hidden);
     let (mut body, mut taken) = (Vec::new(), 0_u64);
-    let mut is_whole = true;
-    while let Some(chunk) = response.chunk().await.map_err(|error| SendError::of(&error))? {
+    let is_whole = loop {
+        let chunk = match timeout_at(until, response.chunk()).await {
+            Ok(Ok(Some(chunk))) => chunk,
+            Ok(Ok(None)) => break true,
+            Ok(Err(_)) | Err(_) => break false,
+        };
         let room = RESPONSE_BYTES_MAX - usize::try_from(taken).unwrap_or(RESPONSE_BYTES_MAX);
         let kept = &chunk[..chunk.len().min(room)];
         filter.push(kept, &mut body);
         taken += kept.len() as u64;
         if kept.len() < chunk.len() {
             // Nobody has to send the rest: the connection ends with the response.
-            is_whole = false;
-            break;
+            break false;
         }
-    }
+    };
     let left_out = match is_whole {
         true => {
             filter.finish(&mut body);
@@ -205,7 +226,7 @@ async fn read(
         false => announced.map_or(1, |bytes| bytes.saturating_sub(taken).max(1)),
     };
     let body = String::from_utf8_lossy(&body).into_owned();
-    Ok(Response { status, body, left_out, retry_after })
+    Response { status, body, left_out, retry_after }
 }
 
 #[cfg(test)]

@@ -117,6 +117,13 @@ fn responded(status: u16, output: &Output, at: At<'_>) -> Meaning {
         true => success(output, at),
         false => well(Answer::default()),
     };
+    // It has arrived: sending it again would do again what it has done there.
+    let read = Meaning { may_retry: false, ..read };
+    if read.status == Status::Failed && output.stdout_left_out > 0 {
+        let reason =
+            format!("{said}, but its body is not complete, so an answer in it may be lost");
+        return Meaning { reason: Some(reason), ..read };
+    }
     Meaning { reason: read.reason.or(Some(said)), ..read }
 }
 

@@ -14,11 +14,11 @@ mod rendered;
 use std::time::Duration;
 
 use hookwright_events::{Answer, Outcome, Output};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::{Attempt, News};
 use crate::hook::Webhook;
-use crate::http::Response;
+use crate::http::{Response, SendError};
 use rendered::Rendered;
 
 /// Sends the request, and asks a person where the hook does.
@@ -56,8 +56,8 @@ async fn send(
     let sending = async {
         // The time starts with the request, as a command's does with its process.
         let _slot = surroundings.requests.take(attempt.terms.awaited).await;
-        let sending = surroundings.sender.send(&request, &surroundings.environment, &hidden);
-        timeout(deadline, sending).await
+        let until = Instant::now() + deadline;
+        surroundings.sender.send(&request, &surroundings.environment, &hidden, until).await
     };
     let sent = tokio::select! {
         biased;
@@ -65,12 +65,12 @@ async fn send(
         sent = sending => sent,
     };
     match sent {
-        Ok(Ok(response)) => responded(response),
-        Ok(Err(error)) => failed(hidden.text(&error.to_string()).into_owned(), error.may_retry()),
-        Err(_) => {
+        Ok(response) => responded(response),
+        Err(SendError::TookTooLong) => {
             let after_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
             Outcome::TimedOut { after_ms, output: Output::default() }
         }
+        Err(error) => failed(hidden.text(&error.to_string()).into_owned(), error.may_retry()),
     }
 }
 

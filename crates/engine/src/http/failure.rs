@@ -28,13 +28,17 @@ pub(crate) enum SendError {
     Tls { cause: String },
     #[error("no response: {cause}")]
     NoResponse { cause: String },
+    #[error("no response in time")]
+    TookTooLong,
 }
 
 impl SendError {
     /// Whether trying again could help.
     pub(crate) fn may_retry(&self) -> bool {
         match self {
-            SendError::NotConnected { .. } | SendError::NoResponse { .. } => true,
+            SendError::NotConnected { .. }
+            | SendError::NoResponse { .. }
+            | SendError::TookTooLong => true,
             SendError::BadAddress { .. }
             | SendError::OtherScheme { .. }
             | SendError::PlainHttp

@@ -43,6 +43,8 @@ pub(crate) enum Reply {
     Endless(&'static str),
     /// `ok`, once there is a permit.
     Held(Arc<Semaphore>),
+    /// This, and then nothing more, with the connection open.
+    Stuck(&'static str),
     /// It keeps the connection and says nothing.
     Silent,
 }
@@ -128,6 +130,10 @@ async fn serve(
         Reply::Endless(head) => {
             let _ = stream.write_all(head.as_bytes()).await;
             while stream.write_all(&[b'x'; 64 * 1024]).await.is_ok() {}
+        }
+        Reply::Stuck(head) => {
+            let _ = stream.write_all(head.as_bytes()).await;
+            let _ = stream.read(&mut [0; 1]).await;
         }
         Reply::Silent => {
             // Until the other side gives up.

@@ -303,6 +303,47 @@ async fn a_body_without_end_is_kept_to_its_limit() {
     assert_eq!(report.stdout.len(), RESPONSE_BYTES_MAX);
 }
 
+/// Answers of a receiver that has the request, but whose body never comes to its end.
+fn cut_bodies() -> [(&'static str, Reply); 3] {
+    let raw = |text: &str| Reply::Raw(text.to_owned());
+    [
+        (
+            "too short",
+            raw("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"decision\": \"allow\"}"),
+        ),
+        ("no last chunk", raw("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n")),
+        ("not in time", Reply::Stuck("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nok")),
+    ]
+}
+
+#[tokio::test]
+async fn a_request_that_was_answered_with_200_is_not_sent_again_however_its_body_ends() {
+    for (case, reply) in cut_bodies() {
+        let mut receiver = Receiver::new([reply]).await;
+        let host = awaited(&receiver.url("/"), "retries: 3, timeout: 3s");
+        assert_eq!(ended(&host).await, (Status::Success, "status 200".into()), "{case}");
+        receiver.next().await;
+        assert!(receiver.is_quiet(), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_guard_whose_answer_was_cut_blocks_and_is_not_asked_again() {
+    for (case, reply) in cut_bodies() {
+        let mut receiver = Receiver::new([reply]).await;
+        let url = receiver.url("/");
+        let host = Host::new(&format!(
+            "hooks: {{tool:pre_execute: [{{id: ask, url: '{url}', retries: 3, retry_delay: 1ms, timeout: 3s}}]}}"
+        ));
+        let fired = host.fire("tool:pre_execute", json!({ "tool_name": "bash" })).await;
+        let reason = "hook ask failed (status 200, but its body is not complete, so an answer in it may be \
+                      lost); let its receiver answer, or set on_failure: continue";
+        assert_eq!(fired.decision.verdict, Verdict::Block { reason: reason.into() }, "{case}");
+        receiver.next().await;
+        assert!(receiver.is_quiet(), "{case}");
+    }
+}
+
 #[tokio::test]
 async fn headers_without_end_and_silence_come_to_an_end() {
     let receiver = Receiver::new([Reply::Endless("HTTP/1.1 200 OK\r\nx: ")]).await;
