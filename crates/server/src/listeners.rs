@@ -89,7 +89,8 @@ impl Listeners {
     pub(crate) async fn reach(&self, own_port: Option<u16>) -> Result<Reached, ListenError> {
         let configured = self.address.port;
         let usual = configured.unwrap_or(self.default_port);
-        let stranger = if configured.is_some() { Stranger::IsAFault } else { Stranger::Moves };
+        let is_named = configured.is_some() || own_port == Some(usual);
+        let stranger = if is_named { Stranger::IsAFault } else { Stranger::Moves };
         let own_port = own_port.filter(|port| *port != usual);
         let (port, notes) = match own_port {
             // A public address leads to one port only, as a rule the usual one.
@@ -116,11 +117,16 @@ impl Listeners {
         stranger: Stranger,
     ) -> Result<(u16, Vec<String>), ListenError> {
         let mut ports = self.ports.lock().await;
-        if let Some(port) = ports.get(&wanted) {
+        // A port that stands in for another one is no answer to whoever named that one.
+        let is_it = |port: &&u16| **port == wanted || wanted == 0 || stranger == Stranger::Moves;
+        if let Some(port) = ports.get(&wanted).filter(is_it) {
             return Ok((*port, Vec::new()));
         }
         let (port, note) = self.take(wanted, stranger).await?;
-        ports.extend([(wanted, port), (port, port)]);
+        // Behind a port that another program has, nobody hears an answer to the next question.
+        if stranger != Stranger::IsBorne || note.is_none() {
+            ports.extend([(wanted, port), (port, port)]);
+        }
         Ok((port, note.into_iter().collect()))
     }
 

@@ -87,6 +87,11 @@ async fn a_default_port_that_a_stranger_has_moves_with_a_note_and_a_named_one_is
     let of_hook = desk(&situation);
     let own_port = NewWait { port: Some(taken), ..new_wait("4") };
     assert_eq!(of_hook.open(own_port).await.unwrap_err().to_string(), expected);
+    // A hook that names the default port has named one, also after other questions have moved.
+    for desk in [&default, &desk_at(&situation, CallbackAddress::default(), taken)] {
+        let own_port = NewWait { port: Some(taken), ..new_wait("5") };
+        assert_eq!(desk.open(own_port).await.unwrap_err().to_string(), expected);
+    }
     assert_eq!(
         situation.approvals.waiting().unwrap().len(),
         2,
