@@ -177,15 +177,17 @@ impl Place {
         &self,
         name: &SessionName,
         plan: &Plan,
-        asked: &Asked,
+        secrets: &Secrets,
     ) -> SessionRecord {
-        let agent = asked.agent.iter().flat_map(|agent| ["--agent".to_owned(), agent.clone()]);
+        // As they were given, behind the program and the command.
+        let arguments = std::env::args_os().skip(2);
+        let args = arguments.map(|word| secrets.hide(&word.to_string_lossy()).into_owned());
         SessionRecord {
             id: name.as_str().to_owned(),
             start_time: Ports::default().clock.now(),
             workspace: self.project(),
             command: "run".to_owned(),
-            args: [asked.file.clone()].into_iter().chain(agent).collect(),
+            args: args.collect(),
             provider: plan.stages.first().map_or("", |stage| stage.agent_kind()).to_owned(),
             status: "active".to_owned(),
             metadata: git_metadata(&self.found.project_root),

@@ -67,6 +67,11 @@ impl SessionJournal {
         self.state().record.clone()
     }
 
+    /// Adds issues to the session's record, which is written with the next entry that changes it.
+    pub(crate) fn plan_issues(&self, numbers: &[u64]) {
+        self.state().record.plan_issues(numbers);
+    }
+
     /// Why nothing can be written any more.
     pub fn failure(&self) -> Option<StoreError> {
         self.state().broken.clone()

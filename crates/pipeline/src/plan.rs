@@ -68,6 +68,13 @@ pub struct Stage {
 }
 
 impl Stage {
+    /// The most iterations that it may have, where there is such a bound: a queue of issues has none
+    /// unless its loop says one.
+    pub fn bound(&self) -> Option<u32> {
+        let is_bound = self.hard_max.is_some() || self.iterations_max < ITERATIONS_MAX;
+        is_bound.then_some(self.iterations_max)
+    }
+
     /// The kind of the agent that is asked first.
     pub fn agent_kind(&self) -> &'static str {
         self.agents.first().map_or("", |candidate| candidate.agent.kind())

@@ -1,6 +1,8 @@
 //! [`SessionRecord`]: what lists and `show` tell of a session, with the names that AutoAgent's users
 //! know.
 
+use std::collections::HashSet;
+
 use hookwright_events::{ItemState, RunEvent, RunEventKind, Usage};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +32,7 @@ pub struct SessionRecord {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Issues of this session.
+    /// Issues of this session: those that were open when it began, and those that it found later.
     pub issues_planned: Vec<u64>,
     /// Issues that were completed.
     pub issues_completed: Vec<u64>,
@@ -191,9 +193,7 @@ impl SessionRecord {
             RunEventKind::ItemStarted { item, .. } => {
                 let Some(number) = item.number() else { return false };
                 self.current_issue = Some(number);
-                if !self.issues_planned.contains(&number) {
-                    self.issues_planned.push(number);
-                }
+                self.plan_issues(&[number]);
             }
             RunEventKind::ItemEnded { key, state, .. } => {
                 *self.work.entry(state.as_str().to_owned()).or_default() += 1;
@@ -240,6 +240,12 @@ impl SessionRecord {
 }
 
 impl SessionRecord {
+    /// Adds issues that this session means to work on.
+    pub(crate) fn plan_issues(&mut self, numbers: &[u64]) {
+        let known: HashSet<u64> = self.issues_planned.iter().copied().collect();
+        self.issues_planned.extend(numbers.iter().filter(|number| !known.contains(number)));
+    }
+
     fn end_issue(&mut self, number: u64, state: ItemState) {
         // One that was opened again and taken again counts as what it is now.
         self.issues_completed.retain(|known| *known != number);

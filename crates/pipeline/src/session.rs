@@ -221,6 +221,7 @@ impl Session {
     async fn work(&mut self) -> Result<&'static str, Leave> {
         self.folder.create()?;
         let begins = self.history.last == 0;
+        self.plan_open_issues();
         let with = if begins {
             vec![RunEventKind::SessionStarted {
                 plan: self.plan.name.clone(),
@@ -296,6 +297,11 @@ impl Session {
         data.insert("transcript_path".to_owned(), "/dev/null".into());
         data.insert("progress".to_owned(), path(self.folder.progress()).into());
         data.insert("iteration".to_owned(), self.iterations.into());
+        // In a pipeline each stage has its own.
+        if let [stage] = &self.plan.stages[..] {
+            let bound = stage.bound();
+            data.extend(bound.map(|most| ("max_iterations".to_owned(), most.into())));
+        }
         if let Some(decision) = &self.last_decision {
             data.insert("last_decision".to_owned(), decision.clone().into());
         }

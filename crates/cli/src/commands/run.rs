@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
     }
     folder.create().map_err(SessionFailure::Folder)?;
     runner::warn_of_unknown_skips(&arguments.how.switches, &plan, screen);
-    let record = place.new_record(&name, &plan, &sources.asked);
+    let record = place.new_record(&name, &plan, &secrets);
     let (version, history, reloaded) = (None, History::default(), false);
     let chosen = Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded };
     place.go(chosen, store, &arguments.how, screen)

@@ -42,6 +42,7 @@ mod runs;
 mod secrets;
 mod serve;
 mod session_end;
+mod session_record;
 mod sessions;
 mod shown_output;
 mod spawn;

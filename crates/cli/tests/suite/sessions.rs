@@ -195,7 +195,7 @@ fn the_json_of_a_session_has_every_field_by_its_name() {
             "endTime": "T",
             "workspace": sandbox.path("").to_str().unwrap().trim_end_matches('/'),
             "command": "run",
-            "args": ["work.yaml"],
+            "args": ["work.yaml", "--session", "one"],
             "issuesPlanned": [],
             "issuesCompleted": [],
             "issuesFailed": [],

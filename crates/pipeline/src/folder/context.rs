@@ -74,8 +74,9 @@ pub struct ContextInputs {
 /// What bounds the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ContextLimits {
-    /// Iterations of this stage.
-    pub max_iterations: u32,
+    /// Iterations of this stage. Without a bound it is written as -1.
+    #[serde(serialize_with = "or_minus_one")]
+    pub max_iterations: Option<u32>,
     /// Until `max_runtime` ends the session. Without such an end it is written as -1.
     #[serde(serialize_with = "or_minus_one")]
     pub remaining_seconds: Option<u64>,
@@ -100,9 +101,12 @@ impl SessionFolder {
     }
 }
 
-fn or_minus_one<S: Serializer>(seconds: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
-    match seconds {
-        Some(seconds) => to.serialize_u64(*seconds),
+fn or_minus_one<N: Copy + Into<u64>, S: Serializer>(
+    number: &Option<N>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    match number {
+        Some(number) => to.serialize_u64((*number).into()),
         None => to.serialize_i64(-1),
     }
 }

@@ -261,9 +261,10 @@ impl Session {
             "stage": stage.name,
             "next_stage": next,
             "iteration": course.iteration,
-            "max_iterations": stage.iterations_max,
             "stage_outputs": course.outputs,
         }));
+        let bound = stage.bound();
+        data.extend(bound.map(|most| ("max_iterations".to_owned(), most.into())));
         if let Some(item) = &self.item {
             data.extend(super::queue::data_of_item(item));
         }

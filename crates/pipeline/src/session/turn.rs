@@ -198,7 +198,7 @@ impl Session {
                     .map(|_| self.folder.inputs().to_string_lossy().into_owned()),
             },
             limits: ContextLimits {
-                max_iterations: stage.iterations_max,
+                max_iterations: stage.bound(),
                 remaining_seconds: left.map(|left| left.as_secs()),
             },
         })

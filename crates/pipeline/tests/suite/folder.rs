@@ -63,7 +63,7 @@ fn context(folder: &SessionFolder, at: IterationAt<'_>, pipeline: &str) -> Conte
         item: None,
         paths: folder.context_paths(at),
         inputs: ContextInputs::default(),
-        limits: ContextLimits { max_iterations: 25, remaining_seconds: None },
+        limits: ContextLimits { max_iterations: Some(25), remaining_seconds: None },
     }
 }
 

@@ -134,7 +134,9 @@ impl Session {
         self.note_faults_of_issues(&faults)?;
         let tried = self.tried(index);
         let states = self.issue_states();
-        for item in self.open_among(folder, issues)? {
+        let open = self.open_among(folder, issues)?;
+        self.plan_issues(&open);
+        for item in open {
             // What was cut off by a bound of this session is for another one.
             if tried.get(item.key.as_str()) == Some(&Some(ItemState::Open)) {
                 continue;
@@ -146,6 +148,24 @@ impl Session {
             }
         }
         Ok(None)
+    }
+
+    /// Notes in the session's record what is open in its folders of issues. One that cannot be read is
+    /// told about when its stage comes.
+    pub(in crate::session) fn plan_open_issues(&self) {
+        for index in 0..self.plan.stages.len() {
+            let Until::Queue { queue: Queue::Issues(folder), .. } = &self.plan.stages[index].until
+            else {
+                continue;
+            };
+            let found = self.read_issues(folder).and_then(|it| self.open_among(folder, it.issues));
+            self.plan_issues(&found.unwrap_or_default());
+        }
+    }
+
+    fn plan_issues(&self, open: &[WorkItem]) {
+        let numbers: Vec<u64> = open.iter().filter_map(WorkItem::number).collect();
+        self.journal.plan_issues(&numbers);
     }
 
     fn read_issues(&self, folder: &IssueFolder) -> Result<FoundIssues, Leave> {
