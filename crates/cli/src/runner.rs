@@ -18,7 +18,7 @@ use hookwright_pipeline::sources::{Asked, Finder, Gathered, Source, Sources};
 use hookwright_store::{Fence, Store};
 
 use crate::approvals::{self, Asking};
-use crate::commands::HookSwitches;
+use crate::commands::{self, HookSwitches};
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
@@ -326,13 +326,7 @@ fn drive(
     screen: &Screen,
     view: Option<&LiveView>,
 ) -> Result<Result<Ended, SessionError>, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|cause| Failure::NoRuntime { cause })?;
-    // Where the system has no subreapers, children of killed hooks go to init as ever.
-    let _ = hookwright_process::become_subreaper();
-    runtime.block_on(async {
+    commands::runtime()?.block_on(async {
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
         interrupts.leaving = view.map(LiveView::leaving);
         let asked = || {

@@ -41,7 +41,7 @@ pub use ended::{Ended, How};
 pub use find_program::find_program;
 pub use launch::{Launch, MARKER};
 pub use leader::{Leader, Sent};
-pub use orphans::{become_subreaper, reap_orphans};
+pub use orphans::{become_subreaper, collect_orphans, reap_orphans};
 pub use reach::end_run;
 pub use run::run;
 pub use running::kill_everything_now;

@@ -1,17 +1,39 @@
 //! Orphans: processes a run left behind that became our children when their parent ended.
 //!
 //! Only the binary makes itself a subreaper; a library has no business adopting its host's
-//! descendants. Whoever did then calls [`reap_orphans`] now and then, so that the ended ones do not
-//! stay as zombies.
+//! descendants. A program that did lets [`collect_orphans`] run, so that those that have ended do not
+//! stay as zombies: each counts against the user's limit of processes.
 
 use std::io;
+use std::time::Duration;
 
-/// Orphans below this process become its children from now on, instead of init's.
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::sleep;
+
+/// How long after a child's end orphans are looked for. A leader has been collected by then, so that
+/// its owner waits for nobody, and many that end together cost one look.
+const COLLECT_AFTER: Duration = Duration::from_millis(20);
+
+/// Orphans below this process become its children from now on, instead of init's. For a program
+/// that starts children through this crate only.
 pub fn become_subreaper() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     return Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?);
     #[cfg(not(target_os = "linux"))]
     return Err(io::ErrorKind::Unsupported.into());
+}
+
+/// Collects orphans as they end, for as long as it is polled. Returns only if SIGCHLD cannot be had.
+/// Needs a tokio runtime with io and time.
+pub async fn collect_orphans() -> io::Result<()> {
+    let mut some_child_ended = signal(SignalKind::child())?;
+    loop {
+        reap_orphans();
+        if some_child_ended.recv().await.is_none() {
+            return Ok(());
+        }
+        sleep(COLLECT_AFTER).await;
+    }
 }
 
 /// Collects the orphans that have ended, by pid.
@@ -31,7 +53,7 @@ mod linux {
 
     use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid, waitpid};
 
-    use crate::process_table::{Process, process, processes};
+    use crate::process_table::{Process, children, process};
     use crate::running::running;
 
     /// One at a time: a pid on our list stays that orphan's until we collect it.
@@ -39,6 +61,7 @@ mod linux {
 
     pub(super) fn reap_orphans() {
         let _one_at_a_time = REAPING.lock().unwrap_or_else(PoisonError::into_inner);
+        // One system call, and as a rule the only one: no child has ended.
         if !some_child_has_ended() {
             return;
         }
@@ -63,10 +86,8 @@ mod linux {
     }
 
     fn ended_outside_our_group(us: &Process) -> Vec<Process> {
-        let mut children = processes();
-        children.retain(|process| {
-            process.parent == us.pid && process.group != us.group && process.has_ended()
-        });
+        let mut children = children(us.pid);
+        children.retain(|process| process.group != us.group && process.has_ended());
         children
     }
 }

@@ -55,6 +55,23 @@ pub(crate) fn processes() -> Vec<Process> {
         .collect()
 }
 
+/// The children of a process, ended ones too. Asks each of its threads, which costs a file each
+/// instead of one for every process there is; a kernel without these files is asked for all.
+pub(crate) fn children(parent: u32) -> Vec<Process> {
+    let threads = std::fs::read_dir(format!("/proc/{parent}/task"));
+    let lists = threads.into_iter().flatten().map(|thread| {
+        let list = std::fs::read_to_string(thread?.path().join("children"))?;
+        Ok(list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+    });
+    let mut children = match lists.collect::<std::io::Result<Vec<Vec<u32>>>>() {
+        Ok(lists) => lists.into_iter().flatten().filter_map(process).collect(),
+        // A thread that has just ended, or no such files.
+        Err(_) => processes(),
+    };
+    children.retain(|process| process.parent == parent);
+    children
+}
+
 /// One process, if there is one with this pid.
 pub(crate) fn process(pid: u32) -> Option<Process> {
     parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)

@@ -132,15 +132,18 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
     runtime()?.block_on(answer.by_firing(&engine, event, chain))
 }
 
-/// What hooks run on, and from here on their orphans are ours.
+/// What hooks run on, and from here on their orphans are ours: they are collected as they end.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     // Where the system has no subreapers, children of killed hooks go to init as ever.
     let _ = hookwright_process::become_subreaper();
     // One thread: a command that lives for milliseconds has no use for more.
-    tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|cause| Failure::NoRuntime { cause })
+        .map_err(|cause| Failure::NoRuntime { cause })?;
+    // It lives as long as the runtime.
+    drop(runtime.spawn(hookwright_process::collect_orphans()));
+    Ok(runtime)
 }
 
 /// How the answer leaves: as text or as JSON.

@@ -30,6 +30,7 @@ mod lifecycle;
 mod list;
 mod live_view;
 mod memory;
+mod orphans;
 mod piped_output;
 mod plans;
 mod queue_bounds;

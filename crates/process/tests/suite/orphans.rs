@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hookwright_process::{Leader, Watch, become_subreaper, reap_orphans, run};
+use hookwright_process::{Leader, Watch, become_subreaper, collect_orphans, reap_orphans, run};
 
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tokio_util::sync::CancellationToken;
@@ -35,6 +35,38 @@ async fn alone_orphans_are_collected() {
         reap_orphans();
         assert_eq!(state(orphan), None);
     }
+}
+
+#[tokio::test]
+async fn orphans_are_collected_as_they_end_and_no_leader_is() {
+    in_its_own_process("orphans::alone_orphans_are_collected_as_they_end", |command| {
+        bash(&command)
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "makes its process a subreaper; run by the test above"]
+async fn alone_orphans_are_collected_as_they_end() {
+    become_subreaper().unwrap();
+    let collecting = tokio::spawn(collect_orphans());
+    let mut runs = tokio::task::JoinSet::new();
+    for code in 0..200 {
+        let script = format!("(sleep 0.01 & setsid -f true) >/dev/null 2>&1; exit {}", code % 100);
+        runs.spawn(async move { (code % 100, run_it(bash(&script)).await) });
+        if runs.len() == 8 {
+            let (code, ended) = runs.join_next().await.unwrap().unwrap();
+            assert_exited(&ended, code);
+        }
+    }
+    for (code, ended) in runs.join_all().await {
+        assert_exited(&ended, code);
+    }
+    wait_until("nobody is left", || {
+        let looking = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::All, looking).err() == Some(rustix::io::Errno::CHILD)
+    });
+    assert!(!collecting.is_finished());
 }
 
 /// Reaps while the leader's end has not been collected by its owner.
