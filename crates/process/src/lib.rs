@@ -4,13 +4,14 @@
 //! has ended or its time is over. What it promises:
 //!
 //! - The timeout bounds wall time, whatever the command does. Ended are the process group, the tree
-//!   below the leader, and every process that carries this run's [`MARKER`] in its environment.
+//!   below the leader, and every process that carries this run's [`MARKER`] in its environment or, on
+//!   Linux, this run's mark in its limits.
 //! - A child that ends in time keeps its background children.
 //! - Output kept in memory is bounded; output that was printed is never lost before that bound.
 //! - No thread, no signal handler and no look into `/proc` while all goes well (on Linux).
 //!
-//! Out of reach: a process that cleared its environment after a double fork, processes of other
-//! users, and work handed to a daemon.
+//! Out of reach: a process that left the tree (a double fork) and removed both marks, processes of
+//! other users, and work handed to a daemon.
 //!
 //! Linux gets all of it. Other Unix systems get `reach_portable.rs`: the process group only.
 #![warn(missing_docs)]
@@ -23,6 +24,8 @@ pub mod faults;
 mod find_program;
 mod launch;
 mod leader;
+#[cfg(target_os = "linux")]
+mod limit_marker;
 mod orphans;
 mod pipes;
 #[cfg(target_os = "linux")]

@@ -18,6 +18,8 @@ const COLLECT_AFTER: Duration = Duration::from_millis(20);
 /// that starts children through this crate only.
 pub fn become_subreaper() -> io::Result<()> {
     #[cfg(target_os = "linux")]
+    crate::limit_marker::this_is_its_own_host();
+    #[cfg(target_os = "linux")]
     return Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?);
     #[cfg(not(target_os = "linux"))]
     return Err(io::ErrorKind::Unsupported.into());

@@ -11,7 +11,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal, test_kill_process,
 };
 
-use crate::{MARKER, Sent};
+use crate::{MARKER, Sent, limit_marker};
 
 /// One process, as it was when we looked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,12 +77,16 @@ pub(crate) fn process(pid: u32) -> Option<Process> {
     parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Whether the process started in one of these runs, or in a run inside one of them.
+/// Whether the process started in one of these runs, or in a run inside one of them: the environment
+/// says so, or, where that was cleared, overwritten or hidden, the run's [`limit_marker`].
 pub(crate) fn carries_marker(pid: u32, run_ids: &[String]) -> bool {
-    let Ok(environ) = std::fs::read(format!("/proc/{pid}/environ")) else {
-        return false;
-    };
-    marker(&environ).is_some_and(|chain| run_ids.iter().any(|id| names(chain, id)))
+    let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    if marker(&environ).is_some_and(|chain| run_ids.iter().any(|id| names(chain, id))) {
+        return true;
+    }
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
+    let limit = limit_marker::read(&limits);
+    limit.is_some_and(|limit| run_ids.iter().any(|id| limit_marker::of(id) == limit))
 }
 
 /// Sends a signal to this very process, or to nobody.

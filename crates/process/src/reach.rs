@@ -1,7 +1,7 @@
 //! Which processes belong to a run, and how they are ended.
 //!
 //! They are: the leader's process group, the tree below the leader and below everyone already found,
-//! and every process that carries the run's marker. A look finds them; looks are repeated until one
+//! and every process that carries one of the run's two markers. A look finds them; looks are repeated until one
 //! finds nobody, because whoever is being ended may still start others. Each phase has a limit in
 //! time.
 //!

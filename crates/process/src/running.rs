@@ -41,6 +41,9 @@ pub(crate) fn spawn(command: &mut Command, run_id: &str) -> io::Result<Child> {
         running.killed_all
     };
     // Not under the lock: starts on several threads need not wait for each other.
+    #[cfg(target_os = "linux")]
+    let spawned = crate::limit_marker::spawn_marked(run_id, || command.spawn());
+    #[cfg(not(target_os = "linux"))]
     let spawned = command.spawn();
     let mut running = running();
     running.starting -= 1;

@@ -131,7 +131,8 @@ async fn a_stopped_tree_is_ended_without_waiting_out_the_grace() {
 #[tokio::test]
 async fn someone_out_of_reach_who_holds_the_output_does_not_hold_us() {
     let ended = run_until_ready(bash(
-        "setsid env -i /bin/bash -c '/bin/sleep 1000 & echo $!'; echo ready; sleep 1000",
+        "setsid env -i /bin/bash -c 'ulimit -S -R unlimited; /bin/sleep 1000 & echo $!';
+         echo ready; sleep 1000",
     ))
     .await;
     assert_timed_out(&ended);

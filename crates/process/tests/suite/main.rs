@@ -6,6 +6,7 @@
 mod background;
 mod cancelling;
 mod ending;
+mod hidden;
 mod many;
 mod orphans;
 mod output;
