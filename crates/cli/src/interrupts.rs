@@ -1,8 +1,10 @@
 //! Ctrl-C and its kin, while hooks run.
 
 use std::io;
+use std::sync::OnceLock;
 
 use hookwright_engine::Engine;
+use hookwright_process::IgnoredSignals;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit_code;
@@ -26,7 +28,9 @@ impl Interrupts {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hangup: (!ignores_hangup()).then(|| signal(SignalKind::hangup())).transpose()?,
+            hangup: (!ignored_signals().hangup())
+                .then(|| signal(SignalKind::hangup()))
+                .transpose()?,
             came: false,
             code: exit_code::INTERRUPTED,
             leaving: None,
@@ -85,14 +89,16 @@ impl Interrupts {
     }
 }
 
-/// Whether SIGHUP was ignored when we were started. Taking it would undo that.
-fn ignores_hangup() -> bool {
-    const SIGHUP_BIT: u64 = 1;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_some_and(|mask| mask & SIGHUP_BIT != 0)
+/// Lets children start with default signals, whatever this process was started to ignore. To be called
+/// before anything is started.
+pub(crate) fn catch_ignored_signals() -> io::Result<()> {
+    ignored_signals().catch()
+}
+
+/// What this process was started to ignore; taking a hangup would undo that.
+fn ignored_signals() -> IgnoredSignals {
+    static AT_START: OnceLock<IgnoredSignals> = OnceLock::new();
+    *AT_START.get_or_init(IgnoredSignals::read)
 }
 
 #[expect(clippy::exit, reason = "a second interrupt means: now, whatever still runs")]

@@ -57,6 +57,8 @@ fn main() -> ExitCode {
     let screen = Screen;
     #[cfg(feature = "faults")]
     faults::begin();
+    // Where it cannot be done, children inherit what we ignore.
+    let _ = interrupts::catch_ignored_signals();
     let ended = match commands::quick(std::env::args_os().skip(1)) {
         Some(command) => run(command, &screen),
         None => match Arguments::try_parse() {

@@ -22,6 +22,7 @@ mod end_of_leader;
 mod ended;
 pub mod faults;
 mod find_program;
+mod ignored_signals;
 mod launch;
 mod leader;
 #[cfg(target_os = "linux")]
@@ -42,6 +43,7 @@ mod watch;
 pub use captured::Captured;
 pub use ended::{Ended, How};
 pub use find_program::find_program;
+pub use ignored_signals::IgnoredSignals;
 pub use launch::{Launch, MARKER};
 pub use leader::{Leader, Sent};
 pub use orphans::{become_subreaper, collect_orphans, reap_orphans};

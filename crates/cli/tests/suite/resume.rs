@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::interrupts::{Left, ignores_hangups, start, until};
+use crate::interrupts::{Left, start, until};
 use crate::runs::{events, lines, logged, run};
 use crate::support::{Ran, Sandbox};
 
@@ -86,9 +86,6 @@ fn with_a_stubborn_agent() -> Sandbox {
 
 #[test]
 fn a_terminal_that_is_closed_says_so_twice_and_the_last_hooks_run_all_the_same() {
-    if ignores_hangups() {
-        return;
-    }
     let sandbox = with_a_stubborn_agent();
     let agent = Left::by(&sandbox, "pid");
     let mut started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);

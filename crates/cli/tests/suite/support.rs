@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use hookwright_process::IgnoredSignals;
 use tempfile::TempDir;
 
 /// A home folder with a project in it.
@@ -26,6 +27,8 @@ pub(crate) struct Ran {
 impl Sandbox {
     /// An empty project, `~/project`.
     pub(crate) fn new() -> Self {
+        // The binary must not inherit what the tests were started to ignore, as with nohup.
+        IgnoredSignals::read().catch().expect("signals can be caught");
         let home = TempDir::new().expect("a folder");
         let root = fs::canonicalize(home.path()).expect("it exists");
         let folder = root.join("project");

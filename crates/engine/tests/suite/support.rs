@@ -11,6 +11,7 @@ use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
 use hookwright_events::{Event, EventName, Report, RunEvent, Status, Verdict};
+use hookwright_process::IgnoredSignals;
 use serde_json::Value;
 
 pub(crate) struct Host {
@@ -34,6 +35,8 @@ impl Host {
         variables: &[(&str, &str)],
         secrets: Secrets,
     ) -> Self {
+        // Children must not inherit what the tests were started to ignore, as with nohup.
+        IgnoredSignals::read().catch().expect("signals can be caught");
         let folder = tempfile::tempdir().expect("a folder");
         #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
         let path = std::env::var_os("PATH").expect("a PATH");

@@ -7,6 +7,7 @@ mod background;
 mod cancelling;
 mod ending;
 mod hidden;
+mod ignored_signals;
 mod many;
 mod orphans;
 mod output;

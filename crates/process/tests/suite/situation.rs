@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use hookwright_process::{Ended, How, Launch, Leader, Stream, Watch, run};
+use hookwright_process::{Ended, How, IgnoredSignals, Launch, Leader, Stream, Watch, run};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,8 @@ pub(crate) fn bash(script: &str) -> Launch {
 }
 
 pub(crate) fn program(program: &str, args: &[&str]) -> Launch {
+    // Children must not inherit what the tests were started to ignore, as with nohup.
+    IgnoredSignals::read().catch().expect("signals can be caught");
     Launch {
         program: PathBuf::from(program),
         args: args.iter().map(Into::into).collect(),

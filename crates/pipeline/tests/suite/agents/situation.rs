@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hookwright_engine::config::PromptBy;
 use hookwright_events::{Outcome, Output};
 use hookwright_pipeline::agent::{Agent, AgentWatch, CommandAgent, ScriptedAgent, Turn, TurnEnd};
-use hookwright_process::{Leader, Stream};
+use hookwright_process::{IgnoredSignals, Leader, Stream};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -31,6 +31,8 @@ pub(crate) struct Situation {
 impl Situation {
     pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
+        // Children must not inherit what the tests were started to ignore, as with nohup.
+        IgnoredSignals::read().catch().expect("signals can be caught");
         let folder = tempfile::tempdir().expect("a folder");
         let working_dir = folder.path().join("project");
         fs::create_dir(&working_dir).expect("a folder");

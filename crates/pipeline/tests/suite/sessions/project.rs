@@ -18,6 +18,7 @@ use hookwright_pipeline::plan::{Plan, Surroundings};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session::{Around, Ended, Gate, Parts, Session, SessionError};
 use hookwright_pipeline::sources::{Asked, Finder};
+use hookwright_process::IgnoredSignals;
 use hookwright_store::{Fence, JournalKey, Kind, RecordKey, Store};
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +41,8 @@ pub(super) struct Told {
 
 impl Project {
     pub(super) fn new(files: &[(&str, &str)]) -> Self {
+        // Children must not inherit what the tests were started to ignore, as with nohup.
+        IgnoredSignals::read().catch().expect("signals can be caught");
         let root = tempfile::tempdir().expect("a folder");
         for (path, text) in files {
             std::fs::write(root.path().join(path), text).expect("written");
