@@ -6,6 +6,7 @@
 //!
 //! Memory stays small however long the journal is: of what is complete only the result is kept.
 
+mod endings;
 mod known;
 mod open_child;
 mod past_item;
@@ -15,9 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use hookwright_engine::past::PastFiring;
 use hookwright_engine::ports::{Keepsake, Remembered};
-use hookwright_events::{
-    Decision, ItemState, RunEvent, RunEventKind, TurnName, TurnResult, Usage, Verdict,
-};
+use hookwright_events::{Decision, ItemState, RunEvent, RunEventKind, TurnName, TurnResult, Usage};
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
 use crate::availability::Availability;
@@ -25,6 +24,7 @@ use crate::pending_output::PendingOutput;
 use crate::record::{end_of_hook, milliseconds};
 use crate::sources::Sources;
 use crate::task_firing::TaskFiring;
+use endings::is_completed_end;
 use known::Known;
 pub(crate) use open_child::OpenChild;
 pub(crate) use past_item::PastItem;
@@ -49,8 +49,10 @@ pub struct History {
     pub(crate) items: BTreeMap<(u32, u32), PastItem>,
     /// Executions of stages that ended, at their end.
     executions_at_end: BTreeMap<u32, u32>,
-    /// Turns of agents.
+    /// Turns of agents. A session that runs removes those that it has passed.
     pub turns: BTreeMap<TurnName, PastTurn>,
+    /// The last iteration of each stage (from 1) that was begun.
+    begun: BTreeMap<u32, u32>,
     /// What is remembered between events.
     pub memory: Remembered,
     /// Hook output that no prompt has delivered.
@@ -83,7 +85,10 @@ pub struct History {
     is_interrupted: bool,
     firings_by_key: HashMap<String, Known>,
     keys: HashMap<u64, String>,
+    /// What was delivered to the turn that has not ended.
     in_flight: PendingOutput,
+    /// The last turn that ended, if it failed, and what was delivered to it.
+    failed_with: Option<(TurnName, PendingOutput)>,
 }
 
 /// A turn of an agent.
@@ -195,11 +200,12 @@ impl History {
     /// The last iteration of a stage (from 1) of which anything is known: its turn, or the hooks before
     /// it.
     pub(crate) fn last_begun(&self, stage: u32) -> u32 {
-        let name = |iteration| TurnName { stage, iteration };
-        let last = self.turns.range(name(0)..=name(u32::MAX)).next_back();
-        let last = last.map_or(0, |(name, _)| name.iteration);
-        let next = format!("iteration:start/{}/{}", stage.saturating_sub(1), last + 1);
-        last + u32::from(self.firings_by_key.contains_key(&next))
+        self.begun.get(&stage).copied().unwrap_or(0)
+    }
+
+    fn note_begun(&mut self, turn: &TurnName) {
+        let begun = self.begun.entry(turn.stage).or_default();
+        *begun = turn.iteration.max(*begun);
     }
 
     /// Iterations that ended, of all stages.
@@ -279,6 +285,7 @@ impl History {
                 self.stages_ended.insert(index, (reason, iterations));
             }
             RunEventKind::TurnStarting { turn, attempt, run_id } => {
+                self.note_begun(&turn);
                 let past = self.turns.entry(turn).or_default();
                 past.attempts = attempt;
                 past.unfinished = Some(run_id);
@@ -317,17 +324,21 @@ impl History {
                 {
                     past.last_iteration = turn.iteration;
                 }
+                let delivered = std::mem::take(&mut self.in_flight);
+                self.failed_with = result.error.is_some().then(|| (turn.clone(), delivered));
                 let past = self.turns.entry(turn).or_default();
                 past.unfinished = None;
                 past.result = Some(result);
                 past.duration_ms += duration_ms;
-                self.in_flight = PendingOutput::default();
             }
             RunEventKind::ChildUsed { hook, stage, usage, .. } => {
                 self.add_child_usage((event.firing, hook), stage, usage);
             }
             RunEventKind::SessionEnded { status, reason } => {
-                self.end(&status);
+                // An interrupt at the end only puts the end off.
+                if status != "interrupted" || !self.is_at_its_end() {
+                    self.end(&status);
+                }
                 self.ended = Some((status, reason));
             }
             kind => self.add_to_firing(event.firing, kind),
@@ -351,78 +362,13 @@ impl History {
         self.usage_of_children
     }
 
-    /// An interrupted session whose last hooks were cut off has ended all the same: when it is taken
-    /// up its work goes on, and it ends once more later.
-    fn end_interrupted(&mut self) {
-        if self.is_interrupted {
-            self.end("interrupted");
-        }
-    }
-
-    fn end(&mut self, status: &str) {
-        self.is_interrupted = false;
-        self.endings += 1;
-        self.availability.start_over();
-        self.forgive();
-        self.redo_last(status);
-    }
-
-    /// What ended the session then does not end it again when it is taken up.
-    fn forgive(&mut self) {
-        for known in self.firings_by_key.values_mut() {
-            if let Some(verdict) = &mut known.verdict
-                && matches!(verdict, Verdict::Abort { .. } | Verdict::Stop { .. })
-            {
-                *verdict = Verdict::Proceed { rewritten_input: None };
-            }
-        }
-        // Nothing came of it yet, so it is asked anew.
-        if let Some(key) = self.asked_to_stop.take() {
-            self.firings_by_key.remove(&key);
-        }
-        let failed = |(_, turn): &(&TurnName, &PastTurn)| {
-            turn.result.as_ref().is_some_and(|result| result.error.is_some())
-        };
-        self.forgiven = self.turns.iter().filter(failed).map(|(name, _)| name.clone()).collect();
-    }
-
-    /// The last iteration is done again if it failed: nothing came of it, and nothing came after it.
-    fn redo_last(&mut self, status: &str) {
-        let mut iterations = self.turns.iter_mut().filter(|(name, _)| name.iteration > 0);
-        let Some((name, last)) = iterations.next_back() else { return };
-        let ended = self.stages_ended.get(&name.stage);
-        if ended.is_some_and(|(_, iterations)| name.iteration <= *iterations) {
-            return;
-        }
-        // What became of a piece of work is settled.
-        let is_settled =
-            |past: &PastItem| past.ended.is_some() && past.last_iteration >= name.iteration;
-        let mut items = self.items.range((name.stage, 0)..=(name.stage, u32::MAX));
-        if items.any(|(_, past)| is_settled(past)) {
-            return;
-        }
-        // After an interrupt the hooks may still have something to say about the failure.
-        let again = self.redone.get(name).map(|(times, _)| format!("/{times}")).unwrap_or_default();
-        let key = format!("iteration:error/{}/{}{again}", name.stage - 1, name.iteration);
-        let is_given_up = self
-            .firings_by_key
-            .get(&key)
-            .is_some_and(|known| known.verdict.is_some() && !known.survives);
-        if matches!(status, "interrupted" | "paused") && !is_given_up {
-            return;
-        }
-        let result = last.result.take_if(|result| result.error.is_some() && !result.out_of_time);
-        if let Some(error) = result.and_then(|result| result.error) {
-            let times = self.redone.get(name).map_or(0, |(times, _)| *times);
-            self.redone.insert(name.clone(), (times + 1, error));
-            self.forgiven.retain(|forgiven| forgiven != name);
-        }
-    }
-
     fn add_to_firing(&mut self, number: u64, kind: RunEventKind) {
         self.note_child(number, &kind);
         if let RunEventKind::Fired { key: Some(key), late_answers, data, .. } = &kind {
             self.is_interrupted |= key.starts_with("closing/user:interrupt/");
+            if let Some(turn) = turn_of_start(key) {
+                self.note_begun(&turn);
+            }
             self.keys.insert(number, key.clone());
             let stage = data.as_ref().filter(|_| TaskFiring::of(key).is_some());
             let stage = stage.and_then(|data| data.get("stage")?.as_str().map(str::to_owned));
@@ -450,7 +396,14 @@ impl History {
                 known.survives = !decision.piped_output.is_empty() || decision.survives_error;
                 let key = self.keys.get(&number).filter(|key| key.starts_with("session:stop/"));
                 self.asked_to_stop = key.cloned().or(self.asked_to_stop.take());
-                self.pending.take_in(&decision);
+                match self.keys.get(&number).map_or("", String::as_str) {
+                    // The agent has ended its work, and is not started again for it.
+                    key if is_completed_end(key) => {}
+                    key if turn_of_start(key).is_some() => {
+                        self.pending.take_in_at_start(&decision, &late_contexts(&known.records));
+                    }
+                    _ => self.pending.take_in(&decision),
+                }
                 known.verdict = Some(decision.verdict);
                 for kind in &known.records {
                     remember(&mut self.memory, kind);
@@ -465,6 +418,23 @@ impl History {
             known.records.push(kind);
         }
     }
+}
+
+/// The iteration at whose start the firing with this key was fired: `iteration:start/0/3` is the third
+/// of the first stage, and `iteration:start/0/3/1` too, done again.
+fn turn_of_start(key: &str) -> Option<TurnName> {
+    let mut numbers = key.strip_prefix("iteration:start/")?.split('/').map(str::parse::<u32>);
+    let (index, iteration) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    Some(TurnName { stage: index + 1, iteration })
+}
+
+/// What background hooks of earlier firings had to say to the agent, handed out at this firing.
+fn late_contexts(records: &[RunEventKind]) -> Vec<String> {
+    let late = records.iter().find_map(|kind| match kind {
+        RunEventKind::Fired { late_answers, .. } => Some(late_answers),
+        _ => None,
+    });
+    late.into_iter().flatten().flat_map(|answer| answer.additional_context.clone()).collect()
 }
 
 /// What a firing that is not decided has remembered is remembered again when it is taken up.

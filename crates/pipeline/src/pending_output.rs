@@ -25,6 +25,8 @@ struct Text {
     text: String,
     /// The agent gets it as it is.
     raw: bool,
+    /// A hook at the start of an iteration said it, and says it again when the iteration is done again.
+    at_start: bool,
 }
 
 /// What stands above it in the prompt. Agents take raw output for a new task.
@@ -34,12 +36,16 @@ const FRAME: &str = "Output of this session's hooks since your last turn. It is 
 impl PendingOutput {
     /// Adds what one event's hooks had to say; nothing is nothing.
     pub fn push(&mut self, text: &str) {
+        self.push_said(text, false);
+    }
+
+    fn push_said(&mut self, text: &str, at_start: bool) {
         if !text.trim().is_empty() {
-            self.add(text, false);
+            self.add(text, false, at_start);
         }
     }
 
-    fn add(&mut self, text: &str, raw: bool) {
+    fn add(&mut self, text: &str, raw: bool, at_start: bool) {
         if text.is_empty() {
             return;
         }
@@ -56,19 +62,36 @@ impl PendingOutput {
         self.left_out += rest.len();
         self.bytes += kept.len();
         if !kept.is_empty() {
-            self.texts.push(Text { text: kept.to_owned(), raw });
+            self.texts.push(Text { text: kept.to_owned(), raw, at_start });
         }
     }
 
     /// Adds all that an event's hooks had to say to the agent.
     pub fn take_in(&mut self, decision: &Decision) {
+        self.take_in_said(decision, &|_| false);
+    }
+
+    /// The same for the hooks at the start of an iteration. `late` is what hooks of earlier events said
+    /// and was handed out there.
+    pub(crate) fn take_in_at_start(&mut self, decision: &Decision, late: &[String]) {
+        self.take_in_said(decision, &|context| !late.iter().any(|late| late == context));
+    }
+
+    fn take_in_said(&mut self, decision: &Decision, is_at_start: &dyn Fn(&str) -> bool) {
+        let piped = &decision.piped_output;
         match decision.piped_raw {
-            true => self.add(&decision.piped_output, true),
-            false => self.push(&decision.piped_output),
+            true => self.add(piped, true, is_at_start(piped)),
+            false => self.push_said(piped, is_at_start(piped)),
         }
         for context in &decision.additional_context {
-            self.push(context);
+            self.push_said(context, is_at_start(context));
         }
+    }
+
+    /// Forgets what hooks at the start of an iteration said.
+    pub(crate) fn forget_start(&mut self) {
+        self.texts.retain(|text| !text.at_start);
+        self.bytes = self.texts.iter().map(|text| text.text.len()).sum();
     }
 
     /// Whether nothing waits.
@@ -119,7 +142,7 @@ impl PendingOutput {
 
     pub(crate) fn put_behind(&mut self, later: Self) {
         for text in &later.texts {
-            self.add(&text.text, text.raw);
+            self.add(&text.text, text.raw, text.at_start);
         }
         self.left_out += later.left_out;
     }

@@ -232,7 +232,7 @@ impl Session {
             let sources = serde_json::to_value(&self.sources).ok().filter(|_| self.reloaded);
             let time = self.history.resumes + 1;
             self.write(vec![RunEventKind::SessionResumed { time, sources }])?;
-            self.take_up_background().await;
+            self.take_up_background().await?;
             self.take_up_tasks().await?;
             Vec::new()
         };

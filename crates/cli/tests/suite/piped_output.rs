@@ -179,3 +179,29 @@ fn more_than_fits_is_counted() {
     assert!(second.len() < 1_100_000, "{}", second.len());
     assert!(second.contains("bytes"), "nothing says that something is missing");
 }
+
+#[test]
+fn an_iteration_that_failed_gets_again_what_it_was_given_and_its_start_hooks_speak_anew() {
+    let hooks = "iteration:start: [{pipe_output: true, command: 'echo >> starts; echo start $ITERATION.$(wc -l < starts)'}], iteration:complete: [{pipe_output: true, when: '${ITERATION} == 1', command: echo tests are red}]";
+    let sandbox = a_loop(hooks, 2).file(
+        "loop.yaml",
+        "prompt: 'task ${ITERATION}{${STATUS.x}}'\ntermination: {type: fixed, iterations: 2}\nagent: {command: 'mkdir -p ../prompts; cat > ../prompts/$(ls ../prompts | wc -l); [ $ITERATION = 1 ] || [ -e go ] || exit 7'}\n",
+    );
+    run(&sandbox, "loop.yaml", 5);
+    // It may fail once more.
+    for (code, file) in [(5, "nothing"), (0, "go")] {
+        std::fs::write(sandbox.path(file), "").unwrap();
+        let ran = sandbox.run(&["resume", "s"]);
+        assert_eq!(ran.code, code, "{}{}", ran.stdout, ran.stderr);
+    }
+    let failed = "Your last turn failed: the agent exited with 7\n";
+    let prompts = prompts(&sandbox);
+    assert_eq!(prompts[0], piped("start 1.1") + &task(1));
+    assert_eq!(prompts[1], piped("tests are red\n\nstart 2.2") + &task(2));
+    for (prompt, start) in prompts[2..].iter().zip(["start 2.3", "start 2.4"]) {
+        let said = piped(&format!("tests are red\n\n{start}"));
+        assert!(prompt.starts_with(&said), "{prompt}");
+        assert!(prompt.contains(failed) && prompt.ends_with(&task(2)), "{prompt}");
+    }
+    assert_eq!(prompts.len(), 4);
+}

@@ -267,6 +267,7 @@ fn the_iteration_that_failed_is_done_again_and_told_why() {
         lines(&sandbox, "log")[before..],
         [
             "session:start 0  resume",
+            "iteration:start 2  ",
             "agent 2 2",
             "iteration:error 2  ",
             "session:stop 2 error ",

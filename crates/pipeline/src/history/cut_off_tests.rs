@@ -1,4 +1,6 @@
-use hookwright_events::{EventName, Outcome, Output, RunEvent, RunEventKind};
+use hookwright_events::{
+    Answer, EventName, Outcome, Output, RunEvent, RunEventKind, TurnName, TurnResult,
+};
 use hookwright_store::{Append, Commit, JournalKey, MemoryStore, Store};
 use serde_json::json;
 
@@ -71,6 +73,58 @@ fn the_last_hooks_of_a_session_that_was_not_interrupted_are_taken_up_where_they_
     assert_eq!(history.endings, 0);
     assert_eq!(keys(&mut history), Vec::<String>::new());
     assert!(matches!(history.step("closing/session:end/0/completed"), Step::TakeUp(_)));
+}
+
+fn ended(status: &str) -> RunEventKind {
+    RunEventKind::SessionEnded { status: status.to_owned(), reason: String::new() }
+}
+
+#[test]
+fn an_interrupt_at_the_end_puts_the_end_off_and_one_before_it_is_an_end_of_its_own() {
+    let at_end = [(1, fired("closing/session:end/0/completed")), (1, starting("goodbye"))];
+    let mut put_off = history([&at_end[..], &[(0, ended("interrupted"))]].concat());
+    assert!(put_off.is_at_its_end());
+    assert_eq!(put_off.endings, 0);
+    assert!(matches!(put_off.step("closing/session:end/0/completed"), Step::TakeUp(_)));
+    let failed = history([&at_end[..], &[(0, ended("failed"))]].concat());
+    assert_eq!((failed.endings, failed.is_at_its_end()), (1, false));
+    let interrupted = history(vec![
+        (1, fired("closing/user:interrupt/0/interrupted-0")),
+        (1, decided()),
+        (0, ended("interrupted")),
+    ]);
+    assert_eq!((interrupted.endings, interrupted.is_at_its_end()), (1, false));
+}
+
+#[test]
+fn a_turn_that_is_done_again_is_given_again_what_it_got_but_for_what_its_start_says_anew() {
+    let turn = TurnName { stage: 1, iteration: 2 };
+    let says =
+        |words: &[&str]| RunEventKind::Decided { decision: json!({ "additional_context": words }) };
+    let late = Answer { additional_context: vec!["late".to_owned()], ..Answer::default() };
+    let RunEventKind::Fired { event, subject, key: _, data, .. } = fired("") else { panic!() };
+    let start = RunEventKind::Fired {
+        event,
+        subject,
+        key: Some("iteration:start/0/2".to_owned()),
+        data,
+        late_answers: vec![late],
+    };
+    let result = TurnResult { error: Some("no key".to_owned()), ..TurnResult::default() };
+    let read = history(vec![
+        (1, fired("iteration:complete/0/1")),
+        (1, says(&["tests"])),
+        (2, start),
+        (2, says(&["late", "start"])),
+        (0, RunEventKind::TurnStarting { turn: turn.clone(), attempt: 1, run_id: "a".into() }),
+        (0, RunEventKind::TurnEnded { turn: turn.clone(), attempt: 1, result, duration_ms: 1.0 }),
+        (3, fired("iteration:error/0/2")),
+        (3, says(&["error"])),
+        (0, ended("failed")),
+    ]);
+    let given = read.pending.block().expect("something");
+    assert!(given.ends_with("\n\ntests\n\nlate\n\nerror"), "{given}");
+    assert_eq!((read.again(&turn).as_str(), read.last_begun(1)), ("/1", 2));
 }
 
 #[test]

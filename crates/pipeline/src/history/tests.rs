@@ -1,6 +1,8 @@
 //! Journals, told event by event, and what is left to do behind them.
 
-use hookwright_events::{EventName, FailureCause, Outcome, Output, Report, Status, TaskId};
+use hookwright_events::{
+    EventName, FailureCause, Outcome, Output, Report, Status, TaskId, Verdict,
+};
 use serde_json::json;
 
 use super::*;

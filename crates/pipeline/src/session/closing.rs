@@ -12,6 +12,15 @@ use super::{Ended, Leave, Session};
 use crate::history::History;
 use crate::plan::Reason;
 
+/// What came of one of the last events.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Closed {
+    /// Its hooks have answered.
+    Decided,
+    /// An interrupt came before all of them had.
+    Interrupted,
+}
+
 impl Session {
     /// Asks the hooks whether the session may stop. Each block is one more iteration, which gets the
     /// reason in its prompt. How often it was asked goes on through resumes, so that nobody is asked
@@ -79,6 +88,9 @@ impl Session {
         &mut self,
         left: Result<&'static str, Leave>,
     ) -> Result<Ended, Leave> {
+        if matches!(left, Err(Leave::Interrupted)) && self.history.is_at_its_end() {
+            return self.put_end_off().await;
+        }
         let (status, reason, words) = match left {
             Ok(reason) => ("completed", reason, reason.to_owned()),
             Err(Leave::Aborted(words)) => ("aborted", "aborted", words),
@@ -109,17 +121,36 @@ impl Session {
         }
         let error = if status == "completed" { Value::Null } else { words.clone().into() };
         let data = json!({ "reason": reason, "error": error });
-        self.fire_closing("session:end", status, data).await?;
+        let closed = self.fire_closing("session:end", status, data).await?;
         let cut_off = self.settle().await;
         faults::point("settled");
-        let (status, words) = match status {
+        match (status, closed) {
             // All else can be resumed anyway.
-            "completed" if !cut_off.is_empty() => {
-                let hooks = cut_off.join(", ");
-                ("interrupted", format!("hooks in the background had not ended: {hooks}"))
-            }
-            status => (status, words),
+            ("completed", Closed::Interrupted) => self.end_as_put_off(&[]),
+            ("completed", Closed::Decided) if !cut_off.is_empty() => self.end_as_put_off(&cut_off),
+            _ => self.record_end(status, words),
+        }
+    }
+
+    /// The session had reached its end before, and is interrupted on its way there once more: nothing is
+    /// fired again.
+    async fn put_end_off(&mut self) -> Result<Ended, Leave> {
+        self.interrupt_all();
+        self.close_desk().await;
+        let cut_off = self.settle().await;
+        self.end_as_put_off(&cut_off)
+    }
+
+    /// Leaves the hooks of the end to `resume`: these in the background, or else those of `session:end`.
+    fn end_as_put_off(&mut self, in_background: &[String]) -> Result<Ended, Leave> {
+        let words = match in_background {
+            [] => "hooks of session:end had not ended".to_owned(),
+            hooks => format!("hooks in the background had not ended: {}", hooks.join(", ")),
         };
+        self.record_end("interrupted", words)
+    }
+
+    fn record_end(&mut self, status: &'static str, words: String) -> Result<Ended, Leave> {
         self.leave_output(status, &words)?;
         let ended = RunEventKind::SessionEnded { status: status.to_owned(), reason: words.clone() };
         self.write(vec![ended])?;
@@ -141,7 +172,12 @@ impl Session {
     }
 
     /// One of the last events. What its hooks decide changes nothing any more.
-    async fn fire_closing(&mut self, name: &str, status: &str, more: Value) -> Result<(), Leave> {
+    async fn fire_closing(
+        &mut self,
+        name: &str,
+        status: &str,
+        more: Value,
+    ) -> Result<Closed, Leave> {
         // A session that was cut off while it ended comes to the same end again, and its hooks have
         // run; only after an interrupt it may come to another one.
         let History { endings, resumes, .. } = self.history;
@@ -151,10 +187,10 @@ impl Session {
         };
         let data = self.data_of_session(more);
         match self.decide(None, name, key, data, Vec::new()).await {
-            Ok(_)
-            | Err(
-                Leave::Aborted(_) | Leave::Failed(_) | Leave::Interrupted | Leave::Paused { .. },
-            ) => Ok(()),
+            Err(Leave::Interrupted) => Ok(Closed::Interrupted),
+            Ok(_) | Err(Leave::Aborted(_) | Leave::Failed(_) | Leave::Paused { .. }) => {
+                Ok(Closed::Decided)
+            }
             Err(broken) => Err(broken),
         }
     }

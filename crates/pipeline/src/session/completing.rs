@@ -37,7 +37,10 @@ impl Session {
     }
 
     /// Waits for something that hooks do; an interrupt ends them.
-    async fn unless_interrupted<T>(&self, work: impl Future<Output = T>) -> Result<T, Leave> {
+    pub(super) async fn unless_interrupted<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Leave> {
         let mut work = std::pin::pin!(work);
         let done = tokio::select! {
             done = &mut work => done,

@@ -79,8 +79,9 @@ impl Session {
         Ok(fired.decision)
     }
 
-    /// Goes on with hooks that ran in the background when the session was cut off.
-    pub(super) async fn take_up_background(&mut self) {
+    /// Goes on with hooks that ran in the background when the session was cut off, and with those of an
+    /// earlier end.
+    pub(super) async fn take_up_background(&mut self) -> Result<(), Leave> {
         for (key, past) in self.history.left_in_background() {
             let Some((event, data)) = past.fired() else { continue };
             let event = Event::new(event, data);
@@ -95,8 +96,9 @@ impl Session {
                 past: Some(Box::new(past)),
                 ..Firing::default()
             };
-            engine.fire(event, firing).await;
+            self.unless_interrupted(engine.fire(event, firing)).await?;
         }
+        Ok(())
     }
 }
 

@@ -144,11 +144,15 @@ impl Session {
         } else {
             self.pass_gate().await?;
         }
-        let key = format!("iteration:start/{index}/{}", course.iteration);
         let data = self.data_of_iteration(index, course, json!({}));
         self.stand(Some(index), data.clone());
-        self.fire(Some(index), "iteration:start", key, data, Vec::new()).await?;
         let was_known = known.is_some();
+        if !was_known {
+            // One that is done again starts again: its hooks prepare it and speak to the agent.
+            let again = self.history.again(&turn);
+            let key = format!("iteration:start/{index}/{}{again}", course.iteration);
+            self.fire(Some(index), "iteration:start", key, data, Vec::new()).await?;
+        }
         let (result, with) = match known {
             Some(result) => (result, Vec::new()),
             None => {

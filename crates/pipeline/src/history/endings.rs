@@ -1,0 +1,103 @@
+//! What the end of a session means for what comes after it, when it is resumed.
+//!
+//! | the session | when it is resumed |
+//! |---|---|
+//! | failed | does the iteration that failed again, from `iteration:start` on |
+//! | was aborted by a hook | goes on behind that hook |
+//! | was interrupted at work | goes on with what was under way |
+//! | was interrupted at its end | comes to the same end: `session:end` is not fired again |
+
+use hookwright_events::{TurnName, Verdict};
+
+use super::{History, PastItem, PastTurn};
+
+/// The key of the last event of a session that has done its work; `ending` counts its ends, from 0.
+fn completed_end(ending: u32) -> String {
+    format!("closing/session:end/{ending}/completed")
+}
+
+/// Whether this is the key of the last event of a session that has done its work.
+pub(super) fn is_completed_end(key: &str) -> bool {
+    key.starts_with("closing/session:end/") && key.ends_with("/completed")
+}
+
+impl History {
+    /// Whether the session had done its work, so that only the hooks of its end are left.
+    pub(crate) fn is_at_its_end(&self) -> bool {
+        !self.is_interrupted && self.firings_by_key.contains_key(&completed_end(self.endings))
+    }
+
+    /// An interrupted session whose last hooks were cut off has ended all the same: when it is taken
+    /// up its work goes on, and it ends once more later.
+    pub(super) fn end_interrupted(&mut self) {
+        if self.is_interrupted {
+            self.end("interrupted");
+        }
+    }
+
+    pub(super) fn end(&mut self, status: &str) {
+        self.is_interrupted = false;
+        self.endings += 1;
+        self.availability.start_over();
+        self.forgive();
+        self.redo_last(status);
+    }
+
+    /// What ended the session then does not end it again when it is taken up.
+    fn forgive(&mut self) {
+        for known in self.firings_by_key.values_mut() {
+            if let Some(verdict) = &mut known.verdict
+                && matches!(verdict, Verdict::Abort { .. } | Verdict::Stop { .. })
+            {
+                *verdict = Verdict::Proceed { rewritten_input: None };
+            }
+        }
+        // Nothing came of it yet, so it is asked anew.
+        if let Some(key) = self.asked_to_stop.take() {
+            self.firings_by_key.remove(&key);
+        }
+        let failed = |(_, turn): &(&TurnName, &PastTurn)| {
+            turn.result.as_ref().is_some_and(|result| result.error.is_some())
+        };
+        self.forgiven = self.turns.iter().filter(failed).map(|(name, _)| name.clone()).collect();
+    }
+
+    /// The last iteration is done again if it failed: nothing came of it, and nothing came after it.
+    fn redo_last(&mut self, status: &str) {
+        let mut iterations = self.turns.iter_mut().filter(|(name, _)| name.iteration > 0);
+        let Some((name, last)) = iterations.next_back() else { return };
+        let ended = self.stages_ended.get(&name.stage);
+        if ended.is_some_and(|(_, iterations)| name.iteration <= *iterations) {
+            return;
+        }
+        // What became of a piece of work is settled.
+        let is_settled =
+            |past: &PastItem| past.ended.is_some() && past.last_iteration >= name.iteration;
+        let mut items = self.items.range((name.stage, 0)..=(name.stage, u32::MAX));
+        if items.any(|(_, past)| is_settled(past)) {
+            return;
+        }
+        // After an interrupt the hooks may still have something to say about the failure.
+        let again = self.redone.get(name).map(|(times, _)| format!("/{times}")).unwrap_or_default();
+        let key = format!("iteration:error/{}/{}{again}", name.stage - 1, name.iteration);
+        let is_given_up = self
+            .firings_by_key
+            .get(&key)
+            .is_some_and(|known| known.verdict.is_some() && !known.survives);
+        if matches!(status, "interrupted" | "paused") && !is_given_up {
+            return;
+        }
+        let result = last.result.take_if(|result| result.error.is_some() && !result.out_of_time);
+        if let Some(error) = result.and_then(|result| result.error) {
+            let times = self.redone.get(name).map_or(0, |(times, _)| *times);
+            self.redone.insert(name.clone(), (times + 1, error));
+            self.forgiven.retain(|forgiven| forgiven != name);
+            // It gets again what it was given; the hooks at its start run again and speak for
+            // themselves.
+            if let Some((_, mut given)) = self.failed_with.take_if(|(failed, _)| failed == name) {
+                given.forget_start();
+                self.pending.put_before(given);
+            }
+        }
+    }
+}
