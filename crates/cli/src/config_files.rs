@@ -16,6 +16,7 @@ use hookwright_engine::template::WarningKind;
 use hookwright_engine::variables::Environment;
 
 use crate::error::Failure;
+use crate::user_folders::UserFolders;
 
 /// The names of a project's file.
 pub(crate) const PROJECT_NAMES: [&str; 3] =
@@ -112,8 +113,7 @@ impl ConfigFiles {
             global_folder: None,
             named: Vec::new(),
             secrets: Vec::new(),
-            // Falls back to the user database: without HOME the user's guards must not vanish.
-            home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            home: UserFolders::current().home.clone(),
         };
 
         if options.config.is_empty() {
@@ -340,16 +340,12 @@ impl ConfigFiles {
 
     /// The user's folder for configuration.
     fn config_home(&self) -> Result<Option<PathBuf>, Failure> {
-        let configured = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-        if let Some(folder) = configured.filter(|folder| folder.is_absolute()) {
-            return Ok(Some(folder));
-        }
+        let folders = UserFolders::current();
         match &self.home {
-            Some(home) if !home.is_absolute() => {
+            Some(home) if !home.is_absolute() && !folders.names_config() => {
                 Err(Failure::HomeNotAbsolute { home: home.clone() })
             }
-            Some(home) => Ok(Some(home.join(".config"))),
-            None => Ok(None),
+            Some(_) | None => Ok(folders.config()),
         }
     }
 

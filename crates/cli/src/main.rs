@@ -9,7 +9,9 @@
 //! | [`interrupts`] | Ctrl-C and its kin, while hooks run |
 //! | [`runner`] | a project, a session in it, and letting it run |
 //! | [`env_file`] | the file that hooks of Claude Code append to |
-//! | [`state`] | where sessions are kept |
+//! | [`start_environment`] | the environment in which a person started the agent that calls us |
+//! | [`user_folders`] | where the user's hooks, trust and sessions are kept |
+//! | [`state`] | the store of sessions, opened |
 //! | [`trust`] | which files may run inside an agent |
 //! | [`tasks`] | a project's tasks, and what completes one |
 //! | [`approvals`] | what waits for a person, for hooks and for the commands about it |
@@ -37,10 +39,12 @@ mod runner;
 mod screen;
 mod session_options;
 mod span;
+mod start_environment;
 mod state;
 mod tasks;
 mod templates;
 mod trust;
+mod user_folders;
 mod view;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hookwright_store::{Filter, Kind, Record, RecordKey, SqliteStore, Store};
 
 use crate::error::Failure;
+use crate::user_folders::UserFolders;
 
 /// The user's store, opened.
 pub(crate) fn store() -> Result<Arc<dyn Store>, Failure> {
@@ -26,12 +27,8 @@ pub(crate) fn now_ms() -> i64 {
 
 /// `$XDG_STATE_HOME/hookwright`, as a rule `~/.local/state/hookwright`.
 pub(crate) fn folder() -> Result<PathBuf, Failure> {
-    let configured = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    if let Some(folder) = configured.filter(|folder| folder.is_absolute()) {
-        return Ok(folder.join("hookwright"));
-    }
-    let home = std::env::home_dir().filter(|home| home.is_absolute());
-    home.map(|home| home.join(".local/state/hookwright")).ok_or(Failure::NoStateFolder)
+    let folder = UserFolders::current().state().ok_or(Failure::NoStateFolder)?;
+    Ok(folder.join("hookwright"))
 }
 
 /// The session of this name in this project; else the only one of this name anywhere.

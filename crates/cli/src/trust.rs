@@ -26,8 +26,8 @@ use hookwright_engine::ports::Clock;
 use hookwright_engine::ports::memory::SystemClock;
 
 pub(crate) use self::file::TrustError;
-pub(crate) use self::record::Record;
 use self::record::Records;
+pub(crate) use self::record::{Record, escaped as place_to_text, unescaped as place_from_text};
 pub(crate) use self::sha256::Sha256;
 use crate::state;
 
@@ -111,6 +111,11 @@ impl Trust {
         judged.filter(|file| file.standing != Standing::Trusted).collect()
     }
 
+    /// Whether a file at this place is trusted, whatever it holds now.
+    pub(crate) fn knows(&self, place: &Path) -> bool {
+        self.records.find(place).is_some()
+    }
+
     /// Everything that is trusted, by place.
     pub(crate) fn records(&self) -> Vec<Record> {
         self.records.all()
@@ -190,6 +195,11 @@ pub(crate) fn command_to_type<'a>(
         command.push_str(&for_shell(&place.to_string_lossy()));
     }
     command
+}
+
+/// The command by which a person takes trust back from the file at this place.
+pub(crate) fn command_to_revoke(place: &Path) -> String {
+    format!("hookwright trust --revoke {}", for_shell(&place.to_string_lossy()))
 }
 
 /// A word as a shell has to be given it. Every place is absolute, so none is taken for an option.

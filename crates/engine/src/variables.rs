@@ -6,6 +6,7 @@
 //! keeps such names out of the table.
 
 mod environment;
+mod steering;
 
 use std::borrow::Cow;
 use std::ffi::OsString;

@@ -91,9 +91,12 @@ impl HookSwitches {
     }
 }
 
+/// The variable that switches all hooks off when it is `0`.
+pub(super) const SWITCH: &str = "HOOKWRIGHT";
+
 /// What in the environment says that no hook runs.
 pub(crate) fn off_by_environment() -> Option<&'static str> {
-    std::env::var_os("HOOKWRIGHT").filter(|value| value == "0").map(|_| "HOOKWRIGHT=0")
+    std::env::var_os(SWITCH).filter(|value| value == "0").map(|_| "HOOKWRIGHT=0")
 }
 
 pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Failure> {

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `agent` | how an agent talks to hooks |
 //! | `runnable_hooks` | which hooks may run: files found, trusted, read |
+//! | `guarding_files` | files that guarded the session and are gone |
 //! | `deadline` | how long that may take |
 //! | `memory` | what a session remembers from one call to the next |
 //! | `detached` | hooks that nothing waits for, in a process of their own |
@@ -15,6 +16,7 @@
 mod agent;
 mod deadline;
 mod detached;
+mod guarding_files;
 mod limits;
 mod memory;
 mod runnable_hooks;
@@ -37,13 +39,14 @@ use self::deadline::Deadline;
 use self::limits::INPUT_BYTES_MAX;
 use self::memory::SessionMemory;
 use self::runnable_hooks::{RunnableHooks, said};
-use super::fire::{off_by_environment, runtime};
+use super::fire::{SWITCH, runtime};
 use crate::approvals::{self, Asking};
-use crate::config_files::process_environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
+use crate::start_environment::Caller;
+use crate::user_folders::UserFolders;
 use crate::{span, state};
 
 /// Run your hooks inside an agent: what its settings call
@@ -92,9 +95,21 @@ fn patience(text: &str) -> Result<Duration, String> {
 pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Failure> {
     let called = Instant::now();
     let Some(agent) = arguments.agent else { return detached::run(screen) };
-    if let Some(why) = off_by_environment() {
-        screen.talk(&format!("hooks are switched off ({why})\n"));
+    // The variables that an agent hands us may come from a repository's settings.
+    let caller = Caller::find(agent.marks());
+    UserFolders::decide(UserFolders::of_caller(&caller));
+    let switched_off = |value: Option<OsString>| value.is_some_and(|value| value == "0");
+    if switched_off(caller.variable(SWITCH)) {
+        screen.talk(&format!("hooks are switched off ({SWITCH}=0)\n"));
         return Ok(exit_code::GO_ON);
+    }
+    let mut notices = Vec::new();
+    if switched_off(std::env::var_os(SWITCH)) {
+        notices.push(format!(
+            "{SWITCH}=0 is ignored, and hooks run: settings or the agent have set it; to switch hooks \
+             off, start {} with it",
+            agent.name()
+        ));
     }
     let event = match agent.read(&input(agent, screen)?) {
         Ok(event) => event,
@@ -104,7 +119,9 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
     let memory = SessionMemory::new(agent.word(), state::folder().ok())
         .handing_out(agent.tells_the_model(&event.name));
     let memory = Arc::new(memory);
-    let call = Call { agent, deadline: Deadline::new(called, patience), memory, screen };
+    let environment = caller.environment(|name| agent.sets_for_hooks(name));
+    let deadline = Deadline::new(called, patience);
+    let call = Call { agent, deadline, memory, environment, notices, screen };
     let decision = call.decide(&event);
     answer(&event, &agent.reply(&event, &decision), screen)
 }
@@ -170,29 +187,37 @@ struct Call<'a> {
     agent: Agent,
     deadline: Deadline,
     memory: Arc<SessionMemory>,
+    /// What hooks find in their environment.
+    environment: Environment,
+    /// What the user has to know whatever comes of the hooks.
+    notices: Vec<String>,
     screen: &'a Screen,
 }
 
 impl Call<'_> {
     /// What the agent has to do.
     fn decide(&self, event: &Event) -> Decision {
-        let environment = process_environment();
-        let found = match RunnableHooks::find(self.agent, event, &environment) {
+        if UserFolders::current().config().is_none() {
+            return without_hooks(event, &Failure::NoStateFolder);
+        }
+        let found = match RunnableHooks::find(self.agent, event, &self.environment) {
             Ok(found) => found,
             Err(failure) => return without_hooks(event, &failure),
         };
         let mut parts = Vec::new();
-        if let Some(reason) = found.refusal.clone() {
-            parts.push(refused_or_told(event, reason));
-        }
+        let session = event.text("session_id").unwrap_or_default();
+        let gone = guarding_files::refusal(&self.memory, session, &found.trusted);
+        parts
+            .extend(found.refusal.iter().cloned().chain(gone).map(|it| refused_or_told(event, it)));
         let mut notices = match event.name.power().can_block() {
             // There, what cannot be read blocks, and says so itself.
             true => Vec::new(),
             false => found.notices(event),
         };
+        notices.extend(self.notices.iter().cloned());
         // What is only told is told once.
         notices.extend(parts.iter_mut().flat_map(|part| std::mem::take(&mut part.system_messages)));
-        match self.by_firing(event, found, environment) {
+        match self.by_firing(event, found) {
             Ok(fired) => {
                 notices.extend(failures(&fired));
                 parts.push(fired.decision);
@@ -202,12 +227,8 @@ impl Call<'_> {
         self.with_notices(event, Decision::combine(parts), notices)
     }
 
-    fn by_firing(
-        &self,
-        event: &Event,
-        mut found: RunnableHooks,
-        environment: Environment,
-    ) -> Result<Fired, Failure> {
+    fn by_firing(&self, event: &Event, mut found: RunnableHooks) -> Result<Fired, Failure> {
+        let environment = self.environment.clone();
         let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
         let memory = Arc::clone(&self.memory);
         let hooks = std::mem::take(&mut found.loaded.hooks);
@@ -224,7 +245,7 @@ impl Call<'_> {
         let mut fired = runtime()?.block_on(self.in_time(&engine, event, chain))?;
         let handed_over = engine.handed_over();
         if !handed_over.is_empty()
-            && let Err(error) = detached::start(self.agent, &found, handed_over)
+            && let Err(error) = detached::start(self.agent, &found, &self.environment, handed_over)
         {
             let message = format!("background hooks could not be started: {error}");
             fired.decision.system_messages.push(message);

@@ -156,7 +156,8 @@ fn is_moment(text: &str) -> bool {
         })
 }
 
-fn escaped(place: &Path) -> String {
+/// A place as one line of text.
+pub(crate) fn escaped(place: &Path) -> String {
     let mut text = String::new();
     for chunk in place.as_os_str().as_bytes().utf8_chunks() {
         for letter in chunk.valid().chars() {
@@ -179,7 +180,8 @@ fn push(text: &mut String, byte: u8) {
     text.push_str(&format!("\\x{byte:02x}"));
 }
 
-fn unescaped(text: &str) -> Option<PathBuf> {
+/// The place that a text names.
+pub(crate) fn unescaped(text: &str) -> Option<PathBuf> {
     let mut parts = text.split('\\');
     let mut bytes = parts.next()?.as_bytes().to_vec();
     for part in parts {

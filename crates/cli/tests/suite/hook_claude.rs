@@ -7,7 +7,7 @@ mod deadline;
 mod memory;
 
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub(crate) fn sent(event: &str) -> Value {
 }
 
 /// Every event that Claude Code has.
-fn events() -> Vec<String> {
+pub(crate) fn events() -> Vec<String> {
     PAYLOADS.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
 }
 
@@ -38,10 +38,14 @@ pub(crate) fn trust(sandbox: Sandbox) -> Sandbox {
     sandbox
 }
 
-/// Calls it with a text, in the project.
+/// Calls it with a text, in the project, from a shell that is the agent.
 pub(crate) fn call_with(sandbox: &Sandbox, arguments: &[&str], text: &[u8]) -> Ran {
-    let mut command = sandbox.command(&[&["hook", "claude"], arguments].concat());
-    command.env("CLAUDE_PROJECT_DIR", sandbox.path("."));
+    let hook = sandbox.command(&[&["hook", "claude"], arguments].concat());
+    let agent = "env CLAUDECODE=1 CLAUDE_PROJECT_DIR=\"$project\" \"$@\"; exit $?";
+    let mut command = Command::new("sh");
+    command.args(["-c", agent, "agent"]).arg(hook.get_program()).args(hook.get_args());
+    command.env_clear().envs(hook.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.env("project", sandbox.path(".")).current_dir(sandbox.path("."));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // A program that does not read everything has its reasons; what it answers is what counts.

@@ -22,6 +22,7 @@ mod fire;
 mod first_steps;
 mod hook_claude;
 mod hook_tests;
+mod hostile;
 mod hostile_machine;
 mod import;
 mod interrupted_end;

@@ -88,7 +88,7 @@ impl<'a> Git<'a> {
         let Some(program) = find_program(OsStr::new("git"), path, &around.root) else {
             return Err(Outcome::NotStarted { cause: "`git` not found".to_owned() });
         };
-        let inherited = around.environment.inherited();
+        let inherited = around.environment.for_hooks();
         let is_ours_to_say = |name: &OsString| GIT_LOCATION_VARIABLES.iter().any(|not| name == not);
         let inherited = if inherited.iter().any(|(name, _)| is_ours_to_say(name)) {
             inherited.iter().filter(|(name, _)| !is_ours_to_say(name)).cloned().collect()

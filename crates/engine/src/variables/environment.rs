@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::sync::Arc;
 
+use super::steering::steers_interpreters;
 use super::{PREFIX, VARIABLES, Variables, is_ours};
 use crate::limits::{ENV_TOTAL_BYTES_MAX, ENV_VALUE_BYTES_MAX};
 use crate::template::{GENERATED, PathReference};
@@ -16,20 +17,29 @@ use crate::template::{GENERATED, PathReference};
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     all: BTreeMap<OsString, OsString>,
-    /// What children inherit: all but variables of ours, which would tell of another event.
-    inherited: Arc<[(OsString, OsString)]>,
+    /// What agents inherit: all but variables of ours, which would tell of another event.
+    for_agents: Arc<[(OsString, OsString)]>,
+    /// What hooks inherit: of these, all but variables that steer interpreters.
+    for_hooks: Arc<[(OsString, OsString)]>,
 }
 
 impl Environment {
     /// The host's environment.
     pub fn new(all: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let all: BTreeMap<OsString, OsString> = all.into_iter().collect();
-        let inherited = all
+        let for_agents: Arc<[(OsString, OsString)]> = all
             .iter()
             .filter(|(name, _)| !name.to_str().is_some_and(speaks_of_another_event))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        Self { all, inherited }
+        // Most environments have none of them: then both share one list.
+        let for_hooks = match for_agents.iter().any(|(name, _)| steers_interpreters(name)) {
+            true => {
+                for_agents.iter().filter(|(name, _)| !steers_interpreters(name)).cloned().collect()
+            }
+            false => Arc::clone(&for_agents),
+        };
+        Self { all, for_agents, for_hooks }
     }
 
     /// The same with one variable set.
@@ -49,14 +59,14 @@ impl Environment {
         self.all.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    /// What children inherit: all but variables of ours.
-    pub fn for_children(&self) -> &Arc<[(OsString, OsString)]> {
-        &self.inherited
+    /// What agents inherit: all but variables of ours.
+    pub fn for_agents(&self) -> &Arc<[(OsString, OsString)]> {
+        &self.for_agents
     }
 
-    /// What children inherit.
-    pub(crate) fn inherited(&self) -> &Arc<[(OsString, OsString)]> {
-        &self.inherited
+    /// What hooks inherit: all but variables of ours, and those that steer interpreters.
+    pub fn for_hooks(&self) -> &Arc<[(OsString, OsString)]> {
+        &self.for_hooks
     }
 
     /// Every name that is text.
@@ -129,7 +139,7 @@ impl ChildEnvironment {
             strings.push((ours.name.into(), ours.value.into()));
         }
         strings.extend(set_by_author.iter().map(|(name, value)| (name.into(), value.into())));
-        Self { inherited: Arc::clone(&variables.environment.inherited), strings, left_out }
+        Self { inherited: Arc::clone(&variables.environment.for_hooks), strings, left_out }
     }
 
     /// Puts what did not fit into files, and names them in the environment. They are there as long as what

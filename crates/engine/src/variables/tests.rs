@@ -49,6 +49,31 @@ fn no_variable_of_ours_can_steer_the_shell() {
 }
 
 #[test]
+fn a_hook_inherits_no_variable_that_steers_its_interpreter_and_may_set_one() {
+    let steering = [
+        ("BASH_ENV", "/tmp/yes"),
+        ("LD_PRELOAD", "/tmp/yes.so"),
+        ("BASH_FUNC_grep%%", "() { :; }"),
+        ("PERL5OPT", "-Myes"),
+    ];
+    let kept = [("PATH", "/usr/bin"), ("LD_LIBRARY_PATH", "/opt/lib")];
+    let host = environment(&[&steering[..], &kept[..]].concat());
+    let event = event("tool:pre_execute", json!({ "tool_name": "bash" }));
+    let variables = Variables { event: &event, carried: &Carried::default(), environment: &host };
+    let inherits = ChildEnvironment::new(&variables, &[], &[], &[]);
+    for (name, value) in kept {
+        assert_eq!(get(&inherits, name).as_deref(), Some(value), "{name}");
+    }
+    for (name, _) in steering {
+        assert_eq!(get(&inherits, name), None, "{name}");
+    }
+    let own = [("BASH_ENV".to_owned(), "/own".to_owned())];
+    let sets = ChildEnvironment::new(&variables, &[], &[], &own);
+    assert_eq!(get(&sets, "BASH_ENV").as_deref(), Some("/own"));
+    assert!(host.for_agents().iter().any(|(name, _)| name == "BASH_ENV"));
+}
+
+#[test]
 fn hostile_fields_stay_out_of_the_environment() {
     let hostile = event(
         "tool:pre_execute",

@@ -99,7 +99,7 @@ impl Planning<'_> {
                     return None;
                 };
                 let agent = PresetAgent::new(preset, model.as_deref(), args);
-                let environment = self.around.environment.for_children();
+                let environment = self.around.environment.for_agents();
                 if !agent.is_installed(environment, self.around.root) {
                     let agents::Preset { name, program, package, .. } = preset;
                     self.faults.push(at(FaultKind::AgentNotInstalled { name, program, package }));
@@ -116,7 +116,7 @@ impl Planning<'_> {
                         return None;
                     }
                 };
-                let environment = self.around.environment.for_children();
+                let environment = self.around.environment.for_agents();
                 if let Some(program) = agent.missing_program(environment, self.around.root) {
                     let program = program.to_owned();
                     self.faults.push(at(FaultKind::NoProgram { program }));

@@ -6,6 +6,7 @@
 //! is no iteration, and no hook hears of an error. What costs too much is found in `spending.rs`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hookwright_dialects::agents::Reset;
@@ -239,7 +240,7 @@ impl Session {
         let _left_out = self.place_left_out(&mut environment)?;
         let turn = Turn {
             prompt: prompt.to_vec(),
-            shared_env: environment.inherited,
+            shared_env: Arc::clone(self.environment.for_agents()),
             env: environment.strings,
             working_dir: self.agent_dir.clone(),
             stage: self.plan.stages[index].name.clone(),

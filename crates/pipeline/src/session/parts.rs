@@ -140,7 +140,7 @@ impl Session {
         let desk = state_folder.map(|folder| DeskPlace::new(folder, journal.project(), &name));
         let last_decision = history.last_decision().map(str::to_owned);
         let firings = Arc::new(AtomicU64::new(history.firings));
-        let work_tree = WorkTree::new(&around.root, around.environment.for_children());
+        let work_tree = WorkTree::new(&around.root, around.environment.for_agents());
         Self {
             plan,
             sources,

@@ -81,6 +81,20 @@ impl Agent {
         }
     }
 
+    /// Variables that every command which it starts has.
+    pub(super) fn marks(self) -> &'static [&'static str] {
+        match self {
+            Agent::Claude => claude::MARKS,
+        }
+    }
+
+    /// Whether it sets this variable for hooks itself.
+    pub(super) fn sets_for_hooks(self, name: &str) -> bool {
+        match self {
+            Agent::Claude => claude::is_set_for_hooks(name),
+        }
+    }
+
     /// The project that it was started in, which stays the same wherever it goes from there.
     pub(super) fn project(self) -> Option<PathBuf> {
         let name = match self {

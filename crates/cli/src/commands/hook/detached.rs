@@ -15,6 +15,7 @@ use std::sync::Arc;
 use hookwright_engine::config::{self, ConfigFile, Dialect, ReadFile, Scope};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::ports::Ports;
+use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, HandedOver, Setup};
 use rustix::process::{getpgrp, getpid, setsid};
 use serde::{Deserialize, Serialize};
@@ -51,7 +52,12 @@ struct JobFile {
 }
 
 /// Lets these hooks run in a process of their own, and does not wait for it.
-pub(super) fn start(agent: Agent, found: &RunnableHooks, hooks: Vec<HandedOver>) -> io::Result<()> {
+pub(super) fn start(
+    agent: Agent,
+    found: &RunnableHooks,
+    environment: &Environment,
+    hooks: Vec<HandedOver>,
+) -> io::Result<()> {
     let job = Job {
         agent: agent.word().to_owned(),
         root: found.root.clone(),
@@ -61,7 +67,8 @@ pub(super) fn start(agent: Agent, found: &RunnableHooks, hooks: Vec<HandedOver>)
     let mut input = nameless_file()?;
     input.write_all(&serde_json::to_vec(&job)?)?;
     input.rewind()?;
-    again(input).process_group(0).spawn().map(drop)
+    let environment = environment.for_agents().iter().map(|(name, value)| (name, value));
+    again(input).env_clear().envs(environment).process_group(0).spawn().map(drop)
 }
 
 /// What `hook --detached` does.

@@ -17,6 +17,10 @@ pub(super) const TO_END_MAX: Duration = Duration::from_millis(2_500);
 /// to say as long as it is of any use to an agent.
 pub(super) const MEMORY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// Trusted hook files that one session remembers: an agent that walks through many projects keeps the
+/// first ones, among them those of the project in which it was started.
+pub(super) const GUARDING_FILES_MAX: usize = 256;
+
 /// Notices of one session that are known to have been shown; older ones are then shown again.
 pub(super) const TOLD_MAX: usize = 100;
 

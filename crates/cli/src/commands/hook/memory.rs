@@ -17,9 +17,11 @@ use hookwright_engine::ports::{Keepsake, Memory, Promise, Remembered};
 use hookwright_engine::variables::Carried;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{MEMORY_AGE_MAX, MEMORY_BYTES_MAX, MEMORY_FILES_MAX, TOLD_MAX};
+use super::limits::{
+    GUARDING_FILES_MAX, MEMORY_AGE_MAX, MEMORY_BYTES_MAX, MEMORY_FILES_MAX, TOLD_MAX,
+};
 use crate::file_lock;
-use crate::trust::Sha256;
+use crate::trust::{Sha256, place_from_text, place_to_text};
 
 /// The folder in the user's state.
 const FOLDER: &str = "agents";
@@ -51,6 +53,9 @@ struct Kept {
     stop_blocks: u32,
     #[serde(default)]
     late_answers: Vec<Answer>,
+    /// Trusted files whose hooks guarded the session, as the trust file spells their places.
+    #[serde(default)]
+    files: Vec<String>,
     /// Digests of notices that the user was shown.
     #[serde(default)]
     told: Vec<String>,
@@ -84,6 +89,23 @@ impl SessionMemory {
             });
         }
         new
+    }
+
+    /// The trusted files that hooks of this session came from.
+    pub(super) fn files(&self, session: &str) -> Vec<PathBuf> {
+        let Some(file) = self.file(session) else { return Vec::new() };
+        read(&file).files.iter().filter_map(|text| place_from_text(text)).collect()
+    }
+
+    /// Remembers trusted files that hooks of this session come from.
+    pub(super) fn remember_files(&self, session: &str, places: &[PathBuf]) {
+        self.change(session, |kept| {
+            for text in places.iter().map(|place| place_to_text(place)) {
+                if !kept.files.contains(&text) && kept.files.len() < GUARDING_FILES_MAX {
+                    kept.files.push(text);
+                }
+            }
+        });
     }
 
     fn file(&self, session: &str) -> Option<PathBuf> {

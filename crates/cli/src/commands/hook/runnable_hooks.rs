@@ -27,7 +27,9 @@ pub(super) struct RunnableHooks {
     /// What stands in them.
     pub(super) loaded: Loaded,
     pub(super) secrets: Secrets,
-    /// Why nothing may pass that hooks can block: there are files that nobody trusts.
+    /// Where those of them are that had to be trusted.
+    pub(super) trusted: Vec<PathBuf>,
+    /// Why nothing may pass that hooks can block: there are files that are not trusted.
     pub(super) refusal: Option<String>,
 }
 
@@ -43,8 +45,10 @@ impl RunnableHooks {
         let (refusal, untrusted) = judge(&found, &read);
         let mut read = read;
         read.retain(|file| !untrusted.contains(&file.file().path));
+        let trusted = found.in_need_of_trust(&read).map(|file| trust::place(&file.file().path));
+        let trusted = trusted.collect();
         let (loaded, secrets) = found.load_read(&read, environment);
-        Ok(Self { root: found.project_root, files: read, loaded, secrets, refusal })
+        Ok(Self { root: found.project_root, files: read, loaded, secrets, trusted, refusal })
     }
 
     /// What the user has to know although it blocks nothing at this event.
@@ -121,7 +125,7 @@ fn refusal(untrusted: &[Untrusted<'_>]) -> Option<String> {
     ))
 }
 
-fn shown(place: &Path) -> String {
+pub(super) fn shown(place: &Path) -> String {
     visible(&place.to_string_lossy()).replace('\n', "␊")
 }
 

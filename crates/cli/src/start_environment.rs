@@ -1,0 +1,170 @@
+//! [`StartEnvironment`]: the environment in which a person started the agent that calls us.
+//!
+//! What an agent hands to its hooks is not the person's word. A repository's settings can set
+//! variables there, and the agent can write those settings while it works: `HOOKWRIGHT=0`, another
+//! `HOME`, a `PATH` that begins with a folder full of fake programs. The environment that a process
+//! was started with cannot be changed afterwards, and the kernel shows it. So we look for the agent
+//! among our ancestors and read the environment that it was started with.
+//!
+//! Every command that an agent starts carries the agent's marks (variables that it sets for its
+//! children), and the agent itself does not. So the agent is the nearest ancestor without a mark. An
+//! agent that was started by another agent's command carries marks too, which leads further up, to
+//! the one that a person started. An agent that starts itself once more, for helpers of its own, is
+//! known by its program.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use hookwright_engine::variables::Environment;
+
+/// How many ancestors are looked at. Real trees have fewer than ten; a longer one is hiding
+/// something.
+const ANCESTORS_MAX: usize = 64;
+
+/// What is taken from the start environment even where the agent's hooks don't have it.
+const ALWAYS: [&str; 4] = ["HOME", "PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME"];
+
+/// Who started this command.
+#[derive(Debug)]
+pub(crate) enum Caller {
+    /// A person or a program outside any agent: the environment is theirs.
+    Person,
+    /// An agent, which a person started with this environment.
+    Agent(StartEnvironment),
+    /// An agent that cannot be found, or whose start the system does not show.
+    UnknownAgent,
+}
+
+/// The environment that a process was started with.
+#[derive(Debug, Default)]
+pub(crate) struct StartEnvironment {
+    variables: BTreeMap<OsString, OsString>,
+}
+
+impl Caller {
+    /// Who started this command, if an agent with these marks may have.
+    pub(crate) fn find(marks: &[&str]) -> Self {
+        let is_marked = marks.iter().any(|mark| std::env::var_os(mark).is_some());
+        // Elsewhere no process can read what another one was started with.
+        if !is_marked || !cfg!(target_os = "linux") {
+            return Self::Person;
+        }
+        match agent_above(marks) {
+            Some(start) => Self::Agent(start),
+            None => Self::UnknownAgent,
+        }
+    }
+
+    /// A variable as the person set it.
+    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
+        match self {
+            Self::Person => std::env::var_os(name),
+            Self::Agent(start) => start.get(name).map(OsStr::to_owned),
+            Self::UnknownAgent => None,
+        }
+    }
+
+    /// The environment for hooks: variables as the person set them, and those that the agent itself
+    /// sets for hooks. What only settings or the agent's own commands have set is left out.
+    pub(crate) fn environment(&self, is_set_by_agent: impl Fn(&str) -> bool) -> Environment {
+        let own = std::env::vars_os();
+        let Self::Agent(start) = self else { return Environment::new(own) };
+        let of_agent = |name: &OsString| name.to_str().is_some_and(&is_set_by_agent);
+        let of_person = own.filter_map(|(name, value)| {
+            let value = if of_agent(&name) { value } else { start.variables.get(&name)?.clone() };
+            Some((name, value))
+        });
+        let always = ALWAYS.iter().filter_map(|name| Some((name.into(), start.get(name)?.into())));
+        Environment::new(of_person.chain(always))
+    }
+}
+
+impl StartEnvironment {
+    fn read(pid: u32) -> Option<Self> {
+        let bytes = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+        Some(Self::parse(&bytes))
+    }
+
+    fn parse(bytes: &[u8]) -> Self {
+        let strings = bytes.split(|byte| *byte == 0);
+        let pairs = strings.filter_map(|string| {
+            let at = string.iter().position(|byte| *byte == b'=')?;
+            let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+            Some((text(&string[..at]), text(&string[at + 1..])))
+        });
+        let mut variables = BTreeMap::new();
+        // Where a name is there twice, programs read the first one.
+        pairs.for_each(|(name, value)| {
+            variables.entry(name).or_insert(value);
+        });
+        Self { variables }
+    }
+
+    fn get(&self, name: &str) -> Option<&OsStr> {
+        self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    fn has_any(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.get(name).is_some())
+    }
+}
+
+/// The agent that a person started: what it was started with.
+fn agent_above(marks: &[&str]) -> Option<StartEnvironment> {
+    let mut pid = std::os::unix::process::parent_id();
+    let mut agent: Option<(u32, StartEnvironment)> = None;
+    for _ in 0..ANCESTORS_MAX {
+        // Whoever is left without its parent is handed to the first process, which started nothing.
+        if pid <= 1 {
+            break;
+        }
+        let start = StartEnvironment::read(pid);
+        if let Some((known, _)) = &agent {
+            let same = program_of(pid).is_some_and(|program| program_of(*known) == Some(program));
+            if !same {
+                break;
+            }
+        }
+        match start {
+            Some(start) if !start.has_any(marks) => agent = Some((pid, start)),
+            Some(_) => agent = None,
+            None => return None,
+        }
+        pid = parent_of(pid)?;
+    }
+    agent.map(|(_, start)| start)
+}
+
+fn program_of(pid: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/exe")).ok()
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name may hold anything, also a bracket; behind the last one come state and parent.
+    let behind_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let text = OsStr::from_bytes(&stat[behind_name..]).to_str()?;
+    text.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environment_is_read_as_programs_read_it() {
+        let start = StartEnvironment::parse(b"A=1\0B=x=y\0A=2\0nothing\0EMPTY=\0");
+        assert_eq!(start.get("A"), Some(OsStr::new("1")));
+        assert_eq!(start.get("B"), Some(OsStr::new("x=y")));
+        assert_eq!(start.get("EMPTY"), Some(OsStr::new("")));
+        assert_eq!(start.get("nothing"), None);
+        assert!(start.has_any(&["Z", "EMPTY"]));
+    }
+
+    #[test]
+    fn the_parent_of_a_process_is_told_whatever_the_process_is_called() {
+        assert_eq!(parent_of(std::process::id()), Some(std::os::unix::process::parent_id()));
+    }
+}

@@ -1,0 +1,101 @@
+//! [`UserFolders`]: where the user's hooks, trust and sessions are kept.
+//!
+//! Guards are found by these folders, so who decides them decides which guards there are. As a rule
+//! the environment does (`HOME`, `XDG_CONFIG_HOME`, `XDG_STATE_HOME`). Inside an agent it is the
+//! environment in which a person started the agent, and where that cannot be read the system's list
+//! of users ([`UserFolders::of_caller`]).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use crate::start_environment::Caller;
+
+/// The system's list of users.
+const USERS: &str = "/etc/passwd";
+
+static DECIDED: OnceLock<UserFolders> = OnceLock::new();
+
+/// Where the user's files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UserFolders {
+    /// The home folder, if there is one.
+    pub(crate) home: Option<PathBuf>,
+    /// The folder for configuration, if the environment names one.
+    config: Option<PathBuf>,
+    /// The folder for state, if the environment names one.
+    state: Option<PathBuf>,
+}
+
+impl UserFolders {
+    /// The folders of this process: as they were decided, else as its environment says.
+    pub(crate) fn current() -> &'static Self {
+        DECIDED.get_or_init(|| Self::of_caller(&Caller::Person))
+    }
+
+    /// The folders from here on, for all of this process. The first decision counts.
+    pub(crate) fn decide(folders: Self) {
+        let _ = DECIDED.set(folders);
+    }
+
+    /// The folders of the person who started this command, or the agent that did.
+    pub(crate) fn of_caller(caller: &Caller) -> Self {
+        let absolute = |value: Option<OsString>| {
+            value.map(PathBuf::from).filter(|folder| folder.is_absolute())
+        };
+        let home = match caller {
+            // Falls back to the list of users: without HOME the user's guards must not vanish.
+            Caller::Person => std::env::home_dir(),
+            Caller::Agent(_) => caller.variable("HOME").map(PathBuf::from).or_else(listed_home),
+            Caller::UnknownAgent => listed_home(),
+        };
+        Self {
+            home: home.filter(|home| !home.as_os_str().is_empty()),
+            config: absolute(caller.variable("XDG_CONFIG_HOME")),
+            state: absolute(caller.variable("XDG_STATE_HOME")),
+        }
+    }
+
+    /// The folder for configuration, if there is a home folder or the environment names one.
+    pub(crate) fn config(&self) -> Option<PathBuf> {
+        self.config.clone().or_else(|| self.home.as_ref().map(|home| home.join(".config")))
+    }
+
+    /// The folder for state, if there is a home folder or the environment names one.
+    pub(crate) fn state(&self) -> Option<PathBuf> {
+        let home = self.home.as_ref().filter(|home| home.is_absolute());
+        self.state.clone().or_else(|| home.map(|home| home.join(".local/state")))
+    }
+
+    /// Whether the folder for configuration does not depend on the home folder.
+    pub(crate) fn names_config(&self) -> bool {
+        self.config.is_some()
+    }
+}
+
+/// The home folder of this user in the system's list of users.
+fn listed_home() -> Option<PathBuf> {
+    let user = rustix::process::getuid().as_raw().to_string();
+    home_in(&std::fs::read_to_string(USERS).ok()?, &user)
+}
+
+fn home_in(users: &str, user: &str) -> Option<PathBuf> {
+    let mut fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let line = fields.find(|fields| fields.get(2) == Some(&user))?;
+    line.get(5).map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_users_names_the_home_folder() {
+        let users = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000:Ann,,,:/home/ann:/bin/bash\n\
+                     odd:x:7:7::relative:/bin/sh\n";
+        assert_eq!(home_in(users, "1000"), Some("/home/ann".into()));
+        assert_eq!(home_in(users, "0"), Some("/root".into()));
+        assert_eq!(home_in(users, "7"), None);
+        assert_eq!(home_in(users, "1001"), None);
+    }
+}
