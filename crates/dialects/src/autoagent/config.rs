@@ -1,8 +1,9 @@
 //! `.autoagent/config.json`: its `hooks`, and the old keys whose work they do now. Everything else
 //! in the file is AutoAgent's own.
 //!
-//! If the project's file has `hooks`, those of the user's file do not count: AutoAgent lays one file
-//! over the other, key by key. An entry that cannot be used is left out, and the others stay.
+//! If the project's file has `hooks`, those of the user's file count only where something can be
+//! blocked. AutoAgent lays one file over the other, key by key; but a repository must not be able to
+//! remove the user's guards. An entry that cannot be used is left out, and the others stay.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -63,17 +64,18 @@ pub(super) fn read(files: &[ForeignFile<'_>], environment: &Environment, loaded:
     }
     for (file, source, root) in &trees {
         let mut notes = Notes::new(source);
-        let counts = file.file.layer != Layer::Global || !of_project;
+        let replaced = file.file.layer == Layer::Global && of_project;
         let mut reading = Reading {
             stem: loaded.unused_stem(NAME),
             shown_as: file.file.shown_as.as_path().into(),
             path: file.file.path.as_path().into(),
             layer: file.file.layer,
+            guards_only: replaced,
             source,
             environment,
             loaded,
         };
-        reading.file(root, counts, &mut notes);
+        reading.file(root, &mut notes);
         loaded.leave_out(notes.faults);
     }
 }
@@ -84,13 +86,15 @@ struct Reading<'a> {
     shown_as: Arc<Path>,
     path: Arc<Path>,
     layer: Layer,
+    /// Another file's `hooks` replace those of this one, except where something can be blocked.
+    guards_only: bool,
     source: &'a Arc<SourceFile>,
     environment: &'a Environment,
     loaded: &'a mut Loaded,
 }
 
 impl Reading<'_> {
-    fn file(&mut self, root: &Node, hooks_count: bool, notes: &mut Notes<'_>) {
+    fn file(&mut self, root: &Node, notes: &mut Notes<'_>) {
         if matches!(root.raw, Raw::Null) {
             let source = Arc::clone(self.source);
             return notes.faults.push(Fault { source, place: None, kind: FaultKind::Empty });
@@ -101,7 +105,7 @@ impl Reading<'_> {
             if let Some((key, successor)) = old {
                 let key = (*key).to_owned();
                 notes.note(field.at, FaultKind::Superseded { key, successor });
-            } else if &*field.key == "hooks" && hooks_count {
+            } else if &*field.key == "hooks" {
                 self.hooks(&field.value, notes);
             }
         }
@@ -114,6 +118,9 @@ impl Reading<'_> {
         let Some(points) = notes.map(hooks, "a map from points to lists of hooks") else { return };
         for point in points {
             let Some(pattern) = pattern(point, notes) else { continue };
+            if self.guards_only && !pattern.any(|event| event.power.can_block()) {
+                continue;
+            }
             let Some(entries) = notes.list(&point.value, "a list of hooks") else { continue };
             let event: Arc<str> = (&*point.key).into();
             for (number, entry) in entries.iter().enumerate() {
