@@ -46,7 +46,7 @@ use crate::{Foreign, Location, Whereabouts};
 pub use answer::HookOutput;
 pub use decision::{Reply, reply_to};
 pub use environment::{ENV_FILE_VARIABLE, MARKS, is_set_for_hooks, wants_env_file};
-pub use event::{HookInput, InputError};
+pub use event::{HookInput, InputError, OtherAgentsEvent};
 pub use patience::patience;
 use reply::ClaudeWire;
 

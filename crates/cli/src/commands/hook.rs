@@ -7,6 +7,7 @@
 //! | module | does |
 //! |---|---|
 //! | `agent` | how an agent talks to hooks |
+//! | `input` | what the agent sends, read in time |
 //! | `runnable_hooks` | which hooks may run: files found, trusted, read |
 //! | `guarding_files` | files that guarded the session and are gone |
 //! | `deadline` | how long that may take |
@@ -17,12 +18,12 @@ mod agent;
 mod deadline;
 mod detached;
 mod guarding_files;
+mod input;
 mod limits;
 mod memory;
 mod runnable_hooks;
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,9 +35,8 @@ use hookwright_engine::{Background, Engine, Fired, Firing, Setup};
 use hookwright_events::{Decision, Event, Power, Report, Status, Verdict};
 
 pub(super) use self::agent::calls_for;
-use self::agent::{Agent, Reply, Unreadable};
+use self::agent::{Agent, Unreadable};
 use self::deadline::Deadline;
-use self::limits::INPUT_BYTES_MAX;
 use self::memory::SessionMemory;
 use self::runnable_hooks::{RunnableHooks, said};
 use super::fire::{SWITCH, runtime};
@@ -111,7 +111,7 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
             agent.name()
         ));
     }
-    let event = match agent.read(&input(agent, screen)?) {
+    let event = match agent.read(&input::read(agent, called, arguments.deadline, screen)?) {
         Ok(event) => event,
         Err(unreadable) => return answer_unreadable(agent, unreadable, screen),
     };
@@ -123,46 +123,58 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
     let deadline = Deadline::new(called, patience);
     let call = Call { agent, deadline, memory, environment, notices, screen };
     let decision = call.decide(&event);
-    answer(&event, &agent.reply(&event, &decision), screen)
-}
-
-/// All that the agent sends.
-fn input(agent: Agent, screen: &Screen) -> Result<String, Failure> {
-    let no_event = |cause: String| Failure::NoEventOfAgent { agent: agent.name(), cause };
-    let stdin = io::stdin();
-    if stdin.is_terminal() {
-        screen.talk(&format!("waiting for an event of {} on standard input\n", agent.name()));
-    }
-    let mut bytes = Vec::new();
-    let read = stdin.lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|error| no_event(error.to_string()))?;
-    if bytes.len() as u64 > INPUT_BYTES_MAX {
-        return Err(no_event(format!("it has more than {INPUT_BYTES_MAX} bytes")));
-    }
-    // Half of a character pair, as a language with 16-bit text may cut one, must not open a guard.
-    Ok(String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    answer(agent, &event, &decision, screen)
 }
 
 /// An event that cannot be read may be one that a guard stands at.
 fn answer_unreadable(agent: Agent, what: Unreadable, screen: &Screen) -> Result<u8, Failure> {
-    let Some(name) = what.event else {
-        return Err(Failure::NoEventOfAgent { agent: agent.name(), cause: what.cause });
-    };
-    let event = Event::new(name, serde_json::Map::new());
-    let reason = format!("{}, so no hook could look at it", what.cause);
-    answer(&event, &agent.reply(&event, &refused_or_told(&event, reason)), screen)
+    match what {
+        Unreadable::NoEvent { cause } => {
+            Err(Failure::NoEventOfAgent { agent: agent.name(), cause })
+        }
+        Unreadable::OtherAgent(reply) => {
+            screen.talk(&reply.stderr);
+            if let Err(failure) = screen.result(&reply.stdout) {
+                screen.failure(&failure);
+            }
+            Ok(reply.exit_code)
+        }
+        Unreadable::BadData { event, cause } => {
+            let event = Event::new(event, serde_json::Map::new());
+            let reason = format!("{cause}, so no hook could look at it");
+            answer(agent, &event, &refused_or_told(&event, reason), screen)
+        }
+    }
 }
 
-/// The reply, and nothing but the reply.
-fn answer(event: &Event, reply: &Reply, screen: &Screen) -> Result<u8, Failure> {
+/// Prints the reply, and nothing but the reply. A no must not depend on a reader: one that reached
+/// nobody is said by the exit code.
+fn answer(
+    agent: Agent,
+    event: &Event,
+    decision: &Decision,
+    screen: &Screen,
+) -> Result<u8, Failure> {
+    let reply = agent.reply(event, decision);
     screen.talk(&reply.stderr);
-    match screen.result(&reply.stdout) {
-        Err(failure) if event.name.power() == Power::Blocks => {
+    let told = screen.result_while_read(&reply.stdout);
+    let blocks = match event.name.power() {
+        Power::Blocks => true,
+        Power::BlocksOnPurpose => matches!(decision.verdict, Verdict::Block { .. }),
+        Power::Annotates | Power::Observes => false,
+    };
+    match told {
+        Ok(true) => Ok(reply.exit_code),
+        Ok(false) if blocks => {
+            screen.talk("hookwright: the reply could not be delivered, so this is blocked\n");
+            Ok(exit_code::BLOCK)
+        }
+        Ok(false) => Ok(reply.exit_code),
+        Err(failure) if blocks => {
             screen.failure(&failure);
             Ok(exit_code::BLOCK)
         }
-        told => told.map(|()| reply.exit_code),
+        Err(failure) => Err(failure),
     }
 }
 

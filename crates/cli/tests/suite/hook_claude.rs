@@ -4,7 +4,9 @@
 mod background;
 mod broken;
 mod deadline;
+mod delivery;
 mod memory;
+mod other_agents;
 
 use std::io::Write;
 use std::process::{Command, Stdio};

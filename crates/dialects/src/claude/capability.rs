@@ -118,6 +118,11 @@ pub fn of(name: &EventName) -> Capability {
     ALL.iter().find(|known| known.event == claudes).copied().unwrap_or(event("", Deny::Never))
 }
 
+/// What an event can carry back of which only the exit code is understood.
+pub(super) fn by_exit_code() -> Capability {
+    event("", Deny::ExitCode)
+}
+
 /// The table for the docs.
 pub fn table() -> String {
     let mut table = String::from(

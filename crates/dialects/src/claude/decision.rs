@@ -38,11 +38,41 @@ impl Reply {
         let writing = Writing {
             event,
             decision,
-            can: capability::of(&event.name),
+            can: capability_of(event),
             output: SyncHookOutput::default(),
             lost: Vec::new(),
         };
         writing.reply()
+    }
+
+    /// A no that every agent understands which calls programs as hooks, whatever form it expects:
+    /// exit code 2, the reason on standard error, and the words of all of them in one object.
+    pub fn deny_to_any_agent(reason: &str) -> Self {
+        let all = serde_json::json!({
+            "decision": "block",
+            "reason": reason,
+            "cancel": true,
+            "errorMessage": reason,
+            "permission": "deny",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": reason,
+        });
+        Self { stdout: format!("{all}\n"), stderr: format!("{reason}\n"), exit_code: 2 }
+    }
+}
+
+/// What this very event can carry back.
+fn capability_of(event: &Event) -> Capability {
+    let known = capability::of(&event.name);
+    match event.text("hook_event_name") {
+        // A tool call under a name that is not known here: every agent understands exit code 2.
+        Some(name) if known.deny == Deny::Permission && name != known.event => {
+            capability::by_exit_code()
+        }
+        // Claude Code gives every call an id. Other agents that send its events don't, and let the
+        // tool run when they are told to ask.
+        _ if event.text("tool_use_id") == Some("") => Capability { ask: false, ..known },
+        _ => known,
     }
 }
 
@@ -69,6 +99,7 @@ impl Writing<'_> {
         self.output.suppress_output = self.decision.suppress_output.then_some(true);
         self.output.system_message = self.message();
         match refusal {
+            Some(reason) if self.can.event.is_empty() => Reply::deny_to_any_agent(&reason),
             Some(reason) if self.can.deny == Deny::ExitCode => {
                 Reply { stdout: self.stdout(), stderr: reason, exit_code: 2 }
             }
@@ -158,11 +189,19 @@ impl Writing<'_> {
 
     fn rewritten_output(&mut self) -> Option<Value> {
         let output = self.decision.updated_output.clone()?;
-        if self.can.deny == Deny::Beside && self.can.rewrite {
-            return Some(output);
+        if self.can.deny != Deny::Beside || !self.can.rewrite {
+            self.lose("the output cannot be rewritten here".into());
+            return None;
         }
-        self.lose("the output cannot be rewritten here".into());
-        None
+        let fitting = fitting_output(output, self.event.data.get("tool_response"));
+        if fitting.is_none() {
+            let tool = self.event.text("tool_name").unwrap_or("this tool");
+            self.lose(format!(
+                "the output of {tool} is an object, which a text cannot replace, so it stays as it \
+                 is; let `updatedOutput` be an object like `tool_response`"
+            ));
+        }
+        fitting
     }
 
     /// What is said against it outside of `hookSpecificOutput`.
@@ -300,6 +339,25 @@ impl Writing<'_> {
         line.push('\n');
         line
     }
+}
+
+/// New output in the form that the tool's own has. Claude Code drops any other form in silence, so a
+/// text takes the place of what a command printed. `None` where a text has no such place.
+fn fitting_output(output: Value, response: Option<&Value>) -> Option<Value> {
+    let (Value::String(text), Some(Value::Object(fields))) = (&output, response) else {
+        return Some(output);
+    };
+    let mut fields = fields.clone();
+    if !fields.get("stdout").is_some_and(Value::is_string) {
+        return None;
+    }
+    fields.insert("stdout".to_owned(), text.as_str().into());
+    for (name, value) in [("stderr", Value::from("")), ("isImage", Value::from(false))] {
+        if fields.contains_key(name) {
+            fields.insert(name.to_owned(), value);
+        }
+    }
+    Some(Value::Object(fields))
 }
 
 /// Something that says something.

@@ -3,14 +3,17 @@
 //!
 //! Fields that are newer than this program stay beside the others (`more`), words that are newer stay
 //! as they are (`Other`). Events that live in the open namespace `claude:*` carry their own fields
-//! untyped ([`OtherEvent`]).
+//! untyped ([`OtherEvent`]); one that is not known here but is about a tool that is going to run is
+//! read as a tool call. Ids and paths may be missing: other agents that send Claude Code's events
+//! leave some out.
 
 pub mod agent;
 pub mod base;
+mod other_agent;
 pub mod session;
 pub mod tool;
 
-use hookwright_events::table::OPEN_DOMAIN;
+use hookwright_events::table::{OPEN_DOMAIN, open_named};
 use hookwright_events::{Event, EventName};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -20,6 +23,7 @@ use super::tool_name;
 use super::whole_characters::whole_characters;
 use agent::{SubagentStart, SubagentStop, TaskCompleted, TeammateIdle};
 use base::Base;
+pub use other_agent::OtherAgentsEvent;
 use session::{Notification, PreCompact, SessionEnd, SessionStart, Setup, Stop, UserPromptSubmit};
 use tool::{PermissionRequest, PostToolUse, PostToolUseFailure, PreToolUse};
 
@@ -33,6 +37,7 @@ const FILE_EVENT: (&str, &str) = ("event", "file_event");
 const OURS_ALONE: &[&str] = &[
     "session",
     "session_dir",
+    "host",
     "timestamp",
     "stage",
     "next_stage",
@@ -102,6 +107,9 @@ pub enum InputError {
     /// It does not say which event it is.
     #[error("missing `hook_event_name`")]
     NoName,
+    /// It is an event of another agent, in that agent's own form.
+    #[error("{0}")]
+    OtherAgent(OtherAgentsEvent),
     /// No event can be called like that.
     #[error("`{name}` cannot be the name of an event")]
     BadName {
@@ -140,10 +148,14 @@ impl HookInput {
 
     /// The same from fields that have been read already.
     pub fn of_fields(fields: Map<String, Value>) -> Result<Self, InputError> {
+        if let Some(event) = other_agent::recognise(&fields) {
+            return Err(InputError::OtherAgent(event));
+        }
         let name = fields.get(NAME).and_then(Value::as_str).ok_or(InputError::NoName)?.to_owned();
         if event_named(&name).is_none() {
             return Err(InputError::BadName { name });
         }
+        let is_tool_call = !is_known(&name) && other_agent::is_tool_call(&fields);
         let fields = Value::Object(fields);
         let read = match name.as_str() {
             "PreToolUse" => typed(fields, Self::PreToolUse),
@@ -161,6 +173,7 @@ impl HookInput {
             "Setup" => typed(fields, Self::Setup),
             "TeammateIdle" => typed(fields, Self::TeammateIdle),
             "TaskCompleted" => typed(fields, Self::TaskCompleted),
+            _ if is_tool_call => typed(fields, Self::PreToolUse),
             _ => typed(fields, Self::Other),
         };
         read.map_err(|cause| InputError::BadField { name, cause })
@@ -190,12 +203,14 @@ impl HookInput {
 
     /// The event as the engine knows it.
     pub fn into_event(self) -> Event {
+        let is_tool_call = matches!(self, Self::PreToolUse(_));
         let mut fields = self.into_fields();
         let name = match fields.shift_remove(NAME) {
             Some(Value::String(name)) => name,
             _ => String::new(),
         };
-        let event = event_named(&name).expect("only what has a name of ours is read");
+        let event = if is_tool_call { event_named("PreToolUse") } else { event_named(&name) };
+        let event = event.expect("only what has a name of ours is read");
         if event.hook_event_name() != name {
             fields.insert(NAME.to_owned(), name.into());
         }
@@ -262,6 +277,12 @@ pub(super) fn event_named(name: &str) -> Option<EventName> {
         return Some(EventName::from(spec));
     }
     EventName::resolve(&format!("{OPEN_DOMAIN}:{}", snake_case(name)?))
+}
+
+/// Whether this program knows an event of this name.
+fn is_known(name: &str) -> bool {
+    event_named(name)
+        .is_some_and(|event| event.spec().is_some() || open_named(event.as_str()).is_some())
 }
 
 /// `post_tool_batch` for `PostToolBatch`; nothing for what is no such word.

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 pub(super) use hookwright_dialects::claude::Reply;
-use hookwright_dialects::claude::{self, HookInput, InputError};
-use hookwright_events::{Decision, Event, EventName, EventSpec};
+use hookwright_dialects::claude::{self, HookInput, InputError, OtherAgentsEvent};
+use hookwright_events::{Decision, Event, EventName, EventSpec, Power};
+
+use crate::exit_code;
 
 /// An agent that can call us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -16,11 +18,16 @@ pub(crate) enum Agent {
 }
 
 /// Why an agent's text is no event.
-pub(super) struct Unreadable {
-    /// The event, if that much can be told.
-    pub(super) event: Option<EventName>,
-    /// What is wrong, and what was expected.
-    pub(super) cause: String,
+pub(super) enum Unreadable {
+    /// It is no event at all.
+    NoEvent {
+        /// What is wrong, and what was expected.
+        cause: String,
+    },
+    /// It is this event, but its data cannot be used.
+    BadData { event: EventName, cause: String },
+    /// Another agent sent it, in its own form: what that agent is told.
+    OtherAgent(Reply),
 }
 
 impl Agent {
@@ -48,7 +55,7 @@ impl Agent {
         match self {
             Agent::Claude => match HookInput::parse(text) {
                 Ok(input) => Ok(input.into_event()),
-                Err(error) => Err(Unreadable { event: event_of(&error), cause: error.to_string() }),
+                Err(error) => Err(unreadable(&error)),
             },
         }
     }
@@ -95,6 +102,14 @@ impl Agent {
         }
     }
 
+    /// How long it waits for us at the most impatient event at which a guard may stand, for as long as
+    /// nobody knows which event it is.
+    pub(super) fn least_patience(self) -> Duration {
+        let all =
+            hookwright_events::table::EVENTS.iter().filter(|spec| spec.power == Power::Blocks);
+        all.map(|spec| self.patience(&EventName::from(spec))).min().unwrap_or(Duration::MAX)
+    }
+
     /// The project that it was started in, which stays the same wherever it goes from there.
     pub(super) fn project(self) -> Option<PathBuf> {
         let name = match self {
@@ -109,9 +124,33 @@ pub(crate) fn calls_for(spec: &EventSpec) -> Option<&'static str> {
     spec.claude.map(|_| "hookwright hook claude")
 }
 
-fn event_of(error: &InputError) -> Option<EventName> {
+fn unreadable(error: &InputError) -> Unreadable {
+    let cause = error.to_string();
     match error {
-        InputError::BadField { name, .. } => EventName::resolve(name),
-        InputError::NoObject(_) | InputError::NoName | InputError::BadName { .. } => None,
+        InputError::BadField { name, .. } => match EventName::resolve(name) {
+            Some(event) => Unreadable::BadData { event, cause },
+            None => Unreadable::NoEvent { cause },
+        },
+        InputError::OtherAgent(event) => Unreadable::OtherAgent(refusal(event)),
+        InputError::NoObject(_) | InputError::NoName | InputError::BadName { .. } => {
+            Unreadable::NoEvent { cause }
+        }
+    }
+}
+
+/// What another agent is told that calls us as Claude Code does. Where hooks could have blocked, this
+/// blocks, since none has looked.
+fn refusal(event: &OtherAgentsEvent) -> Reply {
+    let agent = event.agent;
+    let reason = format!(
+        "{event}, so no hook looked at it; remove `hookwright hook claude` from the settings of {agent}"
+    );
+    match event.can_block {
+        true => Reply::deny_to_any_agent(&reason),
+        false => Reply {
+            stderr: format!("{reason}\n"),
+            exit_code: exit_code::OUR_FAULT,
+            ..Reply::default()
+        },
     }
 }

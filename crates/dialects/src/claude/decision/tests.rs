@@ -273,3 +273,53 @@ fn an_event_that_is_newer_than_this_program_is_only_told_about() {
     let wanted = "{\"systemMessage\":\"BrandNew: nothing can be blocked here: no\"}\n";
     assert_eq!(line, wanted);
 }
+
+#[test]
+fn a_tool_call_under_a_name_that_is_not_known_is_denied_by_the_exit_code() {
+    let event = json!({ "hook_event_name": "BeforeEverything", "tool_name": "Bash" });
+    let event = Event::named("tool:pre_execute", event).unwrap();
+    assert_eq!(Reply::to(&event, &block()), Reply::deny_to_any_agent("no"));
+    assert_eq!(Reply::deny_to_any_agent("no").exit_code, 2);
+    let asked = Reply::to(&event, &decided(Verdict::Ask { reason: None, rewritten_input: None }));
+    assert_eq!(asked.exit_code, 2);
+    assert_eq!(Reply::to(&event, &Decision::default()), Reply::default());
+}
+
+#[test]
+fn an_agent_that_gives_calls_no_id_is_not_told_to_ask() {
+    let call = |id: &str| {
+        let data = json!({ "tool_name": "Execute", "tool_input": {}, "tool_use_id": id });
+        Event::named("tool:pre_execute", data).unwrap()
+    };
+    let ask = decided(Verdict::Ask { reason: Some("sure?".into()), rewritten_input: None });
+    assert!(reply_to(&call("toolu_1"), &ask).contains("\"permissionDecision\":\"ask\""));
+    let denied = reply_to(&call(""), &ask);
+    assert!(denied.contains("\"permissionDecision\":\"deny\""), "{denied}");
+    assert!(denied.contains("nobody can be asked here, so it is denied: sure?"), "{denied}");
+}
+
+#[test]
+fn a_text_takes_the_place_of_what_a_command_printed_and_of_no_other_object() {
+    let output = Decision { updated_output: Some(json!("hidden")), ..Decision::default() };
+    let after = |tool: &str, response: Value| {
+        let data = json!({ "tool_name": tool, "tool_input": {}, "tool_response": response });
+        let line = reply_to(&Event::named("tool:post_execute", data).unwrap(), &output);
+        serde_json::from_str::<Value>(&line).unwrap()
+    };
+    let printed = json!({ "stdout": "token", "stderr": "also", "interrupted": false,
+        "isImage": false, "noOutputExpected": false });
+    assert_eq!(
+        after("Bash", printed)["hookSpecificOutput"]["updatedToolOutput"],
+        json!({ "stdout": "hidden", "stderr": "", "interrupted": false, "isImage": false,
+            "noOutputExpected": false })
+    );
+    assert_eq!(
+        after("Read", json!({ "type": "text", "file": {} })),
+        json!({ "systemMessage": "PostToolUse: the output of Read is an object, which a text cannot \
+            replace, so it stays as it is; let `updatedOutput` be an object like `tool_response`" })
+    );
+    for response in [json!("text"), json!([{ "type": "text", "text": "x" }]), Value::Null] {
+        let said = after("mcp__probe__poke", response);
+        assert_eq!(said["hookSpecificOutput"]["updatedToolOutput"], json!("hidden"));
+    }
+}

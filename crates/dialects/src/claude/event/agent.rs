@@ -30,7 +30,8 @@ pub struct SubagentStop {
     pub stop_hook_active: bool,
     /// The subagent.
     pub agent_id: String,
-    /// Its transcript.
+    /// Its transcript; empty where the agent does not say.
+    #[serde(default)]
     pub agent_transcript_path: String,
     /// Its kind; empty for those that Claude Code starts for itself.
     pub agent_type: String,

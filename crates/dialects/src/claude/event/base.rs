@@ -7,11 +7,14 @@ use serde_json::{Map, Value};
 /// What stands in every event, in the order in which Claude Code writes it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Base {
-    /// The session.
+    /// The session; empty where the agent does not say.
+    #[serde(default)]
     pub session_id: String,
-    /// The session's transcript, as JSON lines.
+    /// The session's transcript, as JSON lines; empty where the agent does not say.
+    #[serde(default)]
     pub transcript_path: String,
-    /// Where the agent works.
+    /// Where the agent works; empty where the agent does not say.
+    #[serde(default)]
     pub cwd: String,
     /// The prompt being worked on; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -150,7 +150,17 @@ fn all_fifteen_events_are_typed_both_ways_with_every_field_and_in_order() {
     }
 }
 
-/// What each event must have beside the common fields, and no more.
+/// What may be missing: other agents that send Claude Code's events leave it out.
+const OPTIONAL: &[&str] = &[
+    "session_id",
+    "transcript_path",
+    "cwd",
+    "tool_use_id",
+    "tool_response",
+    "agent_transcript_path",
+];
+
+/// What each event has beside the common fields whenever Claude Code sends it, and no more.
 const REQUIRED: &[(&str, &[&str])] = &[
     ("PreToolUse", &["tool_name", "tool_input", "tool_use_id"]),
     ("PostToolUse", &["tool_name", "tool_input", "tool_response", "tool_use_id"]),
@@ -170,7 +180,7 @@ const REQUIRED: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn exactly_what_an_event_must_have_is_required_and_filled_for_events_of_our_own() {
+fn exactly_what_an_event_must_have_is_required_and_all_is_filled_for_events_of_our_own() {
     const COMMON: &[&str] = &["session_id", "transcript_path", "cwd"];
     for (name, required) in REQUIRED {
         let whole = whole().into_iter().find(|fields| fields[NAME] == *name).unwrap();
@@ -178,7 +188,7 @@ fn exactly_what_an_event_must_have_is_required_and_filled_for_events_of_our_own(
             let mut fields = whole.as_object().unwrap().clone();
             fields.shift_remove(field);
             let is_required =
-                required.contains(&field.as_str()) || COMMON.contains(&field.as_str());
+                required.contains(&field.as_str()) && !OPTIONAL.contains(&field.as_str());
             assert_eq!(HookInput::of_fields(fields).is_err(), is_required, "{name}.{field}");
         }
         let input = HookInput::of_event(&event(name, json!({})), "/root");
@@ -214,6 +224,73 @@ fn an_event_that_is_newer_than_this_program_keeps_its_name() {
         let event = HookInput::parse(&line).unwrap().into_event();
         assert_eq!(event.name.as_str(), ours);
         assert_eq!(HookInput::of_event(&event, "").to_line(), line);
+    }
+}
+
+#[test]
+fn an_unknown_event_about_a_tool_that_is_going_to_run_is_a_tool_call() {
+    let call = |more: Value| {
+        let mut fields = json!({ NAME: "BeforeEverything", "tool_name": "Bash",
+            "tool_input": { "command": "ls" } });
+        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        HookInput::parse(&fields.to_string()).unwrap().into_event()
+    };
+    let event = call(json!({}));
+    assert_eq!(event.name.as_str(), "tool:pre_execute");
+    assert_eq!(event.text("hook_event_name"), Some("BeforeEverything"));
+    assert_eq!(event.text_at("/tool_input/command"), Some("ls"));
+    let told = HookInput::of_event(&event, "/root");
+    assert_eq!(told.base().hook_event_name, "PreToolUse");
+    for result in ["tool_response", "tool_result", "error"] {
+        let after = call(json!({ result: "x" }));
+        assert_eq!(after.name.as_str(), "claude:before_everything", "{result}");
+    }
+    // One that is known keeps its meaning.
+    let denied = json!({ NAME: "PermissionDenied", "tool_name": "Bash", "tool_input": {} });
+    let denied = HookInput::parse(&denied.to_string()).unwrap().into_event();
+    assert_eq!(denied.name.as_str(), "claude:permission_denied");
+}
+
+#[test]
+fn an_event_of_another_agent_is_refused_with_words_that_name_it() {
+    for (fields, said, can_block) in [
+        (
+            json!({ NAME: "BeforeTool", "tool_name": "run_shell_command", "tool_input": {} }),
+            "`BeforeTool` is an event of Gemini CLI, not of Claude Code",
+            true,
+        ),
+        (
+            json!({ NAME: "AfterAgent", "prompt": "x" }),
+            "`AfterAgent` is an event of Gemini CLI, not of Claude Code",
+            false,
+        ),
+        (
+            json!({ NAME: "beforeShellExecution", "conversation_id": "c", "generation_id": "g" }),
+            "`beforeShellExecution` is an event of Cursor, not of Claude Code",
+            true,
+        ),
+        (
+            json!({ "sessionId": "s", "timestamp": 1, "toolName": "bash", "toolArgs": {} }),
+            "this is an event of Copilot CLI, not of Claude Code",
+            true,
+        ),
+        (
+            json!({ "sessionId": "s", "timestamp": 1, "toolName": "bash", "toolResult": {} }),
+            "this is an event of Copilot CLI, not of Claude Code",
+            false,
+        ),
+        (
+            json!({ "clineVersion": "", "hookName": "tool_call", "preToolUse": {} }),
+            "`tool_call` is an event of Cline, not of Claude Code",
+            true,
+        ),
+    ] {
+        match HookInput::parse(&fields.to_string()) {
+            Err(InputError::OtherAgent(event)) => {
+                assert_eq!((event.to_string().as_str(), event.can_block), (said, can_block));
+            }
+            other => panic!("{fields}: {other:?}"),
+        }
     }
 }
 

@@ -16,7 +16,8 @@ pub struct PreToolUse {
     pub tool_name: String,
     /// Its input.
     pub tool_input: Value,
-    /// The call's id.
+    /// The call's id; empty where the agent does not say.
+    #[serde(default)]
     pub tool_use_id: String,
     /// Where an MCP tool comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,9 +37,11 @@ pub struct PostToolUse {
     pub tool_name: String,
     /// Its input.
     pub tool_input: Value,
-    /// What it returned.
+    /// What it returned; `null` where the agent does not say, or says it under another name.
+    #[serde(default)]
     pub tool_response: Value,
-    /// The call's id.
+    /// The call's id; empty where the agent does not say.
+    #[serde(default)]
     pub tool_use_id: String,
     /// How long it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +64,8 @@ pub struct PostToolUseFailure {
     pub tool_name: String,
     /// Its input.
     pub tool_input: Value,
-    /// The call's id.
+    /// The call's id; empty where the agent does not say.
+    #[serde(default)]
     pub tool_use_id: String,
     /// What went wrong.
     pub error: String,

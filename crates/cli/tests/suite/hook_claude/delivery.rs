@@ -1,0 +1,93 @@
+//! A no counts whatever happens to the pipes: a reader that is gone, input that does not end.
+
+use std::io::Write;
+use std::process::{Child, Stdio};
+
+use serde_json::{Value, json};
+
+use super::{sent, trusted};
+use crate::support::Sandbox;
+
+/// A call whose reader is gone before anything is said. Its standard error is nobody's too, unless it
+/// is asked for.
+fn unread(sandbox: &Sandbox, arguments: &[&str], event: &Value) -> i32 {
+    let mut command = sandbox.command(arguments);
+    command.env("CLAUDE_PROJECT_DIR", sandbox.path("."));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop((child.stdout.take(), child.stderr.take()));
+    child.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
+    code(child)
+}
+
+fn code(mut child: Child) -> i32 {
+    child.wait().unwrap().code().expect("it was not killed")
+}
+
+const HOOK: [&str; 2] = ["hook", "claude"];
+
+#[test]
+fn a_deny_whose_reader_is_gone_is_said_by_the_exit_code() {
+    let sandbox = trusted("hooks: {'*': [{await: true, command: 'echo no >&2; exit 2'}]}");
+    for event in [
+        "PreToolUse",
+        "UserPromptSubmit",
+        "PermissionRequest",
+        "PreCompact",
+        "Stop",
+        "SubagentStop",
+    ] {
+        assert_eq!(unread(&sandbox, &HOOK, &sent(event)), 2, "{event}");
+    }
+    for event in ["PostToolUse", "SessionStart", "SessionEnd"] {
+        assert_eq!(unread(&sandbox, &HOOK, &sent(event)), 0, "{event}");
+    }
+}
+
+#[test]
+fn an_allow_whose_reader_is_gone_allows_nothing_and_no_stop_is_blocked_for_a_message() {
+    let print = |answer: &str| {
+        trusted(&format!(
+            "hooks: {{'*': [{{await: true, command: \"cat <<'E'\\n{answer}\\nE\"}}]}}"
+        ))
+    };
+    let allows = print("{\\\"decision\\\": \\\"allow\\\"}");
+    assert_eq!(unread(&allows, &HOOK, &sent("PreToolUse")), 2);
+    let tells = print("{\\\"systemMessage\\\": \\\"look\\\"}");
+    assert_eq!(unread(&tells, &HOOK, &sent("Stop")), 0);
+    let silent = trusted("hooks: {'*': [{await: true, command: 'true'}]}");
+    assert_eq!(unread(&silent, &HOOK, &sent("PreToolUse")), 0);
+}
+
+#[test]
+fn a_fired_event_that_is_blocked_says_so_by_its_exit_code_without_any_reader() {
+    let sandbox = trusted("hooks: {tool:pre_execute: [{command: 'echo no >&2; exit 2'}]}");
+    for more in [&[][..], &["--json"]] {
+        let arguments = [&["fire", "tool:pre_execute", "--data", "-"], more].concat();
+        assert_eq!(unread(&sandbox, &arguments, &json!({ "tool_name": "bash" })), 2, "{more:?}");
+    }
+}
+
+#[test]
+fn input_that_does_not_end_in_time_is_no_event_and_blocks() {
+    let sandbox = trusted("hooks: {tool:pre_execute: [{command: 'true'}]}");
+    for part in ["", "{\"hook_event_name\": \"PreToolUse\""] {
+        let mut command = sandbox.command(&["hook", "claude", "--deadline", "1"]);
+        command.env("CLAUDE_PROJECT_DIR", sandbox.path("."));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(part.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        drop(stdin);
+        assert_eq!(output.status.code(), Some(2));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            stderr.starts_with(
+                "error: expected an event of Claude Code but found none: standard input had not \
+                 ended after 0.7 s\n"
+            ),
+            "{stderr}"
+        );
+    }
+}
