@@ -12,6 +12,7 @@
 //! | `decision` | [`Reply`]: what we answer it when our own hooks run inside it |
 //! | [`capability`] | what each of its events can carry |
 //! | [`callbacks`] | functions of a Rust program as hooks of its events |
+//! | `own_call` | which of its handlers call this program |
 //! | `patience` | how long it waits for a hook |
 //! | `tool_name` | what it calls its tools |
 //! | `whole_characters` | its JSON where it has cut a character in halves |
@@ -27,6 +28,7 @@ mod files;
 mod handler;
 mod limits;
 mod matcher;
+mod own_call;
 mod patience;
 mod reply;
 mod rule;

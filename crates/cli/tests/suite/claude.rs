@@ -31,6 +31,25 @@ fn hooks_of_a_session_append_to_one_file_that_is_theirs_alone() {
 }
 
 #[test]
+fn entries_that_call_this_program_are_passed_over() {
+    let page = std::fs::read_to_string(crate::support::repository().join("docs/claude-code.md"));
+    let page = page.expect("a page");
+    let settings = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next());
+    let hooks = "hooks: {tool:pre_execute: [{id: once, command: 'echo x >> ran'}]}";
+    let sandbox = Sandbox::with_hooks(hooks)
+        .file(".claude/settings.json", settings.expect("the settings to paste"));
+    let (code, fired) =
+        sandbox.json(&["fire", "PreToolUse", "--data", "{\"tool_name\": \"Bash\"}", "--json"]);
+    assert_eq!((code, fired["hooks"].as_array().map(Vec::len)), (0, Some(1)), "{fired}");
+    let ran = std::fs::read_to_string(sandbox.path("ran")).expect("written");
+    assert_eq!(ran, "x\n");
+    let (_, listed) = sandbox.json(&["list", "--json"]);
+    assert_eq!(listed["hooks"].as_array().map(Vec::len), Some(1), "{listed}");
+    let ran = sandbox.run(&["check", "--strict"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
 fn elsewhere_no_file_is_lent_and_one_that_is_there_is_used() {
     let sandbox = with_settings("Stop", "echo \"${CLAUDE_ENV_FILE-none}\" > seen");
     sandbox.run(&["fire", "Stop"]);

@@ -19,7 +19,7 @@ use super::limits::{
 };
 use super::matcher::Waking;
 use super::rule::Rule;
-use super::{POLICY, STRICT_POLICY};
+use super::{POLICY, STRICT_POLICY, own_call};
 
 /// Where a handler stands.
 pub(super) struct Where<'a> {
@@ -100,6 +100,9 @@ impl Handler {
         if !matches!(kind, "command" | "http") {
             notes.note(own.at("type"), FaultKind::NotYet { what: format!("type: {kind}") });
             return Err(());
+        }
+        if own.calls_this_program() {
+            return Ok(None);
         }
         let rule = match own.rule(place, notes)? {
             Some(_) if !WITH_RULE.contains(&place.claudes) => {
@@ -295,6 +298,22 @@ struct Own<'n> {
 impl<'n> Own<'n> {
     fn get(&self, key: &str) -> Option<&'n Node> {
         self.fields.iter().find(|field| *field.key == *key).map(|field| &field.value)
+    }
+
+    /// Whether it is the entry that makes Claude Code call this program. Its hooks run anyway.
+    fn calls_this_program(&self) -> bool {
+        let text = |node: &'n Node| match &node.raw {
+            Raw::Text(text) => Some(&**text),
+            _ => None,
+        };
+        let Some(command) = self.get("command").and_then(text) else { return false };
+        match self.get("args").map(|node| &node.raw) {
+            Some(Raw::List(items)) => {
+                let args: Option<Vec<&str>> = items.iter().map(text).collect();
+                args.is_some_and(|args| own_call::is_program_with(command, &args))
+            }
+            _ => own_call::is_command(command),
+        }
     }
 
     /// Where a field's value stands, or the handler, if it has none.

@@ -1,0 +1,87 @@
+//! Which handlers of Claude Code's settings call this program (`hookwright hook claude`).
+//!
+//! Claude Code runs them to have native hooks run. Where native hooks run without Claude Code, such a
+//! handler would run all of them a second time, so it is passed over.
+
+/// The program's file name.
+const PROGRAM: &str = "hookwright";
+
+/// Whether a shell command is such a call, by itself: with anything beside it, it is a hook of its
+/// author's.
+pub(super) fn is_command(command: &str) -> bool {
+    // What makes Claude Code block when the program is missing.
+    let command = command.trim();
+    let command = command.strip_suffix("|| exit 2").map_or(command, str::trim_end);
+    let Some((program, rest)) = first_word(command) else { return false };
+    is_program_with(program, &rest.split_whitespace().collect::<Vec<_>>())
+}
+
+/// The same for a program that is started without a shell.
+pub(super) fn is_program_with(program: &str, args: &[&str]) -> bool {
+    let is_ours = program == PROGRAM
+        || program.strip_suffix(PROGRAM).is_some_and(|folder| folder.ends_with('/'));
+    is_ours
+        && match args {
+            ["hook", "claude"] => true,
+            ["hook", "claude", "--deadline", span] => is_span(span),
+            ["hook", "claude", option] => option.strip_prefix("--deadline=").is_some_and(is_span),
+            _ => false,
+        }
+}
+
+fn is_span(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.')
+}
+
+/// The first word of a command, quoted or not, and what follows it.
+fn first_word(command: &str) -> Option<(&str, &str)> {
+    let quote = command.chars().next().filter(|first| matches!(first, '"' | '\''));
+    let (word, rest) = match quote {
+        Some(quote) => command[1..].split_once(quote)?,
+        None => command.split_once(char::is_whitespace)?,
+    };
+    let is_plain = |letter: char| !";|&<>()`\\\n".contains(letter);
+    (word.chars().all(is_plain) && !word.contains("$(")).then_some((word, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_of_this_program_is_known_however_its_path_is_written() {
+        for command in [
+            "hookwright hook claude",
+            "  hookwright  hook claude ",
+            "/usr/local/bin/hookwright hook claude",
+            "\"/home/me/my tools/hookwright\" hook claude --deadline 30",
+            "'$HOME/.cargo/bin/hookwright' hook claude",
+            "$HOME/.cargo/bin/hookwright hook claude --deadline=1.5",
+            "~/.cargo/bin/hookwright hook claude || exit 2",
+        ] {
+            assert!(is_command(command), "{command}");
+        }
+        assert!(is_program_with("/opt/bin/hookwright", &["hook", "claude"]));
+    }
+
+    #[test]
+    fn whatever_does_more_than_that_is_a_hook_of_its_own() {
+        for command in [
+            "",
+            "hookwright",
+            "hookwright hook claude; ./guard.sh",
+            "hookwright hook claude && ./guard.sh",
+            "hookwright hook claude || ./guard.sh",
+            "hookwright hook claude --deadline $(./guard.sh)",
+            "hookwright fire PreToolUse",
+            "nothookwright hook claude",
+            "./guard.sh;./hookwright hook claude",
+            "\"$(./guard.sh)/hookwright\" hook claude",
+            "`./guard.sh`/hookwright hook claude",
+            "\"hookwright hook claude",
+        ] {
+            assert!(!is_command(command), "{command}");
+        }
+        assert!(!is_program_with("hookwright", &["hook", "claude", "./guard.sh"]));
+    }
+}
