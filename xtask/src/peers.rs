@@ -25,6 +25,7 @@ const PACKAGE: &str = "@anthropic-ai/claude-agent-sdk";
 const VERSION: &str = "0.3.325";
 
 const USAGE: &str = "usage: cargo xtask peers [--version VERSION-OF-THE-PACKAGE]
+       cargo xtask peers --inside [WORDS OF A RULE]
        cargo xtask peers --record [AGENT] [CASE]";
 
 /// The page whose settings are used.
@@ -36,13 +37,13 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     {
         return recording::record(&program::installed(&target()?.join("peers/agents"))?, only);
     }
-    let version = match args {
-        [] => VERSION,
-        [flag, version] if flag == "--version" => version,
+    let (version, only_inside) = match args {
+        [] => (VERSION, None),
+        [flag, version] if flag == "--version" => (version.as_str(), None),
+        [flag, words @ ..] if flag == "--inside" => (VERSION, Some(words.join(" "))),
         _ => return Err(USAGE.to_owned()),
     };
     let target = target()?;
-    let agents = program::installed(&target.join("peers/agents"))?;
     let claude = installed(&target.join("peers").join(version), version)?;
     crate::cargo(&["build", "--package", "hookwright"])?;
     let page = fs::read_to_string(PAGE).map_err(|error| format!("{PAGE}: {error}"))?;
@@ -50,8 +51,15 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let peer = Peer { claude, hookwright: target.join("debug"), settings };
     let said = peer.version()?;
     eprintln!("{said}");
-    let mut failed = pipelines::play_all(&agents, &target.join("debug"));
-    for scenario in scenario::ALL {
+    let mut failed = match &only_inside {
+        None => {
+            let agents = program::installed(&target.join("peers/agents"))?;
+            pipelines::play_all(&agents, &target.join("debug"))
+        }
+        Some(_) => 0,
+    };
+    let wanted = |rule: &str| only_inside.as_ref().is_none_or(|words| rule.contains(words));
+    for scenario in scenario::ALL.iter().filter(|scenario| wanted(scenario.rule)) {
         let seen = peer.play(scenario);
         let (mark, seen) = match &seen {
             Ok(seen) => ("ok    ", seen),

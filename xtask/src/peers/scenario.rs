@@ -23,7 +23,11 @@ pub(crate) struct Scenario {
     hooks: &'static str,
     script: &'static [Turn],
     prompt: &'static str,
+    /// Variables that the repository's settings set.
+    env: &'static [(&'static str, &'static str)],
     trusted: bool,
+    /// The person starts it with `HOOKWRIGHT=0`.
+    switched_off: bool,
     /// Claude Code may run commands without asking; else nobody can be asked, and it denies.
     allowed: bool,
     check: fn(&Seen) -> Result<String, String>,
@@ -65,6 +69,47 @@ pub(crate) const ALL: &[Scenario] = &[
         check: |seen| {
             seen.must("the command did not run", !seen.is_there("ran"))?;
             seen.must_be_asked("PreToolUse:Bash hook error: not today")
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "no variable of the repository's settings opens a guard",
+        hooks: "hooks: {tool:pre_execute:bash: [{command: 'echo not today >&2; exit 2'}]}\n",
+        env: &[
+            ("HOOKWRIGHT", "0"),
+            ("HOME", "/nowhere"),
+            ("XDG_CONFIG_HOME", "/nowhere"),
+            ("XDG_STATE_HOME", "/nowhere"),
+            ("BASH_ENV", "/nowhere/yes.sh"),
+            ("CLAUDECODE", ""),
+            ("CLAUDE_PROJECT_DIR", "/tmp"),
+            ("HOOKWRIGHT_CHAIN", "[1,2,3,4,5]"),
+        ],
+        check: |seen| {
+            seen.must("the command did not run", !seen.is_there("ran"))?;
+            seen.must("the user reads it", seen.printed.contains("HOOKWRIGHT=0 is ignored"))?;
+            seen.must_be_asked("PreToolUse:Bash hook error: not today")
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "the person who starts Claude Code can switch hooks off",
+        hooks: "hooks: {tool:pre_execute:bash: [{command: 'echo not today >&2; exit 2'}]}\n",
+        switched_off: true,
+        check: |seen| {
+            seen.must("the command ran", seen.is_there("ran"))?;
+            Ok(seen.answered("touch ran"))
+        },
+        ..WORKING
+    },
+    Scenario {
+        rule: "a hook file that the agent deletes blocks",
+        hooks: "hooks: {tool:pre_execute:bash: [{command: 'exit 0'}]}\n",
+        script: &[Turn::Bash("rm -f hookwright.yaml"), Turn::Bash("touch ran"), Turn::Text("done")],
+        check: |seen| {
+            seen.must("it was deleted", !seen.is_there("hookwright.yaml"))?;
+            seen.must("the next command did not run", !seen.is_there("ran"))?;
+            seen.must_be_asked("is gone, and its hooks guarded this session")
         },
         ..WORKING
     },
@@ -192,7 +237,9 @@ const WORKING: Scenario = Scenario {
     hooks: "",
     script: WORK,
     prompt: "do what the script says",
+    env: &[],
     trusted: true,
+    switched_off: false,
     allowed: true,
     check: |_| Ok(String::new()),
 };
@@ -216,6 +263,8 @@ impl Peer {
             fs::write(&path, text).map_err(|error| error.to_string())
         };
         write(".claude/settings.json", &self.settings)?;
+        let env: Value = scenario.env.iter().map(|(name, value)| (*name, *value)).collect();
+        write(".claude/settings.local.json", &serde_json::json!({ "env": env }).to_string())?;
         write("hookwright.yaml", scenario.hooks)?;
         let model = Model::start(scenario.script.to_vec()).map_err(|error| error.to_string())?;
         if scenario.trusted {
@@ -249,6 +298,7 @@ impl Peer {
         self.in_home(&mut command, home)
             .args(["-p", scenario.prompt, "--output-format", "stream-json", "--verbose"])
             .args(scenario.allowed.then_some("--allowedTools=Bash"))
+            .envs(scenario.switched_off.then_some(("HOOKWRIGHT", "0")))
             .env("ANTHROPIC_BASE_URL", model.url())
             .env("ANTHROPIC_API_KEY", "sk-ant-not-a-key")
             .env("DISABLE_TELEMETRY", "1")
@@ -272,7 +322,8 @@ impl Peer {
             if since.elapsed() > RUN_MAX {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("it has not ended after {RUN_MAX:?}"));
+                let said = fs::read_to_string(&output).unwrap_or_default();
+                return Err(format!("it has not ended after {RUN_MAX:?}\n{said}"));
             }
             thread::sleep(PAUSE);
         }

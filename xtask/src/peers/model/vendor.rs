@@ -101,7 +101,7 @@ impl Vendor {
             Turn::Bash(_) => "",
         };
         match self {
-            Self::Messages => messages(text, call.as_ref(), request),
+            Self::Messages => messages(text, call.as_ref(), request, number),
             Self::Responses => responses(text, call.as_ref()),
             Self::Chat => chat(text, call.as_ref(), request),
             Self::Gemini => gemini(text, call.as_ref(), path.contains(":stream")),
@@ -131,7 +131,8 @@ impl Call {
     }
 }
 
-fn messages(text: &str, call: Option<&Call>, request: &Value) -> Answer {
+/// Claude Code takes messages of one id for pieces of one message, so each turn has its own.
+fn messages(text: &str, call: Option<&Call>, request: &Value, number: usize) -> Answer {
     let (block, stop_reason) = match call {
         None => (json!({ "type": "text", "text": text }), "end_turn"),
         Some(Call { id, tool, input }) => {
@@ -139,7 +140,8 @@ fn messages(text: &str, call: Option<&Call>, request: &Value) -> Answer {
         }
     };
     let message = json!({
-        "id": "msg_script", "type": "message", "role": "assistant", "model": request["model"],
+        "id": format!("msg_script_{number}"), "type": "message", "role": "assistant",
+        "model": request["model"],
         "content": [block], "stop_reason": stop_reason, "stop_sequence": null,
         "usage": { "input_tokens": 10, "output_tokens": 10 },
     });
