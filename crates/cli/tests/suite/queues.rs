@@ -337,7 +337,7 @@ fn a_session_that_was_interrupted_goes_on_with_the_issue_it_was_at() {
     assert_eq!(words(&sandbox), ["1 done", "2 done", "10 done"]);
     let (_, shown) = sandbox.json(&["sessions", "show", "s", "--json"]);
     let session = &shown["session"];
-    assert_eq!(session["issuesPlanned"], json!([1, 2]));
+    assert_eq!(session["issuesPlanned"], json!([1, 2, 10]));
     assert_eq!(session["issuesCompleted"], json!([1, 2]));
     assert_eq!(session["issuesFailed"], json!([]));
     assert_eq!(session["currentIssue"], Value::Null);
