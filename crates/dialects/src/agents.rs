@@ -62,6 +62,11 @@ pub trait Listener: Send {
     /// A line of the file in which the agent wrote its session down.
     fn hear_session_file(&mut self, _line: &str) {}
 
+    /// Whether the last thing that it told is that it cannot reach its model and tries again.
+    fn is_out_of_reach(&self) -> bool {
+        false
+    }
+
     /// What the agent calls its session, as soon as it has told.
     fn session(&self) -> Option<&str>;
 

@@ -27,6 +27,13 @@ pub const SESSION_FILE_BYTES_MAX: u64 = 256 * 1024;
 /// Folders that are looked into for that file. It is new, so it is in one of the first.
 pub const SESSION_FOLDERS_MAX: usize = 32;
 
+/// How long an agent may tell of nothing but that it cannot reach its model and tries again. A router comes
+/// back sooner. Then the agent is ended, and the next one of the list works, or the session waits.
+pub const OUT_OF_REACH_MAX: Duration = Duration::from_secs(2 * 60);
+
+/// Characters of an agent's last words in a message: enough to see what it wanted.
+pub const LAST_WORDS_CHARS_MAX: usize = 300;
+
 /// The first wait for an agent that cannot work and does not say until when; each one after it is twice
 /// as long.
 pub const OUTAGE_WAIT_MIN: Duration = Duration::from_secs(30);
@@ -112,7 +119,8 @@ pub const ISSUES_MAX: usize = 10_000;
 /// Files of a folder of issues that are named because they are none: enough to see what is wrong.
 pub const MISNAMED_TOLD_MAX: usize = 5;
 
-/// Bytes of an issue that are read for its title.
+/// Bytes of an issue that are read for its title, to the end of the line in which they end; and bytes of
+/// that line. A title that is longer is a fault: nothing would show it.
 pub const ISSUE_HEAD_BYTES_MAX: u64 = 64 * 1024;
 
 /// Bytes of an agent's output that the end of an execution tells its hooks: the first and the last

@@ -223,3 +223,26 @@ fn a_long_wait_says_what_it_waits_for() {
     let note = "note: waiting 1.0s before the next iteration\n";
     assert_eq!(ran.stdout.matches(note).count(), 1, "{}", ran.stdout);
 }
+
+#[test]
+fn a_missing_judgment_is_told_with_the_agents_last_words() {
+    for (printed, words) in [
+        (
+            "echo one; echo '  hooks are not trusted: run hookwright trust  '; echo",
+            "; it said last: hooks are not trusted: run hookwright trust",
+        ),
+        ("true", ""),
+    ] {
+        let sandbox = Sandbox::new().file(
+            "loop.yaml",
+            format!(
+                "prompt: p\nagent: {{command: \"{printed}\"}}\ntermination: {{type: judgment}}\n"
+            ),
+        );
+        let ran = run(&sandbox, "loop.yaml", 5);
+        let said = format!(
+            "iteration 1 failed: the agent wrote no status.json, and this loop ends by its judgment{words})"
+        );
+        assert!(ran.stdout.contains(&said), "{}", ran.stdout);
+    }
+}

@@ -43,11 +43,14 @@ struct Codex {
     resets_at: Option<i64>,
     /// The last thing that it complained of, on its way or before its session began.
     complaint: String,
+    /// Its last line says that it tries to reach its model again. It does so without end.
+    is_out_of_reach: bool,
 }
 
 impl Listener for Codex {
     fn hear(&mut self, line: &str) -> Option<String> {
         let Ok(event) = serde_json::from_str::<Value>(line) else { return readable::plain(line) };
+        self.is_out_of_reach = is_reconnecting(&event);
         match event["type"].as_str()? {
             "thread.started" => {
                 self.session = event["thread_id"].as_str().map(str::to_owned);
@@ -97,6 +100,10 @@ impl Listener for Codex {
             }
             _ => {}
         }
+    }
+
+    fn is_out_of_reach(&self) -> bool {
+        self.is_out_of_reach
     }
 
     fn session(&self) -> Option<&str> {
@@ -154,6 +161,12 @@ impl Codex {
             _ => FailureCause::Crash,
         }
     }
+}
+
+/// `Reconnecting... 2/5 (…)`, or `Reconnecting... waiting for network (…)`.
+fn is_reconnecting(event: &Value) -> bool {
+    let message = event["message"].as_str().unwrap_or_default();
+    event["type"] == "error" && message.starts_with("Reconnecting")
 }
 
 fn started(item: &Value) -> Option<String> {

@@ -9,22 +9,24 @@ mod session_file;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use hookwright_dialects::agents::{Listener, Preset, Said};
-use hookwright_events::{Outcome, Output};
+use hookwright_dialects::agents::{Failure, Listener, Preset, Said};
+use hookwright_events::{FailureCause, Outcome, Output};
 use hookwright_process::{How, Leader, Stream, Watch, find_program};
 use tokio_util::sync::CancellationToken;
 
 use self::lines::Lines;
 use super::shell_run::{launch, not_started, outcome_of, program};
 use super::{Agent, AgentWatch, Promise, Turn, TurnEnd};
+use crate::limits::{OUT_OF_REACH_MAX, TURN_TIMEOUT};
 
 /// An agent that is known by name.
 #[derive(Debug, Clone)]
 pub struct PresetAgent {
     preset: &'static Preset,
     arguments: Vec<OsString>,
+    out_of_reach_max: Duration,
 }
 
 impl PresetAgent {
@@ -33,7 +35,14 @@ impl PresetAgent {
         let model = model.into_iter().flat_map(|model| [preset.model_flag, model]);
         let arguments = preset.arguments.iter().copied().chain(model);
         let arguments = arguments.chain(more.iter().map(String::as_str)).map(OsString::from);
-        Self { preset, arguments: arguments.collect() }
+        let out_of_reach_max = OUT_OF_REACH_MAX;
+        Self { preset, arguments: arguments.collect(), out_of_reach_max }
+    }
+
+    /// The same with another bound to how long it may try to reach its model.
+    #[must_use]
+    pub fn with_out_of_reach_max(self, out_of_reach_max: Duration) -> Self {
+        Self { out_of_reach_max, ..self }
     }
 
     /// Whether its program is there in this environment.
@@ -54,8 +63,10 @@ impl PresetAgent {
             return not_started(format!("the program `{}` is not found", self.preset.program));
         };
         let launch = launch(turn, program, self.arguments.clone(), turn.prompt_text().into_bytes());
-        let mut hearing = Hearing::new(self.preset.listener(), watch);
+        let patience = Patience::new(turn.timeout, self.out_of_reach_max);
+        let mut hearing = Hearing::new(self.preset.listener(), watch, patience);
         let ended = hookwright_process::run(launch, &mut hearing, cancel).await;
+        let is_cut_short = hearing.patience.is_short && matches!(ended.how, How::TimedOut { .. });
         let mut listener = hearing.finish();
         let exit_code = match ended.how {
             How::Exited { code } => Some(code),
@@ -71,7 +82,10 @@ impl PresetAgent {
             let lines = session_file::last_lines(files, session, &|name| turn.env(name));
             lines.iter().for_each(|line| listener.hear_session_file(line));
         }
-        let said = listener.conclude(exit_code);
+        let mut said = listener.conclude(exit_code);
+        if is_cut_short {
+            said.failure = said.failure.map(|failure| out_of_reach(failure, self.out_of_reach_max));
+        }
         let took = ended.duration;
         TurnEnd { outcome: in_words(outcome_of(ended, false), &said), took, said: Some(said) }
     }
@@ -108,17 +122,58 @@ fn in_words(mut outcome: Outcome, said: &Said) -> Outcome {
     outcome
 }
 
+/// The failure of an agent that was ended because it only tried to reach its model.
+fn out_of_reach(failure: Failure, tried: Duration) -> Failure {
+    let reason =
+        format!("it could not reach its model for {} s: {}", tried.as_secs(), failure.reason);
+    Failure { cause: FailureCause::Outage, reason, ..failure }
+}
+
+/// How long an agent may go on: as long as its turn may take, but not as long while it cannot reach its
+/// model.
+struct Patience {
+    until: Instant,
+    out_of_reach_max: Duration,
+    is_out_of_reach: bool,
+    /// Less time is left than the turn has.
+    is_short: bool,
+}
+
+impl Patience {
+    fn new(timeout: Duration, out_of_reach_max: Duration) -> Self {
+        // Without a clock that goes so far the turn's own timeout stays.
+        let now = Instant::now();
+        let until = now.checked_add(timeout).unwrap_or(now + TURN_TIMEOUT);
+        Self { until, out_of_reach_max, is_out_of_reach: false, is_short: false }
+    }
+
+    /// Takes in whether it can reach its model now; gives the time that is left where that has changed.
+    fn note(&mut self, is_out_of_reach: bool) -> Option<Duration> {
+        if is_out_of_reach == std::mem::replace(&mut self.is_out_of_reach, is_out_of_reach) {
+            return None;
+        }
+        let left = self.until.saturating_duration_since(Instant::now());
+        let was_short = std::mem::take(&mut self.is_short);
+        self.is_short = is_out_of_reach && left > self.out_of_reach_max;
+        match self.is_short {
+            true => Some(self.out_of_reach_max),
+            false => was_short.then_some(left),
+        }
+    }
+}
+
 /// Passes lines to the preset, and what a person reads of them to whoever watches.
 struct Hearing<'a> {
     listener: Box<dyn Listener>,
     watch: &'a mut dyn AgentWatch,
+    patience: Patience,
     stdout: Lines,
     stderr: Lines,
 }
 
 impl<'a> Hearing<'a> {
-    fn new(listener: Box<dyn Listener>, watch: &'a mut dyn AgentWatch) -> Self {
-        Self { listener, watch, stdout: Lines::default(), stderr: Lines::default() }
+    fn new(listener: Box<dyn Listener>, watch: &'a mut dyn AgentWatch, patience: Patience) -> Self {
+        Self { listener, watch, patience, stdout: Lines::default(), stderr: Lines::default() }
     }
 
     fn hear(&mut self, line: &str) {
@@ -158,6 +213,31 @@ impl Watch for Hearing<'_> {
                 self.watch.output(stream, bytes);
             }
         }
-        None
+        self.patience.note(self.listener.is_out_of_reach())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_short_only_while_the_model_is_out_of_reach() {
+        let (turn, short) = (Duration::from_secs(1000), Duration::from_secs(10));
+        let mut patience = Patience::new(turn, short);
+        assert_eq!(patience.note(false), None);
+        assert_eq!(patience.note(true), Some(short));
+        // It is counted from the first time, however often it says so.
+        assert_eq!(patience.note(true), None);
+        let left = patience.note(false).expect("it is reached again");
+        assert!(left > short && left <= turn, "{left:?}");
+        assert_eq!(patience.note(false), None);
+    }
+
+    #[test]
+    fn a_turn_that_is_nearly_over_is_not_made_longer() {
+        let mut patience = Patience::new(Duration::from_secs(1), Duration::from_secs(10));
+        assert_eq!((patience.note(true), patience.is_short), (None, false));
+        assert_eq!(patience.note(false), None);
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use hookwright_events::{WorkItem, WorkSource};
@@ -68,6 +68,14 @@ pub enum IssueError {
     /// A file that is no text.
     #[error("{path} is no text: an issue is Markdown in UTF-8")]
     NotText {
+        /// Which, from the root.
+        path: String,
+    },
+    /// A title that nobody reads to its end.
+    #[error(
+        "{path} has a title of more than {ISSUE_HEAD_BYTES_MAX} bytes; shorten its first heading"
+    )]
+    LongTitle {
         /// Which, from the root.
         path: String,
     },
@@ -251,9 +259,15 @@ fn title_of(path: &Path, shown: &str, name: &str) -> Result<String, IssueError> 
     if !kind.is_file() && !kind.is_dir() {
         return Err(failed(io::Error::other("it is no file")));
     }
-    let file = File::open(path).map_err(failed)?;
-    file.take(ISSUE_HEAD_BYTES_MAX).read_to_end(&mut head).map_err(failed)?;
-    let is_cut = head.len() as u64 == ISSUE_HEAD_BYTES_MAX;
+    let mut file = BufReader::new(File::open(path).map_err(failed)?);
+    (&mut file).take(ISSUE_HEAD_BYTES_MAX).read_to_end(&mut head).map_err(failed)?;
+    // The line in which we stopped is read to its end: a title is whole, or it is none.
+    let mut more = 0;
+    if head.len() as u64 == ISSUE_HEAD_BYTES_MAX && !head.ends_with(b"\n") {
+        let rest = (&mut file).take(ISSUE_HEAD_BYTES_MAX).read_until(b'\n', &mut head);
+        more = rest.map_err(failed)? as u64;
+    }
+    let is_cut = more == ISSUE_HEAD_BYTES_MAX && !head.ends_with(b"\n");
     let text = match std::str::from_utf8(&head) {
         Ok(text) => text,
         // A character may be cut in two where we stopped to read.
@@ -262,7 +276,12 @@ fn title_of(path: &Path, shown: &str, name: &str) -> Result<String, IssueError> 
         }
         Err(_) => return Err(IssueError::NotText { path: shown.to_owned() }),
     };
-    let heading = heading_of(text.trim_start_matches('\u{feff}'));
+    let text = text.trim_start_matches('\u{feff}');
+    let heading = heading_of(text);
+    let before_cut = &text[..text.rfind('\n').map_or(0, |at| at + 1)];
+    if is_cut && heading.is_some() && heading_of(before_cut).is_none() {
+        return Err(IssueError::LongTitle { path: shown.to_owned() });
+    }
     Ok(heading.as_deref().map(without_nul).unwrap_or_else(|| {
         let stem = name.strip_suffix(".md").unwrap_or(name);
         let title = stem.split_once('-').map_or(stem, |(_, title)| title);
@@ -453,5 +472,25 @@ mod tests {
             .and_then(FoundIssues::whole)
             .expect("read");
         assert_eq!(found[0].title, "Title");
+    }
+
+    #[test]
+    fn a_title_is_whole_or_a_fault_and_never_cut() {
+        let most = usize::try_from(ISSUE_HEAD_BYTES_MAX).expect("it is small");
+        let text_before = |bytes: usize| format!("{}\n", "x".repeat(bytes - 1));
+        let long = "é".repeat(most / 2 + 5);
+        let root = project(&[
+            ("issues/1-a.md", &*format!("# {long}\nmore\n")),
+            ("issues/2-b.md", &*format!("{}# Over the edge\nmore\n", text_before(most - 5))),
+            ("issues/3-c.md", &*format!("# {long}")),
+            ("issues/4-d.md", &*format!("# {}\n", long.repeat(2))),
+            ("issues/5-e.md", &*format!("{}{}\n", text_before(most - 5), "x".repeat(most * 3))),
+        ]);
+        let found = IssueFolder::new(root.path(), Path::new("issues")).read().expect("read");
+        let titles: Vec<&str> = found.issues.iter().map(|issue| issue.title.as_str()).collect();
+        assert!(titles == [&*long, "Over the edge", &*long, "e"], "{:?}", found.issues.len());
+        let faults: Vec<String> = found.faults.iter().map(ToString::to_string).collect();
+        let fault = "issues/4-d.md has a title of more than 65536 bytes; shorten its first heading";
+        assert_eq!(faults, [fault]);
     }
 }

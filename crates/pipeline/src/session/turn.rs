@@ -20,6 +20,7 @@ use crate::folder::{
     Context, ContextInputs, ContextLimits, ContextStage, Decision, IterationAt, Keep, StageAt,
     StatusFile,
 };
+use crate::limits::LAST_WORDS_CHARS_MAX;
 use crate::plan::Until;
 use crate::prompt::{self, Extra, Given};
 
@@ -269,7 +270,12 @@ impl Session {
         let needs_status = matches!(self.plan.stages[index].until, Until::Judgment { .. });
         match self.folder.read_status(at) {
             StatusFile::Missing if needs_status => {
-                failed("the agent wrote no status.json, and this loop ends by its judgment".into())
+                let words = last_words(&printed(ended, &self.secrets));
+                let words =
+                    words.map_or_else(String::new, |words| format!("; it said last: {words}"));
+                failed(format!(
+                    "the agent wrote no status.json, and this loop ends by its judgment{words}"
+                ))
             }
             StatusFile::Missing => {
                 TurnResult { decision: "continue".to_owned(), ..TurnResult::default() }
@@ -298,6 +304,16 @@ fn printed<'a>(ended: &'a TurnEnd, secrets: &Secrets) -> Cow<'a, str> {
     ended.outcome.output().map_or(Cow::Borrowed(""), |output| secrets.hide(&output.stdout))
 }
 
+/// The last line that says anything.
+fn last_words(printed: &str) -> Option<String> {
+    let line = printed.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    let mut words: String = line.chars().take(LAST_WORDS_CHARS_MAX).collect();
+    if words.len() < line.len() {
+        words.push('…');
+    }
+    Some(words)
+}
+
 /// What the end of an agent, or of another command, means in words; `None` if it did what it should.
 pub(super) fn failure_of(who: &str, outcome: &Outcome) -> Option<String> {
     let last_line = outcome.output().and_then(|output| {
@@ -320,5 +336,19 @@ pub(super) fn failure_of(who: &str, outcome: &Outcome) -> Option<String> {
         Outcome::Responded { .. } | Outcome::Decided { .. } | Outcome::Unanswered { .. } => {
             unreachable!("an agent is neither a request nor a person")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_words_are_the_last_line_that_says_anything_and_say_where_they_are_cut() {
+        assert_eq!(last_words("one\n  two \n\n"), Some("two".to_owned()));
+        assert_eq!(last_words(" \n"), None);
+        let whole = "é".repeat(LAST_WORDS_CHARS_MAX);
+        assert_eq!(last_words(&whole), Some(whole.clone()));
+        assert_eq!(last_words(&format!("{whole}x")), Some(format!("{whole}…")));
     }
 }
