@@ -190,7 +190,8 @@ impl ConfigFiles {
 
     /// The same, and what is probably not meant.
     pub(crate) fn check(&self, environment: &Environment) -> (Loaded, Vec<Warning>) {
-        let (mut loaded, mut warnings) = config::check(&self.files, environment);
+        let (mut loaded, mut warnings) =
+            config::check(&self.files, &self.project_root, environment);
         match self.secrets() {
             // A hook that names a secret gets it.
             Ok(secrets) => warnings.retain(|warning| {

@@ -49,7 +49,7 @@ pub mod tree {
     pub use super::notes::Notes;
 }
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use callback_address::CallbackAddress;
@@ -63,6 +63,7 @@ pub use loop_file::{AgentKind, AgentSpec, LoopFile, PromptBy, PromptSpec};
 pub use pipeline_file::{Inputs, PipelineFile, Select, StageBody, StageSpec};
 pub use termination::{QueueSpec, Termination};
 pub use warning::Warning;
+use warning::Warnings;
 
 use crate::hook::Layer;
 use crate::hook_set::{Broken, HookSet};
@@ -132,7 +133,7 @@ pub struct Loaded {
     /// The pipelines among the files, with their paths.
     pub pipelines: Vec<(PathBuf, PipelineFile)>,
     /// Where somebody asks for them.
-    warnings: Option<Vec<Warning>>,
+    warnings: Option<Warnings>,
 }
 
 /// Which hooks of a pipeline's file are read: a loop that stands there itself has hooks of its own.
@@ -172,12 +173,17 @@ pub fn load_read<'a>(
 }
 
 /// Reads and checks all files, and looks for what is probably not meant in their commands. That costs
-/// more than reading does, so nobody but `check` asks for it.
-pub fn check(files: &[ConfigFile], environment: &Environment) -> (Loaded, Vec<Warning>) {
-    let mut loaded = Loaded { warnings: Some(Vec::new()), ..Loaded::default() };
+/// more than reading does, so nobody but `check` asks for it. `root` is the project root, below which the
+/// paths lie that commands are given.
+pub fn check(
+    files: &[ConfigFile],
+    root: &Path,
+    environment: &Environment,
+) -> (Loaded, Vec<Warning>) {
+    let mut loaded = Loaded { warnings: Some(Warnings::below(root)), ..Loaded::default() };
     read_all(files, environment, &mut loaded);
     let warnings = loaded.warnings.take().unwrap_or_default();
-    (loaded, warnings)
+    (loaded, warnings.found)
 }
 
 fn read_all(files: &[ConfigFile], environment: &Environment, loaded: &mut Loaded) {
@@ -238,10 +244,10 @@ pub fn check_text(
     file: &ConfigFile,
     environment: &Environment,
 ) -> (Loaded, Vec<Warning>) {
-    let mut loaded = Loaded { warnings: Some(Vec::new()), ..Loaded::default() };
+    let mut loaded = Loaded { warnings: Some(Warnings::default()), ..Loaded::default() };
     loaded.add_text(text, file, environment);
     let warnings = loaded.warnings.take().unwrap_or_default();
-    (loaded, warnings)
+    (loaded, warnings.found)
 }
 
 impl Loaded {

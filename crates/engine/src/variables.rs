@@ -103,6 +103,11 @@ pub fn is_free_text(name: &str) -> bool {
     })
 }
 
+/// Whether the value is a path.
+pub fn is_path(name: &str) -> bool {
+    find(name).and_then(|variable| variable.field).is_some_and(|field| field.kind == Kind::Path)
+}
+
 /// Whether the value is a list, one element a line.
 pub fn is_list(name: &str) -> bool {
     find(name).is_some_and(Variable::is_list)

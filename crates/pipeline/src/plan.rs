@@ -2,6 +2,7 @@
 //! starts.
 
 mod candidates;
+mod silent_hooks;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -305,6 +306,7 @@ impl<'a> Planning<'a> {
             .map(|spec| match &spec.body {
                 StageBody::Inline(read) => {
                     let loaded = self.load(Some(&spec.name), None);
+                    self.look_at_hooks(&loaded.hooks, main);
                     self.stage(spec, read, main, loaded.hooks, whole, false)
                 }
                 StageBody::Named { name, .. } => {
@@ -312,6 +314,7 @@ impl<'a> Planning<'a> {
                         self.sources.loops.iter().find(|(known, _)| known == name)?.clone();
                     let loaded = self.load(None, Some(&path));
                     let source = self.sources.all.iter().find(|source| source.path == path)?;
+                    self.look_at_hooks(&loaded.hooks, source);
                     let (_, read) = loaded.loops.first()?;
                     self.stage(spec, read, source, loaded.hooks.clone(), whole, false)
                 }

@@ -75,8 +75,8 @@ pub(crate) fn check(mut arguments: CheckArguments, screen: &Screen) -> Result<u8
 
 /// What the loops and pipelines among the files show when they are planned.
 struct OfRuns {
-    /// What would keep them from running: whatever they name and is not there. Who the agent is may still
-    /// be said with `--agent`.
+    /// What would keep them from running: whatever they name and is not there, and what is wrong with the
+    /// project's and the user's files. Who the agent is may still be said with `--agent`.
     faults: Vec<Fault>,
     /// What they would leave out.
     left_out: Vec<Arc<Fault>>,
@@ -84,23 +84,28 @@ struct OfRuns {
 
 impl OfRuns {
     fn find(found: &ConfigFiles, options: &ConfigOptions) -> Result<Self, Failure> {
-        let place = Place::find(&options.searching())?;
-        let (mut faults, mut left_out) = (place.faults_of_children(found)?, Vec::new());
-        // What is wrong with the project's own files is not asked for.
-        let is_other =
-            |fault: &Fault| place.found.files.iter().any(|file| file.shown_as == fault.source.path);
+        let searching = options.searching();
+        let faults_of_children = Place::find(&searching)?.faults_of_children(found)?;
+        let (mut faults, mut left_out) = (faults_of_children, Vec::new());
         let runs =
             found.files.iter().filter(|file| matches!(file.layer, Layer::Loop | Layer::Pipeline));
         for file in runs {
-            match place.prepare(place.asked(&file.path.to_string_lossy(), None))? {
+            // As `run` goes about it, so that both find the same faults.
+            let mut place = Place::find(&searching)?;
+            let asked = file.path.to_string_lossy();
+            place.enter_project_of(&asked, &searching)?;
+            match place.prepare(place.asked(&asked, None))? {
                 Ok(prepared) => {
+                    // What is left out of other files keeps nothing from running.
+                    let others = &place.found.files;
+                    let is_other = |fault: &Arc<Fault>| {
+                        others.iter().any(|file| file.shown_as == fault.source.path)
+                    };
                     let news = prepared.plan.left_out.into_iter();
                     left_out.extend(news.filter(|fault| !is_other(fault)));
                 }
                 Err(found) => {
-                    let is_news = |fault: &Fault| {
-                        !matches!(fault.kind, FaultKind::NoAgent) && !is_other(fault)
-                    };
+                    let is_news = |fault: &Fault| !matches!(fault.kind, FaultKind::NoAgent);
                     faults.extend(found.into_iter().filter(is_news));
                 }
             }

@@ -55,6 +55,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
         Err(faults) => return Ok(runner::show_faults(&faults, screen)),
     };
     if arguments.dry_run {
+        screen.left_out(&plan.left_out);
         if arguments.how.shown.json {
             screen.json(&render::plan_json(&plan))?;
         } else {

@@ -1,7 +1,9 @@
 //! What a person should do about a fault of a configuration. Faults of patterns, matchers and conditions
-//! are in `advice/expressions.rs`, what to write in the place of a value in `advice/values.rs`.
+//! are in `advice/expressions.rs`, what to write in the place of a value in `advice/values.rs`. All that is
+//! for YAML; `advice/json.rs` makes the advice for JSON of it.
 
 mod expressions;
+mod json;
 mod values;
 
 use std::path::Path;
@@ -60,6 +62,14 @@ pub(crate) fn fault_json(fault: &Fault) -> Value {
 
 /// What a person is told about a fault.
 pub(crate) fn advice(fault: &Fault) -> Advice {
+    let advice = advice_in_yaml(fault);
+    match json::is_json(&fault.source.path) {
+        true => Advice { help: json::help(fault, &advice.help), ..advice },
+        false => advice,
+    }
+}
+
+fn advice_in_yaml(fault: &Fault) -> Advice {
     let message = fault.kind.to_string();
     let path = fault.source.path.display();
     let near = did_you_mean(fault.kind.nearest());
@@ -262,6 +272,12 @@ pub(crate) fn advice(fault: &Fault) -> Advice {
         FaultKind::Misnamed { .. } => {
             Advice::new(message, "rename what is an issue; it gets a number of its own")
         }
+        FaultKind::NeverFires { event, instead } => Advice::new(
+            message,
+            format!("move the hook into the pipeline's file, or listen to `{instead}`"),
+        )
+        .found(event)
+        .expected(*instead),
         FaultKind::NotYet { what } => {
             let help = if what.starts_with("dialect") {
                 format!("remove `{what}` and write the hook in the native format")

@@ -72,7 +72,7 @@ fn the_folder_for_all_projects_can_be_elsewhere() {
   |
 1 | {"hooks": {"Stop": 1}}
   |                    ^
-help: begin each hook with a dash: `- command: cargo test`
+help: put the hooks in brackets: `[{"command": "cargo test"}]`
 
 1 fault in 1 file
 "#
@@ -558,5 +558,30 @@ fn a_terminal_gets_colour_unless_it_is_not_wanted() {
         let plain = in_terminal(&Sandbox::with_hooks(FAULTY).set(name, value));
         let plain = plain.expect("it was there before");
         assert!(plain.starts_with("error: unknown key `hoks`\r\n"), "{plain:?}");
+    }
+}
+
+#[test]
+fn advice_about_a_json_file_is_json() {
+    for (text, help) in [
+        (
+            r#"{"hooks": {"Stop": [{"timeout": 3}]}}"#,
+            r#"say what the hook does: `"command": "cargo test"`"#,
+        ),
+        (
+            r#"{"hooks": {"Stop": {"command": "a"}}}"#,
+            r#"put the hooks in brackets: `[{"command": "cargo test"}]`"#,
+        ),
+        (r#"{"hooks": {"Stop": ["a"]}}"#, r#"write what it does: `{"command": "cargo test"}`"#),
+        (
+            "{\"hooks\": {\n  \"Stop\": [{\"command\": a}]}}",
+            "look for a missing comma, quote or bracket near this place; keys and texts stand in double quotes",
+        ),
+        (r#"{"version": 2, "hooks": {}}"#, r#"write `"version": 1`, or leave the line out"#),
+        ("", r#"write a first hook: `"hooks": {"session:start": [{"command": "echo hello"}]}`"#),
+    ] {
+        let sandbox = Sandbox::new().file("hookwright.json", text);
+        let (code, found) = sandbox.json(&["check", "--json"]);
+        assert_eq!((code, found["faults"][0]["help"].as_str()), (1, Some(help)), "{text}: {found}");
     }
 }

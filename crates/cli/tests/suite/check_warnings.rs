@@ -252,3 +252,24 @@ fn our_own_examples_and_templates_give_no_cause_for_warnings() {
         assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn paths_outside_quotes_are_named_where_the_projects_own_path_would_be_split() {
+    let command = r#"cat ${PROGRESS} $CTX "$STATUS" $SESSION_DIR/x $HOOKWRIGHT_PROJECT $SESSION $MAX_ITERATIONS >> $HOOKWRIGHT_PROGRESS"#;
+    let hooks = format!("hooks:\n  Stop:\n    - command: '{command}'\n");
+    assert_eq!(warned(&hooks), [""; 0]);
+    for folder in ["my project", "50*", "a$b"] {
+        let name = format!("../{folder}/hookwright.yaml");
+        let sandbox = Sandbox::new().file(&name, &hooks).inside(&format!("../{folder}"));
+        let (code, found) = sandbox.json(&["check", "--json"]);
+        let of = |field: &str| -> Vec<String> {
+            let warnings = found["warnings"].as_array().expect("a list").iter();
+            warnings.map(|warning| warning[field].as_str().expect("a text").to_owned()).collect()
+        };
+        assert_eq!(code, 0);
+        let names = ["PROGRESS", "CTX", "SESSION_DIR", "HOOKWRIGHT_PROJECT", "HOOKWRIGHT_PROGRESS"];
+        assert_eq!(of("found"), names, "{folder}");
+        assert_eq!(of("kind"), ["unquoted"; 5], "{folder}");
+        assert_eq!(of("help")[0], "put it in double quotes: `\"$PROGRESS\"`");
+    }
+}

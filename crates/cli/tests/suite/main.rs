@@ -7,6 +7,7 @@ mod approvals;
 mod architecture;
 mod check;
 mod check_faults;
+mod check_runs;
 mod check_warnings;
 mod claude;
 mod code_forge;

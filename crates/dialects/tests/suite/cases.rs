@@ -133,7 +133,7 @@ impl Case {
 
     fn differences(mut self) -> Vec<String> {
         let environment = self.environment();
-        let (mut loaded, odd) = check(&self.files(), &environment);
+        let (mut loaded, odd) = check(&self.files(), &self.project(), &environment);
         let secrets = self.secrets(&mut loaded);
         let listed = listing::of(&loaded);
         self.compare("hooks.expected", &listed);

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::node::Node;
-use super::{ConfigFile, Fault, Loaded, SourceFile, warning};
+use super::{ConfigFile, Fault, Loaded, SourceFile};
 use crate::hook::{Action, Hook};
 use crate::hook_set::{Broken, Full};
 use crate::pattern::Pattern;
@@ -72,13 +72,7 @@ impl Loaded {
         environment: &Environment,
     ) {
         if let (Some(warnings), Action::Shell(shell)) = (&mut self.warnings, &hook.action) {
-            warnings.extend(warning::of_shell_hook(
-                node,
-                shell,
-                hook.policy.wire,
-                source,
-                environment,
-            ));
+            warnings.look_at(node, shell, hook.policy.wire, source, environment);
         }
     }
 

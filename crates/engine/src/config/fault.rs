@@ -309,6 +309,16 @@ pub enum FaultKind {
         /// Which, and what was expected.
         problem: String,
     },
+    /// A hook of a stage's loop for something that happens outside of stages.
+    #[error(
+        "`{event}` never wakes a hook of a stage's loop: a pipeline's session begins and ends outside of its stages"
+    )]
+    NeverFires {
+        /// The event, as it is written.
+        event: String,
+        /// The event of a stage that comes nearest.
+        instead: &'static str,
+    },
     /// Understood, but not there yet.
     #[error("`{what}` is not available in this version")]
     NotYet {

@@ -2,6 +2,7 @@
 //! do what their author thinks. What is odd about a place is `template/warnings.rs`'s to know; here
 //! it gets its place in the file.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::node::{Node, Raw};
@@ -32,6 +33,24 @@ pub struct Warning {
     pub nearest: Option<String>,
 }
 
+/// What was found so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Warnings {
+    pub(super) found: Vec<Warning>,
+    /// The project's own path holds a character that means something to a shell, and so do all paths
+    /// below it.
+    are_paths_odd: bool,
+}
+
+impl Warnings {
+    /// For commands of a project with this root.
+    pub(super) fn below(root: &Path) -> Self {
+        let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+@%:,=".contains(letter);
+        let are_paths_odd = !root.to_string_lossy().chars().all(is_plain);
+        Self { found: Vec::new(), are_paths_odd }
+    }
+}
+
 impl Warning {
     /// File, line and column, as an editor opens them.
     pub fn location(&self) -> String {
@@ -53,16 +72,35 @@ const OF_A_RUN: &[&str] = &[
     "HOOKWRIGHT_CHAIN",
     "HOOKWRIGHT_RUN",
     "HOOKWRIGHT_BIN",
-    "HOOKWRIGHT_PROJECT",
+    PROJECT,
 ];
 
-/// The warnings of a shell hook, in the order of its command. `entry` is what it was read from.
-pub(super) fn of_shell_hook(
+/// The project root, which commands of a session are told.
+const PROJECT: &str = "HOOKWRIGHT_PROJECT";
+
+impl Warnings {
+    /// Adds those of a shell hook. `entry` is what it was read from.
+    pub(super) fn look_at(
+        &mut self,
+        entry: &Node,
+        shell: &Shell,
+        wire: &dyn Wire,
+        source: &Arc<SourceFile>,
+        environment: &Environment,
+    ) {
+        let are_paths_odd = self.are_paths_odd;
+        self.found.extend(of_shell_hook(entry, shell, wire, source, environment, are_paths_odd));
+    }
+}
+
+/// The warnings of a shell hook, in the order of its command.
+fn of_shell_hook(
     entry: &Node,
     shell: &Shell,
     wire: &dyn Wire,
     source: &Arc<SourceFile>,
     environment: &Environment,
+    are_paths_odd: bool,
 ) -> Vec<Warning> {
     let program = shell.shell.as_deref().unwrap_or("bash");
     let program = program.rsplit('/').next().unwrap_or(program);
@@ -78,12 +116,15 @@ pub(super) fn of_shell_hook(
     };
     // What the author sets in `env` stands above what we set, so its value is known.
     let is_ours = |name: &str| {
-        (variables::is_ours(name) || wire.variable(name).is_some())
+        (variables::is_ours(name) || name == PROJECT || wire.variable(name).is_some())
             && !shell.env.iter().any(|(set, _)| set == name)
     };
     let is_free_text = |name: &str| match wire.variable(name) {
         Some(known) => known == Known::FreeText,
-        None => variables::is_free_text(name),
+        None => {
+            let is_path = name == PROJECT || variables::is_path(name);
+            variables::is_free_text(name) || (are_paths_odd && is_path)
+        }
     };
     let names = Names {
         is_ours: &is_ours,

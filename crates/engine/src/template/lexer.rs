@@ -245,6 +245,7 @@ impl<'t> Lexer<'t> {
             quoting,
             evaluation: self.evaluation,
             splits: self.splits,
+            is_target: false,
             names_command: false,
             in_default: false,
             evaluated_as_words: None,

@@ -76,7 +76,7 @@ pub fn warnings(text: &str, names: &Names<'_>) -> Vec<Warning> {
             }
             Quoting::Bare
                 if is_free_text
-                    && place.splits
+                    && (place.splits || place.is_target)
                     && *form != Form::Measured
                     && !(names.is_list)(name) =>
             {
@@ -180,6 +180,8 @@ mod tests {
             ("echo $ERROR", vec![(Unquoted, "$ERROR")]),
             ("echo ${ERROR:-none}", vec![(Unquoted, "${ERROR")]),
             ("echo \"$(cat $ERROR)\"", vec![(Unquoted, "$ERROR")]),
+            ("echo a >> $ERROR", vec![(Unquoted, "$ERROR")]),
+            ("cat < ${ERROR}.txt", vec![(Unquoted, "${ERROR")]),
             ("(( ERROR > 3 ))", vec![(EvaluatedAgain(Arithmetic), "ERROR")]),
             ("echo $(( $ERROR ))", vec![(EvaluatedAgain(Arithmetic), "$ERROR")]),
             ("[[ \"$ERROR\" -eq 3 ]]", vec![(EvaluatedAgain(NumericTest), "$ERROR")]),
@@ -208,6 +210,7 @@ mod tests {
             "echo \"$ERROR\" \"${ERROR}\" ${#ERROR} ${ERROR:+x} $ITERATION $HOME $PWD $1 $# $$ $?",
             "(( ITERATION % 5 == 0 )) && echo \"$(( ITERATION + 1 ))\"",
             "x=$ERROR; echo \"$x\"; [[ $ERROR == a ]]; case $ERROR in a) ;; esac",
+            "cat <<< $ERROR > \"$ERROR\" 2>> /tmp/$ITERATION",
             "bash -c 'echo \"$ERROR\"'; eval 'echo \"$ERROR\"'; trap 'echo $ERROR' EXIT",
             "read -r a b < f; for c in 1; do echo \"$a$b$c\"; done; local d; echo \"$d\"",
             "printf -v out %s x; getopts ab opt; mapfile -t lines; echo \"$out$opt${lines[0]}\"",

@@ -388,9 +388,13 @@ impl Lexer<'_> {
             self.pos += if self.peek(0) == b'\\' { 2 } else { 1 };
         }
         let marks = self.marks.len();
+        let is_text = self.text[start..].starts_with("<<<");
         self.splits = false;
         let target = self.word(Kind::Argument)?;
         self.splits = true;
+        self.marks_in(marks, &target.at)
+            .iter_mut()
+            .for_each(|mark| mark.place.is_target = !is_text);
         self.feed(marks);
         if target.at.is_empty() {
             return self.fail(Trouble::Unexpected, self.pos.min(self.end));

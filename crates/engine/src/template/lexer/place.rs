@@ -12,6 +12,9 @@ pub struct Place {
     pub evaluation: Option<Evaluation>,
     /// Whether an unquoted expansion is split into words and globbed there.
     pub splits: bool,
+    /// Whether it is what a redirection leads to. Bash splits an unquoted expansion there too, and then
+    /// refuses it unless it is one word.
+    pub is_target: bool,
     /// Whether it stands in the word that names the command.
     pub names_command: bool,
     /// Whether it stands in the default of an unquoted expansion: `${x:-…}`.

@@ -273,6 +273,7 @@ fn where_words_are_split_is_known() {
         ("case @ in a) ;; esac", false),
         ("[[ @ = b ]]", false),
         ("echo > @", false),
+        ("echo > $(echo @)", true),
         ("cat <<< @", false),
         ("a=(@)", true),
     ] {

@@ -1,0 +1,124 @@
+//! The same advice for a file in JSON: what to write there is JSON too.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hookwright_engine::config::tree::parse;
+use hookwright_engine::config::{Fault, FaultKind, SourceFile};
+use serde_json::Value;
+
+/// Whether a file is JSON, for the programs that read it.
+pub(super) fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "json")
+}
+
+/// What to do about a fault of a JSON file, made of the advice for YAML.
+pub(super) fn help(fault: &Fault, help: &str) -> String {
+    match &fault.kind {
+        FaultKind::Syntax { .. } => {
+            "look for a missing comma, quote or bracket near this place; keys and texts stand in double \
+             quotes"
+                .to_owned()
+        }
+        FaultKind::WrongKind { expected: "a list of hooks", .. } => {
+            "put the hooks in brackets: `[{\"command\": \"cargo test\"}]`".to_owned()
+        }
+        FaultKind::WrongKind { expected: "a list of cases", .. } => {
+            "put the cases in brackets: `[{\"name\": \"sudo is blocked\"}]`".to_owned()
+        }
+        FaultKind::WrongKind { expected: "a text", .. } => "put it in double quotes".to_owned(),
+        _ => translated(help),
+    }
+}
+
+/// The text with every piece of YAML in it, which stands between backticks, as JSON.
+fn translated(help: &str) -> String {
+    let mut text = String::new();
+    for (number, piece) in help.split('`').enumerate() {
+        if number > 0 {
+            text.push('`');
+        }
+        let is_code = number % 2 == 1;
+        match is_code.then(|| as_json(piece)).flatten() {
+            Some(json) => text.push_str(&json),
+            None => text.push_str(piece),
+        }
+    }
+    text
+}
+
+/// A key with its value, or an entry of a list. Anything else in backticks is a name, a command or a
+/// value.
+fn as_json(code: &str) -> Option<String> {
+    let is_pair = code.contains(": ") && !code.contains('"');
+    let source = SourceFile { path: "help".into(), text: code.into() };
+    let value = is_pair.then(|| parse(&Arc::new(source)).ok()).flatten()?.to_json();
+    match &value {
+        Value::Object(_) if code.starts_with('{') => Some(written(&value)),
+        Value::Object(members) => {
+            let pairs = members.iter().map(|(key, value)| pair(key, value));
+            Some(pairs.collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(items) => Some(items.iter().map(written).collect::<Vec<_>>().join(", ")),
+        _ => None,
+    }
+}
+
+/// JSON as people write it in one line.
+fn written(value: &Value) -> String {
+    match value {
+        // `{…}` stands for whatever belongs there.
+        Value::Object(members) if members.contains_key("…") => "{…}".to_owned(),
+        Value::Object(members) => {
+            let pairs: Vec<String> = members.iter().map(|(key, value)| pair(key, value)).collect();
+            format!("{{{}}}", pairs.join(", "))
+        }
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(written).collect::<Vec<_>>().join(", "))
+        }
+        value => value.to_string(),
+    }
+}
+
+fn pair(key: &str, value: &Value) -> String {
+    format!("{}: {}", Value::from(key), written(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yaml_in_backticks_becomes_json_and_all_else_stays() {
+        for (yaml, json) in [
+            (
+                "say what to run: `command: cargo test`",
+                "say what to run: `\"command\": \"cargo test\"`",
+            ),
+            (
+                "write a first hook: `hooks: {session:start: [{command: echo hello}]}`",
+                "write a first hook: `\"hooks\": {\"session:start\": [{\"command\": \"echo hello\"}]}`",
+            ),
+            ("write `- command: cargo test`", "write `{\"command\": \"cargo test\"}`"),
+            (
+                "remove `await: false`, or write `on_failure: continue`",
+                "remove `\"await\": false`, or write `\"on_failure\": \"continue\"`",
+            ),
+            ("write `version: 1`, or leave it", "write `\"version\": 1`, or leave it"),
+            (
+                "beside it: `{type: NAME, model: …}`",
+                "beside it: `{\"type\": \"NAME\", \"model\": \"…\"}`",
+            ),
+            (
+                "`cases: [{name: …, expect: {…}}]`",
+                "`\"cases\": [{\"name\": \"…\", \"expect\": {…}}]`",
+            ),
+            ("did you mean `tool:pre_execute`?", "did you mean `tool:pre_execute`?"),
+            ("make it yours: `chmod 600 hooks.json`", "make it yours: `chmod 600 hooks.json`"),
+            ("use `[ \"$X\" -gt 3 ]`, or `expr`", "use `[ \"$X\" -gt 3 ]`, or `expr`"),
+            ("an odd ` alone: b", "an odd ` alone: b"),
+        ] {
+            assert_eq!(translated(yaml), json);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Hooks that no event of a pipeline ever wakes.
+
+use std::sync::Arc;
+
+use hookwright_engine::config::{FaultKind, Place};
+use hookwright_engine::hook::Layer;
+use hookwright_engine::hook_set::HookSet;
+
+use super::Planning;
+use crate::sources::{Source, fault_at};
+
+/// What a session fires by itself, outside of its stages.
+const EVENTS_OF_SESSION: [&str; 4] =
+    ["session:start", "session:stop", "session:end", "user:interrupt"];
+
+impl Planning<'_> {
+    /// Hooks of a stage's loop for events of the session never run in a pipeline, which is probably not
+    /// meant.
+    pub(super) fn look_at_hooks(&mut self, hooks: &HookSet, source: &Source) {
+        for hook in hooks.hooks().iter().filter(|hook| hook.layer == Layer::Loop) {
+            let events: Vec<&str> =
+                hook.pattern.points.iter().map(|point| point.event.name).collect();
+            let is_silent = hook.pattern.open.is_empty()
+                && !events.is_empty()
+                && events.iter().all(|event| EVENTS_OF_SESSION.contains(event));
+            if !is_silent {
+                continue;
+            }
+            let begins = events.contains(&"session:start");
+            let instead = if begins { "stage:start" } else { "stage:complete" };
+            let kind = FaultKind::NeverFires { event: hook.event.to_string(), instead };
+            let fault = Arc::new(fault_at(source, &place_of_line(source, hook.source.line), kind));
+            if !self.left_out.contains(&fault) {
+                self.left_out.push(fault);
+            }
+        }
+    }
+}
+
+/// What stands in a line.
+fn place_of_line(source: &Source, line: u32) -> Place {
+    let text = source.text.as_str();
+    let before = text.split_inclusive('\n').take(line.saturating_sub(1) as usize);
+    let start: usize = before.map(str::len).sum();
+    let written = text[start..].lines().next().unwrap_or_default();
+    let indent = written.len() - written.trim_start().len();
+    let column = u32::try_from(indent + 1).unwrap_or(u32::MAX);
+    Place { line, column, range: start + indent..start + written.trim_end().len().max(indent) }
+}
