@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Engine;
 use crate::chain::Chain;
 use crate::hook::{Action, Hook, Terms};
+use crate::past::{CutOff, key_below};
 use crate::policy::{Policy, Reader};
 use crate::ports::{Pipelines, Waits};
 use crate::secrets::Secrets;
@@ -45,6 +46,8 @@ pub(crate) struct Attempt {
     pub(crate) place: FiringPlace,
     /// Which try it is; one that a crash cut off and this one are the same.
     pub(crate) try_number: u32,
+    /// What it had done when it was cut off, if that try goes on here.
+    pub(crate) cut_off: Option<Box<CutOff>>,
     /// Asks people.
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only webhooks need it"))]
     pub(crate) waits: Arc<dyn Waits>,
@@ -72,7 +75,7 @@ impl Attempt {
     /// The way from this attempt to an event that it fires, if it can be found again after a crash.
     pub(crate) fn way_to(&self, event: &EventName) -> Option<String> {
         let (place, hook) = (&self.place, &self.hook.id);
-        let way = || format!("{}/{hook}#{}/{event}", place.firing, self.try_number);
+        let way = || key_below(&place.firing, hook, self.try_number, event);
         place.is_kept.then(way)
     }
 

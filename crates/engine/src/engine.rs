@@ -308,6 +308,17 @@ impl Engine {
         self.shared.interrupted.cancel();
     }
 
+    /// Writes down what an action is about to do.
+    pub(crate) async fn record(
+        &self,
+        firing: u64,
+        session: &str,
+        kind: RunEventKind,
+    ) -> std::io::Result<()> {
+        let session = Some(session).filter(|name| !name.is_empty());
+        self.shared.record(firing, session, vec![kind]).await
+    }
+
     /// Whether an event that wakes no hook has to be dispatched all the same.
     fn concerns(&self, event: &Event) -> bool {
         self.shared.is_watched() || self.shared.hooks.broken_for(event).next().is_some()

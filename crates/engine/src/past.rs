@@ -21,6 +21,26 @@ pub struct PastFiring {
     pub number: u64,
     records: Vec<RunEventKind>,
     is_decided: bool,
+    /// Firings by its hooks that have not ended, by their keys.
+    below: Vec<(String, PastFiring)>,
+}
+
+/// What a hook that was cut off had done by then.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CutOff {
+    /// The commit that it was about to make.
+    pub(crate) committing: Option<Committing>,
+    /// Firings by it, by their keys.
+    pub(crate) fired: Vec<(String, PastFiring)>,
+}
+
+/// Where a repository was before a hook committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Committing {
+    /// The commit that HEAD named, if there was one.
+    pub(crate) head: Option<String>,
+    /// What was staged.
+    pub(crate) tree: String,
 }
 
 /// What is known of one hook of such a firing.
@@ -38,7 +58,13 @@ impl PastFiring {
     /// These records of the firing with this number.
     pub fn new(number: u64, records: Vec<RunEventKind>) -> Self {
         let is_decided = records.iter().any(|kind| matches!(kind, RunEventKind::Decided { .. }));
-        Self { number, records, is_decided }
+        Self { number, records, is_decided, below: Vec::new() }
+    }
+
+    /// With firings by its hooks that are to be taken up with it, each with its key.
+    pub fn with_below(mut self, below: Vec<(String, PastFiring)>) -> Self {
+        self.below = below;
+        self
     }
 
     /// The event's data as they were.
@@ -113,6 +139,28 @@ impl PastFiring {
         Some((outcome.clone(), Duration::from_secs_f64(duration_ms.max(0.0) / 1000.0)))
     }
 
+    /// What this hook had done when it was cut off in the attempt with this number, counting those that
+    /// ended.
+    pub(crate) fn cut_off_run(&self, hook: &str, number: u32) -> Option<Box<CutOff>> {
+        let mut ends = 0;
+        let mut committing = None;
+        for kind in self.records() {
+            match kind {
+                RunEventKind::HookEnded { hook: id, .. } if id == hook => {
+                    ends += 1;
+                    committing = None;
+                }
+                RunEventKind::HookCommitting { hook: id, head, tree } if id == hook => {
+                    committing = Some(Committing { head: head.clone(), tree: tree.clone() });
+                }
+                _ => {}
+            }
+        }
+        let is_its = |key: &str| fired_by(key).is_some_and(|(_, by)| by == hook);
+        let fired = self.below.iter().filter(|(key, _)| is_its(key)).cloned().collect();
+        (number == ends + 1).then(|| Box::new(CutOff { committing, fired }))
+    }
+
     /// Whether it went to the background before it ended.
     pub(crate) fn went_async(&self, hook: &str) -> bool {
         self.records()
@@ -174,6 +222,21 @@ impl Written {
     }
 }
 
+/// The key of a firing by a hook: the number of the firing that the hook runs in, the hook, which try of
+/// it, and the event. After a crash the same try has the same key.
+pub(crate) fn key_below(firing: &str, hook: &str, try_number: u32, event: &EventName) -> String {
+    format!("{firing}/{hook}#{try_number}/{event}")
+}
+
+/// The firing and the hook by which the firing with this key was fired; nothing for one that no hook
+/// fired.
+pub fn fired_by(key: &str) -> Option<(u64, &str)> {
+    let (firing, rest) = key.split_once('/')?;
+    let (by, _event) = rest.rsplit_once('/')?;
+    let (hook, _try) = by.rsplit_once('#')?;
+    Some((firing.parse().ok()?, hook))
+}
+
 /// The hook that a record tells of.
 fn hook_of(kind: &RunEventKind) -> Option<&str> {
     match kind {
@@ -181,6 +244,7 @@ fn hook_of(kind: &RunEventKind) -> Option<&str> {
         | RunEventKind::HookStarting { hook, .. }
         | RunEventKind::HookRunning { hook, .. }
         | RunEventKind::HookSpawned { hook, .. }
+        | RunEventKind::HookCommitting { hook, .. }
         | RunEventKind::ChildUsed { hook, .. }
         | RunEventKind::HookWaiting { hook, .. }
         | RunEventKind::HookEnded { hook, .. }
@@ -202,5 +266,22 @@ fn is_the_same(one: &RunEventKind, other: &RunEventKind) -> bool {
         (Kind::Fired { .. } | Kind::Decided { .. }, _) => true,
         (Kind::Remembered { what: a }, Kind::Remembered { what: b }) => a == b,
         (one, other) => hook_of(one).is_some() && hook_of(one) == hook_of(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_names_the_firing_and_the_hook_whatever_that_is_called() {
+        let event = EventName::resolve("git:post_commit").expect("it is known");
+        for hook in ["commit", "hookwright/iteration:complete#1", "a/b#c"] {
+            assert_eq!(fired_by(&key_below("12", hook, 3, &event)), Some((12, hook)));
+        }
+        for other in ["session:start/0", "iteration:complete/0/1/2", "closing/session:end/0/failed"]
+        {
+            assert_eq!(fired_by(other), None, "{other}");
+        }
     }
 }

@@ -261,6 +261,17 @@ pub enum RunEventKind {
         /// The loop or pipeline that it runs.
         pipeline: String,
     },
+    /// A hook is about to commit. Recorded before git is called: after a crash the hook finds out by it
+    /// whether its commit was made.
+    HookCommitting {
+        /// The hook's id.
+        hook: String,
+        /// The commit that HEAD named; nothing in a repository without commits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head: Option<String>,
+        /// What was staged, as git's id of a tree.
+        tree: String,
+    },
     /// A session that a hook has started, or one below that, has used something.
     ChildUsed {
         /// The hook's id.

@@ -6,6 +6,7 @@
 //!
 //! Memory stays small however long the journal is: of what is complete only the result is kept.
 
+mod below;
 mod endings;
 mod known;
 mod open_child;
@@ -14,7 +15,7 @@ mod tasks;
 
 use std::collections::{BTreeMap, HashMap};
 
-use hookwright_engine::past::PastFiring;
+use hookwright_engine::past::{PastFiring, fired_by};
 use hookwright_engine::ports::{Keepsake, Remembered};
 use hookwright_events::{Decision, ItemState, RunEvent, RunEventKind, TurnName, TurnResult, Usage};
 use hookwright_store::{JournalKey, Store, StoreError, entries};
@@ -85,6 +86,11 @@ pub struct History {
     is_interrupted: bool,
     firings_by_key: HashMap<String, Known>,
     keys: HashMap<u64, String>,
+    /// By the number of a firing, the hooks of it that were not reported and the keys of what they have
+    /// fired.
+    below: HashMap<u64, Vec<(String, String)>>,
+    /// Markers of hooks that were not reported, of firings that have no key.
+    runs_without_key: HashMap<(u64, String), String>,
     /// What was delivered to the turn that has not ended.
     in_flight: PendingOutput,
     /// The last turn that ended, if it failed, and what was delivered to it.
@@ -133,16 +139,13 @@ impl History {
 
     /// What has to be done about the firing with this key.
     pub fn step(&mut self, key: &str) -> Step {
-        match self.firings_by_key.get_mut(key) {
+        if let Some(Known { verdict: Some(verdict), .. }) = self.firings_by_key.get(key) {
+            let verdict = verdict.clone();
+            return Step::Decided(Box::new(Decision { verdict, ..Decision::default() }));
+        }
+        match self.take_past(key) {
+            Some(past) => Step::TakeUp(Box::new(past)),
             None => Step::Begin,
-            Some(Known { verdict: Some(verdict), .. }) => {
-                let verdict = verdict.clone();
-                Step::Decided(Box::new(Decision { verdict, ..Decision::default() }))
-            }
-            Some(known) => {
-                let records = std::mem::take(&mut known.records);
-                Step::TakeUp(Box::new(PastFiring::new(known.number, records)))
-            }
         }
     }
 
@@ -154,18 +157,14 @@ impl History {
             let mut parts = key.split('/');
             parts.next() == Some("closing") && parts.nth(1) != Some(&*this_end)
         };
-        let mut left: Vec<(String, PastFiring)> = self
-            .firings_by_key
-            .iter_mut()
-            .filter(|(key, known)| match known.verdict {
-                Some(_) => !known.open.is_empty(),
-                None => is_past(key),
-            })
-            .map(|(key, known)| {
-                let records = std::mem::take(&mut known.records);
-                (key.clone(), PastFiring::new(known.number, records))
-            })
-            .collect();
+        let is_left = |(key, known): &(&String, &Known)| match known.verdict {
+            Some(_) => !known.open.is_empty() && !self.is_below_open_hook(key),
+            None => is_past(key),
+        };
+        let left = self.firings_by_key.iter().filter(is_left);
+        let keys: Vec<String> = left.map(|(key, _)| key.clone()).collect();
+        let past = |key: String| self.take_past(&key).map(|past| (key, past));
+        let mut left: Vec<(String, PastFiring)> = keys.into_iter().filter_map(past).collect();
         left.sort_by_key(|(_, past)| past.number);
         left
     }
@@ -241,7 +240,7 @@ impl History {
                 _ => None,
             })
         });
-        turns.chain(hooks).collect()
+        turns.chain(hooks).chain(self.runs_without_key.values().cloned()).collect()
     }
 
     /// The decision of a stage's latest iteration that ended.
@@ -370,6 +369,7 @@ impl History {
                 self.note_begun(&turn);
             }
             self.keys.insert(number, key.clone());
+            self.note_below(key);
             let stage = data.as_ref().filter(|_| TaskFiring::of(key).is_some());
             let stage = stage.and_then(|data| data.get("stage")?.as_str().map(str::to_owned));
             let known = Known { number, stage_of_task: stage, ..Known::default() };
@@ -378,10 +378,11 @@ impl History {
             let handed_out = late_answers.len().min(self.memory.late_answers.len());
             self.memory.late_answers.drain(..handed_out);
         }
-        let known = self.keys.get(&number).and_then(|key| self.firings_by_key.get_mut(key));
-        let Some(known) = known else {
+        let key = self.keys.get(&number).cloned().unwrap_or_default();
+        let is_below_open_hook = self.is_below_open_hook(&key);
+        let Some(known) = self.firings_by_key.get_mut(&key) else {
             // Fired by an action; whoever runs the action again fires it again.
-            return;
+            return self.note_without_key(number, &kind);
         };
         if known.is_of_interrupt(&kind) {
             return;
@@ -394,11 +395,14 @@ impl History {
             RunEventKind::Decided { decision } => {
                 let decision = Decision::from_record(decision);
                 known.survives = !decision.piped_output.is_empty() || decision.survives_error;
-                let key = self.keys.get(&number).filter(|key| key.starts_with("session:stop/"));
-                self.asked_to_stop = key.cloned().or(self.asked_to_stop.take());
-                match self.keys.get(&number).map_or("", String::as_str) {
+                if key.starts_with("session:stop/") {
+                    self.asked_to_stop = Some(key.clone());
+                }
+                match key.as_str() {
                     // The agent has ended its work, and is not started again for it.
                     key if is_completed_end(key) => {}
+                    // The hook that fired it says it as well.
+                    key if fired_by(key).is_some() => {}
                     key if turn_of_start(key).is_some() => {
                         self.pending.take_in_at_start(&decision, &late_contexts(&known.records));
                     }
@@ -412,10 +416,17 @@ impl History {
             kind if known.verdict.is_some() => remember(&mut self.memory, kind),
             _ => {}
         }
-        if known.verdict.is_some() && known.open.is_empty() {
+        let reported = match &kind {
+            RunEventKind::HookReported { report } => Some(report.id.clone()),
+            _ => None,
+        };
+        if known.verdict.is_some() && known.open.is_empty() && !is_below_open_hook {
             known.records = Vec::new();
         } else {
             known.records.push(kind);
+        }
+        if let Some(hook) = reported {
+            self.release_below(number, &hook);
         }
     }
 }

@@ -183,6 +183,7 @@ impl Timeline {
             RunEventKind::Noted { note } => self.course.add(Deed::Note { note }),
             // Details of what is told above, and what is no hook's.
             RunEventKind::HookRunning { .. }
+            | RunEventKind::HookCommitting { .. }
             | RunEventKind::TakenUp { .. }
             | RunEventKind::HookOutput { .. }
             | RunEventKind::HookRetrying { .. }

@@ -113,6 +113,10 @@ fn what(kind: &RunEventKind) -> String {
         RunEventKind::HookSpawned { hook, session, pipeline } => {
             format!("hook {} starts {} as session {}", said(hook), said(pipeline), said(session))
         }
+        RunEventKind::HookCommitting { hook, head, .. } => {
+            let head = head.as_deref().map(|head| format!(" on {}", said(head)));
+            format!("hook {} commits{}", said(hook), head.unwrap_or_default())
+        }
         RunEventKind::ChildUsed { session, usage, .. } => {
             format!("session {} has used {} more", said(session), human::usage(*usage))
         }

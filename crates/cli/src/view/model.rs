@@ -225,6 +225,7 @@ impl Model {
             }
             RunEventKind::HookSkipped { .. }
             | RunEventKind::ChildUsed { .. }
+            | RunEventKind::HookCommitting { .. }
             | RunEventKind::HookRunning { .. }
             | RunEventKind::HookWaiting { .. }
             | RunEventKind::HookEnded { .. }

@@ -11,6 +11,7 @@ mod check_runs;
 mod check_warnings;
 mod claude;
 mod code_forge;
+mod commits;
 mod config;
 mod docs;
 #[expect(dead_code, reason = "the suite of the server looks at more of a page")]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{Answer, Decision, Event, EventName, Outcome, Output, field};
+use hookwright_events::{Answer, Decision, Event, EventName, Outcome, Output, RunEventKind, field};
 use hookwright_process::{Filter, How, Launch, Leader, MARKER, Stream, Watch, find_program};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -19,6 +19,7 @@ use super::{Attempt, News};
 use crate::Firing;
 use crate::chain::{CHAIN_VARIABLE, Chain};
 use crate::limits::{KILL_GRACE, LINGER, OUTPUT_BYTES_MAX};
+use crate::past::{Committing, PastFiring};
 use crate::secrets::Secrets;
 
 /// Settings for every call: colours would hide the words we look for, and values are UTF-8.
@@ -126,13 +127,57 @@ impl<'a> Git<'a> {
         }
     }
 
+    /// Fires an event that guards something: after a crash it is asked anew, since what it guards may be
+    /// something else by then.
+    pub(super) async fn ask_hooks(
+        &mut self,
+        name: &str,
+        data: Map<String, Value>,
+    ) -> Result<Decision, Outcome> {
+        self.fire(name, data, None).await
+    }
+
+    /// Fires an event that tells what was done: after a crash it goes on where it was.
+    pub(super) async fn tell_hooks(
+        &mut self,
+        name: &str,
+        data: Map<String, Value>,
+    ) -> Result<Decision, Outcome> {
+        let place = &self.attempt.place;
+        // What is fired by a firing that was fired by a hook is begun anew.
+        let is_known = place.firing == place.number.to_string();
+        let event = EventName::resolve(name).expect("it stands in the table");
+        let key = self.attempt.way_to(&event).filter(|_| is_known);
+        self.fire(name, data, key).await
+    }
+
+    /// What is known of such an event from before a crash.
+    pub(super) fn told_before(&self, name: &str) -> Option<&PastFiring> {
+        let event = EventName::resolve(name).expect("it stands in the table");
+        let key = self.attempt.way_to(&event)?;
+        let fired = &self.attempt.cut_off.as_ref()?.fired;
+        fired.iter().find(|(known, _)| *known == key).map(|(_, past)| past)
+    }
+
+    /// Writes down that a commit follows. What cannot be written down does not happen.
+    pub(super) async fn announce_commit(&mut self, committing: Committing) -> Result<(), Outcome> {
+        let (attempt, hook) = (self.attempt, self.attempt.hook.id.clone());
+        let Committing { head, tree } = committing;
+        let kind = RunEventKind::HookCommitting { hook, head, tree };
+        let place = &attempt.place;
+        let written = attempt.engine.record(place.number, &place.session, kind).await;
+        written.map_err(|error| self.refused(format!("the commit cannot be journalled: {error}")))
+    }
+
     /// Fires an event below this hook, in the same session and about the same piece of work. No slot is
     /// held meanwhile.
-    pub(super) async fn fire(
+    async fn fire(
         &mut self,
         name: &str,
         mut data: Map<String, Value>,
+        key: Option<String>,
     ) -> Result<Decision, Outcome> {
+        let past = key.as_ref().and_then(|_| self.told_before(name).cloned()).map(Box::new);
         let name = EventName::resolve(name).expect("it stands in the table");
         let fields = field::EVERYWHERE.iter().chain(field::OF_WORK);
         for field in fields.filter(|field| **field != "timestamp") {
@@ -140,11 +185,13 @@ impl<'a> Git<'a> {
                 data.insert((*field).to_owned(), value.clone());
             }
         }
+        let data = past.as_ref().and_then(|past| past.data()).unwrap_or(data);
         let event = Event::new(name, data);
         let begun = Instant::now();
         let left = self.time_left();
         let within = self.attempt.way_to(&event.name);
-        let firing = Firing { chain: self.chain.clone(), within, ..Firing::default() };
+        let chain = self.chain.clone();
+        let firing = Firing { chain, within, key, past, ..Firing::default() };
         let firing = self.attempt.engine.fire(event, firing);
         let fired = tokio::time::timeout(left, firing).await;
         self.took += begun.elapsed();

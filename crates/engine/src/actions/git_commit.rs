@@ -3,7 +3,11 @@
 //! `.hookwright/sessions` is never committed, whether its ignore file is there or not. Between
 //! adding and committing `git:pre_commit` is fired, whose hooks can block; what was staged then
 //! stays staged. After the commit `git:post_commit` is fired.
+//!
+//! Where the firing is journalled, the commit is announced before it is made. An attempt that was cut off
+//! behind its commit is recognised by that, and only `git:post_commit` is left to do (`made_before.rs`).
 
+mod made_before;
 mod message;
 
 use std::time::Duration;
@@ -17,6 +21,7 @@ use crate::hook::GitCommit;
 
 /// Sessions, wherever in the repository they lie.
 const SESSIONS: &str = ":(top,glob)**/.hookwright/sessions/**";
+const POST_COMMIT: &str = "git:post_commit";
 const NO_SESSIONS: &str = ":(top,exclude,glob)**/.hookwright/sessions/**";
 
 /// Commits to the end.
@@ -37,6 +42,9 @@ async fn commit(git: &mut Git<'_>, action: &GitCommit) -> Result<Outcome, Outcom
     let written = action.message.as_ref();
     let message = message::of(written, git.attempt).map_err(|fault| git.refused(fault))?;
     let branch = git.current_branch().await?;
+    if let Some(made) = made_before::find(git, &message).await? {
+        return tell(git, made, Output::default()).await;
+    }
     refuse_unmerged(git).await?;
     let added = git.act(&["add", "--all", "--", ".", NO_SESSIONS], Vec::new()).await?;
     if added.code != 0 {
@@ -47,7 +55,7 @@ async fn commit(git: &mut Git<'_>, action: &GitCommit) -> Result<Outcome, Outcom
         return Ok(nothing(git));
     }
     let announced = announcement(&message, branch.as_deref(), &files);
-    let decision = git.fire("git:pre_commit", announced).await?;
+    let decision = git.ask_hooks("git:pre_commit", announced).await?;
     if let Some(reason) = refusal(decision.verdict) {
         return Err(git.refused(format!("git:pre_commit blocked: {reason}")));
     }
@@ -55,6 +63,10 @@ async fn commit(git: &mut Git<'_>, action: &GitCommit) -> Result<Outcome, Outcom
     let files = staged(git).await?;
     if files.is_empty() {
         return Ok(nothing(git));
+    }
+    if git.attempt.place.is_kept {
+        let committing = made_before::now(git).await?;
+        git.announce_commit(committing).await?;
     }
     // Not as an argument: those have an end. Cleaning up no more than white space keeps lines that
     // begin with `#`.
@@ -65,9 +77,23 @@ async fn commit(git: &mut Git<'_>, action: &GitCommit) -> Result<Outcome, Outcom
         return Err(not_committed(git, committed));
     }
     let id = id_of_head(git).await?;
+    tell(git, Made { id, message, branch, files }, committed.output).await
+}
+
+/// A commit that this hook has made.
+struct Made {
+    id: String,
+    message: String,
+    branch: Option<String>,
+    files: Vec<String>,
+}
+
+/// Tells the hooks of `git:post_commit` about the commit.
+async fn tell(git: &mut Git<'_>, made: Made, output: Output) -> Result<Outcome, Outcome> {
+    let Made { id, message, branch, files } = made;
     let mut told = announcement(&message, branch.as_deref(), &files);
     told.insert("commit_id".to_owned(), id.into());
-    let decision = git.fire("git:post_commit", told).await?;
+    let decision = git.tell_hooks(POST_COMMIT, told).await?;
     if let Some(reason) = refusal(decision.verdict) {
         return Err(git.refused(format!("committed, but git:post_commit ended it: {reason}")));
     }
@@ -77,7 +103,7 @@ async fn commit(git: &mut Git<'_>, action: &GitCommit) -> Result<Outcome, Outcom
     };
     let place = branch.map_or_else(|| "a detached HEAD".to_owned(), |branch| format!("`{branch}`"));
     let subject = message.lines().next().unwrap_or_default();
-    Ok(git.done(format!("committed {files} on {place}: {subject}"), committed.output))
+    Ok(git.done(format!("committed {files} on {place}: {subject}"), output))
 }
 
 /// Adding everything would mark conflicts as resolved, with their markers in the files.

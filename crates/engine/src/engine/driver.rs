@@ -313,8 +313,10 @@ impl Driver {
             }
             return ending.send(outcome, took);
         }
+        let cut_off = past.and_then(|past| past.cut_off_run(id, attempt));
         let attempt = attempt + past.map_or(0, |past| past.cut_off(id));
         let attempt = Attempt {
+            cut_off,
             hook: Arc::clone(self.dispatch.hook(hook)),
             event: Arc::clone(&self.event),
             carried: self.dispatch.carried().clone(),

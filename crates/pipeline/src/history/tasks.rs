@@ -53,12 +53,9 @@ impl History {
 
     fn left_task(&mut self, known_by: &str, firing: TaskFiring) -> LeftTask {
         let is_its_own = firing.key() == known_by;
-        let known = self.firings_by_key.get_mut(known_by);
-        let stage = known.as_ref().and_then(|known| known.stage_of_task.clone());
-        let past = known.filter(|_| is_its_own).map(|known| {
-            let records = std::mem::take(&mut known.records);
-            PastFiring::new(known.number, records)
-        });
+        let known = self.firings_by_key.get(known_by);
+        let stage = known.and_then(|known| known.stage_of_task.clone());
+        let past = is_its_own.then(|| self.take_past(known_by)).flatten();
         LeftTask { firing, past, stage }
     }
 

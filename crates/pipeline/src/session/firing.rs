@@ -85,14 +85,18 @@ impl Session {
         for (key, past) in self.history.left_in_background() {
             let Some((event, data)) = past.fired() else { continue };
             let event = Event::new(event, data);
-            let stage = stage_of(&key).filter(|index| *index < self.plan.stages.len());
-            let engine = match TaskFiring::of(&key) {
+            // What a hook has fired belongs where the hook does.
+            let above = self.history.key_above(&key).to_owned();
+            let within = (above != key).then_some(key);
+            let stage = stage_of(&above).filter(|index| *index < self.plan.stages.len());
+            let engine = match TaskFiring::of(&above) {
                 Some(firing) => self.engine_of_task(firing, &event),
                 None => self.engine(stage),
             };
             let firing = Firing {
                 session: Some(self.name.clone()),
                 nobody_to_ask: true,
+                within,
                 past: Some(Box::new(past)),
                 ..Firing::default()
             };

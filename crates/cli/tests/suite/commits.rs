@@ -1,0 +1,107 @@
+//! Hooks that commit, in sessions that die around the commit: each commit is made once, and the hooks
+//! behind it are told of it once.
+
+use std::process::Command;
+
+use crate::interrupts::{Left, start, until};
+use crate::runs::lines;
+use crate::support::Sandbox;
+
+const LOOP: &str = "prompt: p\ntermination: {type: fixed, iterations: 2}\nagent: {command: 'echo $ITERATION > work'}\n";
+
+fn git(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(arguments)
+        .current_dir(sandbox.path("."))
+        .env("HOME", sandbox.path(".."))
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env_remove("GIT_DIR")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A repository in which each iteration is committed, and two hooks are told of each commit. The second
+/// one is this command besides.
+fn repository(second: &str) -> Sandbox {
+    let says = |name: &str| format!("echo {name} $HOOKWRIGHT_ATTEMPT $COMMIT_ID >> ../log");
+    let hooks = format!(
+        "hooks:\n  iteration:complete: [{{id: commit, type: git-commit, await: true, message: 'iteration ${{ITERATION}}'}}]\n  git:post_commit:\n    - {{id: first, await: true, command: '{}'}}\n    - {{id: second, await: true, command: '{}; {second}'}}\n",
+        says("first"),
+        says("second")
+    );
+    let sandbox = Sandbox::with_hooks(&hooks)
+        .file("loop.yaml", LOOP)
+        .file("../.gitconfig", "[user]\nname = Me\nemail = me@example.com\n");
+    git(&sandbox, &["init", "--quiet"]);
+    git(&sandbox, &["add", "."]);
+    git(&sandbox, &["commit", "--quiet", "--message", "begin"]);
+    sandbox
+}
+
+/// A hook of git itself that kills the session once: the parent of git is the session.
+fn killing(name: &str) -> Sandbox {
+    let text = "#!/bin/sh\n[ -e ../killed ] && exit 0\ntouch ../killed\nread -r _ _ _ parent _ < /proc/$PPID/stat\nkill -9 $parent\n";
+    repository("true").program(&format!(".git/hooks/{name}"), text)
+}
+
+fn is_killed(sandbox: &Sandbox) {
+    let killed = sandbox.command(&["run", "loop.yaml", "--session", "s"]).output().unwrap();
+    assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stdout));
+}
+
+/// Resumes the session; then there is one commit for each iteration. Their ids.
+fn resumed(sandbox: &Sandbox) -> [String; 2] {
+    let ran = sandbox.run(&["resume", "s"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(git(sandbox, &["log", "--format=%s"]), "iteration 2\niteration 1\nbegin\n");
+    let ids = git(sandbox, &["log", "--format=%H"]);
+    let mut ids = ids.lines().map(str::to_owned);
+    let second = ids.next().unwrap();
+    [ids.next().unwrap(), second]
+}
+
+#[test]
+fn killed_behind_its_commit_the_hooks_are_told_of_it_when_the_session_is_resumed() {
+    let sandbox = killing("post-commit");
+    is_killed(&sandbox);
+    assert_eq!(lines(&sandbox, "../log"), Vec::<String>::new());
+    let [one, two] = resumed(&sandbox);
+    let told = |id: &str| [format!("first 1 {id}"), format!("second 1 {id}")];
+    assert_eq!(lines(&sandbox, "../log"), [told(&one), told(&two)].concat());
+}
+
+#[test]
+fn killed_before_its_commit_the_commit_is_made_and_told_once() {
+    let sandbox = killing("pre-commit");
+    is_killed(&sandbox);
+    let [one, two] = resumed(&sandbox);
+    let told = |id: &str| [format!("first 1 {id}"), format!("second 1 {id}")];
+    assert_eq!(lines(&sandbox, "../log"), [told(&one), told(&two)].concat());
+}
+
+#[test]
+fn killed_in_a_hook_behind_its_commit_only_that_hook_runs_again() {
+    let sandbox = repository("[ -e ../killed ] || { touch ../killed; kill -9 $PPID; }");
+    is_killed(&sandbox);
+    let [one, two] = resumed(&sandbox);
+    let told = |id: &str| [format!("first 1 {id}"), format!("second 1 {id}")];
+    let again = [format!("second 2 {one}")];
+    assert_eq!(lines(&sandbox, "../log"), [&told(&one)[..], &again, &told(&two)].concat());
+}
+
+#[test]
+fn interrupted_in_a_hook_behind_its_commit_only_that_hook_runs_again() {
+    let sandbox = repository("if [ ! -e ../go ]; then echo $$ > ../pid; exec sleep 1000; fi");
+    let hook = Left::by(&sandbox, "../pid");
+    let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
+    until("the hook hangs", || hook.has_run());
+    started.signal("-INT");
+    assert_eq!(started.ran().code, 130);
+    std::fs::write(sandbox.path("../go"), "").unwrap();
+    let [one, two] = resumed(&sandbox);
+    let told = |id: &str| [format!("first 1 {id}"), format!("second 1 {id}")];
+    let again = [format!("second 2 {one}")];
+    assert_eq!(lines(&sandbox, "../log"), [&told(&one)[..], &again, &told(&two)].concat());
+}

@@ -1,0 +1,84 @@
+//! The commit of an attempt that was cut off, found again after a crash.
+//!
+//! Before it commits, the hook writes down which commit HEAD names and what is staged. Its commit is the
+//! first one behind that HEAD, with this content or this message: hooks of git may change one of them.
+
+use hookwright_events::Outcome;
+use serde_json::Value;
+
+use super::super::git::Git;
+use super::{Made, POST_COMMIT};
+use crate::past::Committing;
+
+/// Where the repository is now.
+pub(super) async fn now(git: &mut Git<'_>) -> Result<Committing, Outcome> {
+    let head = git.ask(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]).await?;
+    let head = (head.code == 0).then(|| head.output.stdout.trim().to_owned());
+    let tree = git.ask(&["write-tree"]).await?;
+    if tree.code != 0 {
+        return Err(git.failure("git write-tree", tree));
+    }
+    Ok(Committing { head, tree: tree.output.stdout.trim().to_owned() })
+}
+
+/// The commit that this hook has made before it was cut off, if it came so far.
+pub(super) async fn find(git: &mut Git<'_>, message: &str) -> Result<Option<Made>, Outcome> {
+    if let Some(made) = told(git, message) {
+        return Ok(Some(made));
+    }
+    let Some(before) = git.attempt.cut_off.as_ref().and_then(|past| past.committing.clone()) else {
+        return Ok(None);
+    };
+    let Some(id) = first_behind(git, before.head.as_deref()).await? else { return Ok(None) };
+    let found = git.ask(&["log", "-1", "--format=%T%n%B", &id]).await?;
+    let (tree, said) = found.output.stdout.split_once('\n').unwrap_or_default();
+    if found.code != 0 || (tree != before.tree && said.trim() != message) {
+        return Ok(None);
+    }
+    let changed = git
+        .ask(&[
+            "diff-tree",
+            "--root",
+            "--no-commit-id",
+            "--name-only",
+            "-r",
+            "-z",
+            "--no-renames",
+            &id,
+        ])
+        .await?;
+    if changed.code != 0 {
+        return Err(git.failure("git diff-tree", changed));
+    }
+    let files = super::files_of(&changed.output);
+    let branch = git.current_branch().await?;
+    Ok(Some(Made { id, message: message.to_owned(), branch, files }))
+}
+
+/// The commit of which the hooks of `git:post_commit` were being told.
+fn told(git: &Git<'_>, message: &str) -> Option<Made> {
+    let data = git.told_before(POST_COMMIT)?.data()?;
+    let text = |field: &str| data.get(field).and_then(Value::as_str).map(str::to_owned);
+    let files = data.get("files_modified").and_then(Value::as_array);
+    let files = files.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+    Some(Made {
+        id: text("commit_id")?,
+        message: text("commit_message").unwrap_or_else(|| message.to_owned()),
+        branch: text("branch"),
+        files: files.collect(),
+    })
+}
+
+/// The first commit behind this one, on the line that leads to HEAD.
+async fn first_behind(git: &mut Git<'_>, head: Option<&str>) -> Result<Option<String>, Outcome> {
+    let range = head.map_or_else(|| "HEAD".to_owned(), |head| format!("{head}..HEAD"));
+    let listed = git.ask(&["rev-list", "--first-parent", "--parents", &range, "--"]).await?;
+    // Without a commit there is no HEAD, and a commit that is gone has nothing behind it.
+    if listed.code != 0 {
+        return Ok(None);
+    }
+    let oldest = listed.output.stdout.lines().last().unwrap_or_default();
+    let mut ids = oldest.split(' ');
+    let (id, parent) = (ids.next().unwrap_or_default(), ids.next());
+    Ok((parent == head && !id.is_empty()).then(|| id.to_owned()))
+}

@@ -1,0 +1,74 @@
+//! Firings by hooks: a hook that commits tells other hooks of its commit. Such a firing has a key that
+//! names the hook, is taken up with it, and is remembered until the hook was reported.
+
+use hookwright_engine::past::{PastFiring, fired_by};
+use hookwright_events::RunEventKind;
+
+use super::History;
+
+impl History {
+    /// Takes note of a firing by a hook.
+    pub(super) fn note_below(&mut self, key: &str) {
+        if let Some((firing, hook)) = fired_by(key) {
+            let below = self.below.entry(firing).or_default();
+            below.push((hook.to_owned(), key.to_owned()));
+        }
+    }
+
+    /// Whether the hook that fired this has not been reported.
+    pub(super) fn is_below_open_hook(&self, key: &str) -> bool {
+        let below = fired_by(key).and_then(|(firing, _)| self.below.get(&firing));
+        below.is_some_and(|below| below.iter().any(|(_, known)| known == key))
+    }
+
+    /// A hook was reported: what it has fired is not taken up with it any more.
+    pub(super) fn release_below(&mut self, firing: u64, hook: &str) {
+        let Some(mut below) = self.below.remove(&firing) else { return };
+        below.retain(|(by, key)| {
+            let is_its = by == hook;
+            if let Some(known) = self.firings_by_key.get_mut(key).filter(|_| is_its)
+                && known.verdict.is_some()
+                && known.open.is_empty()
+            {
+                known.records = Vec::new();
+            }
+            !is_its
+        });
+        if !below.is_empty() {
+            self.below.insert(firing, below);
+        }
+    }
+
+    /// Takes note of hooks of a firing without a key: it is never taken up, but what it left running is
+    /// ended.
+    pub(super) fn note_without_key(&mut self, firing: u64, kind: &RunEventKind) {
+        match kind {
+            RunEventKind::HookStarting { hook, run_id: Some(run_id), .. } => {
+                self.runs_without_key.insert((firing, hook.clone()), run_id.clone());
+            }
+            RunEventKind::HookReported { report } => {
+                self.runs_without_key.remove(&(firing, report.id.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    /// What is known of a firing, with the firings by its hooks that are taken up with it.
+    pub(super) fn take_past(&mut self, key: &str) -> Option<PastFiring> {
+        let known = self.firings_by_key.get_mut(key)?;
+        let (number, records) = (known.number, std::mem::take(&mut known.records));
+        let mut below = Vec::new();
+        for (_, key) in self.below.remove(&number).unwrap_or_default() {
+            if let Some(past) = self.take_past(&key) {
+                below.push((key, past));
+            }
+        }
+        Some(PastFiring::new(number, records).with_below(below))
+    }
+
+    /// The key of the firing in whose stage this one was fired: its own, or that of the hook's firing.
+    pub fn key_above<'a>(&'a self, key: &'a str) -> &'a str {
+        let above = fired_by(key).and_then(|(firing, _)| self.keys.get(&firing));
+        above.map_or(key, String::as_str)
+    }
+}
