@@ -15,7 +15,7 @@ commands:
   fuzz [TARGET] [--seconds N]
                 make up inputs for one or every fuzz target, N seconds each (300 unless told); installs
                 cargo-fuzz where it is missing
-  faults [--kills N] [--seed S]
+  faults [--kills N] [--seed S] [--only PART]
                 a session is killed at every point at which it writes or starts something, and at
                 random moments, and resumed until it is done; counts what must not be (2500 kills
                 unless told otherwise: about half an hour)

@@ -95,6 +95,8 @@ mod faults {
             }
             None => point.parse().into_iter().for_each(faults::die_at),
         }
+        let point = std::env::var("HOOKWRIGHT_INTERRUPT_AT").unwrap_or_default();
+        point.parse().into_iter().for_each(faults::interrupt_at);
     }
 
     pub(super) fn end() {

@@ -7,7 +7,7 @@
 //! They are in this crate because everything that has effects stands above it.
 
 #[cfg(feature = "faults")]
-pub use counted::{die_at, die_at_name, passed, point};
+pub use counted::{die_at, die_at_name, interrupt_at, passed, point};
 
 /// A moment before or behind an effect: a write, a child's start.
 #[cfg(not(feature = "faults"))]
@@ -19,14 +19,20 @@ mod counted {
     use std::collections::BTreeMap;
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    static POINTS: Mutex<Points> =
-        Mutex::new(Points { passed: 0, by_name: BTreeMap::new(), die_at: None, die_at_name: None });
+    static POINTS: Mutex<Points> = Mutex::new(Points {
+        passed: 0,
+        by_name: BTreeMap::new(),
+        die_at: None,
+        die_at_name: None,
+        interrupt_at: None,
+    });
 
     struct Points {
         passed: u64,
         by_name: BTreeMap<&'static str, u64>,
         die_at: Option<u64>,
         die_at_name: Option<(String, u64)>,
+        interrupt_at: Option<u64>,
     }
 
     fn points() -> MutexGuard<'static, Points> {
@@ -40,6 +46,10 @@ mod counted {
         let times = points.by_name.entry(name).or_default();
         *times += 1;
         let times = *times;
+        if points.interrupt_at == Some(points.passed) {
+            let this = rustix::process::getpid();
+            let _ = rustix::process::kill_process(this, rustix::process::Signal::INT);
+        }
         let is_named = |(known, at): &(String, u64)| known == name && *at == times;
         if points.die_at == Some(points.passed) || points.die_at_name.as_ref().is_some_and(is_named)
         {
@@ -60,6 +70,11 @@ mod counted {
     /// Ends the program at a point with this name, when it is passed for the so-manyth time.
     pub fn die_at_name(name: &str, time: u64) {
         points().die_at_name = Some((name.to_owned(), time));
+    }
+
+    /// Interrupts the program at the point with this number, as Ctrl-C does.
+    pub fn interrupt_at(number: u64) {
+        points().interrupt_at = Some(number);
     }
 
     /// How many points were passed, by name.

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use hookwright_events::{Outcome, RunEvent, RunEventKind, Usage};
 
+use super::ground::Line;
 use super::world::{ITERATIONS_IN_ALL, SESSION, World};
 
 /// What must not be, in the words of the summary.
@@ -28,6 +29,9 @@ pub(crate) enum Defect {
     WorkTwice,
     ChildLost,
     CostWrong,
+    CommitUntold,
+    GuardPassed,
+    EndTwice,
     NotFinished,
 }
 
@@ -52,6 +56,9 @@ impl Defect {
         (Defect::WorkTwice, "a piece of work taken twice"),
         (Defect::ChildLost, "a child of a hook lost, or one too many"),
         (Defect::CostWrong, "what a child used not counted for its parent, or twice"),
+        (Defect::CommitUntold, "a commit of which hooks were not told, or twice"),
+        (Defect::GuardPassed, "a guard that was passed"),
+        (Defect::EndTwice, "an end of a session that came twice, or with another exit code"),
         (Defect::NotFinished, "a session that did not come to its end"),
     ];
 }
@@ -68,7 +75,7 @@ pub(crate) struct Checker {
 }
 
 impl Checker {
-    fn defect(&mut self, defect: Defect, what: impl Into<String>) {
+    pub(crate) fn defect(&mut self, defect: Defect, what: impl Into<String>) {
         self.found.push((defect, what.into()));
     }
 
@@ -150,6 +157,7 @@ impl Checker {
         self.look_at_person(world, &journal);
         self.look_at_work(world, &journal);
         self.look_at_children(&journals, &journal);
+        self.look_at_commits(world);
         let is_done = journal.last().is_some_and(|event| match &event.kind {
             RunEventKind::SessionEnded { status, .. } => status == "completed",
             _ => false,
@@ -428,6 +436,20 @@ impl Checker {
             });
             if !is_done {
                 self.defect(Defect::ChildLost, format!("{name} was not completed"));
+            }
+        }
+    }
+
+    /// The hooks behind each commit ran to their end for it, under one firing.
+    fn look_at_commits(&mut self, world: &World) {
+        let log = world.log();
+        for commit in world.commits() {
+            for name in ["committed", "committed-behind"] {
+                let of_commit = |line: &&Line| line.name == name && line.at.contains(&commit);
+                let ended = log.iter().filter(of_commit).any(|line| line.what == "end");
+                if !ended {
+                    self.defect(Defect::CommitUntold, format!("{name} of {commit}"));
+                }
             }
         }
     }

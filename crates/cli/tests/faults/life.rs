@@ -1,16 +1,17 @@
 //! [`Life`]: one session, killed and resumed until it is done.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use super::checker::{Checker, Found};
+use super::ground::Ground;
 use super::world::World;
 
 /// A session is resumed so often at most.
-const PROCESSES_MAX: usize = 40;
+pub(crate) const PROCESSES_MAX: usize = 40;
 
 /// When a process is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(crate) enum Kill {
     AtName(&'static str, u64),
     /// It is killed from outside, after this time.
     After(Duration),
+    /// It interrupts itself at the point with this number, as Ctrl-C does. Needs the feature `faults`.
+    InterruptAt(u64),
 }
 
 /// What came of a session.
@@ -28,6 +31,8 @@ pub(crate) enum Kill {
 pub(crate) struct Life {
     /// Processes that were killed.
     pub(crate) kills: u64,
+    /// Processes that an interrupt ended.
+    pub(crate) interrupts: u64,
     /// Processes that took the session up again.
     pub(crate) resumes: u64,
     pub(crate) found: Found,
@@ -58,7 +63,7 @@ impl Life {
                 break;
             }
         }
-        life.points = points(&world);
+        life.points = world.points();
         checker.look_at_end(&world);
         life.found = checker.found;
         life
@@ -67,27 +72,41 @@ impl Life {
 
 /// One process; whether it was killed.
 fn process(world: &World, binary: &Path, number: usize, kill: Option<Kill>) -> bool {
-    let mut command = world.command(binary, number);
-    if let Some(Kill::AtPoint(number)) = kill {
-        command.env("HOOKWRIGHT_DIE_AT", number.to_string());
-    }
-    if let Some(Kill::AtName(name, time)) = kill {
-        command.env("HOOKWRIGHT_DIE_AT", format!("{time} {name}"));
-    }
+    let_run(&mut world.command(binary, number), kill)
+}
+
+/// Lets a process run; whether it was killed.
+pub(crate) fn let_run(command: &mut Command, kill: Option<Kill>) -> bool {
+    prepare(command, kill);
     let mut child = command.spawn().expect("it starts");
     if let Some(Kill::After(time)) = kill {
         // The moment is meant to be any; nothing is waited for here.
         std::thread::sleep(time);
         let _ = child.kill();
     }
+    was_killed(&mut child)
+}
+
+/// Waits for a process; whether it was killed.
+pub(crate) fn was_killed(child: &mut Child) -> bool {
     child.wait().expect("it ends").signal() == Some(9)
 }
 
-fn points(world: &World) -> BTreeMap<String, u64> {
-    let text = fs::read_to_string(world.points()).unwrap_or_default();
-    let read = |line: &str| {
-        let (count, name) = line.split_once(' ')?;
-        Some((name.to_owned(), count.parse().ok()?))
+/// Tells a process at which point to end itself.
+pub(crate) fn prepare(command: &mut Command, kill: Option<Kill>) {
+    match kill {
+        Some(Kill::AtPoint(number)) => command.env("HOOKWRIGHT_DIE_AT", number.to_string()),
+        Some(Kill::AtName(name, time)) => {
+            command.env("HOOKWRIGHT_DIE_AT", format!("{time} {name}"))
+        }
+        Some(Kill::InterruptAt(number)) => {
+            command.env("HOOKWRIGHT_INTERRUPT_AT", number.to_string())
+        }
+        Some(Kill::After(_)) | None => command,
     };
-    text.lines().filter_map(read).collect()
+}
+
+/// Whether the session has begun.
+pub(crate) fn is_known(ground: &Ground, session: &str) -> bool {
+    !ground.journal(session).is_empty()
 }

@@ -1,19 +1,30 @@
-//! The fault campaign: a session with hooks of all kinds is killed at every point at which it writes
-//! something or starts something, and at random moments, and resumed until it is done. See
-//! `cargo xtask faults`.
+//! The fault campaign: sessions are killed at every point at which they write something or start
+//! something, and at random moments, and resumed until they are done. See `cargo xtask faults`.
+//!
+//! | part | what is killed |
+//! |---|---|
+//! | `whole` | a session with hooks of all kinds |
+//! | `asking` | the same, around its questions to a person |
+//! | `queue` | sessions that share a queue: one while others do its work, and several at once |
+//! | `ends` | a session that is interrupted at each point, and killed between |
+//! | `orphans` | a session whose agents outlive it and call `task done`, which a hook always blocks |
 //!
 //! ```text
-//! cargo test -p hookwright --features faults --test faults -- --kills 500 --seed 1
+//! cargo test -p hookwright --features faults --test faults -- --kills 500 --seed 1 --only queue
 //! ```
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to people")]
 
 mod checker;
+mod ends;
+mod ground;
 mod life;
+mod orphans;
 mod person;
+mod shared;
 mod world;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,16 +57,73 @@ fn main() -> ExitCode {
         let value = at.and_then(|at| arguments.get(at + 1));
         value.map_or(Some(default), |value| value.parse().ok())
     };
-    let (Some(kills), Some(seed)) = (number("--kills", KILLS), number("--seed", 1)) else {
-        eprintln!("usage: faults [--kills N] [--seed S] [--binary PATH]");
+    let text = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name);
+        at.and_then(|at| arguments.get(at + 1)).map(String::as_str)
+    };
+    let only = text("--only");
+    let chosen = PARTS.iter().filter(|part| only.is_none_or(|only| only == part.name));
+    let parts: Vec<&'static Part> = chosen.collect();
+    let (Some(kills), Some(seed), false) =
+        (number("--kills", KILLS), number("--seed", 1), parts.is_empty())
+    else {
+        let names = PARTS.map(|part| part.name).join(" | ");
+        eprintln!("usage: faults [--kills N] [--seed S] [--binary PATH] [--only {names}]");
         return ExitCode::FAILURE;
     };
-    let binary = arguments.iter().position(|argument| argument == "--binary");
-    let binary = binary.and_then(|at| arguments.get(at + 1)).map_or(BINARY, |path| path);
-    Campaign::new(PathBuf::from(binary), kills, seed).run()
+    let binary = PathBuf::from(text("--binary").unwrap_or(BINARY));
+    let shares: u64 = parts.iter().map(|part| part.share).sum();
+    let mut all = Sum::default();
+    let mut is_whole = true;
+    for part in parts {
+        let kills = (kills * part.share).div_ceil(shares.max(1));
+        let campaign = Campaign::new(part, binary.clone(), kills, seed);
+        let (sum, has_all) = campaign.run();
+        is_whole &= has_all;
+        all.add(&sum);
+    }
+    println!("\nall parts");
+    all.print();
+    match all.defects.is_empty() && is_whole {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
 }
 
+/// A part of the campaign.
+struct Part {
+    name: &'static str,
+    /// How many kills of a hundred are done here.
+    share: u64,
+    lead: fn(&Path, &[Kill]) -> Life,
+    plan: Plan,
+}
+
+/// How sessions of a part are killed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Plan {
+    /// At each point and once more anywhere, then at random moments.
+    Points,
+    /// At the points around a question.
+    Asking,
+    /// Interrupted at each point, then interrupted or killed at any.
+    Interrupts,
+    /// Several at once, at random moments.
+    Moments,
+}
+
+const PARTS: [Part; 6] = [
+    Part { name: "whole", share: 50, lead: Life::lead, plan: Plan::Points },
+    Part { name: "asking", share: 2, lead: Life::lead, plan: Plan::Asking },
+    Part { name: "queue", share: 20, lead: shared::in_turns, plan: Plan::Points },
+    Part { name: "queue-at-once", share: 8, lead: shared::at_once, plan: Plan::Moments },
+    Part { name: "ends", share: 8, lead: ends::lead, plan: Plan::Interrupts },
+    Part { name: "orphans", share: 12, lead: orphans::lead, plan: Plan::Points },
+];
+
+/// One part on its way.
 struct Campaign {
+    part: &'static Part,
     binary: PathBuf,
     kills: u64,
     seed: u64,
@@ -71,26 +139,66 @@ struct Campaign {
 struct Sum {
     lives: u64,
     kills: u64,
+    interrupts: u64,
     at_points: u64,
-    while_asking: u64,
+    /// Points at which a session was killed or interrupted, and how many there are.
+    covered: u64,
+    points: u64,
     resumes: u64,
+    took: Duration,
     defects: BTreeMap<Defect, u64>,
 }
 
+impl Sum {
+    fn add(&mut self, other: &Self) {
+        self.lives += other.lives;
+        self.kills += other.kills;
+        self.interrupts += other.interrupts;
+        self.at_points += other.at_points;
+        self.covered += other.covered;
+        self.points += other.points;
+        self.resumes += other.resumes;
+        self.took += other.took;
+        for (defect, times) in &other.defects {
+            *self.defects.entry(*defect).or_default() += times;
+        }
+    }
+
+    fn print(&self) {
+        println!("lives                {}", self.lives);
+        println!("kills                {}", self.kills);
+        println!("  at numbered points {}", self.at_points);
+        println!("  from outside       {}", self.kills - self.at_points);
+        println!("interrupts           {}", self.interrupts);
+        println!("points covered       {} of {}", self.covered, self.points);
+        println!("resumes              {}", self.resumes);
+        println!("time                 {:.0?}", self.took);
+        for (defect, words) in Defect::ALL {
+            println!("{:6} {words}", self.defects.get(defect).copied().unwrap_or(0));
+        }
+    }
+}
+
 impl Campaign {
-    fn new(binary: PathBuf, kills: u64, seed: u64) -> Self {
-        let calm = Life::lead(&binary, &[]);
+    fn new(part: &'static Part, binary: PathBuf, kills: u64, seed: u64) -> Self {
+        println!("\n{}", part.name);
+        let calm = (part.lead)(&binary, &[]);
         for (name, count) in &calm.points {
             println!("{count:6} {name}");
         }
-        let points = calm.points.values().sum();
+        let points = match part.plan {
+            Plan::Points | Plan::Interrupts => calm.points.values().sum(),
+            Plan::Asking | Plan::Moments => 0,
+        };
         println!("{points:6} points in a session of {:?} without faults", calm.first);
         let campaign = Self {
+            part,
             binary,
             kills,
             seed,
             points,
-            length: calm.first,
+            // Those that run at once have no first.
+            length: calm.first.max(Duration::from_millis(400)),
             sum: Mutex::default(),
             next_life: AtomicU64::new(1),
         };
@@ -103,50 +211,54 @@ impl Campaign {
         for name in ASKING {
             for time in 1..=3 {
                 let kills = [Kill::AtName(name, time), Kill::AtName(name, 1)];
-                let life = Life::lead(&self.binary, &kills);
+                let life = (self.part.lead)(&self.binary, &kills);
                 assert!(life.kills > 0, "nothing died at `{name}`");
                 self.count(&format!("asking, {name}"), &kills, &life);
             }
         }
     }
 
-    fn run(self) -> ExitCode {
+    /// What came of it, and whether all was done that was wanted.
+    fn run(self) -> (Sum, bool) {
         let began = Instant::now();
-        self.die_while_asking();
-        std::thread::scope(|scope| {
-            for _ in 0..WORKERS {
-                scope.spawn(|| while self.one_more() {});
-            }
-        });
-        let sum = self.sum.into_inner().expect("no worker panicked");
-        println!("\nseed                 {}", self.seed);
-        println!("sessions             {}", sum.lives);
-        println!("kills                {}", sum.kills);
-        println!("  at numbered points {} (points: {})", sum.at_points, self.points);
-        println!("  while asking       {}", sum.while_asking);
-        println!("  from outside       {}", sum.kills - sum.at_points - sum.while_asking);
-        println!("resumes              {}", sum.resumes);
-        println!("time                 {:.0?}", began.elapsed());
-        for (defect, words) in Defect::ALL {
-            println!("{:6} {words}", sum.defects.get(defect).copied().unwrap_or(0));
+        if self.part.plan == Plan::Asking {
+            self.die_while_asking();
+        } else {
+            std::thread::scope(|scope| {
+                for _ in 0..WORKERS {
+                    scope.spawn(|| while self.one_more() {});
+                }
+            });
         }
-        let has_all = sum.at_points >= self.points.min(self.kills / 2);
-        match sum.defects.is_empty() && sum.kills >= self.kills && has_all {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::FAILURE,
-        }
+        let every = self.every();
+        let mut sum = self.sum.into_inner().expect("no worker panicked");
+        (sum.took, sum.points, sum.covered) = (began.elapsed(), self.points, every);
+        println!("\n{}, seed {}", self.part.name, self.seed);
+        sum.print();
+        let has_all = self.part.plan == Plan::Asking || sum.kills + sum.interrupts >= self.kills;
+        (sum, has_all)
+    }
+
+    /// How many lives go through the points: one for each, if there is time for that.
+    fn every(&self) -> u64 {
+        self.points.min(self.kills)
     }
 
     /// Leads one more life; false when it is enough.
     fn one_more(&self) -> bool {
         let number = self.next_life.fetch_add(1, Ordering::SeqCst);
-        let killed = self.sum.lock().expect("no worker panicked").kills;
-        if killed >= self.kills && number > self.points.min(self.kills / 2) {
+        let (killed, lives) = {
+            let sum = self.sum.lock().expect("no worker panicked");
+            (sum.kills + sum.interrupts, sum.lives)
+        };
+        // A session that nothing reaches in time is not killed for ever either.
+        let is_enough = killed >= self.kills || lives > self.every() + self.kills;
+        if is_enough && number > self.every() {
             return false;
         }
         let kills = self.kills_of(number);
-        let life = Life::lead(&self.binary, &kills);
-        self.count(&format!("life {number}"), &kills, &life);
+        let life = (self.part.lead)(&self.binary, &kills);
+        self.count(&format!("{} {number}", self.part.name), &kills, &life);
         true
     }
 
@@ -154,15 +266,29 @@ impl Campaign {
     /// killed at random moments several times.
     fn kills_of(&self, number: u64) -> Vec<Kill> {
         let mut random = Random((self.seed << 32) ^ number);
-        let every = self.points.min(self.kills / 2);
+        let every = self.every();
         if number <= every {
             // Spread over all points if there is no time for each.
             let point = (number * self.points).div_ceil(every.max(1));
             let second = random.below(self.points) + 1;
-            return vec![Kill::AtPoint(point), Kill::AtPoint(second)];
+            return match self.part.plan {
+                Plan::Interrupts if number.is_multiple_of(2) => {
+                    vec![Kill::InterruptAt(point), Kill::AtPoint(second)]
+                }
+                Plan::Interrupts => vec![Kill::InterruptAt(point), Kill::InterruptAt(second)],
+                _ => vec![Kill::AtPoint(point), Kill::AtPoint(second)],
+            };
+        }
+        if self.part.plan == Plan::Interrupts {
+            let third = random.below(self.points / 2) + 1;
+            let at = random.below(self.points) + 1;
+            return vec![Kill::AtPoint(at), Kill::InterruptAt(third), Kill::InterruptAt(third)];
         }
         let most = u64::try_from(self.length.as_micros()).unwrap_or(u64::MAX);
-        let some = random.below(4) + 1;
+        let some = match self.part.plan {
+            Plan::Moments => 6,
+            _ => random.below(4) + 1,
+        };
         (0..some).map(|_| Kill::After(Duration::from_micros(random.below(most)))).collect()
     }
 
@@ -170,9 +296,11 @@ impl Campaign {
         let mut sum = self.sum.lock().expect("no worker panicked");
         sum.lives += 1;
         sum.kills += life.kills;
+        sum.interrupts += life.interrupts;
         match kills.first() {
-            Some(Kill::AtPoint(_)) => sum.at_points += life.kills,
-            Some(Kill::AtName(..)) => sum.while_asking += life.kills,
+            Some(Kill::AtPoint(_) | Kill::AtName(..) | Kill::InterruptAt(_)) => {
+                sum.at_points += life.kills;
+            }
             Some(Kill::After(_)) | None => {}
         }
         sum.resumes += life.resumes;

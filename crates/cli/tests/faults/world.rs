@@ -1,19 +1,15 @@
-//! [`World`]: a project with a pipeline of three stages and hooks of every kind, all of which write
+//! [`World`]: a project with a pipeline of several stages and hooks of every kind, all of which write
 //! into one log what they really do. The log is the truth that the journal is compared with.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::process::Command;
 
 use hookwright_events::RunEvent;
-use hookwright_pipeline::queue::IssueStates;
-use hookwright_store::{
-    Filter, JournalKey, KeptTasks, Kind, NewTask, SqliteStore, Store, entries, records,
-};
-use tempfile::TempDir;
+use hookwright_store::NewTask;
 
+use super::ground::{Ground, Line};
 use super::person::Person;
 
 /// The session's name.
@@ -28,183 +24,92 @@ pub(crate) const ITERATIONS_IN_ALL: usize = ITERATIONS as usize + 1;
 /// What is done in the stage `tasks`.
 const TASKS: [&str; 3] = ["first", "second", "third"];
 
-/// A home folder with a project in it.
+/// The project, and a person.
 pub(crate) struct World {
-    home: TempDir,
+    ground: Ground,
     /// Who is asked after every stage.
     pub(crate) person: Person,
-}
-
-/// One line of the log: something began or ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
-    /// `hook`, `turn`, `child` (a turn of a session that a hook has started), or what was found that
-    /// must not be.
-    pub(crate) kind: String,
-    /// `start` or `end`.
-    pub(crate) what: String,
-    /// The hook's id; for turns the stage.
-    pub(crate) name: String,
-    /// Event, stage and iteration.
-    pub(crate) at: String,
-    /// `HOOKWRIGHT_ATTEMPT`.
-    pub(crate) attempt: u32,
-    /// The run's marker.
-    pub(crate) run_id: String,
-    /// Whom it found alive.
-    pub(crate) more: String,
 }
 
 impl World {
     /// A project in which nothing has happened yet.
     pub(crate) fn new() -> Self {
-        let home = TempDir::with_prefix("campaign-").expect("a folder");
-        let world = Self { home, person: Person::new() };
-        fs::create_dir_all(world.project()).expect("made");
+        let world = Self { ground: Ground::new(&[]), person: Person::new() };
         fs::create_dir_all(world.prompts()).expect("made");
-        fs::write(world.log_file(), "").expect("written");
         for (name, text) in FILES {
-            let outside = world.outside().to_string_lossy().into_owned();
-            let text = text.replace("@OUTSIDE@", &outside);
             let text = text.replace("@ITERATIONS@", &ITERATIONS.to_string());
-            let text = text.replace("@PERSON@", &world.person.url());
-            let path = world.project().join(name);
-            fs::create_dir_all(path.parent().expect("a folder above")).expect("made");
-            fs::write(path, text).expect("written");
+            world.ground.write(name, &text.replace("@PERSON@", &world.person.url()));
         }
-        for script in SCRIPTS {
-            let (name, text) = script;
-            fs::write(world.outside().join(name), text).expect("written");
-        }
-        let tasks = KeptTasks::new(world.store(), &world.project().to_string_lossy());
         for task in TASKS {
-            tasks.add(&NewTask::new(task), 0).expect("kept");
+            world.ground.tasks().add(&NewTask::new(task), 0).expect("kept");
         }
-        world.git(&["init", "--quiet", "--initial-branch", "main"]);
-        world.git(&["config", "user.name", "Campaign"]);
-        world.git(&["config", "user.email", "campaign@example.org"]);
-        world.git(&["add", "."]);
-        world.git(&["commit", "--quiet", "--message", "begin"]);
+        world.ground.git(&["init", "--quiet", "--initial-branch", "main"]);
+        world.ground.git(&["config", "user.name", "Campaign"]);
+        world.ground.git(&["config", "user.email", "campaign@example.org"]);
+        world.ground.git(&["add", "."]);
+        world.ground.git(&["commit", "--quiet", "--message", "begin"]);
         world
     }
 
-    /// Where the log is; nothing there belongs to the project.
-    fn outside(&self) -> PathBuf {
-        fs::canonicalize(self.home.path()).expect("it exists")
-    }
-
-    pub(crate) fn project(&self) -> PathBuf {
-        self.outside().join("project")
-    }
-
     fn prompts(&self) -> PathBuf {
-        self.outside().join("prompts")
-    }
-
-    fn log_file(&self) -> PathBuf {
-        self.outside().join("log")
+        self.ground.outside().join("prompts")
     }
 
     /// What the process prints goes to a file here.
     pub(crate) fn printed(&self) -> PathBuf {
-        self.outside().join("printed")
+        self.ground.printed(SESSION)
     }
 
-    /// Where the process says how many points it passed.
-    pub(crate) fn points(&self) -> PathBuf {
-        self.outside().join("points")
+    /// How many points the last process passed, by name.
+    pub(crate) fn points(&self) -> BTreeMap<String, u64> {
+        self.ground.passed()
     }
 
     /// The session's folder.
     pub(crate) fn session_folder(&self) -> PathBuf {
-        self.project().join(".hookwright/sessions").join(SESSION)
-    }
-
-    fn git(&self, arguments: &[&str]) {
-        let status = Command::new("git")
-            .args(arguments)
-            .current_dir(self.project())
-            .env("HOME", self.outside())
-            .env_remove("GIT_DIR")
-            .status()
-            .expect("git is there");
-        assert!(status.success(), "git {arguments:?}");
+        self.ground.project().join(".hookwright/sessions").join(SESSION)
     }
 
     /// The binary in this world: `run` while there is no session, `resume` afterwards.
     /// `number` tells the runners of one session apart, for those whom they start.
     pub(crate) fn command(&self, binary: &Path, number: usize) -> Command {
-        let mut command = Command::new(binary);
+        let mut command = self.ground.command(binary, SESSION, number);
         match self.journal().is_empty() {
             true => command.args(["run", "pipeline.yaml", "--session", SESSION, "--json"]),
             false => command.args(["resume", SESSION, "--json"]),
         };
-        let printed = fs::File::create(self.printed()).expect("a file");
-        let complained = fs::File::create(self.outside().join("complained")).expect("a file");
-        command
-            .current_dir(self.project())
-            .env_clear()
-            .env("HOME", self.outside())
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOOKWRIGHT_POINTS_FILE", self.points())
-            .env("CAMPAIGN_RUNNER", number.to_string())
-            .stdin(Stdio::null())
-            .stdout(printed)
-            .stderr(complained);
         command
     }
 
     /// What the last process complained of.
     pub(crate) fn complaints(&self) -> String {
-        fs::read_to_string(self.outside().join("complained")).unwrap_or_default()
-    }
-
-    /// The user's store.
-    fn store(&self) -> Arc<dyn Store> {
-        let folder = self.outside().join(".local/state/hookwright");
-        Arc::new(SqliteStore::open(&folder).expect("the store is whole"))
+        self.ground.complaints(SESSION)
     }
 
     /// What the session's journal holds, oldest first.
     pub(crate) fn journal(&self) -> Vec<RunEvent> {
-        self.journals().remove(SESSION).unwrap_or_default()
+        self.ground.journal(SESSION)
     }
 
     /// The journals of the session and of those that its hooks have started.
     pub(crate) fn journals(&self) -> BTreeMap<String, Vec<RunEvent>> {
-        let store = self.store();
-        let sessions = records(&*store, Kind::Session, Filter::newest(usize::MAX));
-        let names = sessions.map(|record| record.expect("a record").key.name);
-        let project = self.project().to_string_lossy().into_owned();
-        let read = |session: String| {
-            let key = JournalKey { project: project.clone(), session: session.clone() };
-            let events = entries(&*store, &key, 0).map(|entry| {
-                let entry = entry.expect("an entry");
-                serde_json::from_str(&entry.value).expect("a run event")
-            });
-            (session, events.collect())
-        };
-        names.map(read).collect()
+        self.ground.journals()
     }
 
     /// What became of issues and tasks, by their names.
     pub(crate) fn work(&self) -> BTreeMap<String, String> {
-        let (store, project) = (self.store(), self.project().to_string_lossy().into_owned());
-        let issues = IssueStates::new(Arc::clone(&store), &project).all().expect("read");
-        let issues = issues
-            .into_values()
-            .map(|kept| (kept.record.number.to_string(), kept.record.state.as_str().to_owned()));
-        let tasks = KeptTasks::new(store, &project).list(&[]).expect("read").tasks;
-        let tasks = tasks
-            .into_iter()
-            .map(|kept| (kept.task.id.to_string(), kept.task.state.as_str().to_owned()));
-        issues.chain(tasks).collect()
+        self.ground.work()
     }
 
     /// What really happened, oldest first.
     pub(crate) fn log(&self) -> Vec<Line> {
-        let text = fs::read_to_string(self.log_file()).expect("a log");
-        text.lines().map(Line::read).collect()
+        self.ground.log()
+    }
+
+    /// The commits behind the first one.
+    pub(crate) fn commits(&self) -> Vec<String> {
+        let listed = self.ground.git(&["rev-list", "--reverse", "HEAD"]);
+        listed.lines().skip(1).map(str::to_owned).collect()
     }
 
     /// What the agent was told in the turn with this marker, as far as it was kept.
@@ -212,44 +117,6 @@ impl World {
         fs::read_to_string(self.prompts().join(run_id)).unwrap_or_default()
     }
 }
-
-impl Line {
-    fn read(line: &str) -> Self {
-        let fields: Vec<&str> = line.split('|').collect();
-        let field = |number: usize| fields.get(number).copied().unwrap_or_default().to_owned();
-        Self {
-            kind: field(0),
-            what: field(1),
-            name: field(2),
-            at: field(3),
-            attempt: field(4).parse().unwrap_or(0),
-            run_id: field(5),
-            more: field(6),
-        }
-    }
-}
-
-/// `. begin KIND NAME EVENT` says in the log that something starts, and what of earlier processes is
-/// still alive then; `finish` says that it ends. A line is one write at the file's end.
-const SCRIPTS: &[(&str, &str)] = &[(
-    "begin",
-    r#"
-run="${HOOKWRIGHT_RUN##*[!A-Za-z0-9-]}"
-outside="${BASH_SOURCE[0]%/*}"
-of="${SESSION#campaign}${STAGE:-}${ISSUE_NUMBER:+#$ISSUE_NUMBER}${TASK_ID:+#$TASK_ID}"
-about="$2|$3/$of/${ITERATION:-}|$HOOKWRIGHT_ATTEMPT|$run"
-started() { local stat; { read -r -a stat < "/proc/$1/stat"; } 2> /dev/null || return; [ "${stat[2]}" = Z ] || echo "${stat[21]}"; }
-finish() { echo "$kind|end|$about" >> "$outside/log"; }
-kind=$1
-while IFS='|' read -r theirs what name at attempt their_run pid start runner; do
-  [ "$what" = start ] || continue
-  if [ "$runner" != "$CAMPAIGN_RUNNER" ] || { [ "$kind" = turn ] && [ "$theirs" = turn ]; }; then
-    [ "$(started "$pid")" = "$start" ] && echo "survivor|found|$about|$name $at $attempt $pid" >> "$outside/log"
-  fi
-done < "$outside/log"
-echo "$kind|start|$about|$$|$(started $$)|$CAMPAIGN_RUNNER" >> "$outside/log"
-"#,
-)];
 
 const FILES: &[(&str, &str)] = &[
     ("hookwright.yaml", "callback: {port: 0}\n"),
@@ -359,6 +226,13 @@ hooks:
       type: git-commit
       await: true
       message: ${STAGE} ${ITERATION}
+  git:post_commit:
+    - id: committed
+      await: true
+      command: . @OUTSIDE@/begin hook committed git:post_commit; finish
+    - id: committed-behind
+      await: false
+      command: . @OUTSIDE@/begin hook committed-behind git:post_commit; sleep 0.02; finish
   iteration:error:
     - id: mend
       pipe_output: true

@@ -3,6 +3,9 @@
 
 #[path = "../faults/checker.rs"]
 mod checker;
+#[path = "../faults/ground.rs"]
+mod ground;
+#[expect(dead_code, reason = "the campaign interrupts sessions, too")]
 #[path = "../faults/life.rs"]
 mod life;
 #[path = "../faults/person.rs"]
