@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use hookwright_events::{RunEvent, RunEventKind, Status};
 
-use super::checker::{Checker, Defect};
+use super::checker::Checker;
+use super::defect::Defect;
 use super::ground::Ground;
 use super::life::{Kill, Life, PROCESSES_MAX, is_known, prepare};
 

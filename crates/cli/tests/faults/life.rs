@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use super::checker::{Checker, Found};
+use super::checker::Checker;
+use super::defect::Found;
 use super::ground::Ground;
 use super::world::World;
 

@@ -15,6 +15,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to people")]
 
 mod checker;
+mod defect;
 mod ends;
 mod ground;
 mod life;
@@ -30,7 +31,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use checker::Defect;
+use defect::Defect;
 use life::{Kill, Life};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_hookwright");

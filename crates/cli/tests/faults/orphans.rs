@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use hookwright_events::{RunEvent, RunEventKind};
 use hookwright_store::NewTask;
 
-use super::checker::{Checker, Defect};
+use super::checker::Checker;
+use super::defect::Defect;
 use super::ground::Ground;
 use super::life::{Kill, Life, PROCESSES_MAX, is_known, let_run};
 
@@ -24,7 +25,7 @@ pub(crate) fn lead(binary: &Path, kills: &[Kill]) -> Life {
         let is_resume = is_known(&ground, SESSION);
         let mut command = ground.command(binary, SESSION, number);
         match is_resume {
-            false => command.args(["run", "loop.yaml", "--session", SESSION, "--json"]),
+            false => command.args(["run", "pipeline.yaml", "--session", SESSION, "--json"]),
             true => command.args(["resume", SESSION, "--json"]),
         };
         let began = Instant::now();
@@ -77,7 +78,9 @@ fn look(ground: &Ground, checker: &mut Checker) {
     }
 }
 
+/// The guard is one of the stage's: a session that has not entered the stage yet does not know it.
 const FILES: &[(&str, &str)] = &[
+    ("pipeline.yaml", "stages: [{name: work, loop: ./loop.yaml}]\n"),
     (
         "loop.yaml",
         r#"
@@ -97,7 +100,7 @@ hooks:
         r#"
 . @OUTSIDE@/begin turn orphans agent
 cat > /dev/null
-for call in 1 2 3 4; do
+for call in 1 2 3 4 5 6; do
   "$HOOKWRIGHT_BIN" task done TAS-1 > /dev/null 2>&1
   echo "called|$?|$about" >> "$outside/log"
 done

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use hookwright_events::{ItemState, RunEvent, RunEventKind};
 
-use super::checker::{Checker, Defect};
+use super::checker::Checker;
+use super::defect::Defect;
 use super::ground::Ground;
 use super::life::{Kill, Life, PROCESSES_MAX, is_known, let_run, was_killed};
 

@@ -3,6 +3,8 @@
 
 #[path = "../faults/checker.rs"]
 mod checker;
+#[path = "../faults/defect.rs"]
+mod defect;
 #[path = "../faults/ground.rs"]
 mod ground;
 #[expect(dead_code, reason = "the campaign interrupts sessions, too")]
@@ -15,7 +17,7 @@ mod world;
 
 use std::path::Path;
 
-use self::checker::Defect;
+use self::defect::Defect;
 use self::life::{Kill, Life};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_hookwright");

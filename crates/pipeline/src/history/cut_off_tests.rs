@@ -162,3 +162,45 @@ fn a_child_belongs_to_its_hook_until_that_has_ended_by_itself() {
         expected.map(|(firing, hook, name)| ((firing, hook.to_owned()), name.to_owned()));
     assert_eq!(open, expected);
 }
+
+fn reported(hook: &str) -> RunEventKind {
+    let report = serde_json::from_value(json!({
+        "id": hook, "type": "shell", "source": "", "status": "success", "exit_code": 0,
+        "stdout": "", "stderr": "", "attempts": 1, "duration_ms": 1.0, "reason": null
+    }));
+    RunEventKind::HookReported { report: report.expect("a report") }
+}
+
+#[test]
+fn what_a_hook_has_fired_is_taken_up_with_the_hook_until_that_was_reported() {
+    let below = "1/hooks/iteration:complete#0#1/git:post_commit";
+    let told = vec![
+        (1, fired("iteration:complete/2/1")),
+        (1, starting("hooks/iteration:complete#0")),
+        (2, fired(below)),
+        (2, starting("notify")),
+        (2, starting("slow")),
+        (2, reported("notify")),
+        (2, decided()),
+    ];
+    // The hook was cut off: what it fired comes with it, and is not taken up twice.
+    let mut cut_off = history(told.clone());
+    assert_eq!(keys(&mut cut_off), Vec::<String>::new());
+    assert!(matches!(cut_off.step("iteration:complete/2/1"), Step::TakeUp(_)));
+    // The hook was reported: what it left in the background goes on by itself, in the same stage.
+    let over = [(1, reported("hooks/iteration:complete#0")), (1, decided())];
+    let mut reported = history([&told[..], &over].concat());
+    assert_eq!(reported.key_above(below), "iteration:complete/2/1");
+    assert_eq!(keys(&mut reported), [below]);
+}
+
+#[test]
+fn what_runs_for_a_firing_without_a_key_is_ended_all_the_same() {
+    let mut kind = fired("");
+    if let RunEventKind::Fired { key, .. } = &mut kind {
+        *key = None;
+    }
+    let told =
+        vec![(1, kind), (1, starting("guard")), (1, starting("other")), (1, reported("other"))];
+    assert_eq!(history(told).unfinished_runs(), ["run-of-guard"]);
+}
