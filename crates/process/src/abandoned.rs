@@ -4,12 +4,12 @@
 //! first arrives and gone after the last, kills what their trees still start and collects them.
 //! Who cannot be killed within [`WAIT_MAX`] is tried again whenever another run is dropped.
 
-use std::process::Child;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::reach::Reach;
 use crate::running;
+use crate::spawn::Child;
 
 /// How long a killed tree is given to end.
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -34,9 +34,7 @@ struct Dropped {
 pub(crate) fn hand_over(child: Child, run_id: String) {
     let until = Instant::now() + WAIT_MAX;
     let mut abandoned = ABANDONED.lock().unwrap_or_else(PoisonError::into_inner);
-    abandoned
-        .given_up
-        .retain_mut(|dropped| matches!(running::collect(&mut dropped.child), Ok(None)));
+    abandoned.given_up.retain_mut(|dropped| matches!(running::collect(&dropped.child), Ok(None)));
     abandoned.waiting.push(Dropped { child, run_id, until });
     if !abandoned.thread_runs {
         let thread = std::thread::Builder::new().name("hookwright-collect".to_owned());
@@ -66,10 +64,10 @@ fn collect_all() {
 
 impl Dropped {
     /// Kills who is left of its run. Nobody left: collects the leader.
-    fn end(mut self) -> Option<Self> {
+    fn end(self) -> Option<Self> {
         let mut reach = Reach::of(&[(self.child.id(), &self.run_id)]);
         reach.kill_now();
-        if reach.anyone_left() || matches!(running::collect(&mut self.child), Ok(None)) {
+        if reach.anyone_left() || matches!(running::collect(&self.child), Ok(None)) {
             return Some(self);
         }
         None

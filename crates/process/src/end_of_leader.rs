@@ -9,7 +9,7 @@
 //! [`OwnedLeader`] whose end was not collected kills its whole tree; `abandoned.rs` does the rest.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use crate::reach::Reach;
+use crate::spawn::Child;
 use crate::{How, abandoned, running};
 
 pub(crate) struct OwnedLeader {
@@ -77,7 +78,7 @@ impl OwnedLeader {
     }
 
     fn collect(&mut self) -> Option<How> {
-        let status = running::collect(self.child.as_mut()?).transpose()?;
+        let status = running::collect(self.child.as_ref()?).transpose()?;
         self.child = None;
         Some(match status {
             Ok(status) => how(status),

@@ -1,10 +1,10 @@
 //! Signals that this program was started to ignore, as `nohup` and background jobs of scripts are.
 //!
-//! A child inherits what is ignored, and then a hook's `trap` and `kill` don't work as its author
-//! expects. A signal that is caught, however, is the default again in whatever is executed. So an
-//! ignored signal is caught here, and nothing done about it: this program goes on as if it were ignored,
-//! and its children start with the default. SIGCHLD matters most: where that is ignored, the system
-//! throws the exit codes of children away.
+//! Where SIGCHLD is ignored, the system throws the exit codes of children away. A child that
+//! [`run`](crate::run) did not start inherits what is ignored, and then its `trap` and `kill` don't work
+//! as its author expects. A signal that is caught, however, is the default again in whatever is
+//! executed. So an ignored signal is caught here, and nothing done about it: this program goes on as if
+//! it were ignored.
 //!
 //! Only a program that is its own host does this; a library has no business with its host's signals.
 

@@ -35,6 +35,7 @@ mod process_table;
 mod reach;
 mod run;
 mod running;
+mod spawn;
 mod start;
 mod terminal;
 mod utf8_chunks;

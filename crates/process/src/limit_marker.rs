@@ -14,7 +14,6 @@
 //! it has started before that is not.
 
 use std::io;
-use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -39,10 +38,11 @@ pub(crate) fn this_is_its_own_host() {
 
 /// Starts a child and marks it, and with it all that it will start. Without the mark there is still
 /// the environment, so a system that does not allow it is no failure.
-pub(crate) fn spawn_marked(
+pub(crate) fn spawn_marked<C>(
     run_id: &str,
-    spawn: impl FnOnce() -> io::Result<Child>,
-) -> io::Result<Child> {
+    pid_of: impl Fn(&C) -> u32,
+    spawn: impl FnOnce() -> io::Result<C>,
+) -> io::Result<C> {
     let own = getrlimit(Resource::Rttime);
     // A limit that the administrator has set stays.
     if own.maximum.is_some() {
@@ -58,7 +58,7 @@ pub(crate) fn spawn_marked(
     }
     let child = spawn()?;
     // A program of another user may refuse it.
-    let _ = prlimit(Pid::from_raw(child.id().cast_signed()), Resource::Rttime, marked);
+    let _ = prlimit(Pid::from_raw(pid_of(&child).cast_signed()), Resource::Rttime, marked);
     Ok(child)
 }
 
@@ -93,7 +93,9 @@ mod tests {
                 this_is_its_own_host();
             }
             let mut sleep = std::process::Command::new("/bin/sleep");
-            let mut child = spawn_marked("run-1", || sleep.arg("1000").spawn()).unwrap();
+            let mut child =
+                spawn_marked("run-1", std::process::Child::id, || sleep.arg("1000").spawn())
+                    .unwrap();
             assert_eq!(read(&limits(child.id())), Some(of("run-1")));
             child.kill().unwrap();
             child.wait().unwrap();

@@ -6,10 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::process::{Child, Command, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::pipes::ChildEnds;
 use crate::reach::Reach;
+use crate::spawn::{Child, Program};
 
 static RUNNING: Mutex<Running> =
     Mutex::new(Running { starting: 0, killed_all: 0, leaders: BTreeMap::new() });
@@ -34,7 +36,7 @@ pub fn kill_everything_now() {
 }
 
 /// Starts a leader and lists it.
-pub(crate) fn spawn(command: &mut Command, run_id: &str) -> io::Result<Child> {
+pub(crate) fn spawn(program: &Program, ends: &ChildEnds, run_id: &str) -> io::Result<Child> {
     let killed_all = {
         let mut running = running();
         running.starting += 1;
@@ -42,9 +44,9 @@ pub(crate) fn spawn(command: &mut Command, run_id: &str) -> io::Result<Child> {
     };
     // Not under the lock: starts on several threads need not wait for each other.
     #[cfg(target_os = "linux")]
-    let spawned = crate::limit_marker::spawn_marked(run_id, || command.spawn());
+    let spawned = crate::limit_marker::spawn_marked(run_id, Child::id, || program.spawn(ends));
     #[cfg(not(target_os = "linux"))]
-    let spawned = command.spawn();
+    let spawned = program.spawn(ends);
     let mut running = running();
     running.starting -= 1;
     let child = spawned?;
@@ -56,7 +58,7 @@ pub(crate) fn spawn(command: &mut Command, run_id: &str) -> io::Result<Child> {
 }
 
 /// Collects a leader's end, if it has ended, and takes it off the list.
-pub(crate) fn collect(child: &mut Child) -> io::Result<Option<ExitStatus>> {
+pub(crate) fn collect(child: &Child) -> io::Result<Option<ExitStatus>> {
     let mut running = running();
     let status = child.try_wait();
     if !matches!(status, Ok(None)) {
@@ -83,6 +85,7 @@ impl Running {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::os::unix::process::CommandExt;
+    use std::process::Command;
 
     use super::*;
 

@@ -1,13 +1,10 @@
 //! From a [`Launch`] to a running child, or to the reason there is none.
 //!
-//! `std::process` takes its posix_spawn path only while nothing is to be done between fork and
-//! exec. So: a group by `process_group(0)`, never `pre_exec`, which costs 50 ms a start in a host
-//! of 1 GB.
+//! `spawn.rs` makes the call; here is what it needs, and what its failure means.
 
+use std::ffi::OsStr;
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -15,7 +12,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::end_of_leader::OwnedLeader;
 use crate::find_program::is_executable;
-use crate::pipes::{ChildEnds, Pipes};
+use crate::pipes::Pipes;
+use crate::spawn::Program;
 use crate::{Launch, MARKER, running};
 
 /// How long a start waits for other runs to give file descriptors back.
@@ -80,26 +78,22 @@ pub(crate) async fn start(launch: Launch) -> Result<(OwnedLeader, Pipes), StartF
         launch.program.clone()
     };
     let marker = launch.marker();
-    let mut command = Command::new(&program);
-    command
-        .args(&launch.args)
-        .env_clear()
-        .envs(launch.shared_env.iter().map(|(name, value)| (name, value)))
-        .envs(launch.env)
-        .env(MARKER, marker)
-        .current_dir(&launch.working_dir)
-        .process_group(0);
+    let shared =
+        launch.shared_env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let own = launch.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let environment = shared.chain(own).chain([(OsStr::new(MARKER), marker.as_os_str())]);
+    let prepared = Program::new(&program, &launch.args, environment, &launch.working_dir);
+    let prepared = prepared.map_err(|problem| failure(problem, &program, &launch.working_dir))?;
 
     let patience = Instant::now() + DESCRIPTORS_WAIT_MAX;
     let mut stdin = launch.stdin;
     loop {
         let problem = match Pipes::new(&stdin, launch.output_bytes_max) {
-            Ok((mut pipes, ChildEnds { stdin: input, stdout, stderr })) => {
-                command.stdin(input).stdout(stdout).stderr(stderr);
-                match running::spawn(&mut command, &launch.run_id) {
+            Ok((mut pipes, ends)) => {
+                match running::spawn(&prepared, &ends, &launch.run_id) {
                     Ok(child) => {
-                        // The command holds the child's ends: the output could never end.
-                        drop(command);
+                        // With the child's ends open here the output could never end.
+                        drop(ends);
                         pipes.feed(std::mem::take(&mut stdin));
                         return Ok((OwnedLeader::new(child, launch.run_id), pipes));
                     }

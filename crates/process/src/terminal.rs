@@ -24,11 +24,10 @@ pub(crate) async fn wanted(leader: u32) {
     let Some(pid) = Pid::from_raw(leader.cast_signed()) else {
         return;
     };
-    if !has_controlling_terminal() {
-        std::future::pending::<()>().await;
-    }
     #[cfg(target_os = "linux")]
-    let mut tree = TreeLooks::new(leader);
+    let Some(mut tree) = TreeLooks::new(leader) else {
+        return std::future::pending().await;
+    };
     loop {
         if leader_wants_it(pid) {
             return;
@@ -48,29 +47,25 @@ fn leader_wants_it(leader: Pid) -> bool {
     signal == Some(Signal::TTIN.as_raw()) || signal == Some(Signal::TTOU.as_raw())
 }
 
-#[cfg(target_os = "linux")]
-fn has_controlling_terminal() -> bool {
-    crate::process_table::process(std::process::id()).is_some_and(|us| us.terminal != 0)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn has_controlling_terminal() -> bool {
-    true
-}
-
 /// Looks at everyone below the leader. What stopped them cannot be seen from outside, so only who
-/// is stopped, in the background of a terminal, at two tree looks in a row counts.
+/// is stopped, in the background of our terminal, at two tree looks in a row counts. A job that is
+/// stopped in a terminal of its own, below `script` or tmux, wants nothing from ours.
 #[cfg(target_os = "linux")]
 struct TreeLooks {
     leader: u32,
+    /// The controlling terminal of this process.
+    terminal: i32,
     looks: u32,
     stopped_before: Vec<u32>,
 }
 
 #[cfg(target_os = "linux")]
 impl TreeLooks {
-    fn new(leader: u32) -> Self {
-        TreeLooks { leader, looks: 0, stopped_before: Vec::new() }
+    /// None without a controlling terminal.
+    fn new(leader: u32) -> Option<Self> {
+        let terminal = crate::process_table::process(std::process::id())?.terminal;
+        let looks = TreeLooks { leader, terminal, looks: 0, stopped_before: Vec::new() };
+        (terminal != 0).then_some(looks)
     }
 
     fn wants_it(&mut self) -> bool {
@@ -97,7 +92,7 @@ impl TreeLooks {
         let below = |process: &&crate::process_table::Process| tree[1..].contains(&process.pid);
         table
             .iter()
-            .filter(|process| process.is_stopped() && process.terminal != 0)
+            .filter(|process| process.is_stopped() && process.terminal == self.terminal)
             .filter(|process| process.group.cast_signed() != process.foreground_group)
             .filter(below)
             .map(|process| process.pid)

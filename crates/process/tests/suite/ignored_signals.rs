@@ -8,6 +8,24 @@ use crate::situation::{assert_exited, bash, in_its_own_process, run_it};
 const IGNORED: [&str; 6] = ["HUP", "INT", "QUIT", "TERM", "USR1", "CHLD"];
 
 #[tokio::test]
+async fn children_start_with_the_default_also_where_their_host_goes_on_ignoring() {
+    in_its_own_process("ignored_signals::alone_children_of_an_ignoring_host", |command| {
+        bash(&format!("exec env --ignore-signal=TSTP,TTIN,TTOU {command}"))
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "wants a process that ignores signals; run by the test above"]
+async fn alone_children_of_an_ignoring_host() {
+    let ignored = "grep -q '^SigIgn:.*0380000$' /proc/self/status";
+    let ours = std::process::Command::new("/bin/bash").args(["-c", ignored]).status().unwrap();
+    assert!(ours.success(), "a child that is started otherwise ignores them");
+    assert_exited(&run_it(bash(ignored)).await, 1);
+    assert_exited(&run_it(bash("trap 'exit 3' TSTP; kill -TSTP $$; exit 4")).await, 3);
+}
+
+#[tokio::test]
 async fn children_of_a_program_that_ignores_signals_start_with_the_default() {
     in_its_own_process("ignored_signals::alone_children_start_with_the_default", |command| {
         bash(&format!("exec env --ignore-signal={} {command}", IGNORED.join(",")))

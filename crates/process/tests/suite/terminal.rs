@@ -57,6 +57,21 @@ async fn alone_a_grandchild_stops_without_its_leader() {
 }
 
 #[tokio::test]
+async fn a_job_that_is_stopped_in_a_terminal_of_its_own_is_left_alone() {
+    in_a_terminal("terminal::alone_a_job_is_stopped_in_a_terminal_of_its_own").await;
+}
+
+#[tokio::test]
+#[ignore = "needs a terminal; run by the test above"]
+async fn alone_a_job_is_stopped_in_a_terminal_of_its_own() {
+    // Longer than it takes to look at the tree twice.
+    let inner = "cat /dev/tty & sleep 2; kill -KILL $!; echo after";
+    let ended = run_it(program("/usr/bin/script", &["-qec", inner, "/dev/null"])).await;
+    assert!(matches!(ended.how, How::Exited { code: 0 }), "{ended:?}");
+    assert!(ended.stdout.text().contains("after"), "{ended:?}");
+}
+
+#[tokio::test]
 async fn a_password_prompt_that_changes_the_terminal_is_ended_at_once() {
     in_a_terminal("terminal::alone_a_prompt_changes_the_terminal").await;
 }
