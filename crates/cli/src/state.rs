@@ -1,22 +1,62 @@
 //! The user's state: one store of sessions, and the file of what is trusted (`trust.rs`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hookwright_store::{Filter, Kind, Record, RecordKey, SqliteStore, Store};
+use hookwright_store::{Filter, Kind, Loss, Record, RecordKey, SqliteStore, Store};
 
 use crate::error::Failure;
+use crate::render::visible;
+use crate::screen::Screen;
 use crate::user_folders::UserFolders;
 
 /// The user's store, opened.
 pub(crate) fn store() -> Result<Arc<dyn Store>, Failure> {
-    let folder = folder()?;
-    Ok(Arc::new(SqliteStore::open(&folder).map_err(Failure::Store)?))
+    let store = SqliteStore::open(&folder()?).map_err(Failure::Store)?;
+    tell_losses(&store);
+    Ok(Arc::new(store))
 }
 
 /// The user's store, if there is one.
 pub(crate) fn existing_store() -> Result<Option<SqliteStore>, Failure> {
-    SqliteStore::find(&folder()?).map_err(Failure::Store)
+    let store = SqliteStore::find(&folder()?).map_err(Failure::Store)?;
+    store.iter().for_each(tell_losses);
+    Ok(store)
+}
+
+/// Says what the store has lost, if this is the first command that can.
+fn tell_losses(store: &SqliteStore) {
+    let losses = store.take_losses();
+    if !losses.is_empty() {
+        Screen.talk(&losses_text(&losses, store.path()));
+    }
+}
+
+fn losses_text(losses: &[Loss], store: &Path) -> String {
+    let log = format!("{}-wal", store.display());
+    let log = visible(&log);
+    let mut text = format!(
+        "warning: the store has lost its last commits: its log was removed or damaged, or the machine \
+         went down\n  --> {log}\n"
+    );
+    for loss in losses {
+        text += &match loss {
+            Loss::Entries { project, session, had, has: 0 } => format!(
+                "  session `{}` of {}: all {had} entries of its journal\n",
+                visible(session),
+                visible(project)
+            ),
+            Loss::Entries { project, session, had, has } => format!(
+                "  session `{}` of {}: the last {} of {had} entries of its journal\n",
+                visible(session),
+                visible(project),
+                had - has
+            ),
+            Loss::Records => "  changes of sessions, tasks, questions or issues\n".to_owned(),
+        };
+    }
+    text + "help: if you have a copy of the log, put it back before you go on; otherwise `hookwright resume` \
+            goes on from what is left\n"
 }
 
 /// Now, in milliseconds since 1970.

@@ -88,6 +88,12 @@ pub enum StoreError {
         /// What the system says.
         cause: String,
     },
+    /// This process has as many files open as it may.
+    #[error("the store `{}` cannot be opened: too many files are open", path.display())]
+    NoDescriptors {
+        /// The store's file.
+        path: PathBuf,
+    },
     /// Others kept the store to themselves for too long.
     #[error("the store `{}` was in use by others for {waited:?}", path.display())]
     Busy {

@@ -18,6 +18,8 @@
 //!   wait at most [`limits::BUSY_MAX`]; readers wait for nobody and keep nobody waiting.
 //! - **What cannot be read is left alone.** A file that is damaged, cut short, of a newer version or
 //!   not ours is an error that says so, and stays as it is.
+//! - **What was lost is told.** A store whose last commits are gone, because its log was removed or
+//!   garbled or the machine went down, says so once ([`SqliteStore::take_losses`]).
 //!
 //! Values are text that the store does not look into; by convention JSON. A project is the text of
 //! a path: whoever has a path that is no UTF-8 escapes it without loss first. Calls block; whoever
@@ -32,6 +34,7 @@ mod kept_tasks;
 mod kept_waits;
 mod lease;
 pub mod limits;
+mod loss;
 mod memory;
 mod page;
 mod record;
@@ -44,6 +47,7 @@ pub use journal::{Entry, JournalKey, entries};
 pub use kept_tasks::{Claim, KeptTask, KeptTasks, NewTask, TaskChange, TaskError, TaskList};
 pub use kept_waits::{Decide, KeptWaits, Opened, WaitError};
 pub use lease::{Acquired, Held};
+pub use loss::Loss;
 pub use memory::MemoryStore;
 pub use record::{Filter, Kind, Place, Record, RecordKey, records};
 pub use sqlite::SqliteStore;

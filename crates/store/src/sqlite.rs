@@ -7,6 +7,7 @@
 mod connection;
 mod failure;
 mod files;
+mod last_commits;
 mod log;
 mod open;
 mod read;
@@ -23,9 +24,10 @@ use rusqlite::Connection;
 
 use self::failure::Failure;
 use self::files::Files;
+use self::last_commits::LastCommits;
 use self::write::Writer;
 use crate::{
-    Acquired, Commit, Committed, Durability, Entry, Filter, Held, JournalKey, Kind, Record,
+    Acquired, Commit, Committed, Durability, Entry, Filter, Held, JournalKey, Kind, Loss, Record,
     RecordKey, Store, StoreError, limits,
 };
 
@@ -38,6 +40,8 @@ pub struct SqliteStore {
     /// Opened when something is read for the first time.
     reader: Mutex<Option<Connection>>,
     syncs: AtomicU64,
+    /// What was gone when it was opened.
+    losses: Mutex<Vec<Loss>>,
 }
 
 impl SqliteStore {
@@ -48,13 +52,27 @@ impl SqliteStore {
         if !files.exist()? {
             open::create(&files)?;
         }
-        Self::open_files(files)
+        Self::open_files(files, open::Use::Writing)
     }
 
-    /// Opens the store of this folder if there is one. Whoever only wants to read makes none.
+    /// Opens the store of this folder if there is one. Whoever only wants to read makes none, and may
+    /// read one that cannot be written.
     pub fn find(folder: &Path) -> Result<Option<Self>, StoreError> {
         let files = Files::of(folder)?;
-        if files.exist()? { Self::open_files(files).map(Some) } else { Ok(None) }
+        match files.exist()? {
+            true => Self::open_files(files, open::Use::Reading).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// What had been committed and was gone when the store was opened. It is told once: a store that
+    /// is opened after this call has lost nothing, unless it cannot be written.
+    pub fn take_losses(&self) -> Vec<Loss> {
+        let losses = std::mem::take(&mut *lock(&self.losses));
+        if !losses.is_empty() {
+            lock(&self.writer).last_commits.forget();
+        }
+        losses
     }
 
     /// How many commits this value has synced to the disk.
@@ -69,11 +87,15 @@ impl SqliteStore {
         &self.files.main
     }
 
-    fn open_files(mut files: Files) -> Result<Self, StoreError> {
-        let connection = open::open(&mut files)?;
-        let writer = Writer::new(connection).map_err(|error| files.explain(error))?;
+    fn open_files(mut files: Files, how: open::Use) -> Result<Self, StoreError> {
+        let notes = last_commits::read(&files.last_commits);
+        let connection = open::open(&mut files, how)?;
+        let losses = last_commits::losses(&connection, &notes);
+        let losses = Mutex::new(losses.map_err(|failure| files.explain(failure))?);
+        let last_commits = LastCommits::at(&files.last_commits);
+        let writer = Writer::new(connection, last_commits).map_err(|error| files.explain(error))?;
         let (writer, reader) = (Mutex::new(writer), Mutex::new(None));
-        Ok(Self { files, writer, reader, syncs: AtomicU64::new(0) })
+        Ok(Self { files, writer, reader, syncs: AtomicU64::new(0), losses })
     }
 
     fn write<T>(
@@ -81,7 +103,7 @@ impl SqliteStore {
         deed: impl FnOnce(&mut Writer) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
         // A panic in a transaction has rolled it back, so the connection is as good as before.
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = lock(&self.writer);
         self.files.are_still_there()?;
         deed(&mut writer).map_err(|failure| self.files.explain(failure))
     }
@@ -90,8 +112,7 @@ impl SqliteStore {
         &self,
         question: impl FnOnce(&Connection) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
-        let mut reader: MutexGuard<'_, Option<Connection>> =
-            self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reader = lock(&self.reader);
         let connection = match &mut *reader {
             Some(connection) => connection,
             none => {
@@ -101,6 +122,10 @@ impl SqliteStore {
         };
         question(connection).map_err(|failure| self.files.explain(failure))
     }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Store for SqliteStore {

@@ -36,6 +36,7 @@ pub(super) fn of_store(error: &StoreError) -> Message {
              backup"
         }
         StoreError::NotWritable { .. } => "see who owns the folder, and whether it is read-only",
+        StoreError::NoDescriptors { .. } => "raise the limit of open files (`ulimit -n`)",
         StoreError::Full { .. } => "make room, then go on with `hookwright resume`",
         StoreError::Busy { .. } => "another hookwright holds it; try again",
         StoreError::Gone { .. } => "bring the file back; what was written since is lost",

@@ -1,5 +1,6 @@
 //! A connection with the settings that all of them share.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -14,10 +15,32 @@ const STATEMENTS_MAX: usize = 64;
 /// The longest pause between two looks at a lock that another process has.
 const PAUSE_MAX: Duration = Duration::from_millis(2);
 
+/// Connects for writing, or, where the file may only be read, for reading.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     // Without its own mutex: a connection is only used by whoever holds ours.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags)?;
+    with_settings(Connection::open_with_flags(path, flags)?)
+}
+
+/// Connects to a file that has no log and that nobody can write: no lock and no other file is needed.
+pub(super) fn connect_to_unchanging(path: &Path) -> rusqlite::Result<Connection> {
+    let mut address = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                address.push(char::from(*byte));
+            }
+            other => address.push_str(&format!("%{other:02X}")),
+        }
+    }
+    address.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    with_settings(Connection::open_with_flags(address, flags)?)
+}
+
+fn with_settings(mut connection: Connection) -> rusqlite::Result<Connection> {
     wait_for_locks(&mut connection)?;
     // The log is left for whoever opens next. Moving it into the main file would cost every short
     // command that was alone two syncs.

@@ -9,6 +9,13 @@ use rusqlite::ffi;
 use super::files::Files;
 use crate::{StoreError, limits};
 
+/// Files of a store that SQLite has open at once: the main file, the log, what processes share.
+const FILES: usize = 3;
+
+/// Too many open files, of this process or of the system. The same on every Unix.
+const EMFILE: i32 = 24;
+const ENFILE: i32 = 23;
+
 /// Why something inside this module was not done.
 pub(super) enum Failure {
     /// The store's own answer.
@@ -88,10 +95,16 @@ impl Files {
         let probe = self.folder.join(format!("probe-{}", std::process::id()));
         match OpenOptions::new().write(true).create_new(true).open(&probe) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => self.explain_io(&error),
-            Ok(_) | Err(_) => {
+            Err(_) => StoreError::NotWritable { path: self.main.clone(), cause },
+            Ok(file) => {
                 // Nothing depends on it: an empty file at worst.
                 let _ = fs::remove_file(&probe);
-                StoreError::NotWritable { path: self.main.clone(), cause }
+                // As many as SQLite opens, all at once.
+                let opened: io::Result<Vec<_>> = (0..FILES).map(|_| file.try_clone()).collect();
+                match opened {
+                    Err(error) => self.explain_io(&error),
+                    Ok(_) => StoreError::NotWritable { path: self.main.clone(), cause },
+                }
             }
         }
     }
@@ -99,6 +112,9 @@ impl Files {
     /// What the system said about a file or folder of ours.
     pub(super) fn explain_io(&self, error: &io::Error) -> StoreError {
         let (path, cause) = (self.main.clone(), error.to_string());
+        if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) {
+            return StoreError::NoDescriptors { path };
+        }
         match error.kind() {
             ErrorKind::PermissionDenied
             | ErrorKind::ReadOnlyFilesystem

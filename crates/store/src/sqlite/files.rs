@@ -15,8 +15,12 @@ pub(super) struct Files {
     pub(super) main: PathBuf,
     /// Its write-ahead log: commits that are not in the main file yet.
     pub(super) log: PathBuf,
+    /// Notes of the last commits.
+    pub(super) last_commits: PathBuf,
     /// Device and inode of the main file, once it has been opened.
     pub(super) identity: Option<(u64, u64)>,
+    /// It can only be read, and has no log.
+    pub(super) never_changes: bool,
 }
 
 impl Files {
@@ -25,7 +29,9 @@ impl Files {
             folder: folder.to_owned(),
             main: folder.join("store.sqlite3"),
             log: folder.join("store.sqlite3-wal"),
+            last_commits: folder.join("store.sqlite3-last"),
             identity: None,
+            never_changes: false,
         };
         // An absolute path, because SQLite reads a relative one that starts with `file:` as a URI.
         let absolute = std::path::absolute(folder);

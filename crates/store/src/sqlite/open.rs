@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::connection::connect;
+use super::connection::{connect, connect_to_unchanging};
 use super::failure::Failure;
 use super::files::{Files, identity_of};
 use super::log;
@@ -17,8 +17,16 @@ use crate::{StoreError, limits};
 /// The smallest page, and so the shortest file, that SQLite knows.
 const PAGE_BYTES_MIN: u64 = 512;
 
+/// What a store is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Writing,
+    /// It need not be writable.
+    Reading,
+}
+
 /// Opens a store that is there, and brings it to the newest version.
-pub(super) fn open(files: &mut Files) -> Result<Connection, StoreError> {
+pub(super) fn open(files: &mut Files, how: Use) -> Result<Connection, StoreError> {
     let metadata = files.metadata(&files.main)?;
     let metadata = metadata.ok_or_else(|| StoreError::Gone { path: files.main.clone() })?;
     if !metadata.is_file() {
@@ -35,25 +43,50 @@ pub(super) fn open(files: &mut Files) -> Result<Connection, StoreError> {
     files.identity = Some(identity_of(&metadata));
     let opened = connect(&files.main).map_err(Failure::from);
     let opened = opened.and_then(|mut connection| {
-        look_over(&mut connection, files)?;
+        look_over(&mut connection, files, how)?;
         Ok(connection)
     });
-    opened.map_err(|failure| files.explain(failure))
+    match opened.map_err(|failure| files.explain(failure)) {
+        Err(StoreError::NotWritable { .. }) if how == Use::Reading && has_no_log(files) => {
+            files.never_changes = true;
+            let opened = connect_to_unchanging(&files.main).map_err(Failure::from);
+            let opened = opened.and_then(|mut connection| {
+                look_over(&mut connection, files, how)?;
+                Ok(connection)
+            });
+            opened.map_err(|failure| files.explain(failure))
+        }
+        opened => opened,
+    }
+}
+
+/// Whether the main file is the whole store. SQLite cannot read a log where it may not make the file
+/// that it shares with others; without a log it need not.
+fn has_no_log(files: &Files) -> bool {
+    fs::metadata(&files.log).map_or(true, |log| log.len() == 0)
 }
 
 /// A second connection to a store that has been opened.
 pub(super) fn open_reader(files: &Files) -> Result<Connection, StoreError> {
-    let opened = connect(&files.main).and_then(|connection| {
+    let connected = match files.never_changes {
+        true => connect_to_unchanging(&files.main),
+        false => connect(&files.main),
+    };
+    let opened = connected.and_then(|connection| {
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)
     });
     opened.map_err(|error| files.explain(error))
 }
 
-fn look_over(connection: &mut Connection, files: &Files) -> Result<(), Failure> {
-    if connection.is_readonly("main")? {
+fn look_over(connection: &mut Connection, files: &Files, how: Use) -> Result<(), Failure> {
+    let is_readonly = connection.is_readonly("main")?;
+    let not_writable = || {
         let cause = "permission denied".into();
-        return Err(StoreError::NotWritable { path: files.main.clone(), cause }.into());
+        StoreError::NotWritable { path: files.main.clone(), cause }
+    };
+    if is_readonly && how == Use::Writing {
+        return Err(not_writable().into());
     }
     // In one transaction, so that the log does not begin anew while it is looked at.
     let transaction = connection.transaction()?;
@@ -73,6 +106,9 @@ fn look_over(connection: &mut Connection, files: &Files) -> Result<(), Failure> 
     }
     transaction.commit()?;
     if found < newest {
+        if is_readonly {
+            return Err(not_writable().into());
+        }
         migrate(connection, STEPS)?;
     }
     Ok(())

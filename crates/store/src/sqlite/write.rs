@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use super::connection::wait_for_locks;
 use super::failure::Failure;
+use super::last_commits::{LastCommits, Note};
 use super::read::{holder, journal_id, last_of};
 use crate::{
     Acquired, Append, Commit, Committed, Delete, Durability, Expected, Fence, JournalKey, Kind,
@@ -23,10 +24,14 @@ pub(super) struct Writer {
     log_pages_before: u32,
     /// Pages in the log at which they are moved into the main file next.
     shorten_at: u32,
+    pub(super) last_commits: LastCommits,
 }
 
 impl Writer {
-    pub(super) fn new(mut connection: Connection) -> rusqlite::Result<Self> {
+    pub(super) fn new(
+        mut connection: Connection,
+        last_commits: LastCommits,
+    ) -> rusqlite::Result<Self> {
         let log_pages = Arc::new(AtomicU32::new(0));
         let told = Arc::clone(&log_pages);
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {
@@ -35,7 +40,8 @@ impl Writer {
         }))?;
         set_durability(&connection, Durability::Synced)?;
         let (durability, shorten_at) = (Durability::Synced, limits::LOG_PAGES);
-        Ok(Self { connection, durability, log_pages, log_pages_before: 0, shorten_at })
+        let log_pages_before = 0;
+        Ok(Self { connection, durability, log_pages, log_pages_before, shorten_at, last_commits })
     }
 
     pub(super) fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, Failure> {
@@ -44,13 +50,16 @@ impl Writer {
             check_fence(&transaction, fence)?;
         }
         let before = transaction.total_changes();
-        let committed = make(&transaction, commit)?;
+        let (committed, journal) = make(&transaction, commit)?;
+        let mut revision = committed.versions.last().copied().unwrap_or_default();
         if commit.durability == Durability::Synced && transaction.total_changes() == before {
             // A transaction that changes nothing syncs nothing, and then what came before would not
             // be on the disk as promised.
-            next_revisions(&transaction, 1)?;
+            revision = next_revisions(&transaction, 1)?;
         }
         transaction.commit()?;
+        let journal = journal.zip(commit.append.as_ref().map(|append| append.journal));
+        self.last_commits.note(&Note::new(journal, committed.last, revision));
         self.shorten_log();
         Ok(committed)
     }
@@ -160,19 +169,20 @@ fn check_fence(connection: &Connection, fence: &Fence) -> Result<(), Failure> {
     Err(StoreError::Fenced { lease: fence.lease.clone(), token: fence.token, current }.into())
 }
 
-fn make(connection: &Connection, commit: &Commit<'_>) -> Result<Committed, Failure> {
+/// Makes the changes; returns also the id of the journal that was appended to.
+fn make(connection: &Connection, commit: &Commit<'_>) -> Result<(Committed, Option<i64>), Failure> {
     for journal in &commit.drop_journals {
         drop_journal(connection, journal)?;
     }
-    let last = match &commit.append {
+    let (last, journal) = match &commit.append {
         Some(append) => append_entries(connection, append)?,
-        None => 0,
+        None => (0, None),
     };
     for delete in &commit.deletes {
         delete_record(connection, delete)?;
     }
     let versions = put_records(connection, &commit.puts)?;
-    Ok(Committed { last, versions })
+    Ok((Committed { last, versions }, journal))
 }
 
 fn drop_journal(connection: &Connection, journal: &JournalKey) -> Result<(), Failure> {
@@ -185,7 +195,11 @@ fn drop_journal(connection: &Connection, journal: &JournalKey) -> Result<(), Fai
     Ok(())
 }
 
-fn append_entries(connection: &Connection, append: &Append<'_>) -> Result<u64, Failure> {
+/// The journal's last entry now, and its id if it has begun.
+fn append_entries(
+    connection: &Connection,
+    append: &Append<'_>,
+) -> Result<(u64, Option<i64>), Failure> {
     let id = journal_id(connection, append.journal)?;
     let found = id.map_or(Ok(0), |id| last_of(connection, id))?;
     if found != append.expected {
@@ -195,7 +209,7 @@ fn append_entries(connection: &Connection, append: &Append<'_>) -> Result<u64, F
     let last = limits::check_journal(found, append.entries.len())?;
     let id = match id {
         Some(id) => id,
-        None if append.entries.is_empty() => return Ok(last),
+        None if append.entries.is_empty() => return Ok((last, None)),
         None => begin_journal(connection, append.journal)?,
     };
     let mut insert = connection
@@ -203,7 +217,7 @@ fn append_entries(connection: &Connection, append: &Append<'_>) -> Result<u64, F
     for (sequence, value) in (found + 1..).zip(append.entries) {
         insert.execute(params![id, sequence, value])?;
     }
-    Ok(last)
+    Ok((last, Some(id)))
 }
 
 fn begin_journal(connection: &Connection, journal: &JournalKey) -> Result<i64, Failure> {

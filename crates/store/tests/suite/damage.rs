@@ -6,7 +6,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hookwright_store::{Commit, Expected, Filter, Kind, SqliteStore, Store, StoreError};
+use hookwright_store::{
+    Commit, Durability, Expected, Filter, JournalKey, Kind, Loss, SqliteStore, Store, StoreError,
+};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -188,6 +190,76 @@ fn without_its_log_a_store_is_as_it_was_before_it() {
     assert_eq!(check_prefix(&store), COMMITS / 2 + 1);
 }
 
+/// What a store says that it has lost of [`filled`], when it is opened for the first time.
+fn losses_told_once(folder: &TempDir) -> Vec<Loss> {
+    let losses = SqliteStore::open(folder.path()).unwrap().take_losses();
+    let again = SqliteStore::open(folder.path()).unwrap().take_losses();
+    assert_eq!(again, [], "it was told already");
+    losses
+}
+
+fn entries_lost(session: &str, had: u64, has: u64) -> Loss {
+    let JournalKey { project, session } = journal(session);
+    Loss::Entries { project, session, had, has }
+}
+
+#[test]
+fn what_was_lost_with_the_log_is_told_once() {
+    let folder = filled(Log::OfTheLastCommits);
+    let store = SqliteStore::open(folder.path()).unwrap();
+    append(&store, "new", 0, &["1".into(), "2".into()]);
+    drop(store);
+    fs::remove_file(log_of(&folder)).unwrap();
+    let old = entries_lost("a", COMMITS, COMMITS / 2 + 1);
+    assert_eq!(losses_told_once(&folder), [Loss::Records, old, entries_lost("new", 2, 0)]);
+}
+
+#[test]
+fn what_was_lost_with_the_rest_of_a_garbled_log_is_told_once() {
+    let folder = filled(Log::OfTheLastCommits);
+    let log = OpenOptions::new().write(true).open(log_of(&folder)).unwrap();
+    let middle = log.metadata().unwrap().len() / 2;
+    log.write_all_at(&[0xa5; 4096], middle).unwrap();
+    let losses = losses_told_once(&folder);
+    let [Loss::Records, Loss::Entries { had: COMMITS, has, .. }] = losses[..] else {
+        panic!("{losses:?}");
+    };
+    assert!(has > COMMITS / 2 && has < COMMITS, "{has}");
+}
+
+#[test]
+fn a_store_that_lost_nothing_says_nothing() {
+    let folder = filled(Log::OfTheLastCommits);
+    for round in 0..3 {
+        let store = SqliteStore::open(folder.path()).unwrap();
+        assert_eq!(store.take_losses(), [], "{round}");
+        let mut commit = Commit::unsynced();
+        match round {
+            // What is deleted on purpose is not lost.
+            0 => commit.drop_journals = vec![journal("a")],
+            1 => commit.durability = Durability::Synced,
+            _ => drop(store.acquire("run", "me", None).unwrap()),
+        }
+        store.commit(&commit).unwrap();
+        append(&store, &format!("another {round}"), 0, &["1".into()]);
+        checkpoint(store.path());
+        drop(store);
+        fs::remove_file(log_of(&folder)).unwrap();
+    }
+    assert_eq!(SqliteStore::open(folder.path()).unwrap().take_losses(), []);
+}
+
+#[test]
+fn notes_that_cannot_be_read_are_none() {
+    let folder = filled(Log::OfTheLastCommits);
+    fs::remove_file(log_of(&folder)).unwrap();
+    let notes = folder.path().join("store.sqlite3-last");
+    let mut bytes = fs::read(&notes).unwrap();
+    bytes.iter_mut().for_each(|byte| *byte ^= 0x55);
+    fs::write(&notes, bytes).unwrap();
+    assert_eq!(SqliteStore::open(folder.path()).unwrap().take_losses(), []);
+}
+
 #[test]
 fn the_shared_memory_file_may_be_gone_or_garbage() {
     let folder = filled(Log::OfTheLastCommits);
@@ -309,6 +381,55 @@ fn what_may_not_be_written_is_told() {
     mode(folder.path(), 0o700);
     other.say("");
     other.end();
+}
+
+#[test]
+fn what_may_not_be_written_can_be_read() {
+    // A store in one file, one with commits in its log, and one that nobody has opened since.
+    for (log, shared_memory) in
+        [(Log::Empty, true), (Log::OfTheLastCommits, true), (Log::Empty, false)]
+    {
+        let folder = filled(log);
+        if !shared_memory {
+            for file in ["store.sqlite3-wal", "store.sqlite3-shm"] {
+                fs::remove_file(folder.path().join(file)).unwrap();
+            }
+        }
+        let binary = folder.path().join("binary");
+        fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
+        let mut command = Command::new(&binary);
+        command.current_dir("/");
+        // Root may write everywhere, so another user plays this.
+        if rustix::process::geteuid().is_root() {
+            command.uid(65_534);
+        }
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            let path = entry.unwrap().path();
+            let mode = if path == binary { 0o555 } else { 0o444 };
+            fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        }
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o555)).unwrap();
+        let mut other = Actor::start_with(command, "damage::reads", folder.path());
+        let expected = format!("{COMMITS} entries, then NotWritable");
+        assert_eq!(other.hear(), Some(expected), "{log:?}, shared memory: {shared_memory}");
+        other.end();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "a part that other tests start"]
+fn reads() {
+    let found = SqliteStore::find(&actor::folder()).map(|store| {
+        let store = store.expect("it is there");
+        let entries = values(&store, "a").len();
+        let refused = match store.commit(&Commit::synced()) {
+            Err(StoreError::NotWritable { .. }) => "NotWritable".to_owned(),
+            other => format!("{other:?}"),
+        };
+        format!("{entries} entries, then {refused}")
+    });
+    tell(&found.unwrap_or_else(|error| format!("{error:?}")));
 }
 
 #[test]

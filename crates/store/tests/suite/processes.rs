@@ -117,7 +117,7 @@ fn processes_that_make_the_store_at_once_get_the_same_one() {
         let mut all = values(&store, "one");
         all.sort();
         assert_eq!(all, ["0", "1", "2", "3"]);
-        assert_eq!(files_of(&inner), ["store.sqlite3", "store.sqlite3-shm", "store.sqlite3-wal"]);
+        assert_eq!(files_of(&inner), FILES);
     }
 }
 
@@ -224,6 +224,10 @@ fn at_once(part: &str, folder: &Path) -> Vec<Vec<String>> {
     }
     actors.into_iter().map(Actor::end).collect()
 }
+
+/// The files of a store that is in use.
+pub(crate) const FILES: [&str; 4] =
+    ["store.sqlite3", "store.sqlite3-last", "store.sqlite3-shm", "store.sqlite3-wal"];
 
 pub(crate) fn files_of(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
