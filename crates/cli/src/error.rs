@@ -206,7 +206,7 @@ impl Failure {
                 ),
             },
             Failure::NoRuntime { cause } => Message {
-                heading: format!("the system gives us no means to wait: {}", without_number(cause)),
+                heading: format!("cannot start the async runtime: {}", without_number(cause)),
                 place: None,
                 help: "raise the limit of open files (`ulimit -n`)".into(),
             },

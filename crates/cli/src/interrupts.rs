@@ -25,6 +25,7 @@ pub(crate) struct Interrupts {
 
 impl Interrupts {
     pub(crate) fn new() -> io::Result<Self> {
+        check_descriptors()?;
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -89,9 +90,17 @@ impl Interrupts {
     }
 }
 
+/// Whether enough files can be opened to catch a signal. Tokio panics where they can't.
+pub(crate) fn check_descriptors() -> io::Result<()> {
+    // Two for signals, and four for a runtime. All are closed again.
+    let pipes: Result<Vec<_>, _> = (0..3).map(|_| rustix::pipe::pipe()).collect();
+    Ok(pipes.map(drop)?)
+}
+
 /// Lets children start with default signals, whatever this process was started to ignore. To be called
 /// before anything is started.
 pub(crate) fn catch_ignored_signals() -> io::Result<()> {
+    check_descriptors()?;
     ignored_signals().catch()
 }
 

@@ -22,7 +22,7 @@ use crate::approvals::{self, Asking};
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::env_file::EnvFile;
 use crate::error::{Failure, advice};
-use crate::interrupts::Interrupts;
+use crate::interrupts::{Interrupts, check_descriptors};
 use crate::render::{human, visible};
 use crate::screen::Screen;
 use crate::{exit_code, state};
@@ -132,13 +132,17 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
     let ports = Ports { waits, ..Ports::default() };
     let setup = Setup::new(loaded.hooks, found.project_root, environment);
     let engine = Engine::new(Setup { secrets, skip, ports, ..setup });
-    runtime()?.block_on(answer.by_firing(&engine, event, chain))
+    match runtime() {
+        Ok(runtime) => runtime.block_on(answer.by_firing(&engine, event, chain)),
+        Err(failure) => answer.without_hooks(event, failure),
+    }
 }
 
 /// What hooks run on, and from here on their orphans are ours: they are collected as they end.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     // Where the system has no subreapers, children of killed hooks go to init as ever.
     let _ = hookwright_process::become_subreaper();
+    check_descriptors().map_err(|cause| Failure::NoRuntime { cause })?;
     // One thread: a command that lives for milliseconds has no use for more.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -166,7 +170,10 @@ impl Answering<'_> {
             keep.lock().unwrap_or_else(PoisonError::into_inner).see(event);
         };
         engine.observe(Interest::NoOutput, Arc::new(observer));
-        let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
+        let mut interrupts = match Interrupts::new() {
+            Ok(interrupts) => interrupts,
+            Err(cause) => return self.without_hooks(event, Failure::NoRuntime { cause }),
+        };
         let session = self.arguments.session.clone();
         let id = session
             .clone()
@@ -257,7 +264,16 @@ impl Answering<'_> {
     }
 
     fn without_files(&self, event: Event, failure: Failure) -> Result<u8, Failure> {
-        if !can_block(&event) || !failure.is_about_configuration() {
+        if failure.is_about_configuration() {
+            self.without_hooks(event, failure)
+        } else {
+            Err(failure)
+        }
+    }
+
+    /// No hook could be asked, so where one may block, nothing passes.
+    fn without_hooks(&self, event: Event, failure: Failure) -> Result<u8, Failure> {
+        if !can_block(&event) {
             return Err(failure);
         }
         self.screen.failure(&failure);

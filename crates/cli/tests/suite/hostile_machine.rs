@@ -126,6 +126,80 @@ fn a_store_that_was_cut_short_or_is_of_a_newer_version_is_left_alone() {
 }
 
 #[test]
+fn sessions_of_a_store_that_cannot_be_written_can_be_looked_at() {
+    let sandbox = talkative();
+    assert_eq!(sandbox.run(&["run", "loop.yaml", "--session", "s"]).code, 0);
+    let place = "../.local/state";
+    let script = format!(
+        "mount --bind {place} {place}; mount -o remount,bind,ro {place}
+         $hookwright sessions list; $hookwright sessions show s; $hookwright sessions log s | tail -n 1
+         $hookwright status; code=0; $hookwright resume s || code=$?; echo \"ended with $code\""
+    );
+    let Some(ran) = in_a_mount_namespace(&sandbox, &script) else { return };
+    assert!(ran.stdout.contains("\ns     completed  talk"), "{ran:?}");
+    assert!(ran.stdout.contains("iteration 5: continue"), "{ran:?}");
+    assert!(ran.stdout.ends_with("ended with 1\n"), "{ran:?}");
+    assert_eq!(ran.stderr.matches("error: ").count(), 1, "{ran:?}");
+    assert!(ran.stderr.contains("cannot be written"), "{ran:?}");
+}
+
+#[test]
+fn sessions_that_were_lost_with_the_log_of_the_store_are_named_once() {
+    let sandbox = talkative();
+    for session in ["one", "two"] {
+        assert_eq!(sandbox.run(&["run", "loop.yaml", "--session", session]).code, 0);
+    }
+    let log = sandbox.path("../.local/state/hookwright/store.sqlite3-wal");
+    assert!(fs::metadata(&log).unwrap().len() > 0, "the test needs commits in the log");
+    fs::remove_file(&log).unwrap();
+    let ran = sandbox.run(&["sessions", "list"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.starts_with("warning: the store has lost its last commits"), "{ran:?}");
+    for session in ["one", "two"] {
+        assert!(ran.stderr.contains(&format!("session `{session}` of ")), "{ran:?}");
+    }
+    assert!(ran.stderr.contains("help: "), "{ran:?}");
+    let ran = sandbox.run(&["sessions", "list"]);
+    assert!(!ran.stderr.contains("lost"), "{ran:?}");
+}
+
+/// Runs the binary with this limit of open files.
+fn with_descriptors(sandbox: &Sandbox, limit: u32, arguments: &[&str]) -> Ran {
+    let inner = sandbox.command(arguments);
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")]);
+    command.arg(inner.get_program()).args(inner.get_args()).current_dir(sandbox.path("."));
+    command.env_clear().envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Ran::from(command.output().unwrap())
+}
+
+#[test]
+fn too_few_descriptors_are_an_error_that_says_so_and_block_at_a_guard() {
+    let sandbox = talkative().file(
+        "hookwright.yaml",
+        "hooks: {tool:pre_execute: [{id: guard, command: 'exit 0'}], session:start: [{command: 'true'}]}",
+    );
+    // Below the first number not even a program can be loaded.
+    for limit in 4..20 {
+        for arguments in [
+            &["fire", "tool:pre_execute"][..],
+            &["fire", "session:start"],
+            &["run", "loop.yaml"],
+            &["sessions", "list"],
+        ] {
+            let ran = with_descriptors(&sandbox, limit, arguments);
+            let what = format!("{limit} descriptors, {arguments:?}: {ran:?}");
+            assert!(!ran.stderr.contains("panicked"), "{what}");
+            if arguments == ["fire", "tool:pre_execute"] {
+                assert!(ran.code == 2 || (ran.code == 0 && ran.stderr.is_empty()), "{what}");
+            } else if ran.code == 1 {
+                assert!(ran.stderr.contains("open files"), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
 fn an_agent_that_never_ends_is_ended_when_its_time_is_over() {
     // A busy machine needs longer until the agent runs; then there is something to end.
     for seconds in (0..6).map(|doubled| 1 << doubled) {
