@@ -6,8 +6,9 @@
 //! never count.
 //!
 //! In a git work tree git itself is asked (`git.rs`), so ignored files don't count. Elsewhere, or
-//! without git, all files are looked at (`walk.rs`). Either way a look is bounded in time and size;
-//! where it could not see, the list is empty and [`Changes::note`] says why.
+//! without git, all files are looked at (`walk.rs`); the look after an iteration is then also the one
+//! before the next, where that follows at once and nothing ran in between. Either way a look is bounded
+//! in time and size; where it could not see, the list is empty and [`Changes::note`] says why.
 
 mod file_print;
 mod git;
@@ -15,13 +16,14 @@ mod walk;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hookwright_process::find_program;
+use hookwright_process::{find_program, runs_started};
 use tokio::time::Instant;
 
-use crate::limits::{CHANGED_FILES_MAX, CHANGED_FILES_TIMEOUT};
+use crate::limits::{CHANGED_FILES_MAX, CHANGED_FILES_TIMEOUT, LOOK_KEPT};
 use git::{Git, GitProblem, GitSeen};
 use walk::Walked;
 
@@ -32,7 +34,21 @@ pub struct WorkTree {
     git: Option<Git>,
     timeout: Duration,
     files_max: usize,
+    kept: Arc<Mutex<Option<KeptLook>>>,
 }
+
+/// A look at all files that may serve once more.
+#[derive(Debug)]
+struct KeptLook {
+    walked: Arc<Walked>,
+    began: Instant,
+    /// How many runs had been started, and how many looks been made, when it began.
+    runs: u64,
+    looks: u64,
+}
+
+/// Looks that were made in this process: between two of one session another one may have worked.
+static LOOKS: AtomicU64 = AtomicU64::new(0);
 
 /// What bounds one look.
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +130,7 @@ impl WorkTree {
         let git = find_program(OsStr::new("git"), path, root);
         let git = git.map(|program| Git::new(program, environment));
         let (timeout, files_max) = (CHANGED_FILES_TIMEOUT, CHANGED_FILES_MAX);
-        Self { root: root.into(), git, timeout, files_max }
+        Self { root: root.into(), git, timeout, files_max, kept: Arc::default() }
     }
 
     /// The same, but each look may take no longer than this.
@@ -161,11 +177,45 @@ impl WorkTree {
                 Err(problem) => return Seen::Nothing(self.unseen(problem)),
             }
         }
+        if let Some(walked) = self.take_kept() {
+            return Seen::Files(walked);
+        }
+        LOOKS.fetch_add(1, Ordering::Relaxed);
         let root = Arc::clone(&self.root);
         match self.in_time(bounds, move || walk::walk(&root, bounds)).await {
             Ok(walked) => Seen::Files(Arc::new(walked)),
             Err(unseen) => Seen::Nothing(unseen),
         }
+    }
+
+    /// The look after the last iteration, if nothing can have changed since that an iteration is not
+    /// blamed for.
+    fn take_kept(&self) -> Option<Arc<Walked>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let is_alone = LOOKS.load(Ordering::Relaxed) == kept.looks;
+        let is_still_so = kept.began.elapsed() < LOOK_KEPT && runs_started() == Some(kept.runs);
+        (is_alone && is_still_so).then_some(kept.walked)
+    }
+
+    fn keep(&self, look: KeptLook) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(look);
+    }
+
+    /// Looks at all files again.
+    async fn walk_again(
+        &self,
+        before: &Arc<Walked>,
+        bounds: Bounds,
+    ) -> Result<(Vec<Vec<u8>>, Option<Unseen>), Unseen> {
+        let (began, runs) = (Instant::now(), runs_started());
+        let looks = LOOKS.fetch_add(1, Ordering::Relaxed) + 1;
+        let (root, before) = (Arc::clone(&self.root), Arc::clone(before));
+        let look = move || walk::changed_since(&root, &before, bounds);
+        let walk::Compared { changed, note, after } = self.in_time(bounds, look).await?;
+        if let Some(runs) = runs {
+            self.keep(KeptLook { walked: Arc::new(after), began, runs, looks });
+        }
+        Ok((changed, note))
     }
 
     /// Reads files on a thread of its own. One that hangs in the system is left behind.
@@ -199,11 +249,7 @@ impl Snapshot {
                 let changed = git.changed_since(&work_tree.root, before, bounds).await;
                 changed.map(|paths| (paths, None)).map_err(|problem| work_tree.unseen(problem))
             }
-            Seen::Files(before) => {
-                let (root, before) = (Arc::clone(&work_tree.root), Arc::clone(before));
-                let look = move || walk::changed_since(&root, &before, bounds);
-                work_tree.in_time(bounds, look).await
-            }
+            Seen::Files(before) => work_tree.walk_again(before, bounds).await,
             Seen::Nothing(unseen) => Err(unseen.clone()),
         };
         match found {

@@ -81,6 +81,10 @@ pub const CHANGED_BYTES_READ_MAX: u64 = 64 * 1024 * 1024;
 /// memory, and the session goes on after a file system that hangs.
 pub const CHANGED_FILES_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// How long after it began a look at all files may serve as the next one too. A person who edits a file
+/// between two iterations takes longer.
+pub const LOOK_KEPT: Duration = Duration::from_secs(1);
+
 /// Bytes of one list of paths from git: [`CHANGED_FILES_MAX`] of ordinary length.
 pub const GIT_LIST_BYTES_MAX: usize = 16 * 1024 * 1024;
 

@@ -50,7 +50,7 @@ pub use leader::{Leader, Sent};
 pub use orphans::{become_subreaper, collect_orphans, reap_orphans};
 pub use reach::end_run;
 pub use run::run;
-pub use running::kill_everything_now;
+pub use running::{kill_everything_now, runs_started};
 pub use start::StartFailure;
 pub use utf8_chunks::Utf8Chunks;
 pub use watch::{Filter, Stream, Watch};

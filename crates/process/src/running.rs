@@ -14,11 +14,13 @@ use crate::reach::Reach;
 use crate::spawn::{Child, Program};
 
 static RUNNING: Mutex<Running> =
-    Mutex::new(Running { starting: 0, killed_all: 0, leaders: BTreeMap::new() });
+    Mutex::new(Running { starting: 0, started: 0, killed_all: 0, leaders: BTreeMap::new() });
 
 pub(crate) struct Running {
     /// Starts under way: their leaders may live, and even have ended, but are not listed yet.
     starting: usize,
+    /// Starts that were ever begun.
+    started: u64,
     /// How often everything was killed, so that a start under way meanwhile learns of it.
     killed_all: usize,
     leaders: BTreeMap<u32, String>,
@@ -35,11 +37,19 @@ pub fn kill_everything_now() {
     }
 }
 
+/// How many runs this process has started so far; `None` while one is under way. The same number twice
+/// says that nothing ran in between, but for what ended runs have left in the background.
+pub fn runs_started() -> Option<u64> {
+    let running = running();
+    (running.starting == 0 && running.leaders.is_empty()).then_some(running.started)
+}
+
 /// Starts a leader and lists it.
 pub(crate) fn spawn(program: &Program, ends: &ChildEnds, run_id: &str) -> io::Result<Child> {
     let killed_all = {
         let mut running = running();
         running.starting += 1;
+        running.started += 1;
         running.killed_all
     };
     // Not under the lock: starts on several threads need not wait for each other.
@@ -95,7 +105,8 @@ mod tests {
         let newborn = crate::process_table::process(child.id()).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        let mut running = Running { starting: 1, killed_all: 0, leaders: BTreeMap::new() };
+        let mut running =
+            Running { starting: 1, started: 1, killed_all: 0, leaders: BTreeMap::new() };
         assert!(running.may_lead(&newborn, newborn.session));
         assert!(!running.may_lead(&newborn, newborn.session + 1), "it has a session of its own");
         running.starting = 0;

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Mode, OFlags};
@@ -60,7 +60,7 @@ impl FilePrint {
     /// Without content.
     pub(super) fn of(path: &Path) -> Self {
         match fs::symlink_metadata(path) {
-            Ok(metadata) => Self::of_metadata(path, &metadata),
+            Ok(metadata) => Self::of_metadata(|| path.to_owned(), &metadata),
             Err(_) => Self::Missing,
         }
     }
@@ -72,10 +72,11 @@ impl FilePrint {
         print
     }
 
-    pub(super) fn of_metadata(path: &Path, metadata: &Metadata) -> Self {
+    /// The path is asked for only where it is needed.
+    pub(super) fn of_metadata(path: impl FnOnce() -> PathBuf, metadata: &Metadata) -> Self {
         let kind = metadata.file_type();
         if kind.is_symlink() {
-            let target = fs::read_link(path).map(|target| target.into_os_string().into_vec());
+            let target = fs::read_link(path()).map(|target| target.into_os_string().into_vec());
             Self::Link { target: target.unwrap_or_default() }
         } else if kind.is_dir() {
             Self::Folder

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -23,6 +23,17 @@ pub(super) struct Walked {
     unreadable: Vec<(PathBuf, String)>,
 }
 
+/// What two looks have told.
+#[derive(Debug)]
+pub(super) struct Compared {
+    /// What came, went or changed.
+    pub(super) changed: Vec<Vec<u8>>,
+    /// Which folders could not be listed.
+    pub(super) note: Option<Unseen>,
+    /// The second look, as good as a first one.
+    pub(super) after: Walked,
+}
+
 /// Looks at all files. The content of fresh ones is read.
 pub(super) fn walk(root: &Path, bounds: Bounds) -> Result<Walked, Unseen> {
     let now = SystemTime::now();
@@ -37,30 +48,29 @@ pub(super) fn walk(root: &Path, bounds: Bounds) -> Result<Walked, Unseen> {
     Ok(walked)
 }
 
-/// Looks again: what came, went or changed, and which folders could not be listed.
+/// Looks again, and compares.
 pub(super) fn changed_since(
     root: &Path,
     before: &Walked,
     bounds: Bounds,
-) -> Result<(Vec<Vec<u8>>, Option<Unseen>), Unseen> {
+) -> Result<Compared, Unseen> {
+    let now = SystemTime::now();
     let mut after = look(root, bounds)?;
     let mut budget = Budget::new();
-    let mut changed = Vec::new();
-    for (path, was) in &before.files {
-        in_time(bounds)?;
-        let Some(mut is) = after.files.remove(path) else {
-            changed.push(path.clone());
-            continue;
-        };
-        // Content was read only where times may not tell.
-        if let FilePrint::File { content: Some(_), .. } = was {
+    let gone = before.files.keys().filter(|path| !after.files.contains_key(*path));
+    let mut changed: Vec<Vec<u8>> = gone.cloned().collect();
+    for (path, is) in &mut after.files {
+        let was = before.files.get(path);
+        // Content is read only where times may not tell: those of the first look, or those of now.
+        let was_read = matches!(was, Some(FilePrint::File { content: Some(_), .. }));
+        if was_read || is.is_fresh(now) {
+            in_time(bounds)?;
             is.read_content(&root.join(OsStr::from_bytes(path)), &mut budget);
         }
-        if !was.is_same(&is) {
+        if !was.is_some_and(|was| was.is_same(is)) {
             changed.push(path.clone());
         }
     }
-    changed.extend(after.files.into_keys());
     let unreadable: Vec<&(PathBuf, String)> =
         before.unreadable.iter().chain(&after.unreadable).collect();
     // What was hidden in one of the looks is not known to have come or gone.
@@ -68,7 +78,8 @@ pub(super) fn changed_since(
         let path = Path::new(OsStr::from_bytes(path));
         !unreadable.iter().any(|(folder, _)| path.starts_with(folder))
     });
-    Ok((changed, note_of(&unreadable)))
+    let note = note_of(&unreadable);
+    Ok(Compared { changed, note, after })
 }
 
 fn note_of(unreadable: &[&(PathBuf, String)]) -> Option<Unseen> {
@@ -112,8 +123,8 @@ fn look(root: &Path, bounds: Bounds) -> Result<Walked, Unseen> {
                 folders.push(path);
                 continue;
             }
-            let print = FilePrint::of_metadata(&root.join(&path), &metadata);
-            walked.files.insert(path.into_os_string().as_bytes().to_vec(), print);
+            let print = FilePrint::of_metadata(|| root.join(&path), &metadata);
+            walked.files.insert(path.into_os_string().into_vec(), print);
             if walked.files.len() > bounds.files_max {
                 return Err(Unseen::TooMany { files_max: bounds.files_max });
             }

@@ -787,3 +787,63 @@ async fn without_git_folders_that_cannot_be_listed_are_noted_and_the_rest_is_see
         assert!(note.to_string().starts_with(said), "{note}");
     }
 }
+
+#[test]
+fn without_git_a_look_serves_twice_where_nothing_ran_in_between() {
+    let mut command = Command::new(std::env::current_exe().expect("this test has a path"));
+    let test = "changed_files::alone_a_look_serves_twice";
+    let output = command.args(["--exact", test, "--ignored", "--nocapture"]).output();
+    let output = output.expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+}
+
+#[tokio::test]
+#[ignore = "wants a process where nothing else looks or runs; run by the test above"]
+async fn alone_a_look_serves_twice() {
+    let tree = Tree::without_git();
+    tree.write("a", "a");
+    let work_tree = tree.work_tree();
+    let mut number = 0;
+    // Two iterations, with a file that comes in between and is seen only if a look served twice.
+    let mut files_seen_late = async |run_between: bool| {
+        number += 1;
+        let (between, within) = (format!("between {number}"), format!("within {number}"));
+        let first = tree.changes_in(&work_tree, |_| {}).await;
+        assert_eq!(first, Changes::default());
+        tree.write(&between, "");
+        if run_between {
+            run_true().await;
+        }
+        let second = tree.changes_in(&work_tree, |tree| tree.write(&within, "")).await;
+        assert_eq!(second.paths.last(), Some(&within), "{second:?}");
+        second.paths.contains(&between)
+    };
+    for _ in 0..5 {
+        assert!(!files_seen_late(true).await, "a hook may have written that file");
+    }
+    // A look is kept for a second, which a busy machine may need for nothing at all.
+    for _ in 0..100 {
+        if files_seen_late(false).await {
+            return;
+        }
+    }
+    panic!("every look was made twice");
+}
+
+async fn run_true() {
+    let launch = hookwright_process::Launch {
+        program: "/bin/true".into(),
+        args: Vec::new(),
+        shared_env: std::sync::Arc::default(),
+        env: Vec::new(),
+        working_dir: "/".into(),
+        stdin: Vec::new(),
+        timeout: Duration::from_secs(300),
+        kill_grace: Duration::from_secs(1),
+        linger: Duration::from_secs(1),
+        output_bytes_max: 0,
+        run_id: "true".into(),
+    };
+    hookwright_process::run(launch, &mut (), &Default::default()).await;
+}
