@@ -112,6 +112,14 @@ pub const PENDING_OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 /// decision.
 pub const FIRINGS_REMEMBERED_MAX: usize = 10_000;
 
+/// Hooks, decisions and notes of one iteration that a timeline keeps at each of its two ends. More is
+/// counted: a person reads neither, and an iteration is told only when it is over.
+pub const DEEDS_KEPT_AT_EACH_END: usize = 2_500;
+
+/// Hooks and questions of a timeline that have begun and not ended. More than ever are at once; beyond it,
+/// the oldest count as cut off.
+pub const UNDER_WAY_MAX: usize = 1_000;
+
 /// How long a session waits for an agent by itself: as long as for a person. Beyond that it ends as
 /// paused, and somebody resumes it.
 pub const PAUSE_MAX: Duration = hookwright_engine::limits::WAIT_MAX;

@@ -2,7 +2,8 @@
 //! hooks at each.
 //!
 //! The journal goes in one entry at a time, parts come out as soon as they are whole: an iteration
-//! when it is over, with all that happened in it. So memory stays flat however long a session is.
+//! when it is over, with what happened in it, of which the middle is counted where it is very much. So
+//! memory stays flat however long a session is.
 
 mod course;
 mod deed;
@@ -15,7 +16,7 @@ use hookwright_events::{
     Decision, EventName, Report, RunEvent, RunEventKind, Status, TurnName, Usage,
 };
 
-use crate::limits::FIRINGS_REMEMBERED_MAX;
+use crate::limits::{FIRINGS_REMEMBERED_MAX, UNDER_WAY_MAX};
 use crate::record::milliseconds;
 use course::{Course, ItemEnd};
 pub use deed::{Deed, QuestionState};
@@ -141,6 +142,11 @@ impl Timeline {
             RunEventKind::HookStarting { hook, attempt, .. } => {
                 let execution = self.course.execution();
                 self.hooks.insert((firing, hook), RunningHook { at, attempt, execution });
+                if self.hooks.len() > UNDER_WAY_MAX
+                    && let Some(((firing, hook), ran)) = self.hooks.pop_first()
+                {
+                    self.leave_hook(firing, hook, ran, "cut_off");
+                }
             }
             RunEventKind::HookSkipped { hook, reason } => {
                 let status = Status::Skipped.as_str();
@@ -156,6 +162,12 @@ impl Timeline {
             }
             RunEventKind::HookWaiting { hook, wait, question, since, .. } => {
                 self.questions.insert((firing, hook), Question { wait, question, since });
+                if self.questions.len() > UNDER_WAY_MAX
+                    && let Some(((firing, hook), open)) = self.questions.pop_first()
+                {
+                    let event = self.event_of(firing);
+                    self.course.add(open.left(event, hook, QuestionState::CutOff));
+                }
             }
             RunEventKind::HookEnded { hook, outcome, .. } => {
                 if let Some(question) = self.questions.remove(&(firing, hook.clone())) {
@@ -219,14 +231,19 @@ impl Timeline {
             self.course.add(open.left(event, hook, question));
         }
         for ((firing, hook), ran) in std::mem::take(&mut self.hooks) {
-            let end = HookEnd::new(hook_status, None, ran.attempt, None);
-            self.add_hook(firing, hook, Some(ran.at), end);
+            self.leave_hook(firing, hook, ran, hook_status);
         }
         self.end_pause(None);
         self.course.leave_iteration(iteration);
         if left == Left::Ended {
             self.course.end_stage();
         }
+    }
+
+    /// A hook that has not ended stays as it is.
+    fn leave_hook(&mut self, firing: u64, hook: String, ran: RunningHook, status: &'static str) {
+        let end = HookEnd::new(status, None, ran.attempt, None);
+        self.add_hook(firing, hook, Some(ran.at), end);
     }
 
     /// A pause between two steps belongs to neither.

@@ -30,7 +30,7 @@ pub fn entries<'a>(
 ) -> impl Iterator<Item = Result<Entry, StoreError>> + 'a {
     let mut after = after;
     let pages = std::iter::from_fn(move || {
-        let page = store.journal(journal, after, limits::ENTRIES_PER_PAGE_MAX);
+        let page = store.journal(journal, after, limits::ENTRIES_READ_AT_ONCE);
         if let Ok(entries) = &page {
             after = entries.last()?.sequence;
         }

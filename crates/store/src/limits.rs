@@ -20,6 +20,9 @@ pub const ENTRIES_PER_JOURNAL_MAX: u64 = u32::MAX as u64;
 /// Entries that one call of [`Store::journal`](crate::Store::journal) returns.
 pub const ENTRIES_PER_PAGE_MAX: usize = 10_000;
 
+/// Entries that are read at once where all of a journal are: few, because each is held until all are seen.
+pub const ENTRIES_READ_AT_ONCE: usize = 1_000;
+
 /// Records that one call of [`Store::list`](crate::Store::list) returns.
 pub const RECORDS_PER_PAGE_MAX: usize = 100_000;
 

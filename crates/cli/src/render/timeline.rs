@@ -8,6 +8,7 @@ mod abridged;
 mod page;
 mod words;
 
+use hookwright_pipeline::limits::DEEDS_KEPT_AT_EACH_END;
 use hookwright_pipeline::timeline::{Deed, Iteration, Milestone, Part};
 
 use super::{at_most, count, human, one_line, visible};
@@ -69,7 +70,7 @@ impl TimelineScreen {
             Part::Deed(deed) => {
                 let (_, trunk) = self.rails();
                 let before = self.flush_iterations() + &self.flush_items_outside();
-                let text = before + &self.deeds(&trunk, std::slice::from_ref(&deed));
+                let text = before + &self.deeds(&trunk, std::slice::from_ref(&deed), 0);
                 self.with_its_item(text)
             }
         }
@@ -78,6 +79,8 @@ impl TimelineScreen {
     /// What belongs to a piece of work is drawn with it, when it is known whether it is.
     fn with_its_item(&mut self, text: String) -> String {
         match &mut self.item {
+            // All of them are drawn anyway, and one may be very long.
+            Some(item) if self.all => std::mem::take(&mut item.text) + &text,
             Some(item) => {
                 item.text.push_str(&text);
                 String::new()
@@ -229,7 +232,17 @@ impl TimelineScreen {
         let (branch, trunk) = self.rails();
         let trunk = format!("{trunk}   ");
         let text = words::of_iteration(self.page, &branch, &trunk, iteration);
-        text + &self.deeds(&trunk, &iteration.deeds)
+        let left_out = iteration.deeds_left_out;
+        if left_out == 0 {
+            return text + &self.deeds(&trunk, &iteration.deeds, 0);
+        }
+        let middle = iteration.deeds.len().min(DEEDS_KEPT_AT_EACH_END);
+        let (first, last) = iteration.deeds.split_at(middle);
+        if !self.all {
+            return text + &self.deeds(&trunk, first, left_out + last.len() as u64);
+        }
+        let gap = format!("{trunk}… {left_out} in the middle (`hookwright sessions log`) …\n");
+        text + &self.deeds(&trunk, first, 0) + &gap + &self.deeds(&trunk, last, 0)
     }
 
     /// What stands before an iteration, and before what happens beside iterations.
@@ -277,9 +290,10 @@ impl TimelineScreen {
         shown.into_iter().map(show).collect()
     }
 
-    fn deeds(&mut self, trunk: &str, deeds: &[Deed]) -> String {
+    /// What happened, and how much more did.
+    fn deeds(&mut self, trunk: &str, deeds: &[Deed], more: u64) -> String {
         let mut text = String::new();
-        let (mut shown, mut more, mut skipped) = (0, 0, 0);
+        let (mut shown, mut more, mut skipped) = (0, more, 0);
         for deed in deeds {
             if !self.all && matches!(deed, Deed::Hook { status: "skipped", .. }) {
                 skipped += 1;

@@ -33,6 +33,7 @@ mod iteratr;
 mod lifecycle;
 mod list;
 mod live_view;
+mod long_journal;
 mod memory;
 mod orphans;
 mod piped_output;

@@ -4,12 +4,13 @@
 //! The end of a stage or of a piece of work is told late, when the next thing begins: what their last
 //! hooks do still belongs to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use hookwright_events::{ItemState, TurnName, TurnResult, Usage, WorkItem};
 
 use super::deed::Deed;
 use super::part::{Iteration, IterationState, Milestone, Part};
+use crate::limits::DEEDS_KEPT_AT_EACH_END;
 use crate::record::milliseconds;
 
 /// Where a session is.
@@ -23,6 +24,8 @@ pub(super) struct Course {
     /// The piece of work that was left before its end.
     left_item: Option<(u32, u32, WorkItem)>,
     iteration: Option<Iteration>,
+    /// Its latest deeds, once there are more than are kept at the beginning.
+    latest_deeds: VecDeque<Deed>,
     /// What agents used in all.
     pub(super) used: Option<Usage>,
     pub(super) parts: Vec<Part>,
@@ -188,7 +191,8 @@ impl Course {
     }
 
     pub(super) fn end_iteration(&mut self) {
-        if let Some(iteration) = self.iteration.take() {
+        if let Some(mut iteration) = self.iteration.take() {
+            iteration.deeds.extend(std::mem::take(&mut self.latest_deeds));
             if let Some(stage) = &mut self.stage
                 && let Some(reason) = self.complete.get(&stage.index)
             {
@@ -293,9 +297,20 @@ impl Course {
     }
 
     pub(super) fn add(&mut self, deed: Deed) {
-        match &mut self.iteration {
-            Some(iteration) => iteration.deeds.push(deed),
-            None => self.parts.push(Part::Deed(deed)),
+        let Some(iteration) = &mut self.iteration else {
+            self.parts.push(Part::Deed(deed));
+            return;
+        };
+        if iteration.deeds.len() < DEEDS_KEPT_AT_EACH_END {
+            iteration.deeds.push(deed);
+            return;
+        }
+        self.latest_deeds.push_back(deed);
+        if self.latest_deeds.len() > DEEDS_KEPT_AT_EACH_END
+            && let Some(left_out) = self.latest_deeds.pop_front()
+        {
+            iteration.deeds_left_out += 1;
+            iteration.trouble_left_out |= left_out.is_trouble();
         }
     }
 

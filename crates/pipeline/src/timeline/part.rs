@@ -130,6 +130,13 @@ pub struct Iteration {
     pub duration_ms: Option<f64>,
     /// What happened around it.
     pub deeds: Vec<Deed>,
+    /// How many more happened in the middle, between the first
+    /// [`DEEDS_KEPT_AT_EACH_END`](crate::limits::DEEDS_KEPT_AT_EACH_END) and the others.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub deeds_left_out: u64,
+    /// Whether one of those is trouble.
+    #[serde(skip)]
+    pub trouble_left_out: bool,
 }
 
 /// How far an iteration came.
@@ -158,16 +165,26 @@ impl Iteration {
             result: None,
             duration_ms: None,
             deeds: Vec::new(),
+            deeds_left_out: 0,
+            trouble_left_out: false,
         }
     }
 
     /// Whether a person who looks for trouble should see it.
     pub fn is_trouble(&self) -> bool {
         let failed = self.result.as_ref().is_some_and(|result| result.error.is_some());
-        failed || self.state != IterationState::Ended || self.deeds.iter().any(Deed::is_trouble)
+        failed
+            || self.state != IterationState::Ended
+            || self.trouble_left_out
+            || self.deeds.iter().any(Deed::is_trouble)
     }
 
     pub(super) fn is(&self, turn: &TurnName) -> bool {
         (self.stage, self.iteration) == (turn.stage, turn.iteration)
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

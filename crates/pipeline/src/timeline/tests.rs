@@ -383,3 +383,46 @@ fn what_a_child_uses_counts_where_it_was_started() {
     let costs = ["item_ended", "stage_ended", "session_ended"].map(of_kind);
     assert_eq!(costs, [json!(1.0), json!(1.5), json!(2.0)]);
 }
+
+#[test]
+fn of_very_many_deeds_the_middle_is_counted_and_its_trouble_is_known() {
+    use crate::limits::DEEDS_KEPT_AT_EACH_END;
+    let note = |number: usize| (0, RunEventKind::Noted { note: number.to_string() });
+    let notes = 2 * DEEDS_KEPT_AT_EACH_END + 7;
+    let entries = [began(), stage(), starts(1), ends(1, None)].into_iter();
+    let parts = told(entries.chain((0..notes).map(note)).collect(), false);
+    let iteration = &parts[2];
+    let deeds = iteration["deeds"].as_array().unwrap();
+    assert_eq!(deeds.len(), 2 * DEEDS_KEPT_AT_EACH_END);
+    assert_eq!(iteration["deeds_left_out"], 7);
+    assert_eq!(deeds[DEEDS_KEPT_AT_EACH_END - 1]["note"], json!("2499"));
+    assert_eq!(deeds[DEEDS_KEPT_AT_EACH_END]["note"], json!("2507"));
+    assert_eq!(deeds.last().unwrap()["note"], json!((notes - 1).to_string()));
+}
+
+#[test]
+fn hooks_that_never_end_are_not_kept_for_ever() {
+    use crate::limits::UNDER_WAY_MAX;
+    let mut timeline = Timeline::default();
+    let starting = |number: usize| RunEventKind::HookStarting {
+        hook: number.to_string(),
+        attempt: 1,
+        awaited: true,
+        run_id: None,
+        digest: None,
+    };
+    let mut parts = Vec::new();
+    for number in 0..UNDER_WAY_MAX + 5 {
+        let at = "2026-01-02T03:04:05Z".to_owned();
+        let (version, firing, session) = (1, number as u64, None);
+        parts.extend(timeline.see(RunEvent {
+            version,
+            firing,
+            at,
+            session,
+            kind: starting(number),
+        }));
+    }
+    assert_eq!(parts.len(), 5, "those are cut off");
+    assert_eq!(timeline.finish(false).len(), UNDER_WAY_MAX);
+}

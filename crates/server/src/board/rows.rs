@@ -57,6 +57,22 @@ impl What {
     }
 }
 
+impl What {
+    /// With as much as is shown: of a row that is kept, nothing else is asked for.
+    fn in_short(mut self) -> Self {
+        if let What::Iteration(iteration, reports) = &mut self {
+            let more = iteration.deeds.len().saturating_sub(limits::DEEDS_SHOWN_MAX);
+            iteration.trouble_left_out |= iteration.is_trouble();
+            iteration.deeds_left_out += more as u64;
+            iteration.deeds.truncate(limits::DEEDS_SHOWN_MAX);
+            iteration.deeds.shrink_to_fit();
+            reports.truncate(limits::DEEDS_SHOWN_MAX);
+            reports.shrink_to_fit();
+        }
+        self
+    }
+}
+
 /// A stage in a few words.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StageSum {
@@ -104,6 +120,7 @@ impl Rows {
             }
         };
         self.sum_up(&what);
+        let what = if self.under_way_from.is_none() { what.in_short() } else { what };
         let (number, id) = (self.count, self.id_of(&what));
         self.count += 1;
         if self.before.is_none_or(|before| number < before) {

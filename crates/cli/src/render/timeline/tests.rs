@@ -33,7 +33,31 @@ fn iteration(number: u32, result: TurnResult, deeds: Vec<Deed>) -> Part {
         result: Some(result),
         duration_ms: Some(62_000.0),
         deeds,
+        deeds_left_out: 0,
+        trouble_left_out: false,
     })))
+}
+
+#[test]
+fn of_an_iteration_with_very_many_hooks_the_middle_is_counted() {
+    let deeds = || {
+        let hooks = (0..DEEDS_KEPT_AT_EACH_END + 2)
+            .map(|number| hook("tool:post_execute", &format!("hook-{number}"), "success", 1.0, ""));
+        let Part::Milestone(Milestone::Iteration(mut whole)) =
+            iteration(1, TurnResult::default(), hooks.collect())
+        else {
+            panic!("an iteration");
+        };
+        whole.deeds_left_out = 1_000;
+        Part::Milestone(Milestone::Iteration(whole))
+    };
+    let short = drawn(vec![stage_began(), deeds()], None);
+    let more = DEEDS_KEPT_AT_EACH_END - DEEDS_SHOWN_MAX + 1_000 + 2;
+    assert!(short.contains(&format!("… {more} more (`--all`)\n")), "{short}");
+    let all = TimelineScreen::new(true, None).part(deeds());
+    let middle: Vec<&str> = all.lines().skip(DEEDS_KEPT_AT_EACH_END).take(4).collect();
+    assert!(middle[1].contains("… 1000 in the middle (`hookwright sessions log`) …"), "{middle:?}");
+    assert!(middle[0].contains("hook-2499 ") && middle[2].contains("hook-2500 "), "{middle:?}");
 }
 
 fn work_item(number: u32) -> WorkItem {

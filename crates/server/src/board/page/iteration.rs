@@ -56,9 +56,9 @@ impl Drawing<'_> {
                     @for (deed, report) in iteration.deeds.iter().zip(reports).take(limits::DEEDS_SHOWN_MAX) {
                         (self.deed(deed, report.as_ref(), whole))
                     }
-                    @if iteration.deeds.len() > limits::DEEDS_SHOWN_MAX {
+                    @if let Some(more) = deeds_not_shown(iteration) {
                         p.quiet {
-                            "and " (iteration.deeds.len() - limits::DEEDS_SHOWN_MAX) " more: "
+                            "and " (more) " more: "
                             code { "hookwright sessions show " (self.story.session.record.id) " --all" }
                         }
                     }
@@ -66,6 +66,12 @@ impl Drawing<'_> {
             }
         }
     }
+}
+
+/// How many hooks, decisions and notes of an iteration are not on the page, if any.
+fn deeds_not_shown(iteration: &Iteration) -> Option<u64> {
+    let more = iteration.deeds.len().saturating_sub(limits::DEEDS_SHOWN_MAX) as u64;
+    Some(more + iteration.deeds_left_out).filter(|more| *more > 0)
 }
 
 fn mark_of(iteration: &Iteration) -> Mark {
