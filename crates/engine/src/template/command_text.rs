@@ -6,8 +6,8 @@ use std::ops::Range;
 use hookwright_events::Event;
 
 use super::rewrite::Rewritten as Templates;
-use super::{Evaluation, GENERATED, Place, Quoting, TemplateError, places, rewrite};
 use super::{Filled, GeneratedReference};
+use super::{GENERATED, Place, Quoting, TemplateError, places, rewrite};
 use crate::policy::Wire;
 use crate::variables;
 
@@ -242,18 +242,8 @@ fn standing(text: &str, found: &[Found]) -> Vec<Standing> {
 
 fn of_place(place: &Place) -> Standing {
     match place.evaluated_again() {
-        Some(
-            Evaluation::Arithmetic
-            | Evaluation::Let
-            | Evaluation::NumericTest
-            | Evaluation::Subscript
-            | Evaluation::Declaration,
-        ) => return Standing::EvaluatedAgain,
-        // Whoever writes `eval` or `sh -c` before a value wants it to run.
-        Some(
-            Evaluation::Eval | Evaluation::Trap | Evaluation::Program | Evaluation::VariableName,
-        )
-        | None => {}
+        Some(evaluation) if !evaluation.is_meant() => return Standing::EvaluatedAgain,
+        Some(_) | None => {}
     }
     match place.quoting {
         Quoting::Single | Quoting::Escaped | Quoting::Comment | Quoting::QuotedHereDocument => {
@@ -401,6 +391,13 @@ mod tests {
             "if let \"x=${TOOL_INPUT.n}\"; then :; fi",
             "declare -i x=${TOOL_INPUT.n}",
             "a[${TOOL_INPUT.n}]=1",
+            "y=${TOOL_INPUT.n}; [[ y -eq 1 ]]",
+            "y=${TOOL_INPUT.n}; let y",
+            "y=${TOOL_INPUT.n}; declare -i z=y",
+            "y=${TOOL_INPUT.n}; a[y]=1",
+            "y=${TOOL_INPUT.n}; eval \"$y\"; unset 'a[y]'",
+            "unset \"${TOOL_INPUT.n}\"",
+            "v=${TOOL_INPUT.n}; echo \"${!v}\"",
         ] {
             let error = CommandText::new(text).expect_err("it would run");
             assert!(matches!(error, TextError::EvaluatedAgain { .. }), "{text}");

@@ -16,14 +16,17 @@
 //! One pass over the bytes, no text is copied. `commands.rs` reads lists of commands, `compound.rs` and
 //! `conditional.rs` what reserved words begin, `words.rs` words and quotes, `expansions.rs` and
 //! `parameters.rs` what begins with `$` or a backtick, `here_documents.rs` their bodies; `meaning.rs`
-//! knows the commands that evaluate their arguments, and `programs.rs` those that take a program as
-//! an argument or read one; `following.rs` says where values go from there.
+//! and `declarations.rs` know the commands that evaluate their arguments, and `programs.rs` those that
+//! take a program as an argument or read one; `following.rs` says where values go from there, and
+//! `bare_names.rs` finds the variables that are evaluated without a `$`.
 
 use std::ops::Range;
 
+mod bare_names;
 mod commands;
 mod compound;
 mod conditional;
+mod declarations;
 mod expansions;
 mod following;
 mod here_documents;
@@ -35,7 +38,8 @@ mod programs;
 mod tests;
 mod words;
 
-use following::{Assignment, Reading};
+use bare_names::Searched;
+use following::{Assignment, Attribute, Attributed, Reading};
 pub use place::{Evaluation, LexError, Place, Quoting, Trouble};
 
 /// How deep substitutions, subshells and expansions may stand in each other.
@@ -96,6 +100,8 @@ pub(super) enum Form {
     Defaulted,
     /// Its value as a name (`${!X}`) or as a prompt (`${X@P}`): evaluated.
     Evaluated,
+    /// Its name alone, in a word that is evaluated: `[[ X -eq 1 ]]`.
+    Bare,
 }
 
 /// A word of a simple command.
@@ -151,9 +157,13 @@ struct Lexer<'t> {
     /// `>(…)`: what a command prints is read there.
     writes_to_commands: bool,
     /// Names that have been declared integers, arrays or references: assigning evaluates.
-    attributed: Vec<Range<usize>>,
+    attributed: Vec<Attributed>,
     /// Code that is evaluated declares something, so any name may have been.
-    declares_unseen: bool,
+    declares_unseen: Option<Attribute>,
+    /// Where names without a `$` are evaluated.
+    searched: Vec<Searched>,
+    /// `$(…)`, `<(…)` and backticks, with what opens and closes them.
+    substitutions: Vec<Range<usize>>,
     /// Every assignment.
     assigned: Vec<Assignment>,
     /// How many lists of commands stand around here.
@@ -189,7 +199,9 @@ impl<'t> Lexer<'t> {
             defines_aliases: false,
             writes_to_commands: false,
             attributed: Vec::new(),
-            declares_unseen: false,
+            declares_unseen: None,
+            searched: Vec::new(),
+            substitutions: Vec::new(),
             assigned: Vec::new(),
             level: 0,
             evaluates: false,
@@ -204,7 +216,8 @@ impl<'t> Lexer<'t> {
         }
         self.mark_attributed();
         self.mark_read_elsewhere();
-        if self.evaluates && self.keeps_marks() {
+        if self.evaluates && (self.is_unwritten || self.keeps_marks()) {
+            self.mark_bare_names();
             self.follow_assignments();
         }
         let Self { marks, set, sets_others, .. } = self;
@@ -273,7 +286,7 @@ impl<'t> Lexer<'t> {
     fn evaluate(&mut self, first: usize, at: &Range<usize>, why: Evaluation) {
         self.evaluates = true;
         for mark in self.marks_in(first, at) {
-            mark.place.evaluation.get_or_insert(why);
+            mark.place.evaluate(why);
         }
     }
 

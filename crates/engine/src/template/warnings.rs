@@ -48,9 +48,6 @@ pub enum WarningKind {
 
 /// The odd places of a command, in order. A text that can't be read has none that is certain.
 pub fn warnings(text: &str, names: &Names<'_>) -> Vec<Warning> {
-    if !text.contains(['$', '(']) && !text.contains("let") {
-        return Vec::new();
-    }
     let Ok(lexed) = lexer::variables(text) else { return Vec::new() };
     let set: HashSet<&str> = lexed.set.iter().map(|name| &text[name.clone()]).collect();
     let mut found = Vec::new();
@@ -64,7 +61,7 @@ pub fn warnings(text: &str, names: &Names<'_>) -> Vec<Warning> {
         let place = mark.place;
         let evaluation = match form {
             Form::Evaluated => place.evaluation.or(Some(Evaluation::VariableName)),
-            Form::Value | Form::Defaulted => place.evaluation,
+            Form::Value | Form::Defaulted | Form::Bare => place.evaluation,
             Form::Measured => None,
         };
         let kind = match place.quoting {
@@ -88,6 +85,7 @@ pub fn warnings(text: &str, names: &Names<'_>) -> Vec<Warning> {
                     || lexed.sets_others
                     || *form == Form::Defaulted
                     || *form == Form::Measured
+                    || *form == Form::Bare
                     || is_the_shells(name)
                     || (names.is_in_environment)(name);
                 (!is_known).then_some(WarningKind::Unknown)
@@ -173,7 +171,7 @@ mod tests {
 
     #[test]
     fn odd_places_are_named() {
-        use Evaluation::{Arithmetic, Eval, NumericTest, Program, Trap, VariableName};
+        use Evaluation::*;
         use WarningKind::{EvaluatedAgain, Literal, Unknown, Unquoted};
         for (text, expected) in [
             ("echo '$ERROR' 'a ${ERROR}'", vec![(Literal, "$ERROR"), (Literal, "${ERROR")]),
@@ -199,6 +197,18 @@ mod tests {
             ("x=$ERROR; y=$x; eval \"$y\"", vec![(EvaluatedAgain(Eval), "$ERROR")]),
             ("eval \"ls $CHANGED_FILES\"", vec![(EvaluatedAgain(Eval), "$CHANGED_FILES")]),
             ("echo x | jq '.a' | grep '$ERROR'", vec![(Literal, "$ERROR")]),
+            ("[[ ERROR -eq 1 ]]", vec![(EvaluatedAgain(NumericTest), "ERROR")]),
+            ("let 'x=ERROR'", vec![(EvaluatedAgain(Let), "ERROR")]),
+            ("declare -i x=ERROR", vec![(EvaluatedAgain(Declaration), "ERROR")]),
+            ("a[ERROR]=1", vec![(EvaluatedAgain(Subscript), "ERROR")]),
+            ("unset 'a[ERROR]'", vec![(EvaluatedAgain(Subscript), "ERROR")]),
+            ("x=$ERROR; [[ x -eq 1 ]]", vec![(EvaluatedAgain(NumericTest), "$ERROR")]),
+            ("x=ERROR; (( x ))", vec![(EvaluatedAgain(Arithmetic), "ERROR")]),
+            ("v='a[ERROR]'; echo ${!v}", vec![(EvaluatedAgain(Subscript), "ERROR")]),
+            (
+                "a=(1); [[ ${a[ERROR]} -eq ERROR ]]",
+                vec![(EvaluatedAgain(Subscript), "ERROR"), (EvaluatedAgain(NumericTest), "ERROR")],
+            ),
         ] {
             assert_eq!(found(text), expected, "{text}");
         }
@@ -221,6 +231,8 @@ mod tests {
             "echo \"${ERROR.code}\" \"$(cat \"${ERROR.file}\")\"",
             "for file in $CHANGED_FILES; do rustfmt -- \"$file\"; done; git add $CHANGED_FILES",
             "n=$(grep -c a <<< \"$ERROR\"); (( n > 3 )) && n=$ITERATION && (( n < 4 ))",
+            "level=ERROR; printf -v line '[ERROR] %s' x; [[ $level == ERROR ]]; unset ERROR",
+            "a[key]=1; [[ ITERATION -gt 3 ]]; let ITERATION; declare -i n=$(grep -c ERROR log)",
             "jq -n --arg ERROR \"$ERROR\" '{text: $ERROR}' | envsubst '$ERROR' | yq '.a = $ERROR'",
         ] {
             assert_eq!(found(text), [], "{text}");

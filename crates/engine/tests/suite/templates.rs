@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use hookwright_engine::template::{Reference, Value, rewrite};
+use hookwright_engine::template::{CommandText, Problem, Reference, TextError, Value, rewrite};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -409,6 +409,15 @@ const PIECES: &[&str] = &[
     "set -- ",
     "[ -v ",
     "$(<",
+    "v={{x}}; ",
+    "w=v; ",
+    "let v",
+    "[[ v -eq 1 ]]",
+    "'a[v]'",
+    "a[v]",
+    "{a[v]}>f ",
+    "RANDOM=",
+    "w",
     "~",
     "#",
     "é",
@@ -447,5 +456,68 @@ proptest! {
     #[test]
     fn no_value_runs_in_any_command_that_is_accepted(pieces in proptest::collection::vec(0..1000_usize, 1..12)) {
         no_value_runs(&pieces);
+    }
+}
+
+/// Commands by which bash runs what the variable `v` holds, though no `$v` stands in them.
+const CALCULATED: &[&str] = &[
+    "[[ v -eq 1 ]]",
+    "[[ 1 -gt 'v' ]]",
+    "(( v ))",
+    "(( \"v\" ))",
+    "echo $((v)) $[v]",
+    "let v",
+    "let 'w = v'",
+    "let \\v",
+    "declare -i w=v",
+    "typeset -i w='v'",
+    "f() { local -i w=v; }; f",
+    "declare -i w; w+=v",
+    "declare -i w; printf -v w %s v",
+    "declare -i w; for w in v; do :; done",
+    "declare -i w; : ${w:=v}",
+    "declare -ia w=(v)",
+    "declare -a w='([v]=1)'",
+    "declare 'w[v]=1'",
+    "declare -n r='w[v]'; echo $r",
+    "RANDOM=v",
+    "SRANDOM=v",
+    "HISTCMD=v",
+    "OPTIND=v",
+    "w[v]=1",
+    "w[\"v\"]=1",
+    "w=([v]=1)",
+    "echo ${w[v]}",
+    "echo \"${w[\"v\"]}\"",
+    "w=abc; echo ${w:v}",
+    "w=abc; echo ${w:1:\"v\"}",
+    "test -v 'w[v]'",
+    "[ -v w[v] ]",
+    "[[ -v 'w[v]' ]]",
+    "printf -v 'w[v]' 1",
+    "printf -vw[v] 1",
+    "w=(1); unset 'w[v]'",
+    "read 'w[v]' <<< 1",
+    "true & wait -n -p 'w[v]'",
+    "exec {w[v]}>/dev/null",
+    "w='u[v]'; echo ${!w}",
+    "w=v; (( w ))",
+    "u=v; w=u; [[ $w -eq 1 ]]",
+    "printf -v w %s v; (( w ))",
+];
+
+#[test]
+fn a_value_is_refused_where_bash_calculates_with_the_name_of_its_variable() {
+    for command in CALCULATED {
+        let sandbox = Sandbox::new();
+        let value = ("v".to_owned(), "a[$(touch pwned)]".to_owned());
+        sandbox.run("bash", command, &[value]);
+        assert!(!sandbox.is_untouched(), "bash does not run the value in {command}");
+        let template = format!("v={{{{x}}}}; {command}");
+        let refused = rewrite(&template, &known).expect_err(command);
+        assert!(matches!(refused.problem, Problem::EvaluatedAgain { .. }), "{command}: {refused}");
+        let path = format!("v=${{TOOL_INPUT.x}}; {command}");
+        let refused = CommandText::new(&path).expect_err(command);
+        assert!(matches!(refused, TextError::EvaluatedAgain { .. }), "{command}: {refused}");
     }
 }

@@ -1,5 +1,6 @@
 //! Lists of commands: what separates them, and their redirections.
 
+use super::bare_names::Search;
 use super::compound::Reserved;
 use super::words::{Kind, find};
 use super::{Evaluation, LexError, Lexer, Quoting, Trouble, Word};
@@ -363,6 +364,14 @@ impl Lexer<'_> {
         let name = word.at.start + 1..word.at.end - 1;
         if named && word.is_static && super::is_name(&self.bytes[name.clone()]) {
             self.set.push(name);
+            return true;
+        }
+        // `{a[i]}>file`. Other shells take that for a word, and evaluate nothing in it.
+        let base = name.start..name.start + self.name_len(name.start);
+        if named && !base.is_empty() && self.bytes.get(base.end) == Some(&b'[') {
+            self.evaluate(0, &word.at, Evaluation::Subscript);
+            self.search_names(name, Evaluation::Subscript, Search::InBrackets);
+            self.set.push(base);
             return true;
         }
         false

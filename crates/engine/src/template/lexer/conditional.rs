@@ -1,5 +1,6 @@
 //! `[[ … ]]`.
 
+use super::bare_names::Search;
 use super::words::Kind;
 use super::{Evaluation, LexError, Lexer, Quoting, Trouble};
 
@@ -41,17 +42,17 @@ impl Lexer<'_> {
             let operator = &self.text[self.words[at].at.clone()];
             match operator {
                 "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" => {
-                    if at > words {
-                        let before = self.words[at - 1].at.clone();
-                        self.evaluate(marks, &before, Evaluation::NumericTest);
-                    }
-                    if let Some(after) = self.words.get(at + 1).map(|word| word.at.clone()) {
-                        self.evaluate(marks, &after, Evaluation::NumericTest);
+                    let before = (at > words).then(|| self.words[at - 1].at.clone());
+                    let after = self.words.get(at + 1).map(|word| word.at.clone());
+                    for operand in before.into_iter().chain(after) {
+                        self.evaluate(marks, &operand, Evaluation::NumericTest);
+                        self.search_names(operand, Evaluation::NumericTest, Search::Everywhere);
                     }
                 }
                 "-v" | "-R" => {
                     if let Some(after) = self.words.get(at + 1).map(|word| word.at.clone()) {
                         self.evaluate(marks, &after, Evaluation::VariableName);
+                        self.search_names(after, Evaluation::Subscript, Search::InBrackets);
                     }
                 }
                 _ => {}

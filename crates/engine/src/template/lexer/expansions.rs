@@ -1,5 +1,6 @@
 //! What begins with `$` or a backtick, and arithmetic.
 
+use super::bare_names::Search;
 use super::commands::Until;
 use super::{Evaluation, Form, LexError, Lexer, Quoting, Subject, Trouble, is_name_byte};
 
@@ -19,7 +20,9 @@ impl Lexer<'_> {
             }
             b'(' => {
                 self.pos += 1;
-                self.nested(None, |lexer| lexer.substituted_list())
+                self.nested(None, |lexer| lexer.substituted_list())?;
+                self.note_substitution(start);
+                Ok(())
             }
             b'{' => self.nested(None, |lexer| lexer.parameter(start, quoting)),
             b'[' => {
@@ -79,6 +82,7 @@ impl Lexer<'_> {
             self.end = end;
         }
         self.pos = close + 1;
+        self.note_substitution(open);
         Ok(())
     }
 
@@ -108,7 +112,14 @@ impl Lexer<'_> {
                 }
                 b'\\' => self.backslash(),
                 b'\'' => self.single(false).map(|_| ())?,
-                b'"' => self.double().map(|_| ())?,
+                b'"' => {
+                    let quoted = self.pos;
+                    self.double()?;
+                    // Its quotes are taken away before it is calculated.
+                    if let Some(why) = self.evaluation {
+                        self.search_names(quoted..self.pos, why, Search::Everywhere);
+                    }
+                }
                 b'`' => self.backticks()?,
                 b'$' => self.dollar(Quoting::Double)?,
                 _ if is_name_byte(byte) => self.arithmetic_name(),
@@ -149,7 +160,10 @@ impl Lexer<'_> {
         if assigns {
             self.set.push(name.clone());
         }
-        let subject = Subject::Variable { name: name.clone(), form: Form::Value };
+        // The key of an associative array is no variable, and looks the same.
+        let in_subscript = self.evaluation == Some(Evaluation::Subscript);
+        let form = if in_subscript { Form::Bare } else { Form::Value };
+        let subject = Subject::Variable { name: name.clone(), form };
         self.mark(name, subject, Quoting::Bare);
     }
 

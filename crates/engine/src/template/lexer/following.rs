@@ -2,9 +2,10 @@
 //! evaluated, and to interpreters that read their programs. Asked when all of the text has been read,
 //! because what counts may stand anywhere in it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 
+use super::bare_names::{INTEGERS, Search};
 use super::{Evaluation, Form, Lexer, Mark, Quoting, Subject};
 
 /// `name=value`, `for name in value`, `${name:=value}`.
@@ -14,7 +15,52 @@ pub(super) struct Assignment {
     value: Range<usize>,
     /// How many lists of commands stand around it.
     level: usize,
-    is_followed: bool,
+    followed: Option<Depth>,
+}
+
+/// A name that has been declared with an attribute.
+#[derive(Debug, Clone)]
+pub(super) struct Attributed {
+    name: Range<usize>,
+    attribute: Attribute,
+}
+
+/// By what an assignment evaluates, the one that evaluates most last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Attribute {
+    /// The value may be a list with subscripts.
+    Array,
+    /// The value names another variable.
+    Reference,
+    /// The value is calculated.
+    Integer,
+}
+
+/// How deep a value is evaluated, deepest last: all that an earlier one finds a later one finds too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Depth {
+    Code,
+    Name,
+    Arithmetic,
+}
+
+impl Depth {
+    fn of(why: Evaluation) -> Self {
+        match why {
+            Evaluation::Eval | Evaluation::Trap | Evaluation::Program => Self::Code,
+            Evaluation::VariableName => Self::Name,
+            Evaluation::Arithmetic
+            | Evaluation::NumericTest
+            | Evaluation::Subscript
+            | Evaluation::Let
+            | Evaluation::Declaration => Self::Arithmetic,
+        }
+    }
+}
+
+/// Whether the shell calculates the value, and with it the variables whose names stand in it.
+pub(super) fn is_arithmetic(why: Evaluation) -> bool {
+    Depth::of(why) == Depth::Arithmetic
 }
 
 /// Where interpreters get their programs, where they don't have them as arguments.
@@ -35,7 +81,7 @@ impl Mark {
             // In single quotes it is only a name, and whoever evaluates it gets the value.
             _ if self.place.quoting == Quoting::Single => None,
             Form::Measured => None,
-            Form::Value | Form::Defaulted => self.place.evaluation,
+            Form::Value | Form::Defaulted | Form::Bare => self.place.evaluation,
             Form::Evaluated => self.place.evaluation.or(Some(Evaluation::VariableName)),
         };
         Some((&text[name.clone()], why?))
@@ -45,19 +91,31 @@ impl Mark {
 impl Lexer<'_> {
     /// An assignment to a variable with attributes evaluates, wherever the declaration stands.
     pub(super) fn mark_attributed(&mut self) {
-        if self.attributed.is_empty() && !self.declares_unseen {
-            return;
-        }
         let text = self.text;
-        let attributed: HashSet<&str> =
-            self.attributed.iter().map(|name| &text[name.clone()]).collect();
+        let mut attributed: HashMap<&str, Attribute> = HashMap::new();
+        for Attributed { name, attribute } in &self.attributed {
+            let known = attributed.entry(&text[name.clone()]).or_insert(*attribute);
+            *known = (*known).max(*attribute);
+        }
         let assigned = std::mem::take(&mut self.assigned);
         for Assignment { name, value, .. } in &assigned {
-            if self.declares_unseen || attributed.contains(&text[name.clone()]) {
-                self.evaluate(0, value, Evaluation::Declaration);
-            }
+            let name = &text[name.clone()];
+            let by_bash = INTEGERS.contains(&name).then_some(Attribute::Integer);
+            let declared = attributed.get(name).copied();
+            let Some(attribute) = by_bash.max(declared).max(self.declares_unseen) else { continue };
+            self.evaluate(0, value, Evaluation::Declaration);
+            let (why, search) = match attribute {
+                Attribute::Integer => (Evaluation::Declaration, Search::Everywhere),
+                Attribute::Reference => (Evaluation::Subscript, Search::InBrackets),
+                Attribute::Array => continue,
+            };
+            self.search_names(value.clone(), why, search);
         }
         self.assigned = assigned;
+    }
+
+    pub(super) fn attribute(&mut self, name: Range<usize>, attribute: Attribute) {
+        self.attributed.push(Attributed { name, attribute });
     }
 
     /// Whether a mark stands in an assigned value itself, not in what a command there is given.
@@ -78,22 +136,31 @@ impl Lexer<'_> {
         assigned.sort_by_key(|assignment| &text[assignment.name.clone()]);
         let mut evaluated: Vec<(&str, Evaluation)> =
             self.marks.iter().filter_map(|mark| mark.evaluated_variable(text)).collect();
+        let mut bare = Vec::new();
         while let Some((name, why)) = evaluated.pop() {
             let from = assigned.partition_point(|before| &text[before.name.clone()] < name);
             let of_name = assigned[from..].iter_mut();
             for assignment in of_name.take_while(|found| &text[found.name.clone()] == name) {
-                // Each name once, so that this ends.
-                if std::mem::replace(&mut assignment.is_followed, true) {
+                // Each name once for each depth, so that this ends.
+                if assignment.followed >= Some(Depth::of(why)) {
                     break;
                 }
+                assignment.followed = Some(Depth::of(why));
                 for mark in self.marks_in(0, &assignment.value) {
                     if mark.level == assignment.level {
-                        mark.place.evaluation.get_or_insert(why);
+                        mark.place.evaluate(why);
                         evaluated.extend(mark.evaluated_variable(text));
                     }
                 }
+                let Some(search) = Search::for_reason(why) else { continue };
+                let why = if is_arithmetic(why) { why } else { Evaluation::Subscript };
+                for name in self.bare_names(assignment.value.clone(), search) {
+                    evaluated.push((&text[name.clone()], why));
+                    bare.push((name, why));
+                }
             }
         }
+        self.insert_marks(bare);
     }
 
     /// Some command reads what stands at the marks since `first`.
@@ -124,11 +191,11 @@ impl Lexer<'_> {
     fn evaluate_marks(&mut self, marks: Range<usize>, why: Evaluation) {
         self.evaluates = true;
         for mark in &mut self.marks[marks] {
-            mark.place.evaluation.get_or_insert(why);
+            mark.place.evaluate(why);
         }
     }
 
     pub(super) fn assign(&mut self, name: Range<usize>, value: Range<usize>) {
-        self.assigned.push(Assignment { name, value, level: self.level, is_followed: false });
+        self.assigned.push(Assignment { name, value, level: self.level, followed: None });
     }
 }

@@ -4,8 +4,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::bare_names::Search;
 use super::commands::Command;
-use super::{Evaluation, Lexer, Reading, Word, is_name};
+use super::following::Attribute;
+use super::{Evaluation, Lexer, Reading, Word};
 
 /// The commands whose arguments are assignments.
 pub(super) const DECLARING: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
@@ -111,6 +113,7 @@ impl Lexer<'_> {
         match name {
             "let" => {
                 self.evaluate_all(marks, arguments.clone(), Evaluation::Let);
+                self.search_words(arguments.clone(), Evaluation::Let, Search::Everywhere);
                 for at in arguments {
                     self.set_prefix(at);
                 }
@@ -142,7 +145,10 @@ impl Lexer<'_> {
             "mapfile" | "readarray" => self.names(marks, arguments, "dnOsuc", ""),
             "unset" => self.names(marks, arguments, "", ""),
             "wait" => self.option_name(marks, arguments, "-p"),
-            "printf" => self.option_name(marks, arguments, "-v"),
+            "printf" => {
+                self.option_name(marks, arguments.clone(), "-v");
+                self.printed(arguments);
+            }
             "getopts" => self.names(marks, arguments, "", ""),
             "jq" | "gojq" | "jaq" | "yq" | "envsubst" => {
                 self.marks[marks..].iter_mut().for_each(|mark| mark.is_foreign = true);
@@ -153,19 +159,16 @@ impl Lexer<'_> {
                         matches!(self.literal(&self.words[at]).as_deref(), Some("-v" | "-R"));
                     if is_test && at + 1 < end {
                         self.evaluate_first(marks, at + 1..end, Evaluation::VariableName);
+                        self.search_words(
+                            at + 1..at + 2,
+                            Evaluation::Subscript,
+                            Search::InBrackets,
+                        );
                     }
                 }
             }
             _ => {}
         }
-    }
-
-    /// `eval declare -i n`
-    fn declared_by_code(&mut self, arguments: Range<usize>) {
-        let text = self.text;
-        self.declares_unseen |= self.words[arguments]
-            .iter()
-            .any(|word| DECLARING.iter().any(|name| text[word.at.clone()].contains(name)));
     }
 
     /// `. <(…)` runs what is printed there, `. /dev/stdin` what is read.
@@ -254,58 +257,6 @@ impl Lexer<'_> {
         self.evaluate(marks, &at, why);
     }
 
-    /// `declare` and its kin: safe is only a plain name that is seen, without attributes by which
-    /// the shell evaluates the value.
-    fn declaration(&mut self, marks: usize, arguments: Range<usize>) {
-        let mut attributes = false;
-        for at in arguments.clone() {
-            let word = &self.words[at];
-            match self.literal(word) {
-                Some(option) if option.starts_with(['-', '+']) => {
-                    attributes |= option[1..].contains(['i', 'a', 'A', 'n']);
-                }
-                _ => {
-                    let name = self.declared_name(word);
-                    if let Some(name) = name.clone() {
-                        self.set.push(name.clone());
-                        if attributes {
-                            self.attributed.push(name.clone());
-                        }
-                        let value = name.end..word.at.end;
-                        self.assign(name, value);
-                    } else {
-                        self.sets_others = true;
-                    }
-                    if name.is_none() || attributes {
-                        self.evaluate_word(marks, at, Evaluation::Declaration);
-                    }
-                }
-            }
-        }
-        if attributes {
-            // An option may also stand after the names.
-            self.evaluate_all(marks, arguments, Evaluation::Declaration);
-        }
-    }
-
-    /// The name that an argument of `declare` has before its `=`, if it can be seen.
-    fn declared_name(&self, word: &Word) -> Option<Range<usize>> {
-        let bytes = &self.bytes[word.at.clone()];
-        let quote = usize::from(matches!(bytes.first(), Some(b'"' | b'\'')));
-        let start = word.at.start + quote;
-        let length = bytes[quote..].iter().take_while(|byte| super::is_name_byte(**byte)).count();
-        let name = start..start + length;
-        let after = &self.bytes[name.end..word.at.end];
-        let ends = match after.first() {
-            None => true,
-            Some(b'=') => true,
-            Some(b'+') => after.get(1) == Some(&b'='),
-            Some(b'"' | b'\'') => quote == 1 && after.len() == 1,
-            Some(_) => false,
-        };
-        (ends && is_name(&self.bytes[name.clone()])).then_some(name)
-    }
-
     /// A command whose operands are names of variables. Options named in `with_value` take a word
     /// that is none, those in `with_name` one that is.
     fn names(&mut self, marks: usize, arguments: Range<usize>, with_value: &str, with_name: &str) {
@@ -325,11 +276,12 @@ impl Lexer<'_> {
                 if cluster.contains(|letter| with_name.contains(letter))
                     && at + 1 < self.words.len()
                 {
-                    self.attributed.push(self.words[at + 1].at.clone());
+                    self.attribute(self.words[at + 1].at.clone(), Attribute::Array);
                 }
                 continue;
             }
             self.evaluate_word(marks, at, Evaluation::VariableName);
+            self.search_words(at..at + 1, Evaluation::Subscript, Search::InBrackets);
             self.set_prefix(at);
         }
     }
@@ -342,10 +294,12 @@ impl Lexer<'_> {
             let text = &self.text[word.clone()];
             if text == option && at + 1 < arguments.end {
                 self.evaluate_first(marks, at + 1..arguments.end, Evaluation::VariableName);
+                self.search_words(at + 1..at + 2, Evaluation::Subscript, Search::InBrackets);
                 self.set_prefix(at + 1);
             }
             if text != option && text.starts_with(option) {
                 self.evaluate_word(marks, at, Evaluation::VariableName);
+                self.search_words(at..at + 1, Evaluation::Subscript, Search::InBrackets);
                 self.set.push(word.start + option.len()..word.end);
             }
         }

@@ -29,6 +29,14 @@ impl Place {
         self.quoting == Quoting::Single
     }
 
+    /// It is evaluated for this reason too. One for which a value is refused is kept.
+    pub(super) fn evaluate(&mut self, why: Evaluation) {
+        let is_kept = self.evaluation.is_some_and(|known| !known.is_meant() || why.is_meant());
+        if !is_kept {
+            self.evaluation = Some(why);
+        }
+    }
+
     /// Whether a backslash takes the meaning of the first character.
     pub fn is_escaped(&self) -> bool {
         self.quoting == Quoting::Escaped
@@ -93,6 +101,22 @@ pub enum Evaluation {
     Trap,
     /// The program of `sh -c`, `python -c`, `awk`, `ssh`, …
     Program,
+}
+
+impl Evaluation {
+    /// Whether running the value is what the command is for: an author who writes `eval` or `sh -c`
+    /// before a value wants that.
+    pub(crate) fn is_meant(self) -> bool {
+        match self {
+            Self::Eval | Self::Trap | Self::Program => true,
+            Self::Arithmetic
+            | Self::NumericTest
+            | Self::Subscript
+            | Self::Let
+            | Self::VariableName
+            | Self::Declaration => false,
+        }
+    }
 }
 
 impl fmt::Display for Evaluation {

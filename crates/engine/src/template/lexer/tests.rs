@@ -149,6 +149,8 @@ fn where_the_shell_evaluates_again_is_known() {
         ("a[@]=1", Subscript),
         ("a[1 + @]=1", Subscript),
         ("a=([@]=1)", Subscript),
+        ("exec {a[@]}>f", Subscript),
+        ("{a[v]}>f v=@", Subscript),
         ("let @", Let),
         ("let \"x = @\"", Let),
         ("command let x=@", Let),
@@ -261,6 +263,91 @@ fn where_the_shell_evaluates_again_is_known() {
     assert_eq!(evaluation("declare -i m; n=@"), None);
 }
 
+/// `n=@`, and then `n` by its name alone.
+#[test]
+fn a_name_without_a_dollar_is_followed_where_the_shell_calculates() {
+    use Evaluation::*;
+    for (text, expected) in [
+        ("[[ n -eq 1 ]]", NumericTest),
+        ("[[ 1 -lt 'n' ]]", NumericTest),
+        ("[[ ( \"n+1\" -ge 2 ) ]]", NumericTest),
+        ("let n", Let),
+        ("let 'm = n + 1'", Let),
+        ("let m=1 \\n", Let),
+        ("(( \"n\" > 1 ))", Arithmetic),
+        ("echo $(( n ))", Arithmetic),
+        ("echo ${v:n}", Arithmetic),
+        ("echo ${v:1:\"n\"}", Arithmetic),
+        ("echo \"${*:n}\"", Arithmetic),
+        ("declare -i m=n", Declaration),
+        ("typeset -xi m='n'", Declaration),
+        ("f() { local -i m=\"n\"; }; f", Declaration),
+        ("declare -i m; m+=n", Declaration),
+        ("declare -i m; for m in 1 n; do :; done", Declaration),
+        ("declare -i m; printf -v m %s n", Declaration),
+        ("declare -i m; : ${m:=n}", Declaration),
+        ("declare -ia m=(n)", Declaration),
+        ("eval declare -i m; m=n", Declaration),
+        ("declare -a m='([n]=1)'", Declaration),
+        ("declare 'a[n]=1'", Declaration),
+        ("declare -n r='a[n]'", Declaration),
+        ("declare -n r; r='a[n]'; echo $r", Subscript),
+        ("RANDOM=n", Declaration),
+        ("OPTIND=n", Declaration),
+        ("a[n]=1", Subscript),
+        ("a[\"n\"]=1", Subscript),
+        ("a=([n]=1)", Subscript),
+        ("a+=([1+n]=1)", Subscript),
+        ("echo ${a[n]}", Subscript),
+        ("test -v 'a[n]'", Subscript),
+        ("[ -v a[n] ]", Subscript),
+        ("[[ -v 'a[n]' ]]", Subscript),
+        ("printf -v 'a[n]' x", Subscript),
+        ("printf -va[n] x", Subscript),
+        ("unset 'a[n]' b", Subscript),
+        ("read -r \"a[n]\"", Subscript),
+        ("wait -n -p 'a[n]'", Subscript),
+        ("exec {a[n]}>f", Subscript),
+        ("{a[n]}>f n=1", Subscript),
+        ("v='a[n]'; echo ${!v}", Subscript),
+        // What a variable holds is calculated too.
+        ("m=n; (( m ))", Arithmetic),
+        ("m='n * 2'; [[ $m -gt 1 ]]", NumericTest),
+        ("l=m; m=n; let l", Let),
+        ("m=(n); (( m ))", Arithmetic),
+        ("m=${1:-n}; (( m ))", Arithmetic),
+        // Another reason to run it makes it no better.
+        ("eval \"$n\"; [[ n -eq 1 ]]", NumericTest),
+        ("[[ n -eq 1 ]]; eval \"$n\"", NumericTest),
+        ("f() { sh; }; [[ n -eq 1 ]]", NumericTest),
+    ] {
+        for text in [format!("n=@; {text}"), format!("printf -v n %s '@'; {text}")] {
+            let places = at_signs(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(places[0].evaluation, Some(expected), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_word_that_is_no_name_there_is_not_taken_for_one() {
+    for text in [
+        "[[ ${#n} -gt 3 && n == m ]]",
+        "[ n -eq 1 ]; test 1 -lt n",
+        "declare -a m=(n); declare -A k; m='[n]'",
+        "declare -i m=1; k=n",
+        "[[ -v n ]]; unset n; read n; printf -v m '[n] %s' 1",
+        "m=$(grep -c n <<< \"$n\"); (( m > 3 )); declare -i k=$(wc -l n)",
+        "m=`tr n m`; (( m ))",
+        "m=n; echo \"$m\"; v=n; echo ${!v}",
+        "(( 16#n + 0n )); echo ${v/n/m} ${v%n} ${v:-n}",
+        "let m=1; echo '[[ n -eq 1 ]]' # let n",
+        "m=n; sh -c 'echo $1' sh \"$m\"",
+    ] {
+        let text = format!("n=@; {text}");
+        assert_eq!(evaluation(&text), None, "{text}");
+    }
+}
+
 #[test]
 fn where_words_are_split_is_known() {
     for (text, expected) in [
@@ -322,6 +409,10 @@ fn a_long_text_is_read_to_its_end_whatever_it_repeats() {
         "\"`'",
         "env -S $x ",
         "x=$x;((x));",
+        "x=y;[[ x -eq y ]];",
+        "a[x]=x;let x;",
+        "[[ $(x) -eq $(x) ]];",
+        "declare -i x=$(x) y;",
     ];
     for piece in repeated {
         let text = piece.repeat(200_000 / piece.len());
@@ -349,7 +440,7 @@ proptest! {
         proptest::sample::select(vec![
             "case", "in", "esac", ";;", "for", "do", "(", ")", "((", "))", "[[", "]]", "=~", "<<E", "\n", "E",
             "$(", "`", "\"", "'", "${x:-", "}", "@", "a[", "]=", "declare", "-i", "read", "sh", "-c", "sed", "printf",
-            "-v", "function", "time", "!", "é", "\\", "-", "eval", "a=(", "|", "<<E bash ", "case b in b) ", ";; esac", "{fd}>", "&>", "x", " ", " ",
+            "-v", "-eq", "let", "RANDOM=", "a[x]", "unset", "function", "time", "!", "é", "\\", "-", "eval", "a=(", "|", "<<E bash ", "case b in b) ", ";; esac", "{fd}>", "&>", "x", " ", " ",
         ]), 0..20)
     ) {
         let text = words.concat();

@@ -1,5 +1,6 @@
 //! Words and quotes.
 
+use super::following::Attribute;
 use super::{Evaluation, Form, LexError, Lexer, Quoting, Subject, Trouble, Word, is_name};
 
 /// What ends a word.
@@ -38,8 +39,10 @@ impl Lexer<'_> {
                 b'<' | b'>' if kind != Kind::Conditional && self.peek(1) == b'(' => {
                     word.is_static = false;
                     self.writes_to_commands |= self.bytes[self.pos] == b'>';
+                    let open = self.pos;
                     self.pos += 2;
                     self.nested(None, |lexer| lexer.substituted_list())?;
+                    self.note_substitution(open);
                 }
                 b'<' | b'>' => break,
                 b'(' => {
@@ -82,7 +85,7 @@ impl Lexer<'_> {
                     self.pos += 1;
                     self.nested(Some(Evaluation::Subscript), |lexer| lexer.subscript())?;
                     if kind == Kind::Assignable {
-                        self.attributed.push(name.clone());
+                        self.attribute(name.clone(), Attribute::Array);
                     }
                     target_end = Some((name.end, self.pos));
                 }
