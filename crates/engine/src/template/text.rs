@@ -10,10 +10,13 @@
 //! Secrets stay names until somebody asks for the whole ([`FilledText::reveal`]), so that what was filled
 //! can be stored and shown without them.
 
+mod path_segment;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use self::path_segment::PathSegment;
 use super::rewrite::templates;
 use super::{self as template, Reference};
 use crate::condition::Values;
@@ -47,7 +50,8 @@ enum Part {
 pub enum Writing {
     /// As they are.
     Plain,
-    /// Percent-encoded; except a reference that is the whole text, which is an address itself.
+    /// Percent-encoded, and no part of a path that leads out of it; except a reference that is the
+    /// whole text, which is an address itself.
     Url,
     /// As they are, and what would end the header is an error.
     Header,
@@ -96,6 +100,17 @@ pub enum FillError {
         /// Whose value.
         name: String,
     },
+    /// A value that makes a segment of a path `.` or `..`, which leads to another address. No way to
+    /// write it keeps them what they are: `%2e` means the same.
+    #[error(
+        "the value of `{name}` makes a path segment `{segment}`, which leads to another address"
+    )]
+    DotSegment {
+        /// Whose value.
+        name: String,
+        /// `.` or `..`
+        segment: &'static str,
+    },
 }
 
 impl FillError {
@@ -105,7 +120,9 @@ impl FillError {
             FillError::Unknown { nearest: Some(nearest), .. } => {
                 format!("{self} in {text}, did you mean `{nearest}`?")
             }
-            FillError::Unknown { nearest: None, .. } | FillError::ControlCharacter { .. } => {
+            FillError::Unknown { nearest: None, .. }
+            | FillError::ControlCharacter { .. }
+            | FillError::DotSegment { .. } => {
                 format!("{self} in {text}")
             }
         }
@@ -198,7 +215,12 @@ impl TextTemplate {
                 value_piece(name, &value, writing)
             }
         });
-        Ok(FilledText { writing, pieces: pieces.collect::<Result<_, _>>()? })
+        let filled = FilledText { writing, pieces: pieces.collect::<Result<_, _>>()? };
+        if writing == Writing::Url {
+            // What could not be sent is not stored either.
+            filled.reveal(filling.secrets)?;
+        }
+        Ok(filled)
     }
 }
 
@@ -291,17 +313,27 @@ impl FilledText {
 
     /// The same where a person can answer.
     pub fn reveal_all(&self, revealing: Revealing<'_>) -> Result<String, FillError> {
-        self.pieces
-            .iter()
-            .map(|piece| match piece {
-                Piece::Text(text) | Piece::Value { value: text, .. } => Ok(Cow::Borrowed(&**text)),
+        let mut all = String::new();
+        let mut path = PathSegment::default();
+        for piece in &self.pieces {
+            let (name, text) = match piece {
+                Piece::Text(text) => (None, Cow::Borrowed(&**text)),
+                Piece::Value { name, value } => (Some(&**name), Cow::Borrowed(&**value)),
                 Piece::Secret { secret } => match revealing.secrets.get(secret) {
-                    Some(value) => Ok(written(value, self.writing)),
-                    None => Err(unknown(secret)),
+                    Some(value) => (Some(&**secret), written(value, self.writing)),
+                    None => return Err(unknown(secret)),
                 },
-                Piece::Callback { .. } => Ok(written(revealing.callback_url, self.writing)),
-            })
-            .collect()
+                Piece::Callback { .. } => {
+                    (Some(CALLBACK_URL), written(revealing.callback_url, self.writing))
+                }
+            };
+            if self.writing == Writing::Url {
+                path.push(name, &text)?;
+            }
+            all.push_str(&text);
+        }
+        path.end()?;
+        Ok(all)
     }
 
     /// What may be seen: everything but secrets.

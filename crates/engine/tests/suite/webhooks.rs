@@ -50,6 +50,21 @@ async fn a_request_arrives_with_its_method_headers_and_values_inside_its_json() 
 }
 
 #[tokio::test]
+async fn a_value_that_would_lead_to_another_address_is_not_sent() {
+    let mut receiver = Receiver::new([]).await;
+    let host = awaited(&receiver.url("/team/${STAGE}/notify"), "retries: 3");
+    let fired = host.fire("stage:complete", json!({ "stage": ".." })).await;
+    let report = &fired.reports[0];
+    assert_eq!((report.status, report.attempts), (Status::Failed, 1));
+    let reason = report.reason.as_deref().unwrap_or_default();
+    let expected = "the value of `STAGE` makes a path segment `..`, which leads to another address";
+    assert!(reason.contains(expected), "{reason}");
+    assert!(receiver.is_quiet());
+    host.fire("stage:complete", json!({ "stage": "../.." })).await;
+    assert_eq!(receiver.next().await.path, "/team/..%2F../notify");
+}
+
+#[tokio::test]
 async fn a_get_without_a_body_carries_none() {
     let mut receiver = Receiver::new([]).await;
     let host = awaited(&receiver.url("/ping"), "method: GET");

@@ -90,6 +90,40 @@ fn in_an_address_values_are_percent_encoded_unless_one_is_the_whole_address() {
 }
 
 #[test]
+fn a_value_cannot_lead_out_of_the_path_of_an_address() {
+    for (written, stage, expected) in [
+        ("https://h/team/${STAGE}/notify", "..", Some("..")),
+        ("https://h/team/${STAGE}", "..", Some("..")),
+        ("https://h/team/${STAGE}?x=1", ".", Some(".")),
+        ("https://h/team/${STAGE}#x", "..", Some("..")),
+        ("https://h/team/.${STAGE}/notify", ".", Some("..")),
+        ("https://h/team/${STAGE}${STAGE}/notify", ".", Some("..")),
+        ("https://h/team/.${STAGE}./notify", "", Some("..")),
+        ("https://h/team/%2e${STAGE}/notify", ".", Some("..")),
+        ("https://h/team/%2${STAGE}%2E/notify", "e", Some("..")),
+        ("https://h/team\\.\t${STAGE}\\notify", ".", Some("..")),
+        ("https://h/team/${STAGE}/notify", "...", None),
+        ("https://h/team/${STAGE}/notify", "../..", None),
+        ("https://h/team/${STAGE}/notify", "%2e%2e", None),
+        ("https://h/team/a${STAGE}/notify", "..", None),
+        ("https://h/team/../${STAGE}", "x", None),
+        ("https://h/team?x=/${STAGE}/", "..", None),
+        ("${TOOL_INPUT.url}", "..", None),
+    ] {
+        let data = json!({ "stage": stage, "tool_input": { "url": "https://h/a/../b" } });
+        let refused = fill(written, data, Writing::Url).err();
+        let expected =
+            expected.map(|segment| FillError::DotSegment { name: "STAGE".into(), segment });
+        assert_eq!(refused, expected, "{written} with {stage}");
+    }
+    let dots = Secrets::new(vec![("TOKEN".into(), "..".into())]);
+    let text = fill("https://h/${TOKEN}/x", json!({}), Writing::Url).expect("no dots yet");
+    assert!(matches!(text.reveal(&dots), Err(FillError::DotSegment { segment: "..", .. })));
+    let plain = fill("${STAGE}/x", json!({ "stage": ".." }), Writing::Plain);
+    assert!(plain.is_ok(), "no address, no path");
+}
+
+#[test]
 fn a_value_cannot_end_a_header() {
     for hostile in ["a\r\nX-Admin: 1", "a\nb", "a\0b", "\u{7f}"] {
         let error = fill("v ${STAGE}", json!({ "stage": hostile }), Writing::Header);
