@@ -14,9 +14,15 @@ pub const SECRET_BYTES_MIN: usize = 8;
 /// More hooks than this in one set is a generated mistake; matching is measured up to here.
 pub const HOOKS_MAX: usize = 10_000;
 
-/// YAML nodes in one file, aliases expanded: room for [`HOOKS_MAX`] hooks with every field, and a
-/// bomb of anchors ends here.
+/// Values in one file: room for [`HOOKS_MAX`] hooks with every field.
 pub const CONFIG_NODES_MAX: usize = 1_000_000;
+
+/// Values that the aliases of one YAML file may repeat: room for a thousand hooks with the same ten
+/// fields. A few lines of anchors can ask for any number, so this bounds what such a file costs.
+pub const CONFIG_REPEATED_MAX: usize = 20_000;
+
+/// Bytes of all texts in one YAML file, aliases expanded: twice the largest file.
+pub const CONFIG_TEXT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Levels of lists and maps within one another in a file. Nobody can read more, and reading recurses.
 pub const CONFIG_DEPTH_MAX: usize = 64;

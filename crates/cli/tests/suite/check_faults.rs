@@ -138,11 +138,11 @@ fn a_bomb_of_anchors() {
     }
     assert_eq!(
         said_about(&bomb),
-        "error: expected at most 1000000 values, anchors expanded, but found more
- --> hookwright.yaml:7:8
+        "error: expected aliases to repeat at most 20000 values but found more
+ --> hookwright.yaml:5:11
   |
-7 | g: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]
-  |        ^^
+5 | e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]
+  |           ^^
 help: write the values out instead of repeating them with anchors
 "
     );

@@ -9,7 +9,9 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::{Location, Spanned};
 
 use super::{Fault, FaultKind, Place, SourceFile, json};
-use crate::limits::{CONFIG_DEPTH_MAX, CONFIG_NODES_MAX};
+use crate::limits::{
+    CONFIG_DEPTH_MAX, CONFIG_NODES_MAX, CONFIG_REPEATED_MAX, CONFIG_TEXT_BYTES_MAX,
+};
 
 /// A place, small enough to stand at every value.
 #[derive(Debug, Clone, Copy)]
@@ -76,8 +78,18 @@ fn parse_yaml(source: &Arc<SourceFile>) -> Result<Node, Fault> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
-        budget: serde_saphyr::budget! { max_nodes: CONFIG_NODES_MAX, max_events: CONFIG_NODES_MAX * 4,
-            max_depth: CONFIG_DEPTH_MAX },
+        budget: serde_saphyr::budget! {
+            max_nodes: CONFIG_NODES_MAX,
+            max_events: CONFIG_NODES_MAX * 4,
+            max_depth: CONFIG_DEPTH_MAX,
+            max_total_scalar_bytes: CONFIG_TEXT_BYTES_MAX,
+            // Each of them is kept once for every anchor around it.
+            max_recorded_anchor_events: CONFIG_REPEATED_MAX * 5,
+            max_recorded_anchor_bytes: CONFIG_TEXT_BYTES_MAX,
+            // One anchor for a hundred hooks is what anchors are for.
+            enforce_alias_anchor_ratio: false,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: CONFIG_REPEATED_MAX },
     };
     serde_saphyr::from_str_with_options::<Spanned<Raw>>(&source.text, options)
         .map(Node::from)
@@ -92,16 +104,7 @@ fn syntax_fault(source: &Arc<SourceFile>, error: &serde_saphyr::Error) -> Fault 
         }
         other => {
             let message = other.to_string();
-            // Reached directly or while an alias was followed; the parser's words are its own.
-            if message.starts_with("budget breached") || message.starts_with("recursion limit") {
-                let too_deep = message.contains("Depth") || message.contains("recursion");
-                let message = if too_deep {
-                    format!("expected at most {CONFIG_DEPTH_MAX} levels of nesting but found more")
-                } else {
-                    format!(
-                        "expected at most {CONFIG_NODES_MAX} values, anchors expanded, but found more"
-                    )
-                };
+            if let Some(message) = limit_reached(&message) {
                 let place = error.location().map(|at| Mark::from(&at).place(source));
                 let kind = FaultKind::Syntax { message };
                 return Fault { source: Arc::clone(source), place, kind };
@@ -113,6 +116,25 @@ fn syntax_fault(source: &Arc<SourceFile>, error: &serde_saphyr::Error) -> Fault 
     };
     let place = error.location().map(|location| Mark::from(&location).place(source));
     Fault { source: Arc::clone(source), place, kind }
+}
+
+/// Which of our limits the parser reached, directly or while it followed an alias, in our words.
+fn limit_reached(message: &str) -> Option<String> {
+    let breached = message.strip_prefix("budget breached: ");
+    let is_about = |what: &str| breached.is_some_and(|breached| breached.starts_with(what));
+    Some(if is_about("Depth") || message.starts_with("recursion limit") {
+        format!("expected at most {CONFIG_DEPTH_MAX} levels of nesting but found more")
+    } else if is_about("Nodes") || is_about("Events") {
+        format!("expected at most {CONFIG_NODES_MAX} values but found more")
+    } else if is_about("ScalarBytes") {
+        format!(
+            "expected at most {CONFIG_TEXT_BYTES_MAX} bytes of text, aliases expanded, but found more"
+        )
+    } else if breached.is_some() || message.starts_with("alias ") {
+        format!("expected aliases to repeat at most {CONFIG_REPEATED_MAX} values but found more")
+    } else {
+        return None;
+    })
 }
 
 impl From<Spanned<Raw>> for Node {

@@ -493,10 +493,28 @@ fn a_bomb_of_anchors_is_refused_before_it_grows() {
         let nine = vec![format!("*{before}"); 9].join(",");
         bomb.push_str(&format!("{name}: &{name} [{nine}]\n"));
     }
+    let refused = "expected aliases to repeat at most 20000 values but found more";
     let found = faults(&bomb);
-    assert!(found.len() == 1 && found[0].contains("anchors expanded"), "{found:?}");
+    assert!(found.len() == 1 && found[0].contains(refused), "{found:?}");
+    // One that stays below the limit on values costs its reader most.
+    let small = bomb.lines().take(6).collect::<Vec<_>>().join("\n");
+    let found = faults(&small);
+    assert!(small.len() < 324 && found.len() == 1 && found[0].contains(refused), "{found:?}");
+    let text = "x".repeat(400_000);
+    let found = faults(&format!("a: &a {text}\nb: [{}]\n", ["*a"; 30].join(",")));
+    assert!(found.len() == 1 && found[0].contains("bytes of text"), "{found:?}");
+    let nested: String = (0..60).map(|at| format!("&a{at} [")).collect();
+    let found = faults(&format!("a: {nested}{}{}", "x,".repeat(10_000), "]".repeat(60)));
+    assert!(found.len() == 1 && found[0].contains(refused), "{found:?}");
     let deep = faults(&"[".repeat(100_000));
     assert!(deep.len() == 1, "{deep:?}");
+}
+
+#[test]
+fn one_anchor_may_serve_many_hooks() {
+    let first = "hooks:\n  Stop:\n    - &first {timeout: 5, command: echo}\n";
+    let loaded = load(&format!("{first}{}", "    - *first\n".repeat(500)));
+    assert_eq!((loaded.faults.len(), loaded.hooks.hooks().len()), (0, 501));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use hookwright_engine::config::Conflict;
 
 pub(super) fn syntax_help(message: &str) -> &'static str {
-    if message.contains("anchors expanded") {
+    if message.contains("aliases") {
         "write the values out instead of repeating them with anchors"
     } else if message.contains("tab") {
         "indent with spaces"
