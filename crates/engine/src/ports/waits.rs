@@ -90,9 +90,9 @@ pub struct NewWait {
     pub question: String,
     /// Words that the hook's own texts offer (`?action=word`), lower case.
     pub offered: Vec<String>,
-    /// What changed, one path each.
+    /// What changed, one path each; without secrets.
     pub changed_files: Vec<String>,
-    /// What the stage has put out, one path each.
+    /// What the stage has put out, one path each; without secrets.
     pub stage_outputs: Vec<String>,
     /// How long to wait.
     pub timeout: Duration,

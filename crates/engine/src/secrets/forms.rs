@@ -1,19 +1,22 @@
 //! The forms in which a secret's value shows up: as it is, escaped for JSON, percent-encoded.
 //!
 //! Programs escape differently, so each of the two has several spellings: JSON with characters
-//! beyond ASCII as they are or as `\u00e9`, with `/` or `\/`; percent-encoding with upper or lower
+//! beyond ASCII as they are or as `\u00e9`, with `/` or `\/`, with `<` or `\u003c` where the text is
+//! made safe for HTML; percent-encoding with upper or lower
 //! case digits, with a space as `%20` or `+`, and with more or less kept as it is: nothing but RFC
 //! 3986's unreserved, what a path keeps, what browsers keep in a part of an address or in all of it.
-
-use std::fmt::Write as _;
 
 /// Every form, without repetition.
 pub(super) fn forms(value: &str) -> Vec<String> {
     let mut forms = vec![value.to_owned()];
-    let json = in_json(value);
-    for text in [in_ascii(&json, false), in_ascii(&json, true), json] {
-        forms.push(text.replace('/', "\\/"));
-        forms.push(text);
+    for escaped in ESCAPED_IN_JSON {
+        for is_ascii in [false, true] {
+            for digits in [LOWER, UPPER] {
+                let text = in_json(value, escaped, is_ascii, digits);
+                forms.push(text.replace('/', "\\/"));
+                forms.push(text);
+            }
+        }
     }
     for kept in [UNRESERVED, KEPT_IN_PATHS, KEPT_IN_PARTS, KEPT_IN_ADDRESSES] {
         for digits in [LOWER, UPPER] {
@@ -27,6 +30,11 @@ pub(super) fn forms(value: &str) -> Vec<String> {
     forms
 }
 
+/// Characters that writers of JSON put down as `\u00XX` although they need not: none; Go, Rails and
+/// PHP by its flags; Gson; .NET.
+const ESCAPED_IN_JSON: [&str; 9] =
+    ["", "<>", "&", "'", "&<>", "&<>'", "&<>'=", "&<>'\"", "&<>'\"+`"];
+
 const UNRESERVED: &[u8] = b"-._~";
 const KEPT_IN_PATHS: &[u8] = b"-._~/";
 /// As `encodeURIComponent` does it.
@@ -36,22 +44,20 @@ const KEPT_IN_ADDRESSES: &[u8] = b"-._~!'()*;/?:@&=+$,#";
 const UPPER: &[u8; 16] = b"0123456789ABCDEF";
 const LOWER: &[u8; 16] = b"0123456789abcdef";
 
-fn in_json(value: &str) -> String {
-    let quoted = serde_json::Value::from(value).to_string();
-    quoted[1..quoted.len() - 1].to_owned()
-}
-
-/// JSON text with every character beyond ASCII as `\uXXXX`.
-fn in_ascii(json: &str, upper: bool) -> String {
-    let mut text = String::with_capacity(json.len());
-    for character in json.chars() {
-        if character.is_ascii() {
-            text.push(character);
+/// JSON text, with these characters as `\uXXXX`, and all beyond ASCII where `is_ascii` says so.
+fn in_json(value: &str, escaped: &str, is_ascii: bool, digits: &[u8; 16]) -> String {
+    let mut text = String::with_capacity(value.len());
+    for character in value.chars() {
+        if !escaped.contains(character) && (character.is_ascii() || !is_ascii) {
+            let quoted = serde_json::Value::from(String::from(character)).to_string();
+            text.push_str(&quoted[1..quoted.len() - 1]);
             continue;
         }
         for unit in character.encode_utf16(&mut [0; 2]) {
-            let _ =
-                if upper { write!(text, "\\u{unit:04X}") } else { write!(text, "\\u{unit:04x}") };
+            text.push_str("\\u");
+            for shift in [12, 8, 4, 0] {
+                text.push(char::from(digits[usize::from(*unit >> shift & 15)]));
+            }
         }
     }
     text
@@ -84,6 +90,21 @@ mod tests {
     #[test]
     fn a_plain_value_has_one_form() {
         assert_eq!(forms("sk-live_0123456789"), ["sk-live_0123456789"]);
+    }
+
+    #[test]
+    fn json_that_is_made_safe_for_html_is_known() {
+        let forms = forms("a&b<c>'é+\"/");
+        for written in [
+            r#"a\u0026b\u003cc\u003e'é+\"/"#,
+            r#"a\u0026b\u003Cc\u003E'é+\"\/"#,
+            r#"a&b\u003Cc\u003E'\u00E9+\"\/"#,
+            r#"a\u0026b\u003cc\u003e\u0027é+\"/"#,
+            r#"a\u0026b\u003cc\u003e\u0027é+\u0022/"#,
+            r#"a\u0026b\u003Cc\u003E\u0027\u00E9\u002B\u0022/"#,
+        ] {
+            assert!(forms.iter().any(|form| form == written), "{written}");
+        }
     }
 
     #[test]

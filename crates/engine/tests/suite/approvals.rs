@@ -130,6 +130,24 @@ async fn the_wait_is_stored_before_the_request_leaves_and_says_what_is_asked() {
 }
 
 #[tokio::test]
+async fn no_secret_stands_in_the_record_of_a_question() {
+    let receiver = Receiver::new([]).await;
+    let asking = Asking::new(&gate(&receiver.url("/"), ""));
+    let secret = |before: &str| format!("{before}hunter22-hunter22");
+    let data = json!({
+        "stage": secret("stage "), "pipeline": secret("pipeline "),
+        "changed_files": [secret("a/")], "stage_outputs": format!("x\n{}", secret("b/")),
+    });
+    asking.fire_and("stage:complete", data, json!({ "action": "approve" })).await;
+    let (wait, ..) = asking.asked(1).await;
+    let hidden = |before: &str| format!("{before}[secret KEY]");
+    assert_eq!(wait.subject, Some(hidden("stage ")));
+    assert_eq!((wait.stage, wait.pipeline), (Some(hidden("stage ")), Some(hidden("pipeline "))));
+    assert_eq!(wait.changed_files, [hidden("a/")]);
+    assert_eq!(wait.stage_outputs, ["x".to_owned(), hidden("b/")]);
+}
+
+#[tokio::test]
 async fn a_question_whose_text_names_no_value_is_asked_in_its_own_words() {
     for (body, question) in [
         ("{text: Shall the work begin?}", "Shall the work begin?"),

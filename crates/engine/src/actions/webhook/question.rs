@@ -15,21 +15,25 @@ const OFFER: &str = "?action=";
 /// The wait for this attempt's answer.
 pub(super) fn wait(attempt: &Attempt, webhook: &Webhook, rendered: &Rendered) -> NewWait {
     let (event, hook) = (&attempt.event, &attempt.hook);
-    let field = |name: &str| event.text(name).map(str::to_owned);
+    // Everything here is stored and shown.
+    let secrets = &attempt.surroundings.secrets;
+    let hidden = |text: &str| secrets.hide(text).into_owned();
+    let field = |name: &str| event.text(name).map(hidden);
+    let paths = |name: &str| paths(event, name).map(hidden).collect();
     let session = Some(attempt.place.session.clone()).filter(|name| !name.is_empty());
     NewWait {
         key: key(attempt),
         session,
         hook: hook.id.clone(),
         event: event.name.to_string(),
-        subject: event.subject().map(str::to_owned),
+        subject: event.subject().map(hidden),
         stage: field("stage"),
         iteration: event.data.get("iteration").and_then(Value::as_u64),
         pipeline: field("pipeline"),
         question: text(attempt, rendered),
         offered: offered(webhook),
-        changed_files: paths(event, "changed_files"),
-        stage_outputs: paths(event, "stage_outputs"),
+        changed_files: paths("changed_files"),
+        stage_outputs: paths("stage_outputs"),
         timeout: attempt.terms.timeout,
         port: webhook.callback_port,
         request: serde_json::to_value(rendered).unwrap_or_default(),
@@ -96,12 +100,10 @@ fn texts(body: &JsonTemplate, add: &mut dyn FnMut(&str)) {
     }
 }
 
-fn paths(event: &Event, field: &str) -> Vec<String> {
+fn paths<'e>(event: &'e Event, field: &str) -> Box<dyn Iterator<Item = &'e str> + 'e> {
     match event.data.get(field) {
-        Some(Value::Array(items)) => {
-            items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-        }
-        Some(Value::String(lines)) => lines.lines().map(str::to_owned).collect(),
-        _ => Vec::new(),
+        Some(Value::Array(items)) => Box::new(items.iter().filter_map(Value::as_str)),
+        Some(Value::String(lines)) => Box::new(lines.lines()),
+        _ => Box::new(std::iter::empty()),
     }
 }
