@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use hmac_sha256::Hash;
 use hookwright_events::Wait;
+use hookwright_events::visible_text::visible;
 use hookwright_events::wait::{PersonsDecision, WaitState, Word};
 use maud::{DOCTYPE, Markup, html};
 
@@ -54,7 +55,7 @@ pub(crate) fn question(wait: &Wait, suggested: Option<&str>) -> Markup {
                 div.actions role="group" aria-label="Answers" {
                     @for (word, meaning) in &words {
                         button type="submit" name="action" value=(word) class=(class_of(*meaning)) {
-                            (capitalised(word))
+                            (visible(&capitalised(word)))
                         }
                     }
                 }
@@ -90,14 +91,14 @@ fn now(wait: &Wait, decision: &PersonsDecision, is_attended: bool) -> Markup {
     html! {
         @match (is_attended, wait.resumable_session(), decision.word) {
             (false, Some(session), _) => {
-                "Nothing runs the session " b { (session) } " at the moment. What you decided is kept, "
-                "and counts as soon as somebody resumes it: " code { "hookwright resume " (session) }
+                "Nothing runs the session " b { (visible(session)) } " at the moment. What you decided is kept, "
+                "and counts as soon as somebody resumes it: " code { "hookwright resume " (visible(session)) }
             }
             (_, Some(session), Word::Yes | Word::Offered) => {
-                "The session " b { (session) } " goes on now. You can close this page."
+                "The session " b { (visible(session)) } " goes on now. You can close this page."
             }
             (_, Some(session), Word::No) => {
-                "The session " b { (session) } " is told now, and does what its hook says for a "
+                "The session " b { (visible(session)) } " is told now, and does what its hook says for a "
                 "rejection. You can close this page."
             }
             (_, None, Word::Yes | Word::Offered) => {
@@ -171,7 +172,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> Markup {
                 "That word means nothing here. It still waits for one of these: "
                 @for (at, (word, _)) in offered_words(wait).iter().enumerate() {
                     @if at > 0 { ", " }
-                    b { (word) }
+                    b { (visible(word)) }
                 }
                 "."
             },
@@ -195,7 +196,7 @@ fn ended(wait: &Wait) -> Markup {
             (
                 heading,
                 html! {
-                    "Decided by " b { (decision.by) } " on " (time(decision.at_ms))
+                    "Decided by " b { (visible(&decision.by)) } " on " (time(decision.at_ms))
                     ". The first answer counts; nothing has changed now."
                 },
             )
@@ -245,7 +246,7 @@ fn layout(title: &str, content: Markup, footer: &Markup) -> Markup {
 
 fn footer(wait: &Wait) -> Markup {
     html! {
-        p { "Wait " code { (wait.id) } " of the hook " code { (wait.hook) } }
+        p { "Wait " code { (wait.id) } " of the hook " code { (visible(&wait.hook)) } }
         @if wait.state == WaitState::Waiting {
             p {
                 "In a terminal: " code.typed { "hookwright approve " (wait.id) } " or "

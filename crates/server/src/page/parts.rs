@@ -1,6 +1,8 @@
-//! What the pages are put together from.
+//! What the pages are put together from. What others wrote is shown with [`visible`]: characters that
+//! hide or reorder text could make a question look like another.
 
 use hookwright_events::Wait;
+use hookwright_events::visible_text::visible;
 use hookwright_events::wait::{Paths, PersonsDecision, Word};
 use maud::{Markup, PreEscaped, html};
 
@@ -27,7 +29,7 @@ pub(crate) fn head(title: &str, style: &'static str) -> Markup {
 
 /// What is asked: as the heading where it is short, else below one.
 pub(super) fn asked(wait: &Wait) -> Markup {
-    let question = wait.question.trim();
+    let question = visible(wait.question.trim());
     let is_short = question.chars().count() <= HEADING_CHARS_MAX && !question.contains('\n');
     html! {
         @if question.is_empty() {
@@ -46,7 +48,7 @@ pub(super) fn recalled(wait: &Wait) -> Markup {
     html! {
         section aria-labelledby="recalled" {
             h2 #recalled { "What was asked" }
-            p.asked { (wait.question.trim()) }
+            p.asked { (visible(wait.question.trim())) }
             (facts(wait))
         }
     }
@@ -70,7 +72,7 @@ pub(super) fn facts(wait: &Wait) -> Markup {
     html! {
         dl.facts {
             @for (name, value) in rows {
-                @if let Some(value) = value { div { dt { (name) } dd { (value) } } }
+                @if let Some(value) = value { div { dt { (name) } dd { (visible(value)) } } }
             }
             div { dt { "Asked" } dd { (time(wait.since_ms)) } }
         }
@@ -82,7 +84,8 @@ pub(super) fn paths(heading: &str, noun: &str, paths: &Paths) -> Markup {
     let Paths { first, more } = paths;
     let in_sight = if first.len() > PATHS_IN_SIGHT + 1 { PATHS_IN_SIGHT } else { first.len() };
     let (seen, folded) = first.split_at(in_sight);
-    let list = |paths: &[String]| html! { ul.paths { @for path in paths { li { (path) } } } };
+    let list =
+        |paths: &[String]| html! { ul.paths { @for path in paths { li { (visible(path)) } } } };
     html! {
         @if !first.is_empty() {
             section {
@@ -106,7 +109,7 @@ pub(crate) fn answered_with(decision: &PersonsDecision) -> Markup {
         @if let Some(message) = &decision.message {
             @let shown: String = message.chars().take(limits::MESSAGE_CHARS_SHOWN_MAX).collect();
             figure.comment {
-                blockquote { (shown) }
+                blockquote { (visible(&shown)) }
                 figcaption.quiet { "The comment" }
             }
         }
@@ -138,7 +141,7 @@ pub(crate) fn past_of(decision: &PersonsDecision) -> String {
     match decision.word {
         Word::Yes => "Approved".to_owned(),
         Word::No => "Rejected".to_owned(),
-        Word::Offered => format!("Answered: {}", decision.action),
+        Word::Offered => format!("Answered: {}", visible(&decision.action)),
     }
 }
 

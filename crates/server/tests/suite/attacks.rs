@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::body::Body;
 use axum::http::StatusCode;
+use hookwright_events::visible_text::{acts, breaks};
 use hookwright_events::wait::{Paths, Wait, WaitState};
 use serde_json::json;
 
@@ -218,6 +219,42 @@ async fn markup_in_names_and_comments_is_shown_as_text() {
         assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
     }
     assert!(decided.contains("<h1>Answered: &lt;script&gt;"), "{decided}");
+}
+
+#[tokio::test]
+async fn characters_that_hide_or_reorder_are_made_visible() {
+    const EVIL: &str = "a\u{202e}b\u{200b}c\u{feff}\x1bd";
+    let situation = Situation::new();
+    let paths = || Paths { first: vec![EVIL.into(); 12], more: 1 };
+    let asked = Wait {
+        question: format!("{EVIL}\n{EVIL}"),
+        pipeline: Some(EVIL.into()),
+        stage: Some(EVIL.into()),
+        subject: Some(format!("{EVIL}!")),
+        event: EVIL.into(),
+        hook: EVIL.into(),
+        project: EVIL.into(),
+        offered: vec![EVIL.into()],
+        changed_files: paths(),
+        stage_outputs: paths(),
+        session: Some(EVIL.into()),
+        ..wait("aaaaaaaa")
+    };
+    let path = situation.keep(&asked);
+    let word = form(EVIL);
+    let mut pages = vec![situation.get(&path).await.text];
+    let unknown = format!("action={word}-unknown");
+    pages.push(situation.post_form(&path, &unknown).await.text);
+    let answer = format!("action={word}&message={word}&by={word}");
+    pages.push(situation.post_form(&path, &answer).await.text);
+    pages.push(situation.get(&path).await.text);
+    for page in &pages {
+        assert!(page.contains("a\\u{202e}b\\u{200b}c\\u{feff}␛d"), "{page}");
+        // What a button sends is what was offered, and is not shown.
+        let shown = page.replace(&format!("value=\"{EVIL}\""), "");
+        let raw = shown.chars().find(|letter| acts(*letter) && !breaks(*letter));
+        assert_eq!(raw, None, "{shown}");
+    }
 }
 
 fn form(text: &str) -> String {

@@ -82,7 +82,7 @@ fn answered(id: &str, question: &Question, decision: &PersonsDecision) -> Markup
                 p.quiet {
                     "It counts as soon as somebody resumes the session: "
                     @if let Some(session) = wait.resumable_session() {
-                        code { "hookwright resume " (session) }
+                        code { "hookwright resume " (visible(session)) }
                     }
                 }
             }
