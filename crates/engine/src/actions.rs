@@ -3,6 +3,7 @@
 
 mod callback;
 mod cut;
+mod from_within;
 mod git;
 mod git_commit;
 mod git_push;
@@ -16,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{Event, EventName, Outcome, Power, RunEventKind};
+use hookwright_events::{Answer, Event, EventName, Outcome, Power, RunEventKind};
 use tokio_util::sync::CancellationToken;
 
 use crate::Engine;
@@ -30,10 +31,12 @@ use crate::slots::Slots;
 use crate::template::Filling;
 use crate::variables::{Carried, Environment, Variables};
 
+pub(crate) use from_within::FromWithin;
 pub use git::GIT_LOCATION_VARIABLES;
 pub(crate) use shell::Shells;
 
 /// All that one attempt of one hook needs.
+#[derive(Clone)]
 pub(crate) struct Attempt {
     pub(crate) hook: Arc<Hook>,
     pub(crate) event: Arc<Event>,
@@ -77,6 +80,11 @@ impl Attempt {
         let (place, hook) = (&self.place, &self.hook.id);
         let way = || key_below(&place.firing, hook, self.try_number, event);
         place.is_kept.then(way)
+    }
+
+    /// The firings above one that this attempt makes.
+    pub(crate) fn chain_below(&self) -> Chain {
+        self.chain.with(&self.event.name, &self.hook.id, &self.hook.source.path)
     }
 
     /// Where the values of its texts come from.
@@ -133,8 +141,8 @@ pub(crate) struct Surroundings {
 
 /// News of an action while it runs.
 pub(crate) trait News: Send {
-    /// It has turned itself into a background one.
-    fn went_async(&mut self);
+    /// It has turned itself into a background one, with an answer or without.
+    fn went_async(&mut self, answer: Option<Box<Answer>>);
 
     /// Whether anybody wants to know what becomes of it.
     fn is_watched(&self) -> bool;
@@ -156,7 +164,7 @@ pub(crate) async fn run(attempt: Attempt, news: &mut dyn News) -> (Outcome, Dura
         // In boxes, so that a shell hook does not carry their size.
         Action::GitCommit(commit) => Box::pin(git_commit::run(&attempt, commit, news)).await,
         Action::GitPush(push) => Box::pin(git_push::run(&attempt, push, news)).await,
-        Action::Callback(callback) => Box::pin(callback::run(&attempt, callback)).await,
+        Action::Callback(callback) => Box::pin(callback::run(&attempt, callback, news)).await,
         #[cfg(feature = "http")]
         Action::Webhook(webhook) => Box::pin(webhook::run(&attempt, webhook, news)).await,
         // Dispatch refuses it before it starts.

@@ -267,6 +267,23 @@ impl Loaded {
         self.read_all(vec![(file, Ok(source))], environment, Scope::All);
     }
 
+    /// Reads and checks files, or texts in their place.
+    pub(crate) fn add_all(
+        &mut self,
+        files: &[(ConfigFile, Option<String>)],
+        environment: &Environment,
+    ) {
+        let read = |file: &ConfigFile, text: &Option<String>| match text {
+            Some(text) => {
+                let text = text.as_str().into();
+                Ok(Arc::new(SourceFile { path: file.shown_as.clone(), text }))
+            }
+            None => file::read(file),
+        };
+        let texts = files.iter().map(|(file, text)| (file, read(file, text)));
+        self.read_all(texts.collect(), environment, Scope::All);
+    }
+
     /// Reads and checks native files one by one, and those of a dialect together.
     fn read_all(
         &mut self,

@@ -13,9 +13,10 @@
 //!    log sees what was denied. Abort ends all.
 //!
 //! How the answers become the decision is in `dispatch/deciding.rs`, what one hook adds to it in
-//! `dispatch/run.rs`; who runs the steps is `engine.rs`.
+//! `dispatch/run.rs`, what becomes of hooks that go to the background in `dispatch/going_async.rs`; who runs the steps is `engine.rs`.
 
 mod deciding;
+mod going_async;
 mod run;
 mod step;
 mod stop;
@@ -24,7 +25,7 @@ pub(crate) mod whether;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{Answer, Event, Outcome, Power, Report, RunEventKind, Status};
+use hookwright_events::{Event, Outcome, Power, Report, RunEventKind, Status};
 
 use crate::chain::Chain;
 use crate::dispatch::run::{Run, State, milliseconds};
@@ -134,7 +135,7 @@ impl Dispatch {
             Happening::Ended { hook, outcome, took } => {
                 self.attempt_ended(hook, outcome, took, &mut steps);
             }
-            Happening::WentAsync { hook } => self.went_async(hook, &mut steps),
+            Happening::WentAsync { hook, answer } => self.went_async(hook, answer, &mut steps),
             Happening::TimeToRetry { hook } => self.try_again(hook, &mut steps),
             Happening::Interrupted => self.interrupted(&mut steps),
         }
@@ -413,36 +414,12 @@ impl Dispatch {
         self.settled(number, outcome, meaning, steps);
     }
 
-    /// What a background hook has to say waits for the next safe point; it decides nothing.
-    fn late_answer(&self, number: usize, answer: &Answer, steps: &mut Steps) {
-        let kept = Answer {
-            system_message: answer.system_message.clone(),
-            additional_context: answer.additional_context.clone(),
-            ..Answer::default()
-        };
-        if kept != Answer::default() {
-            let hook = self.runs[number].hook.id.clone();
-            steps.record(|| RunEventKind::LateAnswer { hook, answer: kept.clone() });
-            steps.push(Step::Remember(Keepsake::LateAnswer { answer: Box::new(kept) }));
-        }
-    }
-
     fn settled(&mut self, number: usize, outcome: Outcome, meaning: Meaning, steps: &mut Steps) {
         let run = &mut self.runs[number];
         let told = meaning.clone();
         run.last = Some((outcome, meaning));
         run.reason = run.explain(&told);
         steps.record(|| RunEventKind::HookReported { report: run.report() });
-    }
-
-    fn went_async(&mut self, number: usize, steps: &mut Steps) {
-        let run = &mut self.runs[number];
-        if run.state == State::Awaited {
-            run.state = State::Background;
-            run.decides = false;
-            let hook = run.hook.id.clone();
-            steps.record(|| RunEventKind::HookWentAsync { hook });
-        }
     }
 
     fn try_again(&mut self, number: usize, steps: &mut Steps) {

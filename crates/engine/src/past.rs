@@ -161,10 +161,12 @@ impl PastFiring {
         (number == ends + 1).then(|| Box::new(CutOff { committing, fired }))
     }
 
-    /// Whether it went to the background before it ended.
-    pub(crate) fn went_async(&self, hook: &str) -> bool {
-        self.records()
-            .any(|kind| matches!(kind, RunEventKind::HookWentAsync { hook: id } if id == hook))
+    /// If it went to the background before it ended: what it answered then, if it did.
+    pub(crate) fn went_async(&self, hook: &str) -> Option<Option<Box<Answer>>> {
+        self.records().find_map(|kind| match kind {
+            RunEventKind::HookWentAsync { hook: id, answer } if id == hook => Some(answer.clone()),
+            _ => None,
+        })
     }
 
     /// How many attempts were cut off: they started and never ended.
@@ -249,7 +251,7 @@ fn hook_of(kind: &RunEventKind) -> Option<&str> {
         | RunEventKind::HookWaiting { hook, .. }
         | RunEventKind::HookEnded { hook, .. }
         | RunEventKind::HookRetrying { hook, .. }
-        | RunEventKind::HookWentAsync { hook }
+        | RunEventKind::HookWentAsync { hook, .. }
         | RunEventKind::LateAnswer { hook, .. } => Some(hook),
         RunEventKind::HookReported { report } => Some(&report.id),
         _ => None,

@@ -137,10 +137,13 @@ pub enum RunEventKind {
         /// Why the last one failed.
         reason: String,
     },
-    /// A hook has turned itself into a background one; it decides nothing any more.
+    /// A hook has turned itself into a background one; it decides nothing from now on.
     HookWentAsync {
         /// The hook's id.
         hook: String,
+        /// What it answered before it did, if it answered; that counts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<Box<Answer>>,
     },
     /// What a background hook had to say, for the next safe point.
     LateAnswer {
@@ -459,7 +462,7 @@ mod tests {
             left_out: 0,
         };
         assert!(!output.is_journalled());
-        assert!(RunEventKind::HookWentAsync { hook: "a".into() }.is_journalled());
+        assert!(RunEventKind::HookWentAsync { hook: "a".into(), answer: None }.is_journalled());
     }
 
     #[test]

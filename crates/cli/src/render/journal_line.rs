@@ -59,7 +59,7 @@ fn what(kind: &RunEventKind) -> String {
             let (hook, reason) = (said(hook), said(reason));
             format!("hook {hook} is tried again, attempt {attempt} after {after_ms} ms: {reason}")
         }
-        RunEventKind::HookWentAsync { hook } => {
+        RunEventKind::HookWentAsync { hook, .. } => {
             format!("hook {} goes on in the background", said(hook))
         }
         RunEventKind::LateAnswer { hook, .. } => format!("hook {} answers late", said(hook)),

@@ -209,7 +209,7 @@ impl Model {
                     child: None,
                 });
             }
-            RunEventKind::HookWentAsync { hook } => {
+            RunEventKind::HookWentAsync { hook, .. } => {
                 let open = self.hooks.iter_mut().find(|open| is(open.firing, &open.id, hook));
                 open.into_iter().for_each(|open| open.awaited = false);
             }

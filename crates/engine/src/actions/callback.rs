@@ -19,41 +19,59 @@ use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Attempt;
 use super::cut::Cut;
+use super::from_within::{FromWithin, Request};
+use super::{Attempt, News};
 use crate::hook::{Answering, Call, Callback};
 use crate::limits::CALLBACK_GRACE;
 
 /// Calls the function and waits for its answer.
-pub(super) async fn run(attempt: &Attempt, callback: &Callback) -> (Outcome, Duration) {
+pub(super) async fn run(
+    attempt: &Attempt,
+    callback: &Callback,
+    news: &mut dyn News,
+) -> (Outcome, Duration) {
     let begun = Instant::now();
-    let outcome = outcome(attempt, callback).await;
+    let outcome = outcome(attempt, callback, news).await;
     (outcome, begun.elapsed())
 }
 
-async fn outcome(attempt: &Attempt, callback: &Callback) -> Outcome {
+async fn outcome(attempt: &Attempt, callback: &Callback, news: &mut dyn News) -> Outcome {
     if attempt.cancel.is_cancelled() {
         return Cut::Short.outcome(attempt);
     }
     let cancelled = attempt.cancel.child_token();
-    let mut running = match Contained::start(callback, call(attempt, &cancelled)) {
+    let (within, mut requests) = FromWithin::new(attempt);
+    let mut hearing = Hearing { news, went_async: false };
+    let mut running = match Contained::start(callback, call(attempt, &cancelled, within)) {
         Ok(running) => running,
         Err(panic) => return panicked("", &panic),
     };
     // Behind the future, and so dropped before it: when the host drops the firing, what the callback
     // has handed elsewhere hears of it too.
     let when_dropped = cancelled.clone().drop_guard();
-    let cut = tokio::select! {
-        biased;
-        // First: what a callback returns because it was interrupted is no answer. Both ends are
-        // outside of the task's budget, which a callback that is always ready uses up alone.
-        () = unconstrained(attempt.cancel.cancelled()) => Cut::Short,
-        ended = &mut running => {
-            // In time, and so it keeps what it has started.
-            when_dropped.disarm();
-            return ended.outcome();
+    let mut time_over = Box::pin(sleep(attempt.terms.timeout));
+    let cut = loop {
+        tokio::select! {
+            biased;
+            // First: what a callback returns because it was interrupted is no answer. Both ends are
+            // outside of the task's budget, which a callback that is always ready uses up alone.
+            () = unconstrained(attempt.cancel.cancelled()) => break Cut::Short,
+            Some(request) = requests.recv() => {
+                if let Some(time) = hearing.hear(request) {
+                    time_over.as_mut().reset(Instant::now() + time);
+                }
+            }
+            ended = &mut running => {
+                // In time, and so it keeps what it has started. What it asked for last counts too.
+                while let Ok(request) = requests.try_recv() {
+                    hearing.hear(request);
+                }
+                when_dropped.disarm();
+                return ended.outcome();
+            }
+            () = unconstrained(&mut time_over) => break Cut::OutOfTime,
         }
-        () = unconstrained(sleep(attempt.terms.timeout)) => Cut::OutOfTime,
     };
     cancelled.cancel();
     let panic = match timeout(CALLBACK_GRACE, &mut running).await {
@@ -73,7 +91,32 @@ async fn outcome(attempt: &Attempt, callback: &Callback) -> Outcome {
     }
 }
 
-fn call(attempt: &Attempt, cancelled: &CancellationToken) -> Call {
+/// Passes on what a callback asks for while it runs.
+struct Hearing<'a> {
+    news: &'a mut dyn News,
+    went_async: bool,
+}
+
+impl Hearing<'_> {
+    /// The time that the callback has from now on, if that changes.
+    fn hear(&mut self, request: Request) -> Option<Duration> {
+        match request {
+            Request::GoesAsync { answer, time } => {
+                let is_first = !std::mem::replace(&mut self.went_async, true);
+                is_first.then(|| {
+                    self.news.went_async(answer);
+                    time
+                })
+            }
+            Request::Told(kind) => {
+                self.news.tells(*kind);
+                None
+            }
+        }
+    }
+}
+
+fn call(attempt: &Attempt, cancelled: &CancellationToken, within: FromWithin) -> Call {
     let (event, hook) = (&attempt.event, &attempt.hook);
     Call {
         event: event.clone(),
@@ -81,9 +124,7 @@ fn call(attempt: &Attempt, cancelled: &CancellationToken) -> Call {
         hook: hook.id.clone(),
         attempt: attempt.number,
         cancelled: cancelled.clone(),
-        engine: attempt.engine.clone(),
-        chain: attempt.chain.with(&event.name, &hook.id, &hook.source.path),
-        nobody_to_ask: attempt.nobody_to_ask,
+        within,
     }
 }
 

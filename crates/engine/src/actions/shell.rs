@@ -64,9 +64,7 @@ pub(super) async fn run(
         Ok(files) => files,
         Err(cause) => return not_started(cause),
     };
-    let hook = &attempt.hook;
-    let chain = attempt.chain.with(&attempt.event.name, &hook.id, &hook.source.path);
-    environment.set(CHAIN_VARIABLE, chain.to_text());
+    environment.set(CHAIN_VARIABLE, attempt.chain_below().to_text());
     environment.set("HOOKWRIGHT_HOOK", &attempt.hook.id);
     environment.set("HOOKWRIGHT_ATTEMPT", attempt.number.to_string());
     let guards = attempt.power.can_block() && attempt.terms.awaited;

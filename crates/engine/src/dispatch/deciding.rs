@@ -11,9 +11,7 @@ impl Dispatch {
     pub(super) fn settle_batch(&mut self, steps: &mut Steps) {
         for number in std::mem::take(&mut self.batch) {
             let run = &self.runs[number];
-            let Some((_, meaning)) = run.last.as_ref().filter(|_| run.decides) else {
-                continue;
-            };
+            let Some(meaning) = run.counted() else { continue };
             if let Some(status) = meaning.status.as_last_hook_status() {
                 self.carried.last_hook_status = Some(status.into());
                 steps.push(Step::Remember(Keepsake::LastHookStatus { status: status.into() }));

@@ -22,6 +22,16 @@ pub(super) struct Run {
     pub(super) took: Duration,
     pub(super) last: Option<(Outcome, Meaning)>,
     pub(super) reason: Option<String>,
+    /// What it answered before it went to the background.
+    pub(super) early: Option<Early>,
+}
+
+/// What a hook answered before it went to the background: that counts, its end does not.
+#[derive(Debug)]
+pub(super) struct Early {
+    pub(super) outcome: Outcome,
+    pub(super) meaning: Meaning,
+    pub(super) reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +71,7 @@ impl Run {
             took: Duration::ZERO,
             last: None,
             reason: None,
+            early: None,
         }
     }
 
@@ -68,19 +79,29 @@ impl Run {
         matches!(self.state, State::Awaited | State::AwaitedSleep)
     }
 
-    /// Whether it has ended, and what came of it is part of the decision.
+    /// Whether what came of it is part of the decision.
     pub(super) fn counts(&self) -> bool {
-        self.state == State::Done && self.decides
+        self.decides && (self.state == State::Done || self.early.is_some())
+    }
+
+    /// What its end means, or what it answered before it went to the background; nothing if that
+    /// decides nothing.
+    pub(super) fn counted(&self) -> Option<&Meaning> {
+        let early = self.early.as_ref().map(|early| &early.meaning);
+        early.or(self.last.as_ref().map(|(_, meaning)| meaning)).filter(|_| self.decides)
     }
 
     /// What this hook asks the host for.
     pub(super) fn part(&self, power: Power) -> Decision {
-        let Some((outcome, meaning)) = self.last.as_ref().filter(|_| self.counts()) else {
+        let ended = self.last.as_ref().map(|(outcome, meaning)| (outcome, meaning, &self.reason));
+        let early = self.early.as_ref();
+        let early = early.map(|early| (&early.outcome, &early.meaning, &early.reason));
+        let Some((outcome, meaning, reason)) = early.or(ended).filter(|_| self.counts()) else {
             return Decision::default();
         };
         let answer = &meaning.answer;
         let mut part = Decision {
-            verdict: self.verdict(meaning, power),
+            verdict: self.verdict(meaning, reason.as_deref(), power),
             additional_context: answer.additional_context.clone(),
             system_messages: answer.system_message.iter().cloned().collect(),
             updated_output: answer.updated_output.clone(),
@@ -96,7 +117,7 @@ impl Run {
             status => status == Status::Blocked,
         };
         if power == Power::Annotates && blocks {
-            part.additional_context.extend(self.reason.clone());
+            part.additional_context.extend(reason.clone());
         }
         if self.hook.pipe_output && !answer.suppress_output {
             part.piped_output = self.policy.wire.shown(&self.hook.id, outcome, meaning);
@@ -104,10 +125,10 @@ impl Run {
         part
     }
 
-    fn verdict(&self, meaning: &Meaning, power: Power) -> Verdict {
+    fn verdict(&self, meaning: &Meaning, reason: Option<&str>, power: Power) -> Verdict {
         let proceed = Verdict::Proceed { rewritten_input: meaning.answer.updated_input.clone() };
         let answer = &meaning.answer;
-        let reason = || self.reason.clone().unwrap_or_default();
+        let reason = || reason.unwrap_or_default().to_owned();
         match meaning.status {
             Status::Blocked if answer.stop => {
                 Verdict::Stop { reason: answer.stop_reason.clone().unwrap_or_else(reason) }
@@ -243,6 +264,8 @@ impl Run {
     }
 
     pub(super) fn report(&self) -> Report {
+        // A hook that denied and went on has denied, however it ended.
+        let denied = self.early.as_ref().filter(|early| early.meaning.status == Status::Blocked);
         let (status, outcome) = match (&self.last, self.state) {
             (_, State::Skipped | State::Waiting) => (Status::Skipped, None),
             (Some((outcome, meaning)), State::Done) => (meaning.status, Some((outcome, meaning))),
@@ -255,13 +278,13 @@ impl Run {
             id: self.hook.id.clone(),
             action: self.hook.action.kind().to_owned(),
             source: self.hook.source.to_string(),
-            status,
+            status: denied.map_or(status, |_| Status::Blocked),
             exit_code: outcome.and_then(|(outcome, _)| outcome.exit_code()),
             stdout: output.filter(|_| !hidden).map_or_else(String::new, |o| o.stdout.clone()),
             stderr: output.filter(|_| !hidden).map_or_else(String::new, |o| o.stderr.clone()),
             attempts: self.attempts,
             duration_ms: milliseconds(self.took),
-            reason: self.reason.clone(),
+            reason: denied.map_or(&self.reason, |early| &early.reason).clone(),
             // Other actions say in a reason what they did.
             shows_output: self.policy.shows_output
                 && output.is_some()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hookwright_events::{Decision, Outcome, RunEventKind};
+use hookwright_events::{Answer, Decision, Outcome, RunEventKind};
 
 use crate::ports::Keepsake;
 
@@ -20,10 +20,12 @@ pub enum Happening {
         /// How long it ran.
         took: Duration,
     },
-    /// A running command has turned itself into a background one.
+    /// A running hook has turned itself into a background one.
     WentAsync {
         /// The hook's number in this firing.
         hook: usize,
+        /// What it answers before it does; that counts.
+        answer: Option<Box<Answer>>,
     },
     /// The delay before a hook's next attempt is over.
     TimeToRetry {

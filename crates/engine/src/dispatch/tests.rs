@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use hookwright_events::{Decision, EventName, Output, Verdict};
+use hookwright_events::{Answer, Decision, EventName, Output, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -219,7 +219,7 @@ impl Firing {
                 (None, None) => machine.ends(&id, exit(0)),
                 (None, Some(Play::GoesAsync(outcome))) => {
                     late.insert(number, outcome);
-                    machine.feed(Happening::WentAsync { hook: number });
+                    machine.feed(Happening::WentAsync { hook: number, answer: None });
                 }
             }
         }
@@ -271,7 +271,7 @@ impl Machine {
 
     fn goes_async(&mut self, id: &str) {
         let hook = self.number(id);
-        self.feed(Happening::WentAsync { hook });
+        self.feed(Happening::WentAsync { hook, answer: None });
     }
 
     fn wakes(&mut self, id: &str) {
@@ -367,7 +367,7 @@ fn record(kind: RunEventKind) -> String {
         RunEventKind::HookRetrying { hook, attempt, after_ms, reason } => {
             format!("record retrying {hook} {attempt} after {after_ms} ms: {reason}")
         }
-        RunEventKind::HookWentAsync { hook } => format!("record async {hook}"),
+        RunEventKind::HookWentAsync { hook, .. } => format!("record async {hook}"),
         RunEventKind::LateAnswer { hook, .. } => format!("record late answer {hook}"),
         RunEventKind::HookReported { report } => format!("record report {}", report_line(&report)),
         RunEventKind::Decided { decision } => format!("record decided {}", decision["decision"]),
@@ -676,6 +676,36 @@ fn a_hook_that_went_async_leaves_the_last_hook_status_as_it_was() {
     let machine =
         Firing::at(GUARD, entries).play([("b", vec![exit(1).into(), Play::GoesAsync(exit(0))])]);
     assert_eq!(machine.kept, vec![success; 2]);
+}
+
+#[test]
+fn what_a_hook_answers_before_it_goes_async_counts_and_its_end_does_not() {
+    let entries = "id: a, command: x
+                   id: b, command: x";
+    for (answer, ends_with) in [
+        (Answer::deny("no"), exited(0, r#"{"decision": "allow"}"#, "")),
+        (Answer::deny("no"), exit(1)),
+    ] {
+        let mut machine = Firing::at(GUARD, entries).fire();
+        let answer = Some(Box::new(answer));
+        machine.feed(Happening::WentAsync { hook: 0, answer });
+        let verdict = machine.decision.as_ref().map(|decision| decision.verdict.clone());
+        assert_eq!(verdict, Some(Verdict::Block { reason: "no".into() }));
+        machine.ends("a", ends_with);
+        let report = &machine.dispatch.reports()[0];
+        assert_eq!((report.status, report.reason.as_deref()), (Status::Blocked, Some("no")));
+    }
+    // The second one is still asked, while the first runs on; even if that ends first.
+    let mut machine = Firing::at(GUARD, entries).fire();
+    let answer = Some(Box::new(Answer::context("told")));
+    machine.feed(Happening::WentAsync { hook: 0, answer });
+    machine.ends("a", exited(0, r#"{"decision": "deny", "additionalContext": "late"}"#, ""));
+    machine.ends("b", exit(0));
+    let decision = machine.decision.as_ref().expect("all that is awaited has ended");
+    assert_eq!(decision.verdict, Verdict::Proceed { rewritten_input: None });
+    assert_eq!(decision.additional_context, ["told"]);
+    let late = |kept: &Keepsake| matches!(kept, Keepsake::LateAnswer { answer } if answer.additional_context == ["late"]);
+    assert!(machine.kept.iter().any(late), "{:?}", machine.kept);
 }
 
 // Failures.
@@ -2237,7 +2267,7 @@ proptest! {
                 machine.feed(Happening::TimeToRetry { hook: number });
             } else if chance < 5 && awaited && !watch.went_async.contains(&number) {
                 watch.went_async.push(number);
-                machine.feed(Happening::WentAsync { hook: number });
+                machine.feed(Happening::WentAsync { hook: number, answer: None });
             } else {
                 let id = machine.id(number);
                 machine.ends(&id, outcome);

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use hookwright_events::RunEvent;
 
 use super::{Engine, Interest, Observer, Setup};
-use crate::config::{ConfigFile, Fault, FaultKind, Loaded};
+use crate::config::{ConfigFile, Dialect, Fault, FaultKind, Loaded, Place, SourceFile};
 use crate::handed_over::Background;
-use crate::hook::{Hook, HookBuilder, Layer};
+use crate::hook::{Hook, HookBuilder, Layer, Source};
 use crate::limits::HOOKS_MAX;
 use crate::ports::Ports;
 use crate::secrets::Secrets;
@@ -27,7 +27,8 @@ pub struct EngineBuilder {
     root: PathBuf,
     environment: Environment,
     written: Vec<Written>,
-    hooks: Vec<HookBuilder>,
+    hooks: Vec<ProgramHook>,
+    dialects: &'static [&'static dyn Dialect],
     secrets: Secrets,
     ports: Ports,
     skip: Vec<String>,
@@ -35,9 +36,16 @@ pub struct EngineBuilder {
 }
 
 /// Something to read hooks from.
-enum Written {
-    File(ConfigFile),
-    Text { name: PathBuf, text: String },
+struct Written {
+    file: ConfigFile,
+    /// What stands in it; `None` for a file that is read.
+    text: Option<String>,
+}
+
+/// A hook of the program itself.
+enum ProgramHook {
+    Builder(HookBuilder),
+    Built(Box<Hook>),
 }
 
 /// Why there is no engine.
@@ -63,6 +71,7 @@ impl EngineBuilder {
             environment: Environment::default(),
             written: Vec::new(),
             hooks: Vec::new(),
+            dialects: &[],
             secrets: Secrets::default(),
             ports: Ports::default(),
             skip: Vec::new(),
@@ -88,24 +97,68 @@ impl EngineBuilder {
     }
 
     /// Hooks of one kind from a file: those for all projects run first at points that can block.
-    pub fn file_of(mut self, layer: Layer, path: impl AsRef<Path>) -> Self {
+    pub fn file_of(self, layer: Layer, path: impl AsRef<Path>) -> Self {
+        self.written_file(layer, path.as_ref(), None)
+    }
+
+    /// Hooks of the project, from a file of another system, under that system's rules. The crate
+    /// `hookwright-dialects` knows the systems: `hookwright_dialects::named("claude")`. Files of one
+    /// system are read together, in the order in which they are given. What cannot be used of them is
+    /// left out, and blocks where it could have blocked; [`Engine::left_out`] says what that is.
+    pub fn dialect_file(self, dialect: &'static dyn Dialect, path: impl AsRef<Path>) -> Self {
+        self.dialect_file_of(Layer::Project, dialect, path)
+    }
+
+    /// The same for hooks of one kind: [`Layer::Global`] is the user's file for all projects.
+    pub fn dialect_file_of(
+        self,
+        layer: Layer,
+        dialect: &'static dyn Dialect,
+        path: impl AsRef<Path>,
+    ) -> Self {
+        self.written_file(layer, path.as_ref(), Some(dialect))
+    }
+
+    fn written_file(
+        mut self,
+        layer: Layer,
+        path: &Path,
+        dialect: Option<&'static dyn Dialect>,
+    ) -> Self {
         // A file of the project is named as seen from its root.
         let path = self.root.join(path);
         let shown_as = path.strip_prefix(&self.root).unwrap_or(&path).to_owned();
-        self.written.push(Written::File(ConfigFile::native(path, shown_as, layer)));
+        let file = ConfigFile::native(path, shown_as, layer).in_dialect(dialect);
+        self.written.push(Written { file, text: None });
         self
+    }
+
+    /// The systems whose rules a native hook may name with `dialect:`, as a rule
+    /// `hookwright_dialects::known()`. Without it a hook can name none.
+    pub fn dialects(self, dialects: &'static [&'static dyn Dialect]) -> Self {
+        Self { dialects, ..self }
     }
 
     /// Hooks of the project, from a text; messages and ids call it by this name.
     pub fn text(mut self, name: impl Into<PathBuf>, text: impl Into<String>) -> Self {
-        self.written.push(Written::Text { name: name.into(), text: text.into() });
+        let name = name.into();
+        let file = ConfigFile::native(name.clone(), name, Layer::Project);
+        self.written.push(Written { file, text: Some(text.into()) });
         self
     }
 
     /// A hook whose action is a function of this program. These run before those of all files, in
     /// the order in which they are given.
     pub fn hook(mut self, hook: HookBuilder) -> Self {
-        self.hooks.push(hook);
+        self.hooks.push(ProgramHook::Builder(hook));
+        self
+    }
+
+    /// A hook that has been built elsewhere, such as a group of functions and commands:
+    /// `.built_hook(group.into_hook("guard")?)`. Its place among the others is as with
+    /// [`hook`](EngineBuilder::hook).
+    pub fn built_hook(mut self, hook: Hook) -> Self {
+        self.hooks.push(ProgramHook::Built(Box::new(hook)));
         self
     }
 
@@ -146,16 +199,10 @@ impl EngineBuilder {
             return Err(BuildError::RelativeRoot { root: self.root });
         }
         let mut loaded = Loaded::default();
-        for written in &self.written {
-            match written {
-                Written::File(file) => loaded.add_file(file, &self.environment),
-                Written::Text { name, text } => {
-                    let (path, shown_as) = (name.clone(), name.clone());
-                    let file = ConfigFile::native(path, shown_as, Layer::Project);
-                    loaded.add_text(text, &file, &self.environment);
-                }
-            }
-        }
+        let known = self.dialects;
+        let written =
+            self.written.into_iter().map(|Written { file, text }| (file.knowing(known), text));
+        loaded.add_all(&written.collect::<Vec<_>>(), &self.environment);
         let mut functions = Functions::default();
         for hook in self.hooks {
             functions.add(hook, &mut loaded);
@@ -164,10 +211,10 @@ impl EngineBuilder {
             return Err(BuildError::Faults { faults: loaded.faults });
         }
         let Self { root, environment, secrets, ports, skip, observers, .. } = self;
-        let (hooks, firings) = (loaded.hooks, Arc::default());
+        let (hooks, left_out, firings) = (loaded.hooks, loaded.left_out, Arc::default());
         let background = Background::Here;
         let setup = Setup::new(hooks, root, environment);
-        let setup = Setup { secrets, ports, skip, background, firings, ..setup };
+        let setup = Setup { secrets, ports, skip, background, firings, left_out, ..setup };
         let engine = Engine::new(setup);
         engine.shared.observers().extend(observers);
         Ok(engine)
@@ -184,8 +231,16 @@ struct Functions {
 }
 
 impl Functions {
-    fn add(&mut self, hook: HookBuilder, loaded: &mut Loaded) {
-        let hook = self.named(hook);
+    fn add(&mut self, hook: ProgramHook, loaded: &mut Loaded) {
+        let hook = match hook {
+            ProgramHook::Builder(hook) => self.named(hook),
+            ProgramHook::Built(hook) => {
+                let fault = |kind| fault_at(&hook.source, kind);
+                let placed = self.place(Hook::clone(&hook), loaded);
+                loaded.faults.extend(placed.err().map(fault).map(Arc::new));
+                return;
+            }
+        };
         let faults = match hook.clone().build() {
             Err(faults) => faults,
             Ok(built) => match self.place(built, loaded) {
@@ -210,6 +265,13 @@ impl Functions {
         let full = |_| FaultKind::TooManyHooks { hooks_max: HOOKS_MAX };
         loaded.hooks.add(hook).map_err(full)
     }
+}
+
+/// A fault that stands where a hook was built.
+fn fault_at(source: &Source, kind: FaultKind) -> Fault {
+    let file = SourceFile { path: source.file.to_path_buf(), text: "".into() };
+    let place = Place { line: source.line, column: 1, range: 0..0 };
+    Fault { source: file.into(), place: Some(place), kind }
 }
 
 impl fmt::Display for BuildError {

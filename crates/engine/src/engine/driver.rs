@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use hookwright_events::{Decision, Event, Outcome, Report, RunEvent, RunEventKind};
+use hookwright_events::{Answer, Decision, Event, Outcome, Report, RunEvent, RunEventKind};
 use tokio::sync::mpsc::{
     Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
 };
@@ -177,7 +177,7 @@ impl Driver {
         match message {
             Message::Happened(happening) => {
                 match happening {
-                    Happening::WentAsync { hook } => self.let_go(hook),
+                    Happening::WentAsync { hook, .. } => self.let_go(hook),
                     // What a hook printed is shown before its end.
                     Happening::Ended { .. } => self.show_output().await,
                     Happening::Fired | Happening::TimeToRetry { .. } | Happening::Interrupted => {}
@@ -308,8 +308,8 @@ impl Driver {
         let id = &self.dispatch.hook(hook).id;
         let past = self.firing.past.as_ref();
         if let Some((outcome, took)) = past.and_then(|past| past.ended(id, attempt)) {
-            if past.is_some_and(|past| past.went_async(id)) {
-                let _ = self.sender.send(Message::Happened(Happening::WentAsync { hook }));
+            if let Some(answer) = past.and_then(|past| past.went_async(id)) {
+                let _ = self.sender.send(Message::Happened(Happening::WentAsync { hook, answer }));
             }
             return ending.send(outcome, took);
         }
@@ -344,9 +344,9 @@ impl Driver {
             left_out: 0,
         };
         let is_awaited = attempt.terms.awaited;
-        if past.is_some_and(|past| past.went_async(id)) {
-            // It decides nothing any more, whether it says so again or not.
-            let _ = self.sender.send(Message::Happened(Happening::WentAsync { hook }));
+        if let Some(answer) = past.and_then(|past| past.went_async(id)) {
+            // It decides nothing more, whether it says so again or not.
+            let _ = self.sender.send(Message::Happened(Happening::WentAsync { hook, answer }));
         }
         let action = async move {
             let (outcome, took) = actions::run(attempt, &mut news).await;
@@ -459,8 +459,9 @@ struct Reporter {
 }
 
 impl News for Reporter {
-    fn went_async(&mut self) {
-        let _ = self.sender.send(Message::Happened(Happening::WentAsync { hook: self.hook }));
+    fn went_async(&mut self, answer: Option<Box<Answer>>) {
+        let happening = Happening::WentAsync { hook: self.hook, answer };
+        let _ = self.sender.send(Message::Happened(happening));
     }
 
     fn is_watched(&self) -> bool {

@@ -4,12 +4,14 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use hookwright_events::{Answer, Event};
+use hookwright_events::{Answer, Event, Outcome};
 use tokio_util::sync::CancellationToken;
 
-use crate::chain::Chain;
-use crate::{Engine, Fired, Firing};
+use super::Shell;
+use crate::actions::FromWithin;
+use crate::{Fired, Firing};
 
 /// A function of the host's program, as a hook's action. [`Hook::on`](super::Hook::on) makes a hook
 /// of one.
@@ -69,9 +71,7 @@ pub struct Call {
     /// [`CALLBACK_GRACE`](crate::limits::CALLBACK_GRACE) left to tidy up; what is returned then is
     /// no answer any more.
     pub cancelled: CancellationToken,
-    pub(crate) engine: Engine,
-    pub(crate) chain: Chain,
-    pub(crate) nobody_to_ask: bool,
+    pub(crate) within: FromWithin,
 }
 
 impl Call {
@@ -79,13 +79,41 @@ impl Call {
     /// callback that would wake itself again this way is refused, and so is firing deeper than
     /// [`FIRING_DEPTH_MAX`](crate::limits::FIRING_DEPTH_MAX).
     pub async fn fire(&self, event: Event) -> Fired {
+        let attempt = &self.within.attempt;
         let firing = Firing {
             session: self.event.text("session").map(str::to_owned),
-            chain: self.chain.clone(),
-            nobody_to_ask: self.nobody_to_ask,
+            chain: attempt.chain_below(),
+            nobody_to_ask: attempt.nobody_to_ask,
             ..Firing::default()
         };
-        self.engine.fire(event, firing).await
+        attempt.engine.fire(event, firing).await
+    }
+
+    /// Goes to the background: the firing goes on without the callback, which decides nothing any
+    /// more. It has this time from now on, or [`ASYNC_TIMEOUT`](crate::limits::ASYNC_TIMEOUT). Contexts
+    /// and messages of the answer that it returns then wait for the session's next event. A command does
+    /// the same with the line `{"async": true}`.
+    pub fn go_async(&self, time: Option<Duration>) {
+        self.within.go_async(None, time);
+    }
+
+    /// Answers now and goes to the background: this answer counts, and for the rest it is as with
+    /// [`go_async`](Call::go_async). Only the first call of either counts.
+    pub fn answer_now(&self, answer: Answer, time: Option<Duration>) {
+        self.within.go_async(Some(Box::new(answer)), time);
+    }
+
+    /// Runs a command as a part of the callback, with the event on standard input, in the environment
+    /// that a command hook has here. It is ended when its time is over, when the callback's token is
+    /// cancelled, and when the returned future is dropped. `went_async` is called when the command prints
+    /// the line `{"async": true}`; it then has the time that it asked for.
+    pub async fn run(
+        &self,
+        command: &Shell,
+        timeout: Duration,
+        went_async: impl FnMut() + Send,
+    ) -> Outcome {
+        self.within.run(command, timeout, &self.cancelled, went_async).await
     }
 }
 

@@ -283,7 +283,7 @@ mod tests {
                 firing,
                 at: String::new(),
                 session: None,
-                kind: RunEventKind::HookWentAsync { hook: "a".into() },
+                kind: RunEventKind::HookWentAsync { hook: "a".into(), answer: None },
             };
             journal.record(&event).await.expect("memory does not fail");
             NoJournal.record(&event).await.expect("nothing does not fail");

@@ -55,6 +55,19 @@ async fn callbacks_are_switched_off_by_themselves_or_by_their_id() {
     assert_eq!(fired.decision.verdict, proceed());
 }
 
+#[tokio::test]
+async fn a_hook_that_was_built_elsewhere_is_a_hook_of_the_program() {
+    let built = |id: &str| {
+        Hook::on("Stop", |_| ready(Ok(Answer::deny("no")))).id(id).build().expect("no faults")
+    };
+    let engine = Engine::builder("/").built_hook(built("a")).build().expect("no faults");
+    let fired = fire(&engine, "Stop", json!({})).await;
+    assert_eq!(fired.reports[0].id, "a");
+    let twice = Engine::builder("/").built_hook(built("a")).built_hook(built("a")).build();
+    let Err(BuildError::Faults { faults }) = twice else { panic!("the id stands twice") };
+    assert!(faults[0].to_string().contains("the id `a` stands twice"), "{}", faults[0]);
+}
+
 #[test]
 fn hooks_without_an_id_are_numbered_by_event() {
     let hook = |event| Hook::on(event, |_| ready(Ok(Answer::default())));

@@ -5,6 +5,7 @@
 mod answers;
 mod approvals;
 mod background;
+mod background_callbacks;
 mod broken_hooks;
 mod builder;
 mod callbacks;

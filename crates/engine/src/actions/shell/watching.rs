@@ -44,7 +44,7 @@ impl<'a> Watching<'a> {
         if let Some(slot) = self.attempt.surroundings.slots.move_to_background() {
             self.slot = slot;
         }
-        self.telling.news.went_async();
+        self.telling.news.went_async(None);
     }
 }
 

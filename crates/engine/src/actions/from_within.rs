@@ -1,0 +1,89 @@
+//! [`FromWithin`]: what a callback can do with its own attempt while it runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use hookwright_events::{Answer, Outcome, RunEventKind};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_util::sync::CancellationToken;
+
+use super::{Attempt, News, shell};
+use crate::hook::Shell;
+use crate::limits::{ASYNC_TIMEOUT, ASYNC_TIMEOUT_MAX};
+
+/// A callback's way to its own attempt.
+#[derive(Clone)]
+pub(crate) struct FromWithin {
+    pub(crate) attempt: Arc<Attempt>,
+    // Bounded by what runs: each command sends a few.
+    requests: UnboundedSender<Request>,
+    /// How many commands it has run.
+    commands: Arc<AtomicU32>,
+}
+
+/// Something that the driver of the firing has to hear.
+pub(super) enum Request {
+    /// The callback goes to the background and has this time from now on.
+    GoesAsync { answer: Option<Box<Answer>>, time: Duration },
+    /// News of a command that it runs.
+    Told(Box<RunEventKind>),
+}
+
+impl FromWithin {
+    pub(super) fn new(attempt: &Attempt) -> (Self, UnboundedReceiver<Request>) {
+        let (requests, receiver) = unbounded_channel();
+        let attempt = Arc::new(attempt.clone());
+        (Self { attempt, requests, commands: Arc::default() }, receiver)
+    }
+
+    pub(crate) fn go_async(&self, answer: Option<Box<Answer>>, time: Option<Duration>) {
+        let time = time.unwrap_or(ASYNC_TIMEOUT).min(ASYNC_TIMEOUT_MAX);
+        // The attempt is over if nobody listens.
+        let _ = self.requests.send(Request::GoesAsync { answer, time });
+    }
+
+    pub(crate) async fn run(
+        &self,
+        command: &Shell,
+        timeout: Duration,
+        cancel: &CancellationToken,
+        went_async: impl FnMut() + Send,
+    ) -> Outcome {
+        let mut attempt = Attempt::clone(&self.attempt);
+        attempt.terms.timeout = timeout;
+        attempt.cancel = cancel.clone();
+        // The end of one command must not end another one, which may run in the background.
+        let number = self.commands.fetch_add(1, Ordering::Relaxed) + 1;
+        attempt.run_id = format!("{}-{number}", attempt.run_id);
+        let mut news = CommandNews { requests: self.requests.clone(), went_async };
+        let (outcome, _) = shell::run(&attempt, command, &mut news).await;
+        outcome
+    }
+}
+
+/// Passes on what a command of a callback tells. Its output is the callback's, and is not shown.
+struct CommandNews<F> {
+    requests: UnboundedSender<Request>,
+    went_async: F,
+}
+
+impl<F: FnMut() + Send> News for CommandNews<F> {
+    fn went_async(&mut self, _answer: Option<Box<Answer>>) {
+        (self.went_async)();
+    }
+
+    fn is_watched(&self) -> bool {
+        true
+    }
+
+    fn tells(&mut self, kind: RunEventKind) {
+        let _ = self.requests.send(Request::Told(Box::new(kind)));
+    }
+
+    fn wants_output(&self) -> bool {
+        false
+    }
+
+    fn prints(&mut self, _hook: &str, _stream: &'static str, _text: String) {}
+}

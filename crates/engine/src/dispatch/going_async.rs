@@ -1,0 +1,53 @@
+//! Hooks that go to the background while the decision waits for them.
+
+use hookwright_events::{Answer, Outcome, RunEventKind};
+
+use super::Dispatch;
+use super::run::{Early, State};
+use super::step::{Step, Steps};
+use crate::ports::Keepsake;
+
+impl Dispatch {
+    /// A hook goes to the background. What it answers before that counts; its end decides nothing.
+    pub(super) fn went_async(
+        &mut self,
+        number: usize,
+        answer: Option<Box<Answer>>,
+        steps: &mut Steps,
+    ) {
+        if self.runs[number].state != State::Awaited {
+            // Nobody waits for it, so that what it answers now is as late as what it answers at its end.
+            if let Some(answer) = answer {
+                self.late_answer(number, &answer, steps);
+            }
+            return;
+        }
+        let early = answer.clone().map(|answer| {
+            let outcome = Outcome::Answered { answer };
+            let meaning = self.read(number, &outcome);
+            (outcome, meaning)
+        });
+        let run = &mut self.runs[number];
+        run.state = State::Background;
+        run.decides = early.is_some();
+        run.reason = early.as_ref().and_then(|(_, meaning)| run.explain(meaning));
+        run.early =
+            early.map(|(outcome, meaning)| Early { outcome, meaning, reason: run.reason.clone() });
+        let hook = run.hook.id.clone();
+        steps.record(|| RunEventKind::HookWentAsync { hook, answer });
+    }
+
+    /// What a background hook has to say waits for the next safe point; it decides nothing.
+    pub(super) fn late_answer(&self, number: usize, answer: &Answer, steps: &mut Steps) {
+        let kept = Answer {
+            system_message: answer.system_message.clone(),
+            additional_context: answer.additional_context.clone(),
+            ..Answer::default()
+        };
+        if kept != Answer::default() {
+            let hook = self.runs[number].hook.id.clone();
+            steps.record(|| RunEventKind::LateAnswer { hook, answer: kept.clone() });
+            steps.push(Step::Remember(Keepsake::LateAnswer { answer: Box::new(kept) }));
+        }
+    }
+}
