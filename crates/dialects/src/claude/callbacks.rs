@@ -1,7 +1,10 @@
 //! [`Group`]: functions of a Rust program as hooks of Claude Code's events, with typed input and typed
-//! answers.
+//! answers, and commands between them.
 //!
-//! The members of a group run one by one. `continue: false` ends the group; an error or a panic of
+//! The members of a group run one by one. A member that goes to the background ([`Call::go_async`], or
+//! a command that prints `{"async": true}`) runs on beside the others, and what it says comes late; one
+//! that returns [`HookOutput::Async`] has ended, and the run events say that its work goes on.
+//! `continue: false` ends the group; an error or a panic of
 //! one does not: the user is told, and the next one runs. The group has one time for all of them; a
 //! member that is too late blocks where a tool or a prompt waits for it, and what the others said
 //! before counts. Of their decisions the first deny counts, else the first allow, else an ask.
@@ -52,10 +55,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_engine::hook::{Action, Callback, Hook, Layer, OnFailure, Origin, Source};
+use hookwright_engine::hook::{Action, Callback, Hook, Layer, OnFailure, Origin, Shell, Source};
 use hookwright_engine::limits::CALLBACK_GRACE;
 use hookwright_engine::matcher::{Looks, Matcher};
 use hookwright_engine::pattern::Pattern;
+use hookwright_engine::template::CommandText;
 use hookwright_engine::{CancellationToken, Failure};
 use hookwright_events::Event;
 use regex::Regex;
@@ -63,7 +67,7 @@ use regex::Regex;
 use super::answer::HookOutput;
 use super::limits::{COMMAND_TIMEOUT, REGEX_BYTES_MAX};
 use super::{POLICY, tool_name};
-use members::{Member, Members};
+use members::{Leaving, Member, Members};
 pub use typed::TypedInput;
 
 /// What a member of a group is called with.
@@ -77,9 +81,19 @@ pub struct Call<T> {
     /// Is cancelled when the group's time is over, when the engine is interrupted and when the host
     /// drops the firing.
     pub cancelled: CancellationToken,
+    leaving: Leaving,
 }
 
-/// Functions that look at the same events, one after the other.
+impl<T> Call<T> {
+    /// Goes to the background: the group goes on with its next member, and this one has the given time
+    /// from now on, 30 s unless said. It decides nothing any more; contexts and messages that it returns
+    /// at its end wait for the session's next event.
+    pub fn go_async(&self, time: Option<Duration>) {
+        self.leaving.go_async(time);
+    }
+}
+
+/// Functions and commands that look at the same events, one after the other.
 #[derive(Debug)]
 pub struct Group<T> {
     matcher: String,
@@ -139,7 +153,15 @@ impl<T: TypedInput> Group<T> {
         F: Fn(Call<T>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<HookOutput, Failure>> + Send + 'static,
     {
-        self.members.push(Member::new(function));
+        self.members.push(Member::function(function));
+        self
+    }
+
+    /// Adds a command behind the others. It reads the event as JSON on standard input, and its exit code
+    /// and output mean what they mean in Claude Code's settings. It has what is left of the group's time.
+    #[must_use]
+    pub fn then_command(mut self, command: &str) -> Self {
+        self.members.push(Member::command(Shell::of(CommandText::literal(command))));
         self
     }
 

@@ -1,31 +1,62 @@
-//! [`Members`]: the functions of one group, run one by one, and their answers as one.
+//! [`Members`]: the functions and commands of one group, run one by one, and their answers as one.
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hookwright_engine::hook::Shell;
+use hookwright_engine::limits::{ASYNC_TIMEOUT, ASYNC_TIMEOUT_MAX};
+use hookwright_engine::policy::{At, Wire};
 use hookwright_engine::{Call as EngineCall, CancellationToken, Failure};
-use hookwright_events::{Answer, AnswerDecision, Event};
-use tokio::time::{Instant, timeout_at};
+use hookwright_events::{Answer, AnswerDecision, Event, Outcome, Status};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::contained::Contained;
 use super::{Call, TypedInput};
 use crate::claude::answer::HookOutput;
 use crate::claude::event::HookInput;
+use crate::claude::reply::ClaudeWire;
 
-/// One function, whatever its input is.
+/// One function or command, whatever its input is.
 pub(super) struct Member {
     call: Box<Calling>,
 }
 
-type Answering = Pin<Box<dyn Future<Output = Result<HookOutput, Failure>> + Send>>;
+type Answering = Pin<Box<dyn Future<Output = Result<Said, Failure>> + Send>>;
 type Calling = dyn Fn(HookInput, Told) -> Answering + Send + Sync;
+
+/// What a member said at its end.
+enum Said {
+    Answer(Box<Answer>),
+    /// What it has started goes on without it.
+    GoesOn,
+}
 
 /// What a member is told beside the event.
 struct Told {
-    tool_use_id: Option<String>,
+    call: EngineCall,
     cancelled: CancellationToken,
+    leaving: Leaving,
+    /// Until when the group has time.
+    deadline: Instant,
+    is_strict: bool,
+}
+
+/// By which a member goes to the background, with the time that it has from then on.
+#[derive(Debug, Clone)]
+pub(super) struct Leaving {
+    sender: UnboundedSender<Duration>,
+}
+
+impl Leaving {
+    pub(super) fn go_async(&self, time: Option<Duration>) {
+        let time = time.unwrap_or(ASYNC_TIMEOUT).min(ASYNC_TIMEOUT_MAX);
+        // The member has ended, or is in the background already, if nobody listens.
+        let _ = self.sender.send(time);
+    }
 }
 
 impl fmt::Debug for Member {
@@ -35,26 +66,64 @@ impl fmt::Debug for Member {
 }
 
 impl Member {
-    pub(super) fn new<T, F, R>(function: F) -> Self
+    pub(super) fn function<T, F, R>(function: F) -> Self
     where
         T: TypedInput,
         F: Fn(Call<T>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<HookOutput, Failure>> + Send + 'static,
     {
         let call = move |input: HookInput, told: Told| -> Answering {
-            let Told { tool_use_id, cancelled } = told;
-            match T::of(input) {
-                Some(input) => Box::pin(function(Call { input, tool_use_id, cancelled })),
-                None => Box::pin(async {
-                    Err(Failure::from("the event's data do not have the types that they should"))
-                }),
-            }
+            let Told { call, cancelled, leaving, .. } = told;
+            let Some(input) = T::of(input) else {
+                let cause = "the event's data do not have the types that they should";
+                return Box::pin(async move { Err(Failure::from(cause)) });
+            };
+            let answering =
+                function(Call { input, tool_use_id: call.tool_use_id, cancelled, leaving });
+            Box::pin(async move {
+                Ok(match answering.await? {
+                    HookOutput::Async(_) => Said::GoesOn,
+                    output @ HookOutput::Sync(_) => Said::Answer(Box::new(output.into_answer())),
+                })
+            })
+        };
+        Self { call: Box::new(call) }
+    }
+
+    /// A command, which reads and answers what a command hook of Claude Code's does.
+    pub(super) fn command(shell: Shell) -> Self {
+        let shell = Arc::new(shell);
+        let call = move |_: HookInput, told: Told| -> Answering {
+            let shell = Arc::clone(&shell);
+            Box::pin(async move {
+                let Told { mut call, cancelled, leaving, deadline, is_strict } = told;
+                call.cancelled = cancelled;
+                let time = deadline.saturating_duration_since(Instant::now());
+                // It is ended by the time that its own line asks for.
+                let went_async = || leaving.go_async(Some(ASYNC_TIMEOUT_MAX));
+                let outcome = call.run(&shell, time, went_async).await;
+                heard(&outcome, &call.event, is_strict)
+            })
         };
         Self { call: Box::new(call) }
     }
 }
 
-/// The functions of one group, and what they share.
+/// What the end of a command means.
+fn heard(outcome: &Outcome, event: &Event, is_strict: bool) -> Result<Said, Failure> {
+    let at = At { event, power: event.name.power(), awaited: true };
+    let meaning = ClaudeWire { is_strict }.meaning(outcome, at);
+    match meaning.status {
+        Status::Failed | Status::TimedOut => {
+            Err(Failure::from(meaning.reason.unwrap_or_else(|| "it failed".to_owned())))
+        }
+        Status::Success | Status::Blocked | Status::Skipped | Status::Started => {
+            Ok(Said::Answer(Box::new(meaning.answer)))
+        }
+    }
+}
+
+/// The members of one group, and what they share.
 #[derive(Debug)]
 pub(super) struct Members {
     pub(super) all: Vec<Member>,
@@ -65,37 +134,110 @@ pub(super) struct Members {
 /// Events at which somebody waits for what is then not done.
 const TOO_LATE_BLOCKS: &[&str] = &["tool:pre_execute", "user:prompt_submit"];
 
+/// How a member ended; the outer error is the message of a panic.
+type MemberEnd = Result<Result<Said, Failure>, String>;
+
 impl Members {
-    /// What the group answers.
+    /// What the group answers. Where a member goes to the background, the others answer now, and what
+    /// it says at its end comes late.
     pub(super) async fn answer(self: Arc<Self>, call: EngineCall) -> Result<Answer, Failure> {
+        let mut later = Later::default();
+        let gathered = self.run(&call, &mut later).await;
+        if !later.went_async {
+            return gathered.answer(self.blocks_on_failure);
+        }
+        let answer = match gathered.answer(self.blocks_on_failure) {
+            Ok(answer) => answer,
+            Err(failure) => Answer::deny(failure.cause()),
+        };
+        // Each member in the background minds its own time.
+        call.answer_now(answer, Some(ASYNC_TIMEOUT_MAX));
+        later.gathered(&call.event).await.answer(false)
+    }
+
+    /// Runs the members one by one; those that go to the background run on beside the others.
+    async fn run(&self, call: &EngineCall, later: &mut Later) -> Gathered {
         let deadline = Instant::now() + self.timeout;
         let input = HookInput::of_event(&call.event, "");
         let mut gathered = Gathered::default();
         for member in &self.all {
             let cancelled = call.cancelled.child_token();
-            let told = Told { tool_use_id: call.tool_use_id.clone(), cancelled: cancelled.clone() };
-            let answer = match Contained::start(|| (member.call)(input.clone(), told)) {
-                Ok(running) => match timeout_at(deadline, running).await {
-                    Ok(ended) => ended,
-                    Err(_) => {
-                        cancelled.cancel();
-                        gathered.too_late(&call.event);
-                        break;
-                    }
-                },
-                Err(panic) => Err(panic),
+            let (sender, mut left) = unbounded_channel();
+            let told = Told {
+                call: call.clone(),
+                cancelled: cancelled.clone(),
+                leaving: Leaving { sender },
+                deadline,
+                is_strict: self.blocks_on_failure,
             };
-            match answer {
-                Ok(Ok(output)) => gathered.add(output.into_answer()),
-                Ok(Err(failure)) => gathered.failed(failure.cause()),
-                Err(panic) => gathered.failed(&format!("panicked: {panic}")),
+            let mut running = match Contained::start(|| (member.call)(input.clone(), told)) {
+                Ok(running) => running,
+                Err(panic) => {
+                    gathered.ended(Err(panic));
+                    continue;
+                }
+            };
+            tokio::select! {
+                biased;
+                ended = &mut running => later.went_async |= gathered.ended(ended),
+                Some(time) = left.recv() => later.keep(running, cancelled, time),
+                () = sleep_until(deadline) => {
+                    cancelled.cancel();
+                    gathered.too_late(&call.event);
+                    break;
+                }
             }
             if gathered.whole.stop {
                 break;
             }
         }
-        gathered.answer(self.blocks_on_failure)
+        gathered
     }
+}
+
+/// The members in the background. They end when this is dropped.
+#[derive(Default)]
+struct Later {
+    went_async: bool,
+    running: JoinSet<Option<MemberEnd>>,
+}
+
+impl Later {
+    fn keep(
+        &mut self,
+        member: Contained<Result<Said, Failure>>,
+        cancelled: CancellationToken,
+        time: Duration,
+    ) {
+        self.went_async = true;
+        self.running.spawn(async move {
+            let ended = timeout(time, member).await.ok();
+            if ended.is_none() {
+                cancelled.cancel();
+            }
+            ended
+        });
+    }
+
+    /// What they say, once all have ended.
+    async fn gathered(mut self, event: &Event) -> Gathered {
+        let mut gathered = Gathered::default();
+        while let Some(ended) = self.running.join_next().await {
+            match ended {
+                Ok(Some(ended)) => {
+                    gathered.ended(ended);
+                }
+                Ok(None) => gathered.failed(&too_late(event)),
+                // Panics are contained, and nobody aborts a task while this is here.
+                Err(error) => gathered.failed(&error.to_string()),
+            }
+        }
+        gathered
+    }
+}
+
+fn too_late(event: &Event) -> String {
+    format!("{} hook did not respond before its timeout", event.name.hook_event_name())
 }
 
 /// What the members have said so far.
@@ -107,6 +249,17 @@ struct Gathered {
 }
 
 impl Gathered {
+    /// Adds what a member said at its end. Whether what it has started goes on without it.
+    fn ended(&mut self, ended: MemberEnd) -> bool {
+        match ended {
+            Ok(Ok(Said::Answer(answer))) => self.add(*answer),
+            Ok(Ok(Said::GoesOn)) => return true,
+            Ok(Err(failure)) => self.failed(failure.cause()),
+            Err(panic) => self.failed(&format!("panicked: {panic}")),
+        }
+        false
+    }
+
     fn add(&mut self, answer: Answer) {
         let rank = |decision: Option<AnswerDecision>| match decision {
             None => 0,
@@ -135,8 +288,7 @@ impl Gathered {
     }
 
     fn too_late(&mut self, event: &Event) {
-        let name = event.name.hook_event_name();
-        let what = format!("{name} hook did not respond before its timeout");
+        let what = too_late(event);
         match TOO_LATE_BLOCKS.contains(&event.name.as_str()) {
             true => self.add(Answer::deny(what)),
             false => self.failed(&what),

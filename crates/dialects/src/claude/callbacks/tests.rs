@@ -4,13 +4,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hookwright_engine::hook_set::HookSet;
-use hookwright_engine::{Decision, Engine, Firing, Setup, Verdict};
+use hookwright_engine::{Decision, Engine, Firing, Interest, RunEventKind, Setup, Verdict};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use super::*;
 use crate::claude::answer::{
-    HookSpecificOutput, PermissionDecision, PreToolUseOutput, SyncHookOutput,
+    AsyncHookOutput, HookSpecificOutput, PermissionDecision, PreToolUseOutput, SyncHookOutput, True,
 };
 use crate::claude::event::session::{Stop, UserPromptSubmit};
 use crate::claude::event::tool::{PostToolUse, PreToolUse};
@@ -245,6 +245,146 @@ async fn the_last_rewrite_and_every_other_field_of_the_members_reach_the_host() 
             ..Decision::default()
         }
     );
+}
+
+/// An engine with a shell, in a folder of its own.
+fn engine_with_shell(hook: Hook) -> (tempfile::TempDir, Engine) {
+    let folder = tempfile::tempdir().unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
+    let environment = std::env::vars_os();
+    let engine = Engine::builder(folder.path()).environment(environment).built_hook(hook);
+    (folder, engine.build().unwrap())
+}
+
+fn bash(command: &str) -> Event {
+    let data = json!({ "tool_name": "bash", "tool_input": { "command": command } });
+    Event::named("PreToolUse", data).unwrap()
+}
+
+#[tokio::test]
+async fn functions_and_commands_stand_in_one_group_and_run_in_turn() {
+    let group = Group::matching("Bash")
+        .then(|_: Call<PreToolUse>| async { Ok(context("first")) })
+        .then_command("grep -q 'sudo' && { echo 'no sudo' >&2; exit 2; }; exit 0")
+        .then_command(r#"echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "second"}}'"#)
+        .then_command("exit 7")
+        .then(|_| async { Ok(context("last")) });
+    let (_folder, engine) = engine_with_shell(group.into_hook("a").unwrap());
+    let decision = engine.fire(bash("ls"), Firing::default()).await.decision;
+    assert_eq!(decision.verdict, Verdict::Proceed { rewritten_input: None });
+    assert_eq!(decision.additional_context, ["first", "second", "last"]);
+    let told = "Hook callback failed: Failed with non-blocking status code: No stderr output";
+    assert_eq!(decision.system_messages, [told]);
+    let decision = engine.fire(bash("sudo ls"), Firing::default()).await.decision;
+    assert_eq!(decision.verdict, Verdict::Block { reason: "no sudo".into() });
+}
+
+#[tokio::test]
+async fn a_command_has_what_is_left_of_the_time_of_its_group() {
+    let group = Group::<PreToolUse>::all().timeout(Duration::from_millis(100));
+    let (_folder, engine) =
+        engine_with_shell(group.then_command("sleep 60").into_hook("a").unwrap());
+    let decision = engine.fire(bash("ls"), Firing::default()).await.decision;
+    let reason = "PreToolUse hook did not respond before its timeout".to_owned();
+    assert_eq!(decision.verdict, Verdict::Block { reason });
+}
+
+#[tokio::test]
+async fn a_member_that_goes_async_keeps_no_other_waiting_and_speaks_late() {
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let opened = Arc::clone(&gate);
+    let deny = permission(PermissionDecision::Deny, "mine");
+    let group = Group::all()
+        .then(move |call: Call<PreToolUse>| {
+            let gate = Arc::clone(&opened);
+            async move {
+                call.go_async(None);
+                gate.acquire().await?.forget();
+                Ok(context("from the function"))
+            }
+        })
+        .then_command(
+            r#"echo '{"async": true}'; until [ -e go ]; do sleep 0.01; done
+            echo '{"systemMessage": "from the command"}'"#,
+        )
+        .then(move |_| {
+            let deny = deny.clone();
+            async move { Ok(deny) }
+        });
+    let (folder, engine) = engine_with_shell(group.into_hook("a").unwrap());
+    let firing = || Firing { session: Some("s".into()), ..Firing::default() };
+    let decision = engine.fire(bash("ls"), firing()).await.decision;
+    assert_eq!(decision.verdict, Verdict::Block { reason: "mine".into() });
+    gate.add_permits(1);
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    engine.settle().await;
+    let next = Event::named("SessionStart", json!({})).unwrap();
+    let decision = engine.fire(next, firing()).await.decision;
+    assert_eq!(decision.additional_context, ["from the function"]);
+    assert_eq!(decision.system_messages, ["from the command"]);
+}
+
+#[tokio::test]
+async fn an_async_answer_is_told_and_the_other_members_still_decide() {
+    let goes_on = AsyncHookOutput { is_async: True, async_timeout: None };
+    let group = saying([HookOutput::Async(goes_on), permission(PermissionDecision::Deny, "no")]);
+    let engine = engine([group.into_hook("a").unwrap()]);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let keep = Arc::clone(&seen);
+    engine.observe(
+        Interest::NoOutput,
+        Arc::new(move |event| {
+            if let RunEventKind::HookWentAsync { hook, .. } = &event.kind {
+                keep.lock().unwrap().push(hook.clone());
+            }
+        }),
+    );
+    let decision = engine.fire(bash("ls"), Firing::default()).await.decision;
+    assert_eq!(decision.verdict, Verdict::Block { reason: "no".into() });
+    engine.settle().await;
+    assert_eq!(*seen.lock().unwrap(), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_in_the_background_that_is_too_late_is_told() {
+    let group = Group::all().then(|call: Call<PreToolUse>| async move {
+        call.go_async(Some(Duration::from_secs(90)));
+        std::future::pending().await
+    });
+    let engine = engine([group.timeout(Duration::from_secs(1)).into_hook("a").unwrap()]);
+    let firing = || Firing { session: Some("s".into()), ..Firing::default() };
+    assert_eq!(engine.fire(bash("ls"), firing()).await.decision, Decision::default());
+    engine.settle().await;
+    let next = Event::named("SessionStart", json!({})).unwrap();
+    let told = "Hook callback failed: PreToolUse hook did not respond before its timeout";
+    assert_eq!(engine.fire(next, firing()).await.decision.system_messages, [told]);
+}
+
+#[tokio::test]
+async fn an_engine_takes_groups_and_files_of_other_systems() {
+    let folder = tempfile::tempdir().unwrap();
+    let guard = json!({ "type": "command", "command": "echo 'by a file' >&2; exit 2" });
+    let settings = json!({ "hooks": {
+        "PreToolUse": [{ "matcher": "Bash", "hooks": [guard] }],
+        "SessionStart": [{ "hooks": [{ "type": "no such type" }] }],
+    } });
+    std::fs::create_dir(folder.path().join(".claude")).unwrap();
+    std::fs::write(folder.path().join(".claude/settings.json"), settings.to_string()).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
+    let environment = std::env::vars_os();
+    let claude = crate::named("claude").unwrap();
+    let engine = Engine::builder(folder.path())
+        .environment(environment)
+        .dialects(crate::known())
+        .dialect_file(claude, ".claude/settings.json")
+        .text("rules", "hooks: {tool:pre_execute: [{command: 'true', dialect: claude}]}")
+        .built_hook(saying([context("by a function")]).into_hook("group").unwrap())
+        .build()
+        .unwrap();
+    let decision = engine.fire(bash("ls"), Firing::default()).await.decision;
+    assert_eq!(decision.verdict, Verdict::Block { reason: "by a file".into() });
+    assert_eq!(decision.additional_context, ["by a function"]);
+    assert_eq!(engine.left_out().len(), 1, "{:?}", engine.left_out());
 }
 
 #[test]
