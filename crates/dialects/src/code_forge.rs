@@ -30,6 +30,7 @@ use hookwright_engine::variables::Environment;
 use hookwright_events::Outcome;
 
 pub use entry::Entry;
+pub use event::{to_env, to_json};
 pub use hook_file::{
     SaveError, default_hooks, load_global, load_project, save_global, save_project,
 };

@@ -43,6 +43,9 @@ impl Status {
     }
 }
 
+/// How the reason of a hook begins that succeeded and warns of something.
+pub const WARNING: &str = "warning: ";
+
 /// The record of one hook's run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -70,6 +73,14 @@ pub struct Report {
     /// People see all that it printed, also where all is well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_output: bool,
+}
+
+impl Report {
+    /// Whether it succeeded, and its standard error is a warning.
+    pub fn warns(&self) -> bool {
+        let warns = self.reason.as_deref().is_some_and(|reason| reason.starts_with(WARNING));
+        self.status == Status::Success && warns && !self.stderr.trim().is_empty()
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What happened, one line a hook. A line opens up only where something went wrong.
 
 use hookwright_engine::Fired;
+use hookwright_events::report::WARNING;
 use hookwright_events::{Event, EventName, Report, RunEventKind, Status, Usage, Verdict};
 
 use super::{count, one_line, visible};
@@ -47,9 +48,17 @@ pub(crate) fn report(event: &EventName, report: &Report) -> String {
         _ if report.shows_output => text.push_str(&all_output(report)),
         Status::Blocked => text.push_str(&indented(reason)),
         Status::Failed | Status::TimedOut => text.push_str(&output(report)),
+        Status::Success if report.warns() => text.push_str(&warnings(report)),
         Status::Success | Status::Skipped | Status::Started => {}
     }
     text
+}
+
+/// The last lines of what a hook that succeeded warns of.
+fn warnings(report: &Report) -> String {
+    let lines = report.stderr.lines().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>();
+    let shown = &lines[lines.len().saturating_sub(OUTPUT_LINES_MAX)..];
+    shown.iter().map(|line| indented(&format!("{WARNING}{line}"))).collect()
 }
 
 /// What a hook asks a person, since when, until when, and how to answer; `None` for anything else.

@@ -36,6 +36,23 @@ session:start         forge/session:*#0             success        Nms
 }
 
 #[test]
+fn standard_error_of_a_hook_that_succeeds_is_shown_as_a_warning() {
+    let sandbox = hooks(json!([
+        { "event": "session:start", "command": "printf 'disk is full\\n\\nreally\\033[2J\\n' >&2" },
+        { "event": "session:start", "command": "echo fine" },
+    ]));
+    let ran = timeless(sandbox.run(&["fire", "session:start"]));
+    let stdout = "\
+session:start         forge/session:start#0         success        Nms
+                 warning: disk is full
+                 warning: really␛[2J
+session:start         forge/session:start#1         success        Nms
+2 hooks: 2 success
+";
+    assert_eq!(ran, Ran::new(0, stdout, ""));
+}
+
+#[test]
 fn two_hooks_that_trigger_each_other_end_as_well() {
     let hookwright = env!("CARGO_BIN_EXE_hookwright");
     let fire = |event: &str| format!("echo {event} >> ran; '{hookwright}' fire {event}");

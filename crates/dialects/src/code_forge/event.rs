@@ -6,6 +6,8 @@
 //! standard ones. Values are whole: nothing is cut, and line breaks stay.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use hookwright_engine::hook::Action;
 use hookwright_engine::limits::ENV_VALUE_BYTES_MAX;
@@ -63,17 +65,63 @@ const PLAIN_VALUES: &[&str] = &[
     "PERM_LEVEL",
 ];
 
-/// What a hook reads.
-pub(super) fn input(reader: &Reader<'_>) -> Input {
-    let event = reader.event;
-    let data = data(event);
-    let mut named = standard(reader);
-    for (key, value) in &data {
+/// The variables that hooks of Code-Forge's have at an event: `FORGE_EVENT`, `FORGE_TOOL_NAME`, …, as its
+/// `HookEvent.to_env` gives them. `working_dir` is where the agent works if the event does not say so.
+///
+/// ```
+/// use hookwright_dialects::code_forge::{to_env, to_json};
+/// use hookwright_engine::{Event, serde_json::json};
+///
+/// let data = json!({ "tool_name": "Bash", "tool_input": { "command": "ls" }, "session_id": "s1" });
+/// let event = Event::named("tool:pre_execute", data).expect("a known event");
+/// let variables = to_env(&event, "/project".as_ref());
+/// assert_eq!(variables["FORGE_TOOL_NAME"], "bash");
+/// assert_eq!(variables["FORGE_TOOL_ARGS"], r#"{"command": "ls"}"#);
+/// assert_eq!(variables["FORGE_WORKING_DIR"], "/project");
+/// assert_eq!(
+///     to_json(&event),
+///     r#"{"type": "tool:pre_execute", "timestamp": null, "data": {"tool_args": {"command": "ls"}}, "tool_name": "bash", "session_id": "s1"}"#
+/// );
+/// ```
+pub fn to_env(event: &Event, working_dir: &Path) -> BTreeMap<String, String> {
+    let named = named(event, &data(event), working_dir).into_iter();
+    named.map(|(name, value)| (format!("FORGE_{name}"), value)).collect()
+}
+
+/// An event as Code-Forge's `HookEvent.to_json` writes it: `type`, `timestamp` in seconds since 1970,
+/// `data`, `tool_name` and `session_id`.
+pub fn to_json(event: &Event) -> String {
+    let seconds = event.data.get("timestamp").and_then(since_1970);
+    let tool_name = event.text("tool_name").map(|name| tool::canonical(name.trim()));
+    let session_id = event.text("session_id").or_else(|| event.text("session"));
+    // A list keeps the order in which Code-Forge has its fields.
+    let fields = [
+        ("type", json!(event.name.as_str())),
+        ("timestamp", json!(seconds)),
+        ("data", Value::Object(data(event))),
+        ("tool_name", json!(tool_name)),
+        ("session_id", json!(session_id)),
+    ];
+    let fields = fields.map(|(name, value)| format!("\"{name}\": {}", spaced(&value)));
+    format!("{{{}}}", fields.join(", "))
+}
+
+/// Names without `FORGE_`, and their values.
+fn named(event: &Event, data: &Map<String, Value>, root: &Path) -> Vec<(String, String)> {
+    let mut named = standard(event, root);
+    for (key, value) in data {
         let name = variable_name(key);
         if !key.is_empty() && !named.iter().any(|(taken, _)| *taken == name) {
             named.push((name, text(value)));
         }
     }
+    named
+}
+
+/// What a hook reads.
+pub(super) fn input(reader: &Reader<'_>) -> Input {
+    let data = data(reader.event);
+    let named = named(reader.event, &data, reader.root);
     let mut variables: Vec<(Cow<'static, str>, String)> = Vec::with_capacity(named.len() + 4);
     for (name, value) in named {
         let plain = if name == "EVENT" { "EVENT_TYPE" } else { &*name };
@@ -103,11 +151,10 @@ pub(super) fn may_not_fit(event: &Event) -> bool {
 }
 
 /// The variables that no data can take the place of.
-fn standard(reader: &Reader<'_>) -> Vec<(String, String)> {
-    let event = reader.event;
+fn standard(event: &Event, root: &Path) -> Vec<(String, String)> {
     let field = |name: &str| event.data.get(name).map(text).filter(|text| !text.is_empty());
     let session = field("session_id").or_else(|| field("session")).unwrap_or_default();
-    let folder = field("cwd").unwrap_or_else(|| reader.root.to_string_lossy().into_owned());
+    let folder = field("cwd").unwrap_or_else(|| root.to_string_lossy().into_owned());
     let mut named = vec![
         ("EVENT".to_owned(), event.name.to_string()),
         ("TIMESTAMP".to_owned(), event.data.get("timestamp").map(seconds).unwrap_or_default()),
@@ -164,13 +211,16 @@ fn stdin(reader: &Reader<'_>, data: Map<String, Value>) -> String {
 
 /// When it happened, in seconds since 1970, as Code-Forge counts.
 fn seconds(timestamp: &Value) -> String {
-    let since_1970 = match timestamp {
+    since_1970(timestamp).map_or_else(|| text(timestamp), |seconds| format!("{seconds:?}"))
+}
+
+fn since_1970(timestamp: &Value) -> Option<f64> {
+    match timestamp {
         Value::String(text) => {
             text.parse::<Timestamp>().ok().map(|time| time.as_millisecond() as f64 / 1000.0)
         }
         other => other.as_f64(),
-    };
-    since_1970.map_or_else(|| text(timestamp), |seconds| format!("{seconds:?}"))
+    }
 }
 
 /// A value as text: text as it is, nothing for null, anything else as JSON.

@@ -10,6 +10,7 @@
 use hookwright_engine::answer::{self, Reading};
 use hookwright_engine::native::NativeWire;
 use hookwright_engine::policy::{At, Meaning, Wire};
+use hookwright_events::report::WARNING;
 use hookwright_events::{Answer, AnswerDecision, Outcome, Output, Status};
 
 use super::event;
@@ -56,7 +57,7 @@ fn with_warning(meaning: Meaning, output: &Output) -> Meaning {
     if meaning.status != Status::Success || meaning.reason.is_some() {
         return meaning;
     }
-    let reason = last_line(&output.stderr).map(|line| format!("warning: {line}"));
+    let reason = last_line(&output.stderr).map(|line| format!("{WARNING}{line}"));
     Meaning { reason, ..meaning }
 }
 
