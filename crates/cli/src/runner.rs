@@ -42,6 +42,8 @@ pub(crate) struct Chosen {
     pub(crate) version: Option<u64>,
     pub(crate) history: History,
     pub(crate) reloaded: bool,
+    /// Hooks whose questions have ended it, and are not asked again.
+    pub(crate) skip_gates: Vec<String>,
 }
 
 /// What was asked for, found and checked.
@@ -216,8 +218,8 @@ impl Place {
         screen: &Screen,
     ) -> Result<u8, Failure> {
         let SessionOptions { shown, switches, .. } = how;
-        let Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded } =
-            chosen;
+        let Chosen { plan, sources, secrets, name, fence, record, version, .. } = chosen;
+        let Chosen { history, reloaded, skip_gates, .. } = chosen;
         let (lease, token) = (fence.lease.clone(), fence.token);
         let folder = SessionFolder::new(&self.found.project_root, name);
         let session_screen =
@@ -258,6 +260,7 @@ impl Place {
             history,
             reloaded,
             around,
+            skip_gates,
             interrupt: interrupt.clone(),
             started: None,
         });

@@ -101,6 +101,10 @@ pub struct Firing {
     pub within: Option<String>,
     /// What is known of it from before a crash; then it is taken up again instead of begun.
     pub past: Option<Box<PastFiring>>,
+    /// Ids of hooks that have no part in it: they have run at the same point before.
+    pub passed: Vec<String>,
+    /// Ids of hooks that run here once more, also with `once`.
+    pub again: Vec<String>,
 }
 
 /// What came of firing an event.
@@ -203,8 +207,13 @@ impl Engine {
     pub async fn fire(&self, event: Event, mut firing: Firing) -> Fired {
         let shared = &self.shared;
         let mut hooks = shared.hooks.woken(&event);
+        hooks.retain(|hook| !firing.passed.contains(&hook.id));
         let memory_of = session_of(&event, &firing);
         let mut remembered = shared.ports.memory.recall(&memory_of).await;
+        for hook in hooks.iter().filter(|hook| firing.again.contains(&hook.id)) {
+            let key = hook.key();
+            remembered.once.retain(|once| *once != key);
+        }
         let mut past = Vec::new();
         // An action that fires hands nothing on to the agent, and a firing that is taken up has
         // handed out what it had: for both the rest waits for the host's next firing.

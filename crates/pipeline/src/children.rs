@@ -306,6 +306,7 @@ impl Children {
             history,
             reloaded: self.reloaded,
             around: Around { environment, observers, ..self.around.clone() },
+            skip_gates: Vec::new(),
             interrupt: child.end.clone(),
             started: Some(Started { inputs, agent_dir, lineage }),
         }))

@@ -6,6 +6,7 @@
 //!
 //! Memory stays small however long the journal is: of what is complete only the result is kept.
 
+mod aborts;
 mod below;
 mod endings;
 mod known;
@@ -25,6 +26,8 @@ use crate::pending_output::PendingOutput;
 use crate::record::{end_of_hook, milliseconds};
 use crate::sources::Sources;
 use crate::task_firing::TaskFiring;
+use aborts::Aborted;
+pub(crate) use aborts::Again;
 use endings::is_completed_end;
 use known::Known;
 pub(crate) use open_child::OpenChild;
@@ -84,6 +87,8 @@ pub struct History {
     asked_to_stop: Option<String>,
     /// The session was being ended because of an interrupt, and its end is not recorded.
     is_interrupted: bool,
+    /// Points at which hooks have ended the session, by the keys of their firings.
+    again: HashMap<String, Again>,
     firings_by_key: HashMap<String, Known>,
     keys: HashMap<u64, String>,
     /// By the number of a firing, the hooks of it that were not reported and the keys of what they have
@@ -334,9 +339,11 @@ impl History {
                 self.add_child_usage((event.firing, hook), stage, usage);
             }
             RunEventKind::SessionEnded { status, reason } => {
-                // An interrupt at the end only puts the end off.
-                if status != "interrupted" || !self.is_at_its_end() {
-                    self.end(&status);
+                match status.as_str() {
+                    // An interrupt at the end only puts the end off, and so does a hook of it that aborts.
+                    "interrupted" if self.is_at_its_end() => {}
+                    "aborted" if self.is_at_its_end() => self.leave_behind(),
+                    status => self.end(status),
                 }
                 self.ended = Some((status, reason));
             }
@@ -408,6 +415,7 @@ impl History {
                     }
                     _ => self.pending.take_in(&decision),
                 }
+                known.aborted = Aborted::of(&decision.verdict, &known.records);
                 known.verdict = Some(decision.verdict);
                 for kind in &known.records {
                     remember(&mut self.memory, kind);

@@ -23,6 +23,7 @@ mod drive;
 mod engines;
 mod firing;
 mod gate;
+mod gates;
 mod leaving;
 mod parts;
 mod queue;
@@ -87,6 +88,10 @@ pub struct Session {
     gate: Gate,
     interrupt: CancellationToken,
     asked_to_end: EndRequest,
+    /// Hooks whose questions have ended it before, and are not asked again.
+    skip_gates: Vec<String>,
+    /// The hook whose question has ended it.
+    ended_by_question: Option<String>,
     ports: Ports,
     memory: Arc<InMemoryMemory>,
     firings: Arc<AtomicU64>,
@@ -125,6 +130,8 @@ pub struct Ended {
     pub iterations: u32,
     /// It is paused because it has cost as much as it may.
     pub is_for_cost: bool,
+    /// The hook whose question has ended it, which is asked again when it is resumed.
+    pub question: Option<String>,
 }
 
 /// Why a session cannot go on.
@@ -209,7 +216,8 @@ impl Session {
 
     fn ended(&self, status: &'static str, reason: String) -> Ended {
         let is_for_cost = status == "paused" && self.in_use.is_paused_for_cost;
-        Ended { status, reason, iterations: self.iterations, is_for_cost }
+        let question = self.ended_by_question.clone().filter(|_| status == "aborted");
+        Ended { status, reason, iterations: self.iterations, is_for_cost, question }
     }
 
     /// Why somebody wants it to end.
@@ -232,6 +240,7 @@ impl Session {
             let sources = serde_json::to_value(&self.sources).ok().filter(|_| self.reloaded);
             let time = self.history.resumes + 1;
             self.write(vec![RunEventKind::SessionResumed { time, sources }])?;
+            self.note_skipped_gates()?;
             self.take_up_background().await?;
             self.take_up_tasks().await?;
             Vec::new()

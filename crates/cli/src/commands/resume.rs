@@ -19,7 +19,8 @@ use crate::state;
 /// Take up a session that was cut off, interrupted, paused or has failed
 ///
 /// What is recorded as complete is not done again; what was under way is, with a higher attempt
-/// number. The session goes on with the configuration that it began with.
+/// number. A question that has ended the session is asked again. The session goes on with the
+/// configuration that it began with.
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArguments {
     /// The session's name
@@ -29,6 +30,11 @@ pub(crate) struct ResumeArguments {
     /// Read the configuration's files anew
     #[arg(long)]
     reload: bool,
+
+    /// Do not ask the question of this hook again that has ended the session, and go on behind it; may be
+    /// given more than once
+    #[arg(long, value_name = "ID")]
+    skip_gate: Vec<String>,
 
     #[command(flatten)]
     how: SessionOptions,
@@ -77,8 +83,18 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
         Err(faults) => return Ok(runner::show_faults(&faults, screen)),
     };
     runner::warn_of_unknown_skips(&arguments.how.switches, &plan, screen);
-    let (version, reloaded) = (Some(known.version), arguments.reload);
-    let chosen = Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded };
+    let chosen = Chosen {
+        plan,
+        sources,
+        secrets,
+        name,
+        fence,
+        record,
+        version: Some(known.version),
+        history,
+        reloaded: arguments.reload,
+        skip_gates: arguments.skip_gate.clone(),
+    };
     place.go(chosen, store, &arguments.how, screen)
 }
 

@@ -92,7 +92,17 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
     folder.create().map_err(SessionFailure::Folder)?;
     runner::warn_of_unknown_skips(&arguments.how.switches, &plan, screen);
     let record = place.new_record(&name, &plan, &secrets);
-    let (version, history, reloaded) = (None, History::default(), false);
-    let chosen = Chosen { plan, sources, secrets, name, fence, record, version, history, reloaded };
+    let chosen = Chosen {
+        plan,
+        sources,
+        secrets,
+        name,
+        fence,
+        record,
+        version: None,
+        history: History::default(),
+        reloaded: false,
+        skip_gates: Vec::new(),
+    };
     place.go(chosen, store, &arguments.how, screen)
 }

@@ -227,6 +227,12 @@ impl SessionScreen {
         } else if matches!(ended.status, "interrupted" | "failed" | "aborted" | "paused") {
             text.push_str(&format!("  go on with: hookwright resume {}\n", record.id));
         }
+        if let Some(hook) = &ended.question {
+            let (id, hook) = (&record.id, visible(hook));
+            text.push_str(&format!(
+                "  it asks again; to go on without that: hookwright resume {id} --skip-gate {hook}\n"
+            ));
+        }
         text
     }
 }

@@ -22,6 +22,7 @@ mod explain;
 mod faults;
 mod fire;
 mod first_steps;
+mod gates;
 mod hook_claude;
 mod hook_tests;
 mod hostile;

@@ -3,11 +3,12 @@
 //! | the session | when it is resumed |
 //! |---|---|
 //! | failed | does the iteration that failed again, from `iteration:start` on |
-//! | was aborted by a hook | goes on behind that hook |
+//! | was aborted by a hook | goes on behind that hook, with the other hooks of that point; a question is asked again |
+//! | was aborted at its end | comes to the same end |
 //! | was interrupted at work | goes on with what was under way |
 //! | was interrupted at its end | comes to the same end: `session:end` is not fired again |
 
-use hookwright_events::{TurnName, Verdict};
+use hookwright_events::TurnName;
 
 use super::{History, PastItem, PastTurn};
 
@@ -16,9 +17,11 @@ fn completed_end(ending: u32) -> String {
     format!("closing/session:end/{ending}/completed")
 }
 
-/// Whether this is the key of the last event of a session that has done its work.
+/// Whether this is the key of the last event of a session that has done its work, also where it is
+/// fired again for what a hook has kept from running.
 pub(super) fn is_completed_end(key: &str) -> bool {
-    key.starts_with("closing/session:end/") && key.ends_with("/completed")
+    let parts: Vec<&str> = key.split('/').collect();
+    matches!(parts[..], ["closing", "session:end", _, "completed", ..])
 }
 
 impl History {
@@ -45,13 +48,7 @@ impl History {
 
     /// What ended the session then does not end it again when it is taken up.
     fn forgive(&mut self) {
-        for known in self.firings_by_key.values_mut() {
-            if let Some(verdict) = &mut known.verdict
-                && matches!(verdict, Verdict::Abort { .. } | Verdict::Stop { .. })
-            {
-                *verdict = Verdict::Proceed { rewritten_input: None };
-            }
-        }
+        self.leave_behind();
         // Nothing came of it yet, so it is asked anew.
         if let Some(key) = self.asked_to_stop.take() {
             self.firings_by_key.remove(&key);

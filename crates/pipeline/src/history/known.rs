@@ -2,6 +2,8 @@
 
 use hookwright_events::{Outcome, RunEventKind, Verdict};
 
+use super::aborts::Aborted;
+
 /// A firing.
 #[derive(Debug, Default)]
 pub(super) struct Known {
@@ -17,6 +19,8 @@ pub(super) struct Known {
     pub(super) cut: Vec<String>,
     /// Its hooks had something to say to the agent.
     pub(super) survives: bool,
+    /// What it left to be done when it has ended the session.
+    pub(super) aborted: Option<Aborted>,
     /// The stage in which a task was completed.
     pub(super) stage_of_task: Option<String>,
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use hookwright_engine::limits::STOP_BLOCKS_MAX;
-use hookwright_events::{PauseCause, RunEventKind, Verdict};
+use hookwright_events::{Decision, PauseCause, RunEventKind, Verdict};
 use hookwright_process::faults;
 use serde_json::{Value, json};
 
@@ -13,10 +13,11 @@ use crate::history::History;
 use crate::plan::Reason;
 
 /// What came of one of the last events.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Closed {
     /// Its hooks have answered.
     Decided,
+    /// One of them has aborted the session, for this reason.
+    Aborted(String),
     /// An interrupt came before all of them had.
     Interrupted,
 }
@@ -91,7 +92,7 @@ impl Session {
         if matches!(left, Err(Leave::Interrupted)) && self.history.is_at_its_end() {
             return self.put_end_off().await;
         }
-        let (status, reason, words) = match left {
+        let (mut status, mut reason, mut words) = match left {
             Ok(reason) => ("completed", reason, reason.to_owned()),
             Err(Leave::Aborted(words)) => ("aborted", "aborted", words),
             Err(Leave::Failed(words)) => ("failed", "failed", words),
@@ -117,7 +118,11 @@ impl Session {
             let why = if status == "failed" { "error" } else { "interrupted" };
             let data = json!({ "reason": why, "error": words });
             let data = Value::Object(self.data_of_stop(data));
-            self.fire_closing("session:stop", status, data).await?;
+            let closed = self.fire_closing("session:stop", status, data).await?;
+            if let (Closed::Aborted(why), "failed") = (closed, status) {
+                words = also(why, status, &words);
+                (status, reason) = ("aborted", "aborted");
+            }
         }
         let error = if status == "completed" { Value::Null } else { words.clone().into() };
         let data = json!({ "reason": reason, "error": error });
@@ -125,6 +130,11 @@ impl Session {
         let cut_off = self.settle().await;
         faults::point("settled");
         match (status, closed) {
+            // An abort counts wherever it happens; but who interrupts a session has the last word.
+            ("completed", Closed::Aborted(why)) => self.record_end("aborted", why),
+            ("failed" | "paused", Closed::Aborted(why)) => {
+                self.record_end("aborted", also(why, status, &words))
+            }
             // All else can be resumed anyway.
             ("completed", Closed::Interrupted) => self.end_as_put_off(&[]),
             ("completed", Closed::Decided) if !cut_off.is_empty() => self.end_as_put_off(&cut_off),
@@ -171,7 +181,7 @@ impl Session {
         self.engines.values().for_each(hookwright_engine::Engine::interrupt);
     }
 
-    /// One of the last events. What its hooks decide changes nothing any more.
+    /// One of the last events. Of what its hooks decide only an abort counts.
     async fn fire_closing(
         &mut self,
         name: &str,
@@ -188,6 +198,7 @@ impl Session {
         let data = self.data_of_session(more);
         match self.decide(None, name, key, data, Vec::new()).await {
             Err(Leave::Interrupted) => Ok(Closed::Interrupted),
+            Ok(Decision { verdict: Verdict::Abort { reason }, .. }) => Ok(Closed::Aborted(reason)),
             Ok(_) | Err(Leave::Aborted(_) | Leave::Failed(_) | Leave::Paused { .. }) => {
                 Ok(Closed::Decided)
             }
@@ -217,4 +228,9 @@ impl Session {
         }
         cut_off
     }
+}
+
+/// Why a session was aborted that had come to another end before.
+fn also(why: String, status: &str, words: &str) -> String {
+    format!("{why}; before that it was {status}: {words}")
 }

@@ -42,6 +42,7 @@ impl Session {
         data: Map<String, Value>,
         with: Vec<RunEventKind>,
     ) -> Result<Decision, Leave> {
+        let (key, passed, again) = self.left_at(stage, key);
         let past = match self.history.step(&key) {
             // What it had to say to the agent is in the history as well.
             Step::Decided(decision) => return Ok(*decision),
@@ -56,6 +57,8 @@ impl Session {
             key: Some(key),
             with,
             past,
+            passed,
+            again,
             ..Firing::default()
         };
         let engine = self.engine(stage);
@@ -72,6 +75,7 @@ impl Session {
         if let Some(error) = self.journal.failure() {
             return Err(error.into());
         }
+        self.note_question(stage, &fired);
         self.pending.take_in(&fired.decision);
         if self.interrupt.is_cancelled() {
             return Err(Leave::Interrupted);

@@ -80,6 +80,8 @@ pub struct Parts {
     pub reloaded: bool,
     /// What it shares with others.
     pub around: Around,
+    /// Hooks whose questions have ended it, and are not asked again.
+    pub skip_gates: Vec<String>,
     /// By which it is asked to end early.
     pub interrupt: EndRequest,
     /// What it was started with, if a hook has started it.
@@ -160,6 +162,8 @@ impl Session {
             started_by,
             interrupt,
             asked_to_end: parts.interrupt,
+            skip_gates: parts.skip_gates,
+            ended_by_question: None,
             ports,
             memory,
             firings,

@@ -162,6 +162,7 @@ impl Project {
                 state_folder: None,
                 gate: Gate::default(),
             },
+            skip_gates: Vec::new(),
             interrupt: EndRequest::default(),
             started: None,
         })

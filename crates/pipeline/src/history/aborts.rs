@@ -1,0 +1,129 @@
+//! Points at which a hook has ended the session, and what is left to be done there.
+//!
+//! When the session is resumed, the hooks that have run at such a point don't run again, and those behind
+//! the one that ended it do. A question that was not answered with yes is asked again. All that is a firing
+//! of its own, whose key has a number behind that of the first.
+
+use std::collections::HashMap;
+
+use hookwright_events::{RunEventKind, Status, Verdict};
+
+use super::History;
+use super::known::Known;
+use crate::task_firing::TaskFiring;
+
+/// What stands between the key of a firing and how often it was ended.
+const AGAIN: &str = "/again-";
+
+/// What a firing left that has ended the session.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Aborted {
+    /// Hooks that have had their turn.
+    ran: Vec<String>,
+    /// Those of them that were waited for and did not succeed.
+    failed: Vec<String>,
+}
+
+impl Aborted {
+    /// What these records say, if this verdict ends the session.
+    pub(super) fn of(verdict: &Verdict, records: &[RunEventKind]) -> Option<Self> {
+        if !matches!(verdict, Verdict::Abort { .. } | Verdict::Stop { .. }) {
+            return None;
+        }
+        let mut aborted = Self::default();
+        let mut awaited_ones = Vec::new();
+        for kind in records {
+            match kind {
+                RunEventKind::HookStarting { hook, awaited, .. } => {
+                    aborted.ran.push(hook.clone());
+                    awaited_ones.extend(awaited.then(|| hook.clone()));
+                }
+                RunEventKind::HookSkipped { hook, reason }
+                    if !is_for_an_end(reason, &aborted.ran) =>
+                {
+                    aborted.ran.push(hook.clone());
+                }
+                RunEventKind::HookReported { report }
+                    if report.status != Status::Success && awaited_ones.contains(&report.id) =>
+                {
+                    aborted.failed.push(report.id.clone());
+                }
+                _ => {}
+            }
+        }
+        Some(aborted)
+    }
+}
+
+/// Whether a hook was passed because another one has ended the session.
+fn is_for_an_end(reason: &str, ran: &[String]) -> bool {
+    let by = reason.strip_suffix(" aborted").or_else(|| reason.strip_suffix(" ended the session"));
+    by.is_some_and(|by| ran.iter().any(|hook| hook == by))
+}
+
+/// What is left to be done at a point at which the session was ended.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Again {
+    /// How often it was ended there.
+    times: u32,
+    /// Hooks that have had their turn.
+    pub(crate) ran: Vec<String>,
+    /// Those of them that were waited for and did not succeed.
+    pub(crate) failed: Vec<String>,
+    /// The point comes once more by itself, with all its hooks.
+    pub(crate) fires_anew: bool,
+}
+
+impl History {
+    /// What is left of the firing with this key, and the key under which that is fired, if hooks there
+    /// have ended the session.
+    pub(crate) fn again_at(&self, key: &str) -> Option<(String, &Again)> {
+        let again = self.again.get(key)?;
+        match again.fires_anew {
+            true => Some((key.to_owned(), again)),
+            false => Some((format!("{key}{AGAIN}{}", again.times), again)),
+        }
+    }
+
+    /// Hooks that were waited for and did not succeed where the session was ended.
+    pub(crate) fn failed_at_ends(&self) -> impl Iterator<Item = &str> {
+        self.again.values().flat_map(|again| &again.failed).map(String::as_str)
+    }
+
+    /// What ended the session does not end it again when it is resumed.
+    pub(super) fn leave_behind(&mut self) {
+        let mut ended: Vec<(u64, String, Aborted)> = Vec::new();
+        for (key, known) in &mut self.firings_by_key {
+            let Known { verdict: Some(verdict), .. } = known else { continue };
+            if !matches!(verdict, Verdict::Abort { .. } | Verdict::Stop { .. }) {
+                continue;
+            }
+            *verdict = Verdict::Proceed { rewritten_input: None };
+            let aborted = known.aborted.take().filter(|_| TaskFiring::of(key).is_none());
+            ended.extend(aborted.map(|aborted| (known.number, key.clone(), aborted)));
+        }
+        ended.sort_by_key(|(number, ..)| *number);
+        for (_, key, aborted) in ended {
+            note(&mut self.again, &key, aborted);
+        }
+    }
+}
+
+fn note(all: &mut HashMap<String, Again>, key: &str, aborted: Aborted) {
+    let Aborted { ran, failed } = aborted;
+    let point = key.rsplit_once(AGAIN).map_or(key, |(point, _)| point);
+    // A session that has ended begins once more when it is resumed, and asks anew whether it may stop.
+    let begun = point.strip_prefix("session:start/").and_then(|begun| begun.parse::<u32>().ok());
+    let anew = match begun {
+        Some(begun) => Some(format!("session:start/{}", begun + 1)),
+        None => point.starts_with("session:stop/").then(|| point.to_owned()),
+    };
+    if let Some(point) = anew {
+        all.insert(point, Again { failed, fires_anew: true, ..Again::default() });
+        return;
+    }
+    let again = all.entry(point.to_owned()).or_default();
+    again.times += 1;
+    again.ran.extend(ran);
+    again.failed = failed;
+}

@@ -1,0 +1,61 @@
+//! Questions that end a session, and what a resumed one does about them.
+
+use hookwright_engine::Fired;
+use hookwright_engine::hook::Action;
+use hookwright_events::{RunEventKind, Status, Verdict};
+
+use super::{Leave, Session};
+
+impl Session {
+    /// The key under which the rest of a firing is fired whose hooks have ended the session before; the
+    /// hooks that have no part in that; and those that run once more.
+    pub(super) fn left_at(
+        &self,
+        stage: Option<usize>,
+        key: String,
+    ) -> (String, Vec<String>, Vec<String>) {
+        let Some((again_key, again)) = self.history.again_at(&key) else {
+            return (key, Vec::new(), Vec::new());
+        };
+        let questions = again.failed.iter().filter(|id| self.is_question(stage, id)).cloned();
+        let (skipped, asked): (Vec<String>, Vec<String>) =
+            questions.partition(|id| self.skip_gates.contains(id));
+        if again.fires_anew {
+            return (again_key, skipped, asked);
+        }
+        let passed = again.ran.iter().filter(|id| !asked.contains(id)).cloned().collect();
+        (again_key, passed, asked)
+    }
+
+    /// Whether the hook with this id asks a person.
+    fn is_question(&self, stage: Option<usize>, id: &str) -> bool {
+        let hooks = self.hooks_of(stage).hooks();
+        hooks.iter().any(|hook| {
+            hook.id == id && hook.awaits == Some(true) && matches!(hook.action, Action::Webhook(_))
+        })
+    }
+
+    /// Takes note of the question that ends the session, if one does.
+    pub(super) fn note_question(&mut self, stage: Option<usize>, fired: &Fired) {
+        if !matches!(fired.decision.verdict, Verdict::Abort { .. } | Verdict::Stop { .. }) {
+            return;
+        }
+        let mut failed = fired.reports.iter().rev().filter(|it| it.status != Status::Success);
+        let question = failed.find(|report| self.is_question(stage, &report.id));
+        self.ended_by_question = question.map(|report| report.id.clone());
+    }
+
+    /// Says which questions are passed, and which were none that has ended the session.
+    pub(super) fn note_skipped_gates(&self) -> Result<(), Leave> {
+        for id in &self.skip_gates {
+            let note = match self.history.failed_at_ends().any(|failed| failed == id) {
+                true => format!("the question of hook {id} is passed (--skip-gate)"),
+                false => {
+                    format!("--skip-gate {id}: no question of such a hook has ended the session")
+                }
+            };
+            self.write(vec![RunEventKind::Noted { note }])?;
+        }
+        Ok(())
+    }
+}
