@@ -16,9 +16,9 @@ commands:
                 make up inputs for one or every fuzz target, N seconds each (300 unless told); installs
                 cargo-fuzz where it is missing
   faults [--kills N] [--seed S] [--only PART]
-                a session is killed at every point at which it writes or starts something, and at
-                random moments, and resumed until it is done; counts what must not be (2500 kills
-                unless told otherwise: about half an hour)
+                sessions are killed and interrupted at the points at which they write or start
+                something, and at random moments, and resumed until they are done; counts what must
+                not be (2500 kills unless told otherwise: an hour or two)
   peers [--version V]
                 pipelines with the real Claude Code, Codex, Gemini CLI and opencode (from npm, kept in the
                 target folder), and our hooks inside Claude Code, with a script in place of the models;

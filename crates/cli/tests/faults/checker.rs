@@ -102,7 +102,7 @@ impl Checker {
         self.look_at_person(world, &journal);
         self.look_at_work(world, &journal);
         self.look_at_children(&journals, &journal);
-        self.look_at_commits(world);
+        self.look_at_commits(world, &journal);
         let is_done = journal.last().is_some_and(|event| match &event.kind {
             RunEventKind::SessionEnded { status, .. } => status == "completed",
             _ => false,
@@ -386,9 +386,20 @@ impl Checker {
     }
 
     /// The hooks behind each commit ran to their end for it, under one firing.
-    fn look_at_commits(&mut self, world: &World) {
+    fn look_at_commits(&mut self, world: &World, journal: &[RunEvent]) {
         let log = world.log();
         for commit in world.commits() {
+            let is_told = |event: &&RunEvent| match &event.kind {
+                RunEventKind::Fired { event, data: Some(data), .. } => {
+                    event.as_str() == "git:post_commit"
+                        && data.get("commit_id") == Some(&commit.as_str().into())
+                }
+                _ => false,
+            };
+            let firings = journal.iter().filter(is_told).count();
+            if firings != 1 {
+                self.defect(Defect::CommitUntold, format!("{firings} firings about {commit}"));
+            }
             for name in ["committed", "committed-behind"] {
                 let of_commit = |line: &&Line| line.name == name && line.at.contains(&commit);
                 let ended = log.iter().filter(of_commit).any(|line| line.what == "end");

@@ -204,7 +204,7 @@ impl Line {
 /// `. begin KIND NAME EVENT` says in the log that something starts, and what of earlier processes is
 /// still alive then; `finish` says that it ends. A line is one write at the file's end.
 ///
-/// Of sessions that run at the same time only what works on the same issue counts as alive.
+/// Of sessions that run at the same time only what works on the same issue or task counts as alive.
 const BEGIN: &str = r#"
 run="${HOOKWRIGHT_RUN##*[!A-Za-z0-9-]}"
 outside="${BASH_SOURCE[0]%/*}"
@@ -216,7 +216,7 @@ kind=$1
 while IFS='|' read -r theirs what name at attempt their_run pid start runner; do
   [ "$what" = start ] || continue
   if [ -n "${CAMPAIGN_SHARED:-}" ]; then
-    case "$kind $theirs $at" in "turn turn "*\#"$ISSUE_NUMBER"/*) ;; *) continue;; esac
+    case "$kind $theirs $at" in "turn turn "*\#"${ISSUE_NUMBER:-$TASK_ID}"/*) ;; *) continue;; esac
   elif [ "$runner" = "$CAMPAIGN_RUNNER" ] && { [ "$kind" != turn ] || [ "$theirs" != turn ]; }; then
     continue
   fi

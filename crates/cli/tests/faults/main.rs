@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `whole` | a session with hooks of all kinds |
 //! | `asking` | the same, around its questions to a person |
-//! | `queue` | sessions that share a queue: one while others do its work, and several at once |
+//! | `queue`, `queue-of-tasks`, `queue-at-once` | sessions that share a queue: one while others do its work, and several at once |
 //! | `ends` | a session that is interrupted at each point, and killed between |
 //! | `orphans` | a session whose agents outlive it and call `task done`, which a hook always blocks |
 //!
@@ -113,10 +113,11 @@ enum Plan {
     Moments,
 }
 
-const PARTS: [Part; 6] = [
-    Part { name: "whole", share: 50, lead: Life::lead, plan: Plan::Points },
+const PARTS: [Part; 7] = [
+    Part { name: "whole", share: 42, lead: Life::lead, plan: Plan::Points },
     Part { name: "asking", share: 2, lead: Life::lead, plan: Plan::Asking },
-    Part { name: "queue", share: 20, lead: shared::in_turns, plan: Plan::Points },
+    Part { name: "queue", share: 14, lead: shared::issues_in_turns, plan: Plan::Points },
+    Part { name: "queue-of-tasks", share: 14, lead: shared::tasks_in_turns, plan: Plan::Points },
     Part { name: "queue-at-once", share: 8, lead: shared::at_once, plan: Plan::Moments },
     Part { name: "ends", share: 8, lead: ends::lead, plan: Plan::Interrupts },
     Part { name: "orphans", share: 12, lead: orphans::lead, plan: Plan::Points },

@@ -6,6 +6,8 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use hookwright_events::{ItemState, RunEvent, RunEventKind};
+use hookwright_store::NewTask;
+use serde_json::{Map, Value};
 
 use super::checker::Checker;
 use super::defect::Defect;
@@ -15,15 +17,50 @@ use super::life::{Kill, Life, PROCESSES_MAX, is_known, let_run, was_killed};
 /// The session that is killed at points.
 const FIRST: &str = "a";
 
-/// The issues, and what the sessions are that work on them.
+/// The pieces of work.
 const ISSUES: [&str; 5] = ["1", "2", "3", "4", "5"];
+const TASKS: [&str; 5] = ["TAS-1", "TAS-2", "TAS-3", "TAS-4", "TAS-5"];
+
+/// What is in the queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Queue {
+    Issues,
+    Tasks,
+}
+
+impl Queue {
+    /// The keys of the pieces of work, and what the store says of one that is done.
+    fn work(self) -> ([&'static str; 5], &'static str) {
+        match self {
+            Self::Issues => (ISSUES, "done"),
+            Self::Tasks => (TASKS, "completed"),
+        }
+    }
+
+    /// The piece of work that an event is about.
+    fn of(self, data: &Map<String, Value>) -> Option<String> {
+        match self {
+            Self::Issues => data.get("issue_number").map(ToString::to_string),
+            Self::Tasks => data.get("task_id").and_then(Value::as_str).map(str::to_owned),
+        }
+    }
+}
 
 /// Sessions that run at the same time, where that is what is tried.
 const AT_ONCE: [&str; 3] = ["a", "b", "c"];
 
-/// One session is killed like this. While it is dead another one does one issue, or all of them.
-pub(crate) fn in_turns(binary: &Path, kills: &[Kill]) -> Life {
-    let ground = world();
+/// One session is killed like this. While it is dead another one does one issue.
+pub(crate) fn issues_in_turns(binary: &Path, kills: &[Kill]) -> Life {
+    in_turns(Queue::Issues, binary, kills)
+}
+
+/// The same with tasks.
+pub(crate) fn tasks_in_turns(binary: &Path, kills: &[Kill]) -> Life {
+    in_turns(Queue::Tasks, binary, kills)
+}
+
+fn in_turns(queue: Queue, binary: &Path, kills: &[Kill]) -> Life {
+    let ground = world(queue);
     let mut life = Life::default();
     let mut kills = kills.iter().copied();
     let mut runners = 0;
@@ -46,13 +83,14 @@ pub(crate) fn in_turns(binary: &Path, kills: &[Kill]) -> Life {
         let_run(&mut command(&ground, binary, &other, "one.yaml", runners), None);
         runners += 1;
     }
-    look(&ground, &mut life);
+    look(&ground, queue, &mut life);
     life
 }
 
 /// Several sessions at once, each killed after such times and resumed.
 pub(crate) fn at_once(binary: &Path, kills: &[Kill]) -> Life {
-    let ground = world();
+    let queue = Queue::Issues;
+    let ground = world(queue);
     let mut life = Life::default();
     let mut plans: Vec<Vec<Duration>> = vec![Vec::new(); AT_ONCE.len()];
     for (number, kill) in kills.iter().enumerate() {
@@ -70,7 +108,7 @@ pub(crate) fn at_once(binary: &Path, kills: &[Kill]) -> Life {
     });
     life.kills = ended.iter().map(|(kills, _)| kills).sum();
     life.resumes = ended.iter().map(|(_, resumes)| resumes).sum();
-    look(&ground, &mut life);
+    look(&ground, queue, &mut life);
     life
 }
 
@@ -112,21 +150,28 @@ fn command(
     command
 }
 
-fn world() -> Ground {
+fn world(queue: Queue) -> Ground {
     let ground = Ground::new(FILES);
-    for issue in ISSUES {
+    let source = if queue == Queue::Issues { "issues: issues" } else { "tasks: true" };
+    for (file, more) in [("all.yaml", "delay: 10ms"), ("one.yaml", "max_iterations: 1")] {
+        ground.write(file, &LOOP.replace("@SOURCE@", source).replace("@MORE@", more));
+    }
+    for issue in ISSUES.iter().filter(|_| queue == Queue::Issues) {
         ground.write(&format!("issues/{issue}-some.md"), &format!("# Issue {issue}\n"));
+    }
+    for task in TASKS.iter().filter(|_| queue == Queue::Tasks) {
+        ground.tasks().add(&NewTask::new(&format!("do {task}")), 0).expect("kept");
     }
     ground
 }
 
 /// All sessions have come to their end.
-fn look(ground: &Ground, life: &mut Life) {
+fn look(ground: &Ground, queue: Queue, life: &mut Life) {
     let mut checker = Checker::default();
     let journals = ground.journals();
     for (session, journal) in &journals {
         look_at_hooks(&mut checker, session, journal);
-        look_at_executions(&mut checker, session, journal);
+        look_at_executions(&mut checker, queue, session, journal);
         let is_done = journal.last().is_some_and(|event| match &event.kind {
             RunEventKind::SessionEnded { status, .. } => status == "completed",
             _ => false,
@@ -136,7 +181,7 @@ fn look(ground: &Ground, life: &mut Life) {
                 .defect(Defect::NotFinished, format!("{session}: {}", ground.complaints(session)));
         }
     }
-    look_at_issues(&mut checker, ground, &journals);
+    look_at_work(&mut checker, queue, ground, &journals);
     for line in ground.log() {
         if line.kind == "survivor" {
             checker.defect(Defect::SecondAgent, format!("{line:?}"));
@@ -176,7 +221,7 @@ fn look_at_hooks(checker: &mut Checker, session: &str, journal: &[RunEvent]) {
 }
 
 /// Every turn and every firing about an iteration lies in an execution, and has the data of its issue.
-fn look_at_executions(checker: &mut Checker, session: &str, journal: &[RunEvent]) {
+fn look_at_executions(checker: &mut Checker, queue: Queue, session: &str, journal: &[RunEvent]) {
     let mut current: Option<String> = None;
     let mut ended = BTreeSet::new();
     for event in journal {
@@ -198,9 +243,9 @@ fn look_at_executions(checker: &mut Checker, session: &str, journal: &[RunEvent]
             RunEventKind::Fired { event: name, data: Some(data), .. }
                 if name.as_str().starts_with("iteration:") =>
             {
-                let issue = data.get("issue_number").map(ToString::to_string);
-                if issue != current {
-                    let what = format!("{session}: {name} about {issue:?} while at {current:?}");
+                let work = queue.of(data);
+                if work != current {
+                    let what = format!("{session}: {name} about {work:?} while at {current:?}");
                     checker.defect(Defect::WorkTwice, what);
                 }
             }
@@ -210,8 +255,9 @@ fn look_at_executions(checker: &mut Checker, session: &str, journal: &[RunEvent]
 }
 
 /// Each issue was done once, and no agent began with it after that.
-fn look_at_issues(
+fn look_at_work(
     checker: &mut Checker,
+    queue: Queue,
     ground: &Ground,
     journals: &BTreeMap<String, Vec<RunEvent>>,
 ) {
@@ -227,7 +273,7 @@ fn look_at_issues(
                 }
                 RunEventKind::ItemEnded { key, state: ItemState::Done, .. } => {
                     if done.insert(key.clone(), event.at.clone()).is_some() {
-                        checker.defect(Defect::WorkTwice, format!("issue {key} was done twice"));
+                        checker.defect(Defect::WorkTwice, format!("{key} was done twice"));
                     }
                 }
                 _ => {}
@@ -236,14 +282,15 @@ fn look_at_issues(
     }
     for (issue, at, session) in begun {
         if done.get(&issue).is_some_and(|done| at > *done) {
-            let what = format!("{session} began with issue {issue}, which was done");
+            let what = format!("{session} began with {issue}, which was done");
             checker.defect(Defect::WorkTwice, what);
         }
     }
+    let (all, state) = queue.work();
     let expected: BTreeMap<String, String> =
-        ISSUES.iter().map(|issue| ((*issue).to_owned(), "done".to_owned())).collect();
+        all.iter().map(|key| ((*key).to_owned(), state.to_owned())).collect();
     let kept = ground.work();
-    if kept != expected || done.len() != ISSUES.len() {
+    if kept != expected || done.len() != all.len() {
         checker.defect(Defect::WorkLost, format!("recorded {done:?}, kept {kept:?}"));
     }
 }
@@ -264,26 +311,6 @@ hooks:
 "#,
     ),
     (
-        "all.yaml",
-        r"
-name: shared
-agent: {type: command, command: bash ./agent}
-termination: {type: queue, source: {issues: issues}}
-delay: 10ms
-prompt: Work on ${ISSUE_FILE}.
-",
-    ),
-    (
-        "one.yaml",
-        r"
-name: shared
-agent: {type: command, command: bash ./agent}
-termination: {type: queue, source: {issues: issues}}
-max_iterations: 1
-prompt: Work on ${ISSUE_FILE}.
-",
-    ),
-    (
         "agent",
         r#"
 . @OUTSIDE@/begin turn shared agent
@@ -293,3 +320,11 @@ finish
 "#,
     ),
 ];
+
+const LOOP: &str = r"
+name: shared
+agent: {type: command, command: bash ./agent}
+termination: {type: queue, source: {@SOURCE@}}
+@MORE@
+prompt: Work.
+";
