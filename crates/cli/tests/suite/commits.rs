@@ -105,3 +105,24 @@ fn interrupted_in_a_hook_behind_its_commit_only_that_hook_runs_again() {
     let again = [format!("second 2 {one}")];
     assert_eq!(lines(&sandbox, "../log"), [&told(&one)[..], &again, &told(&two)].concat());
 }
+
+#[test]
+fn a_commit_that_somebody_else_made_meanwhile_is_not_taken_for_its_own() {
+    // The commit is given up with the session.
+    let sandbox = killing("pre-commit");
+    let hook = std::fs::read_to_string(sandbox.path(".git/hooks/pre-commit")).unwrap();
+    let hook = format!("{hook}echo $PPID > ../git\nexit 1\n");
+    let sandbox = sandbox.program(".git/hooks/pre-commit", &hook);
+    let committing = Left::by(&sandbox, "../git");
+    is_killed(&sandbox);
+    until("git has given up", || committing.has_run() && committing.is_gone());
+    std::fs::write(sandbox.path("other"), "by hand\n").unwrap();
+    git(&sandbox, &["add", "."]);
+    git(&sandbox, &["commit", "--quiet", "--message", "by hand"]);
+    let ran = sandbox.run(&["resume", "s"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(git(&sandbox, &["log", "--format=%s"]), "iteration 2\nby hand\nbegin\n");
+    let id = git(&sandbox, &["log", "-1", "--format=%H"]).trim().to_owned();
+    let told = [format!("first 1 {id}"), format!("second 1 {id}")];
+    assert_eq!(lines(&sandbox, "../log"), told);
+}
