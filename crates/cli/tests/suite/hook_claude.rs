@@ -40,8 +40,8 @@ pub(crate) fn trust(sandbox: Sandbox) -> Sandbox {
     sandbox
 }
 
-/// Calls it with a text, in the project, from a shell that is the agent.
-pub(crate) fn call_with(sandbox: &Sandbox, arguments: &[&str], text: &[u8]) -> Ran {
+/// A shell that is the agent, and calls it in the project.
+fn agent(sandbox: &Sandbox, arguments: &[&str]) -> Command {
     let hook = sandbox.command(&[&["hook", "claude"], arguments].concat());
     let agent = "env CLAUDECODE=1 CLAUDE_PROJECT_DIR=\"$project\" \"$@\"; exit $?";
     let mut command = Command::new("sh");
@@ -49,7 +49,12 @@ pub(crate) fn call_with(sandbox: &Sandbox, arguments: &[&str], text: &[u8]) -> R
     command.env_clear().envs(hook.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.env("project", sandbox.path(".")).current_dir(sandbox.path("."));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
+    command
+}
+
+/// Calls it with a text, in the project.
+pub(crate) fn call_with(sandbox: &Sandbox, arguments: &[&str], text: &[u8]) -> Ran {
+    let mut child = agent(sandbox, arguments).spawn().unwrap();
     // A program that does not read everything has its reasons; what it answers is what counts.
     let _ = child.stdin.take().unwrap().write_all(text);
     Ran::from(child.wait_with_output().unwrap())

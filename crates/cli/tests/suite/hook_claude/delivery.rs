@@ -1,30 +1,25 @@
 //! A no counts whatever happens to the pipes: a reader that is gone, input that does not end.
 
 use std::io::Write;
-use std::process::{Child, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::{sent, trusted};
+use super::{agent, sent, trusted};
 use crate::support::Sandbox;
 
-/// A call whose reader is gone before anything is said. Its standard error is nobody's too, unless it
-/// is asked for.
-fn unread(sandbox: &Sandbox, arguments: &[&str], event: &Value) -> i32 {
-    let mut command = sandbox.command(arguments);
-    command.env("CLAUDE_PROJECT_DIR", sandbox.path("."));
+/// The exit code of a command whose readers are gone before anything is said.
+fn code_unread(mut command: Command, event: &Value) -> i32 {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop((child.stdout.take(), child.stderr.take()));
     child.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
-    code(child)
-}
-
-fn code(mut child: Child) -> i32 {
     child.wait().unwrap().code().expect("it was not killed")
 }
 
-const HOOK: [&str; 2] = ["hook", "claude"];
+fn unread(sandbox: &Sandbox, event: &str) -> i32 {
+    code_unread(agent(sandbox, &[]), &sent(event))
+}
 
 #[test]
 fn a_deny_whose_reader_is_gone_is_said_by_the_exit_code() {
@@ -37,10 +32,10 @@ fn a_deny_whose_reader_is_gone_is_said_by_the_exit_code() {
         "Stop",
         "SubagentStop",
     ] {
-        assert_eq!(unread(&sandbox, &HOOK, &sent(event)), 2, "{event}");
+        assert_eq!(unread(&sandbox, event), 2, "{event}");
     }
     for event in ["PostToolUse", "SessionStart", "SessionEnd"] {
-        assert_eq!(unread(&sandbox, &HOOK, &sent(event)), 0, "{event}");
+        assert_eq!(unread(&sandbox, event), 0, "{event}");
     }
 }
 
@@ -52,11 +47,11 @@ fn an_allow_whose_reader_is_gone_allows_nothing_and_no_stop_is_blocked_for_a_mes
         ))
     };
     let allows = print("{\\\"decision\\\": \\\"allow\\\"}");
-    assert_eq!(unread(&allows, &HOOK, &sent("PreToolUse")), 2);
+    assert_eq!(unread(&allows, "PreToolUse"), 2);
     let tells = print("{\\\"systemMessage\\\": \\\"look\\\"}");
-    assert_eq!(unread(&tells, &HOOK, &sent("Stop")), 0);
+    assert_eq!(unread(&tells, "Stop"), 0);
     let silent = trusted("hooks: {'*': [{await: true, command: 'true'}]}");
-    assert_eq!(unread(&silent, &HOOK, &sent("PreToolUse")), 0);
+    assert_eq!(unread(&silent, "PreToolUse"), 0);
 }
 
 #[test]
@@ -64,7 +59,8 @@ fn a_fired_event_that_is_blocked_says_so_by_its_exit_code_without_any_reader() {
     let sandbox = trusted("hooks: {tool:pre_execute: [{command: 'echo no >&2; exit 2'}]}");
     for more in [&[][..], &["--json"]] {
         let arguments = [&["fire", "tool:pre_execute", "--data", "-"], more].concat();
-        assert_eq!(unread(&sandbox, &arguments, &json!({ "tool_name": "bash" })), 2, "{more:?}");
+        let command = sandbox.command(&arguments);
+        assert_eq!(code_unread(command, &json!({ "tool_name": "bash" })), 2, "{more:?}");
     }
 }
 
@@ -72,10 +68,7 @@ fn a_fired_event_that_is_blocked_says_so_by_its_exit_code_without_any_reader() {
 fn input_that_does_not_end_in_time_is_no_event_and_blocks() {
     let sandbox = trusted("hooks: {tool:pre_execute: [{command: 'true'}]}");
     for part in ["", "{\"hook_event_name\": \"PreToolUse\""] {
-        let mut command = sandbox.command(&["hook", "claude", "--deadline", "1"]);
-        command.env("CLAUDE_PROJECT_DIR", sandbox.path("."));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        let mut child = agent(&sandbox, &["--deadline", "1"]).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(part.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
