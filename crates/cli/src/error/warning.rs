@@ -18,6 +18,7 @@ pub(crate) fn warning_json(warning: &Warning) -> Value {
             WarningKind::Unquoted => "unquoted",
             WarningKind::EvaluatedAgain(_) => "evaluated_again",
             WarningKind::Unknown => "unknown",
+            WarningKind::NotEnforced => "not_enforced",
         },
         "message": advice.heading,
         "found": warning.name,
@@ -44,6 +45,10 @@ pub(crate) fn warning_advice(warning: &Warning) -> Advice {
                  so it could run commands"
             ),
             evaluation_help(evaluation, reference),
+        ),
+        WarningKind::NotEnforced => Advice::new(
+            format!("nothing enforces the rules of `{reference}` yet, so they protect nothing"),
+            "write a hook at `tool:pre_execute` that denies, or set the permissions of the agent itself",
         ),
         WarningKind::Unknown => Advice::new(
             format!("nobody sets the variable `{name}`"),

@@ -223,6 +223,33 @@ fn nobody_but_check_speaks_of_warnings() {
 }
 
 #[test]
+fn permission_rules_that_nothing_enforces_are_warned_of() {
+    let sandbox = Sandbox::with_hooks(
+        "version: 1\npermissions:\n  deny: ['bash(rm *)']\nhooks: {Stop: [{command: 'true'}]}\n",
+    );
+    assert_eq!(
+        sandbox.run(&["check"]),
+        Ran::new(
+            0,
+            "1 file checked, 1 hook, no faults, 1 warning\n",
+            "warning: nothing enforces the rules of `permissions.deny` yet, so they protect nothing
+ --> hookwright.yaml:2:1
+  |
+2 | permissions:
+  | ^^^^^^^^^^^
+help: write a hook at `tool:pre_execute` that denies, or set the permissions of the agent itself
+
+"
+        )
+    );
+    assert_eq!(sandbox.run(&["check", "--strict"]).code, 1);
+    for empty in ["permissions: {}", "permissions: {deny: [], allow: []}"] {
+        let sandbox = Sandbox::with_hooks(&format!("{empty}\nhooks: {{Stop: [{{command: x}}]}}\n"));
+        assert_eq!(sandbox.run(&["check", "--strict"]).code, 0, "{empty}");
+    }
+}
+
+#[test]
 fn our_own_examples_and_templates_give_no_cause_for_warnings() {
     let mut checked = 0;
     for entry in fs::read_dir(repository().join("examples")).expect("it is there") {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::node::{Field, Mark, Node, Raw, parse};
 use super::notes::Notes;
 use super::{ConfigFile, Dialect, Fault, FaultKind, Loaded, Scope, SourceFile, entry};
-use super::{callback_address, loop_file, pipeline_file};
+use super::{callback_address, loop_file, pipeline_file, warning};
 use crate::hook::Layer;
 use crate::limits::HOOKS_MAX;
 use crate::pattern::Pattern;
@@ -142,7 +142,12 @@ fn read_key(
         }
         "disable_global_hooks" if notes.bool(value) == Some(true) => loaded.hooks.disable_global(),
         "callback" => loaded.callback.or(&callback_address::read(value, notes)),
-        "permissions" => permissions(value, notes),
+        "permissions" => {
+            permissions(value, notes);
+            if let Some(warnings) = &mut loaded.warnings {
+                warnings.found.extend(warning::of_permissions(field, notes.source));
+            }
+        }
         "mcp_servers" => {
             notes.map(value, "a map from names to servers");
         }

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::node::{Node, Raw};
+use super::node::{Field, Node, Raw};
 use super::written::Written;
 use super::{Place, SourceFile};
 use crate::hook::Shell;
@@ -149,7 +149,8 @@ fn of_shell_hook(
                     WarningKind::Unknown => nearest_name(&warning.name, environment),
                     WarningKind::Literal
                     | WarningKind::Unquoted
-                    | WarningKind::EvaluatedAgain(_) => None,
+                    | WarningKind::EvaluatedAgain(_)
+                    | WarningKind::NotEnforced => None,
                 },
                 kind: warning.kind,
                 name: warning.name,
@@ -157,6 +158,22 @@ fn of_shell_hook(
             }
         })
         .collect()
+}
+
+/// What is said of `permissions`: no version of ours obeys them yet, so a rule protects nothing.
+pub(super) fn of_permissions(field: &Field, source: &Arc<SourceFile>) -> Option<Warning> {
+    let Raw::Map(kinds) = &field.value.raw else { return None };
+    let has_rules =
+        |kind: &&Field| matches!(&kind.value.raw, Raw::List(rules) if !rules.is_empty());
+    let rules = kinds.iter().find(has_rules)?;
+    Some(Warning {
+        source: Arc::clone(source),
+        place: field.at.place(source),
+        kind: WarningKind::NotEnforced,
+        name: "permissions".to_owned(),
+        reference: format!("permissions.{}", rules.key),
+        nearest: None,
+    })
 }
 
 fn command_of(entry: &Node) -> Option<(&Node, &str)> {
