@@ -79,6 +79,10 @@ impl Dialect for Claude {
         "claude"
     }
 
+    fn is_host(&self) -> bool {
+        true
+    }
+
     fn policy(&self) -> &'static Policy {
         &POLICY
     }

@@ -308,7 +308,7 @@ impl Dispatch {
         let run = &self.runs[number];
         let (hook, awaited) = (&run.hook, run.terms.awaited);
         let id_of = |number: &usize| &self.runs[*number].hook.id;
-        if let Some(reason) = whether::switched_off(hook, &self.given.skip) {
+        if let Some(reason) = whether::switched_off(hook, &self.given.event, &self.given.skip) {
             return Some(reason);
         }
         if whether::starts_itself(hook, &self.given.started_by, self.power) {
@@ -344,7 +344,7 @@ impl Dispatch {
         let same = (0..self.runs.len()).rev().filter(|other| {
             let hook = &self.runs[*other].hook;
             hook.twin.as_deref() == Some(twin)
-                && whether::switched_off(hook, &self.given.skip).is_none()
+                && whether::switched_off(hook, &self.given.event, &self.given.skip).is_none()
         });
         // Of equals `max_by_key` gives the last, which is the first in order.
         same.max_by_key(strictness).filter(|strictest| *strictest != number)

@@ -108,7 +108,7 @@ pub fn explain(hooks: &HookSet, event: &Event, asked: Asked<'_>) -> Vec<Explaine
 
 fn fate(hook: &Hook, event: &Event, asked: Asked<'_>, before: &[Explained]) -> Fate {
     let terms = hook.terms(event.name.power());
-    if let Some(reason) = whether::switched_off(hook, asked.skip) {
+    if let Some(reason) = whether::switched_off(hook, event, asked.skip) {
         return Fate::Skipped { reason };
     }
     let asks_what_was_left = hook.when.as_ref().is_some_and(|when| {

@@ -46,6 +46,8 @@ pub struct Hook {
     pub matcher_text: Option<Box<str>>,
     /// `enabled: false` skips it.
     pub enabled: bool,
+    /// Runs only when one of these fired the event, or nobody says which host did; anywhere if empty.
+    pub hosts: Vec<Box<str>>,
     /// Runs only when this holds.
     pub when: Option<Condition>,
     /// What it does.
@@ -236,6 +238,7 @@ impl Hook {
             matcher: Matcher::All,
             matcher_text: None,
             enabled: true,
+            hosts: Vec::new(),
             when: None,
             action,
             awaits: None,
@@ -261,8 +264,10 @@ impl Hook {
     pub fn digest(&self) -> String {
         let when = self.when.as_ref().map_or("", |when| when.source());
         let matcher = self.matcher_text.as_deref().unwrap_or_default();
-        let parts =
-            [&self.key(), &*self.event, matcher, when, self.action.kind(), self.action.summary()];
+        let key = self.key();
+        let mut parts =
+            vec![&*key, &*self.event, matcher, when, self.action.kind(), self.action.summary()];
+        parts.extend(self.hosts.iter().map(|host| &**host));
         // FNV-1a: the same in every version, and nobody has to be kept from finding a second.
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {

@@ -103,6 +103,9 @@ pub(super) fn flags(
     if let Some(matcher) = &hook.matcher_text {
         flags.push(format!("matcher: {}", cut(matcher)));
     }
+    if !hook.hosts.is_empty() {
+        flags.push(format!("host: {}", hook.hosts.join(", ")));
+    }
     if let Some(when) = &hook.when {
         flags.push(format!("when: {}", cut(when.source())));
     }
@@ -137,6 +140,9 @@ pub(super) fn hook_json(hook: &Hook) -> Value {
     put("enabled", json!(hook.enabled));
     if let Some(matcher) = &hook.matcher_text {
         put("matcher", json!(matcher));
+    }
+    if !hook.hosts.is_empty() {
+        put("host", json!(hook.hosts));
     }
     if let Some(when) = &hook.when {
         put("when", json!(when.source()));

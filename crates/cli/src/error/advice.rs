@@ -194,6 +194,11 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
                 .unwrap_or_else(|| "leave `dialect` out for a native hook".to_owned());
             Advice::new(message, help).found(name).expected(known.join(", "))
         }
+        FaultKind::UnknownHost { name, known, nearest } => {
+            let help = did_you_mean(*nearest)
+                .unwrap_or_else(|| "leave `host` out to run the hook everywhere".to_owned());
+            Advice::new(message, help).found(name).expected(known.join(", "))
+        }
         FaultKind::DuplicateId { id, .. } => {
             Advice::new(message, "give one of the two another `id`").found(id)
         }

@@ -367,7 +367,7 @@ error: unknown key `\u{9b}x\u{202e}`
   |
 6 |       "\u009bx\u202e": 1
   |       ^^^^^^^^^^^^^^^
-help: expected one of: command, env, working_dir, shell, kill_grace, event, type, id, description, enabled, matcher, when, await, timeout, on_failure, retries, retry_delay, on_exhausted, pipe_output, once, dialect
+help: expected one of: command, env, working_dir, shell, kill_grace, event, type, id, description, enabled, matcher, host, when, await, timeout, on_failure, retries, retry_delay, on_exhausted, pipe_output, once, dialect
 
 error: expected true or false but found the text `␍␇`
  --> a␛[31m.yaml:7:26

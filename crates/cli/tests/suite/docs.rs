@@ -264,7 +264,14 @@ fn events_page() -> String {
     );
     let everywhere: Vec<String> =
         field::EVERYWHERE.iter().map(|name| format!("`{name}`")).collect();
-    writeln!(page, "{}.\n\n| event | its own fields |\n|---|---|", everywhere.join(", ")).unwrap();
+    writeln!(
+        page,
+        "{}. Beside them `host` says who fired the event: `run` for a session of `hookwright run`, \
+         `claude` inside Claude Code. A hook chooses with its own field `host`; there is no variable of that \
+         name, because shells have one.\n\n| event | its own fields |\n|---|---|",
+        everywhere.join(", ")
+    )
+    .unwrap();
     for EventSpec { name, fields, .. } in EVENTS.iter().filter(|event| !event.fields.is_empty()) {
         let fields: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
         writeln!(page, "| `{name}` | {} |", fields.join(", ")).unwrap();
@@ -384,7 +391,7 @@ fn up_to_date(page: &Path, wanted: &str) {
 }
 
 /// The fenced blocks of one language.
-fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+pub(crate) fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     page.split("\n```").filter_map(|part| part.strip_prefix(language)?.strip_prefix('\n')).collect()
 }
 

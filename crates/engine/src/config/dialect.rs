@@ -21,6 +21,11 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// Its name, as `dialect:` and `--dialect` say it.
     fn name(&self) -> &'static str;
 
+    /// Whether its system is an agent that calls us, so that a hook can name it as its `host:`.
+    fn is_host(&self) -> bool {
+        false
+    }
+
     /// The rules for a hook of a native file that says `dialect:`.
     fn policy(&self) -> &'static Policy;
 

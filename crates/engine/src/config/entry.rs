@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hookwright_events::Power;
 
-use super::node::{Field, Mark, Node};
+use super::node::{Field, Mark, Node, Raw};
 use super::notes::Notes;
 use super::{Conflict, Dialect, FaultKind, action};
 use crate::condition::{Condition, ConditionError};
@@ -42,6 +42,7 @@ pub(super) const COMMON_KEYS: &[&str] = &[
     "description",
     "enabled",
     "matcher",
+    "host",
     "when",
     "await",
     "timeout",
@@ -144,6 +145,7 @@ fn read_field(hook: &mut Hook, field: &Field, place: &Place<'_>, notes: &mut Not
                 Err(error) => notes.note(value.at, FaultKind::Matcher(error)),
             }
         }
+        "host" => hook.hosts = hosts(value, place.known, notes),
         "when" => hook.when = condition(value, place.environment, notes),
         "await" => hook.awaits = notes.bool(value),
         "timeout" => {
@@ -166,6 +168,35 @@ fn read_field(hook: &mut Hook, field: &Field, place: &Place<'_>, notes: &mut Not
         // `event`, `type` and `dialect` were read before, the rest is the action's.
         _ => {}
     }
+}
+
+/// The host that runs sessions: this program.
+const RUNNER: &str = "run";
+
+/// Who has to fire an event for the hook to run: one name, or a list of names.
+fn hosts(
+    node: &Node,
+    known: &'static [&'static dyn Dialect],
+    notes: &mut Notes<'_>,
+) -> Vec<Box<str>> {
+    let names = match &node.raw {
+        Raw::List(names) => names.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    let agents = known.iter().filter(|dialect| dialect.is_host()).map(|dialect| dialect.name());
+    let known: Vec<&'static str> = std::iter::once(RUNNER).chain(agents).collect();
+    let mut hosts = Vec::with_capacity(names.len());
+    for node in names {
+        let Some(name) = notes.text(node, "the name of a host") else { continue };
+        if known.contains(&name) {
+            hosts.push(name.into());
+        } else {
+            let nearest = nearest(name, known.iter().copied());
+            let (name, known) = (name.to_owned(), known.clone());
+            notes.note(node.at, FaultKind::UnknownHost { name, known, nearest });
+        }
+    }
+    hosts
 }
 
 fn condition(node: &Node, environment: &Environment, notes: &mut Notes<'_>) -> Option<Condition> {

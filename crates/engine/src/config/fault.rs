@@ -184,6 +184,16 @@ pub enum FaultKind {
         /// One that is close.
         nearest: Option<&'static str>,
     },
+    /// No host is called like that.
+    #[error("expected the name of a host ({}) but found `{name}`", known.join(", "))]
+    UnknownHost {
+        /// What stands there.
+        name: String,
+        /// The hosts there are.
+        known: Vec<&'static str>,
+        /// One that is close.
+        nearest: Option<&'static str>,
+    },
     /// A `{{x}}` that cannot stand where it stands.
     #[error("{0}")]
     Template(crate::template::Problem),
@@ -377,6 +387,7 @@ impl FaultKind {
             FaultKind::UnknownKey { nearest, .. }
             | FaultKind::UnknownWord { nearest, .. }
             | FaultKind::UnknownAgent { nearest, .. }
+            | FaultKind::UnknownHost { nearest, .. }
             | FaultKind::UnknownDialect { nearest, .. } => *nearest,
             FaultKind::Pattern(PatternError::UnknownEvent { nearest, .. }) => *nearest,
             FaultKind::Condition(ConditionError::UnknownVariable { nearest, .. })

@@ -139,6 +139,10 @@ fn field(key: &str) -> Value {
         "description" => text("what it is for"),
         "enabled" => switch("false: it is passed"),
         "matcher" => text("narrows by subject: a name, A|B, a glob, or /a regular expression/"),
+        "host" => json!({
+            "type": ["string", "array"], "items": { "type": "string" },
+            "description": "runs only where this fired the event: run, or an agent that calls us",
+        }),
         "when" => {
             json!({ "type": ["string", "boolean"], "description": "runs only when this holds" })
         }

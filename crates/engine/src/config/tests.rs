@@ -214,7 +214,7 @@ hooks:
         [
             "hookwright.yaml:3:3: unknown event `tool:pre_exekute` (near: tool:pre_execute)",
             "hookwright.yaml:6:7: unknown key `comand`, expected one of: allow_http, await, body, \
-             branch, callback_port, command, description, dialect, enabled, env, event, headers, id, \
+             branch, callback_port, command, description, dialect, enabled, env, event, headers, host, id, \
              inputs, kill_grace, matcher, message, method, no_verify, on_exhausted, on_failure, \
              on_reject, on_timeout, once, pipe_output, pipeline, remote, retries, retry_delay, \
              secret, shell, timeout, type, url, when, working_dir (near: command)",
@@ -232,7 +232,7 @@ fn places_are_right_in_flow_maps_behind_anchors_and_in_json() {
     assert_eq!(
         faults("hooks: {session:start: [{command: a}, {command: b, wen: x}]}"),
         ["hookwright.yaml:1:52: unknown key `wen`, expected one of: command, env, working_dir, \
-          shell, kill_grace, event, type, id, description, enabled, matcher, when, await, timeout, \
+          shell, kill_grace, event, type, id, description, enabled, matcher, host, when, await, timeout, \
           on_failure, retries, retry_delay, on_exhausted, pipe_output, once, dialect (near: when)"]
     );
     // The place to mend is where the anchor stands, not where it is used.
@@ -344,6 +344,22 @@ fn keys_nobody_reads_are_faults_and_old_ones_are_named_with_their_successor() {
     assert_eq!(
         faults("hooks: {Stop: [{command: x, url: y}]}"),
         ["hookwright.yaml:1:29: the key `url` is for webhook hooks, this is a shell hook"]
+    );
+}
+
+#[test]
+fn a_host_is_one_name_or_several_and_an_unknown_one_is_a_fault() {
+    assert!(one_hook("hooks: {Stop: [{command: x}]}").hosts.is_empty());
+    for host in ["run", "[run]"] {
+        let hook = one_hook(&format!("hooks: {{Stop: [{{command: x, host: {host}}}]}}"));
+        assert_eq!(hook.hosts, ["run".into()]);
+    }
+    assert_eq!(
+        faults("hooks: {Stop: [{command: x, host: rnu}, {command: y, host: [run, 7]}]}"),
+        [
+            "hookwright.yaml:1:35: expected the name of a host (run) but found `rnu` (near: run)",
+            "hookwright.yaml:1:66: expected the name of a host but found the number `7`",
+        ]
     );
 }
 

@@ -19,13 +19,23 @@ pub(crate) enum Whether {
     Refused(String),
 }
 
-/// Why its own configuration or the command line keeps a hook from running.
-pub(crate) fn switched_off(hook: &Hook, skip: &[String]) -> Option<String> {
+/// Why its own configuration or the command line keeps a hook from running at an event.
+pub(crate) fn switched_off(hook: &Hook, event: &Event, skip: &[String]) -> Option<String> {
     if !hook.enabled {
         return Some("enabled: false".into());
     }
-    skip.contains(&hook.id).then(|| format!("--skip {}", hook.id))
+    if skip.contains(&hook.id) {
+        return Some(format!("--skip {}", hook.id));
+    }
+    // Where nobody says which host fired it, every guard has to look.
+    let host = event.text(HOST).filter(|_| !hook.hosts.is_empty())?;
+    let is_meant = hook.hosts.iter().any(|meant| **meant == *host);
+    (!is_meant).then(|| format!("host: {}", hook.hosts.join(", ")))
 }
+
+/// The field of an event that says which host fired it. It is no variable: shells have one of that
+/// name.
+const HOST: &str = "host";
 
 /// Whether the hook has started this session: a review is not reviewed by itself. A guard is not
 /// passed; it fails, because the session would start itself again.

@@ -152,6 +152,7 @@ impl HookBuilder {
             matcher,
             matcher_text: self.matcher.clone(),
             enabled: self.enabled,
+            hosts: Vec::new(),
             when: None,
             action: Action::Callback(self.callback.clone()),
             awaits: self.awaits,

@@ -54,10 +54,16 @@ impl Agent {
     pub(super) fn read(self, text: &str) -> Result<Event, Unreadable> {
         match self {
             Agent::Claude => match HookInput::parse(text) {
-                Ok(input) => Ok(input.into_event()),
+                Ok(input) => Ok(self.with_host(input.into_event())),
                 Err(error) => Err(unreadable(&error)),
             },
         }
+    }
+
+    /// The event with the name of its host, by which a hook can choose.
+    fn with_host(self, mut event: Event) -> Event {
+        event.data.insert("host".to_owned(), self.word().into());
+        event
     }
 
     /// The decision as this agent reads it.
