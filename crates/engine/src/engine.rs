@@ -26,7 +26,7 @@ use crate::dispatch::{Dispatch, Given};
 use crate::handed_over::{Background, HandedOver};
 use crate::hook_set::HookSet;
 use crate::past::{PastFiring, PastHook};
-use crate::ports::{Fire, Keepsake, Ports, Promise, Remembered};
+use crate::ports::{Fire, Keepsake, Ports, Promise, Remembered, StopBlocks};
 use crate::secrets::Secrets;
 use crate::slots::Slots;
 use crate::variables::Environment;
@@ -240,7 +240,8 @@ impl Engine {
             Some(known) => known.number,
             None => shared.firings.fetch_add(1, Ordering::Relaxed) + 1,
         };
-        let event = Arc::new(self.complete(event, &firing, remembered.stop_blocks));
+        let stop_blocks = remembered.stop_blocks.of(StopBlocks::agent_of(&event));
+        let event = Arc::new(self.complete(event, &firing, stop_blocks));
         let broken = shared.hooks.broken_for(&event).map(ToString::to_string).collect();
         let dispatch = Dispatch::new(Given {
             event: Arc::clone(&event),

@@ -81,6 +81,9 @@ pub const WARNINGS_OF_A_COMMAND_MAX: usize = 100;
 /// Stops that hooks may block in a row with no work between them, before the session ends anyway.
 pub const STOP_BLOCKS_MAX: u32 = 8;
 
+/// Agents of one session whose blocked stops are counted; a session has far fewer at once.
+pub const STOPPING_AGENTS_MAX: usize = 256;
+
 /// Extra attempts with `on_failure: retry`, unless `retries` says otherwise; a child pipeline has
 /// none.
 pub const RETRIES: u32 = 3;

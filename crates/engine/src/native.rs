@@ -3,6 +3,7 @@
 //! Guards fail closed: whatever is not a clear success or a clear block is a failure, and what a
 //! failure leads to is decided by the hook's terms, in `dispatch.rs`.
 
+use hookwright_events::wait::Word;
 use hookwright_events::{Answer, AnswerDecision, Outcome, Output, Power, Status};
 use serde_json::Value;
 
@@ -50,7 +51,7 @@ impl Wire for NativeWire {
             },
             Outcome::Answered { answer } => of_answer(Answer::clone(answer), at),
             Outcome::Responded { status, output, .. } => responded(*status, output, at),
-            Outcome::Decided { response, refused, by, .. } => decided(response, *refused, by),
+            Outcome::Decided { response, refused, by, .. } => decided(response, *refused, by, at),
             Outcome::Unanswered { .. } => {
                 let reason = why_not(outcome).unwrap_or_default();
                 Meaning { status: Status::TimedOut, may_retry: false, ..failed(reason) }
@@ -127,7 +128,10 @@ fn responded(status: u16, output: &Output, at: At<'_>) -> Meaning {
     Meaning { reason: read.reason.or(Some(said)), ..read }
 }
 
-fn decided(response: &Value, refused: bool, by: &str) -> Meaning {
+/// The event at which the agent is about to ask its user whether a tool may run.
+const PERMISSION_PROMPT: &str = "permission:prompt";
+
+fn decided(response: &Value, refused: bool, by: &str, at: At<'_>) -> Meaning {
     let text = |key: &str| response.get(key).and_then(Value::as_str).map(str::trim);
     let message = text("message").filter(|message| !message.is_empty());
     if refused {
@@ -138,7 +142,12 @@ fn decided(response: &Value, refused: bool, by: &str) -> Meaning {
     let action = text("action").unwrap_or("approved");
     let message = message.map(|message| format!(": {message}")).unwrap_or_default();
     let reason = Some(format!("`{action}` by {by}{message}"));
-    Meaning { reason, ..well(Answer::default()) }
+    // There the event itself is a question, and this person has answered it. A word that the hook
+    // offers beside yes and no is neither.
+    let is_yes = Word::of(action, &[]) == Some(Word::Yes);
+    let is_question = at.event.name.as_str() == PERMISSION_PROMPT;
+    let decision = (is_yes && is_question).then_some(AnswerDecision::Allow);
+    Meaning { reason, ..well(Answer { decision, ..Answer::default() }) }
 }
 
 fn exit_2(output: &Output, at: At<'_>) -> Meaning {

@@ -31,6 +31,7 @@
 
 pub mod memory;
 mod pipelines;
+mod stop_blocks;
 mod waits;
 
 use std::borrow::Cow;
@@ -47,6 +48,7 @@ use crate::chain::Chain;
 use crate::limits::LATE_ANSWERS_MAX;
 use crate::variables::Carried;
 pub use pipelines::{Child, ChildEnd, EndRequest, NotRun, Pipelines, StartedBy};
+pub use stop_blocks::StopBlocks;
 pub use waits::{NewWait, OpenWait, WaitEnd, WaitKey, Waits, Word};
 
 /// What a port promises to give.
@@ -272,7 +274,7 @@ pub struct Remembered {
     /// What hooks left for later ones.
     pub carried: Carried,
     /// Stops that were blocked in a row with no work between them.
-    pub stop_blocks: u32,
+    pub stop_blocks: StopBlocks,
     /// What background hooks had to say.
     pub late_answers: Vec<Answer>,
 }
@@ -289,7 +291,7 @@ impl Remembered {
             Keepsake::LastHookStatus { status } => self.carried.last_hook_status = Some(status),
             Keepsake::HookResponse { response } => self.carried.hook_response = Some(response),
             Keepsake::SpawnOutput { output } => self.carried.spawn_output = output,
-            Keepsake::StopBlocks { count } => self.stop_blocks = count,
+            Keepsake::StopBlocks { agent, count } => self.stop_blocks.set(&agent, count),
             Keepsake::LateAnswer { answer } => {
                 if self.late_answers.len() == LATE_ANSWERS_MAX {
                     self.late_answers.remove(0);
@@ -326,6 +328,9 @@ pub enum Keepsake {
     },
     /// Stops that were blocked in a row.
     StopBlocks {
+        /// The agent's id; empty for the session's own agent.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        agent: String,
         /// How many.
         count: u32,
     },

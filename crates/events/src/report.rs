@@ -70,6 +70,9 @@ pub struct Report {
     pub duration_ms: f64,
     /// Why it was blocked, failed or skipped.
     pub reason: Option<String>,
+    /// It failed because it was ended early: the host was interrupted, or had no more time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// People see all that it printed, also where all is well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_output: bool,

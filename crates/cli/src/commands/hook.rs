@@ -32,7 +32,7 @@ use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
 use hookwright_engine::ports::Ports;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Background, Engine, Fired, Firing, Setup};
-use hookwright_events::{Decision, Event, Power, Report, Status, Verdict};
+use hookwright_events::{Decision, Event, Power, Status, Verdict};
 
 pub(super) use self::agent::calls_for;
 use self::agent::{Agent, Unreadable};
@@ -314,7 +314,7 @@ impl Call<'_> {
 
     /// Guards that had not answered block, and say so.
     fn too_late(&self, mut fired: Fired) -> Fired {
-        let ended = fired.reports.iter().filter(|report| was_interrupted(report));
+        let ended = fired.reports.iter().filter(|report| report.interrupted);
         let ids: Vec<&str> = ended.map(|report| report.id.as_str()).collect();
         let who = match ids[..] {
             [] => "its hooks".to_owned(),
@@ -359,16 +359,11 @@ fn failures(fired: &Fired) -> Vec<String> {
         Verdict::Proceed { .. } | Verdict::Allow { .. } | Verdict::Ask { .. } => "",
     };
     let failed = fired.reports.iter().filter(|report| {
-        matches!(report.status, Status::Failed | Status::TimedOut) && !was_interrupted(report)
+        matches!(report.status, Status::Failed | Status::TimedOut) && !report.interrupted
     });
     let said = failed.filter_map(|report| Some((report, report.reason.as_deref()?)));
     let said = said.filter(|(_, reason)| *reason != blocks);
     said.map(|(report, reason)| format!("hook {} failed: {reason}", report.id)).collect()
-}
-
-fn was_interrupted(report: &Report) -> bool {
-    let says_so = |reason: &str| reason == "interrupted" || reason.contains("(interrupted)");
-    report.status == Status::Failed && report.reason.as_deref().is_some_and(says_so)
 }
 
 fn seconds(span: Duration) -> String {

@@ -229,6 +229,7 @@ mod tests {
             attempts: 1,
             duration_ms: 12.0,
             reason: reason.map(str::to_owned),
+            interrupted: false,
             shows_output: true,
         };
         let text = super::report(&EventName::resolve("Stop").expect("known"), &report);

@@ -5,8 +5,10 @@ mod background;
 mod broken;
 mod deadline;
 mod delivery;
+mod hosts;
 mod memory;
 mod other_agents;
+mod questions;
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -4,7 +4,7 @@ use hookwright_events::{Answer, Decision, Power, RunEventKind, Verdict};
 
 use super::step::Steps;
 use super::{Dispatch, EndedBy, Step, stop};
-use crate::ports::Keepsake;
+use crate::ports::{Keepsake, StopBlocks};
 
 impl Dispatch {
     /// All hooks that were waited for have ended: what they leave and decide counts, in order.
@@ -87,9 +87,11 @@ impl Dispatch {
             let reason = format!("nobody can be asked: {reason}");
             decision.verdict = Verdict::Block { reason };
         }
-        let stop_blocks = self.given.remembered.stop_blocks;
-        if let Some(count) = stop::mind(&self.given.event, &mut decision, stop_blocks) {
-            steps.push(Step::Remember(Keepsake::StopBlocks { count }));
+        let agent = StopBlocks::agent_of(&self.given.event);
+        let blocked_before = self.given.remembered.stop_blocks.of(agent);
+        if let Some(count) = stop::mind(&self.given.event, &mut decision, blocked_before) {
+            let agent = agent.to_owned();
+            steps.push(Step::Remember(Keepsake::StopBlocks { agent, count }));
         }
         steps.record(|| RunEventKind::Decided {
             decision: decision.record(&self.given.event, &self.reports()),

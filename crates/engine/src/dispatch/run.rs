@@ -285,6 +285,9 @@ impl Run {
             attempts: self.attempts,
             duration_ms: milliseconds(self.took),
             reason: denied.map_or(&self.reason, |early| &early.reason).clone(),
+            interrupted: denied.is_none()
+                && status == Status::Failed
+                && matches!(outcome, Some((Outcome::Interrupted { .. }, _))),
             // Other actions say in a reason what they did.
             shows_output: self.policy.shows_output
                 && output.is_some()

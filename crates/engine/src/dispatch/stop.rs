@@ -1,7 +1,8 @@
 //! Stops have rules of their own: hooks may keep a session going, but nobody is trapped.
 //!
 //! A block of a stop is ignored after an interrupt or a failure, and after
-//! [`STOP_BLOCKS_MAX`] blocks in a row with no work between them; both are said to the user.
+//! [`STOP_BLOCKS_MAX`] blocks in a row of the same agent with no work of its own between them; both
+//! are said to the user.
 
 use hookwright_events::{Decision, Event, Verdict};
 
@@ -21,8 +22,8 @@ fn forced(event: &Event) -> Option<&str> {
     event.text("reason").filter(|reason| matches!(*reason, "interrupted" | "error"))
 }
 
-/// Applies the rules to a decision. `blocked_before` counts the stops that were blocked in a row;
-/// returns the new count where it changes.
+/// Applies the rules to a decision. `blocked_before` counts the stops of this agent that were blocked
+/// in a row; returns the new count where it changes.
 pub(super) fn mind(event: &Event, decision: &mut Decision, blocked_before: u32) -> Option<u32> {
     let started_anew = (blocked_before > 0).then_some(0);
     if !is_stop(event) {

@@ -314,7 +314,9 @@ impl Machine {
                     Keepsake::LastHookStatus { status } => format!("remember {status}"),
                     Keepsake::HookResponse { response } => format!("remember {response}"),
                     Keepsake::SpawnOutput { output } => format!("remember {output:?}"),
-                    Keepsake::StopBlocks { count } => format!("remember {count} stop blocks"),
+                    Keepsake::StopBlocks { agent, count } => {
+                        format!("remember {count} stop blocks{agent}")
+                    }
                     Keepsake::LateAnswer { .. } => "remember a late answer".into(),
                 };
                 self.kept.push(keepsake);
@@ -485,6 +487,7 @@ fn a_report_tells_everything_about_a_run() {
             attempts: 2,
             duration_ms: 6.0,
             reason: Some("no".into()),
+            interrupted: false,
             shows_output: false,
         }]
     );
@@ -900,6 +903,28 @@ fn a_persons_no_does_what_on_reject_says() {
         assert_eq!(machine.decided(), expected, "{event}{more}");
         assert_eq!(machine.reports(), ["a blocked x1: rejected by ann"], "{event}{more}");
     }
+}
+
+#[test]
+fn a_persons_yes_at_a_permission_prompt_is_an_allow_and_elsewhere_it_only_goes_on() {
+    let allowed = Decision {
+        verdict: Verdict::Allow { reason: None, rewritten_input: None },
+        ..Decision::default()
+    };
+    for (event, action, expected) in [
+        ("permission:prompt", "approve", allowed.clone()),
+        ("permission:prompt", "yes", allowed),
+        ("permission:prompt", "later", Decision::default()),
+        (GUARD, "approve", Decision::default()),
+        (OBSERVED, "approve", Decision::default()),
+    ] {
+        let machine = Firing::at(event, "id: a, url: 'https://x', await: true")
+            .play([("a", vec![said(action, false).into()])]);
+        assert_eq!(machine.decided(), expected, "{event} {action}");
+    }
+    let machine = Firing::at("permission:prompt", "id: a, url: 'https://x', await: true")
+        .play([("a", vec![said("no", true).into()])]);
+    assert_eq!(machine.decided(), blocked("rejected by ann"));
 }
 
 #[test]
@@ -1763,6 +1788,7 @@ fn output_that_is_to_be_suppressed_is_in_no_report_and_not_piped() {
             attempts: 1,
             duration_ms: 3.0,
             reason: None,
+            interrupted: false,
             shows_output: false,
         }]
     );
@@ -1842,6 +1868,24 @@ fn events_are_fired_at_most_4_deep() {
     );
 }
 
+// Hosts.
+
+#[test]
+fn a_hook_that_names_its_host_is_passed_where_another_one_fired_the_event() {
+    for (host, runs) in [("run", true), ("another", false), ("", false)] {
+        let machine = Firing::at(GUARD, "id: a, command: x, host: run")
+            .data(json!({ "host": host }))
+            .play([]);
+        let order = if runs { "start a" } else { "skip a: host: run" };
+        assert_eq!(machine.order(), [order, "finished"], "{host}");
+    }
+    // Nobody says which host it was, so a guard looks.
+    for data in [json!({}), json!({ "host": null })] {
+        let machine = Firing::at(GUARD, "id: a, command: x, host: [run]").data(data).play([]);
+        assert_eq!(machine.order(), ["start a", "finished"]);
+    }
+}
+
 // Stops.
 
 #[tokio::test]
@@ -1884,14 +1928,38 @@ async fn work_or_an_unblocked_stop_starts_the_counting_of_stop_blocks_anew() {
         (GUARD, 2),
         ("session:start", 2),
     ] {
-        memory.keep("s", Keepsake::StopBlocks { count: 2 }).await;
+        memory.keep("s", stop_blocks("", 2)).await;
         fire_in(&memory, Firing::at(event, "id: a, command: x"), []).await;
-        assert_eq!(memory.recall("s").await.stop_blocks, count, "{event}");
+        assert_eq!(memory.recall("s").await.stop_blocks.of(""), count, "{event}");
     }
-    memory.keep("s", Keepsake::StopBlocks { count: 2 }).await;
+    memory.keep("s", stop_blocks("", 2)).await;
     let firing = Firing::at(STOP, "id: a, command: x");
     fire_in(&memory, firing, [("a", vec![blocks("more").into()])]).await;
-    assert_eq!(memory.recall("s").await.stop_blocks, 3);
+    assert_eq!(memory.recall("s").await.stop_blocks.of(""), 3);
+}
+
+fn stop_blocks(agent: &str, count: u32) -> Keepsake {
+    Keepsake::StopBlocks { agent: agent.into(), count }
+}
+
+#[tokio::test]
+async fn blocked_stops_are_counted_for_each_agent_and_only_its_own_work_starts_anew() {
+    let memory = InMemoryMemory::default();
+    for number in 0..11 {
+        let firing = Firing::at("agent:stop", "id: a, command: x")
+            .data(json!({ "agent_id": format!("agent-{number}") }));
+        let machine = fire_in(&memory, firing, [("a", vec![blocks("more").into()])]).await;
+        assert_eq!(machine.decided(), blocked("more"), "{number}");
+    }
+    memory.keep("s", stop_blocks("agent-3", 8)).await;
+    let work = Firing::at(RESULT, "id: a, command: x").data(json!({ "agent_id": "agent-2" }));
+    fire_in(&memory, work, []).await;
+    let counts = memory.recall("s").await.stop_blocks;
+    assert_eq!(["agent-1", "agent-2", "agent-3", ""].map(|agent| counts.of(agent)), [1, 0, 8, 0]);
+    let ninth =
+        Firing::at("agent:stop", "id: a, command: x").data(json!({ "agent_id": "agent-3" }));
+    let machine = fire_in(&memory, ninth, [("a", vec![blocks("more").into()])]).await;
+    assert_eq!(machine.decided().verdict, Decision::default().verdict);
 }
 
 #[test]
@@ -1944,6 +2012,22 @@ fn an_interrupt_while_a_guard_runs_blocks_and_nothing_new_starts() {
         ["start a", "skip b: interrupted", "skip c: interrupted", "finished"]
     );
     assert_eq!(machine.decided(), blocked("interrupted before its hooks had answered"));
+}
+
+#[test]
+fn that_a_hook_was_interrupted_is_a_fact_of_its_report_and_not_a_matter_of_words() {
+    let hooks = "id: a, command: x\nid: b, command: x";
+    let says_so = exited(1, "", "the build (interrupted)");
+    let mut machine = Firing::at(GUARD, "id: a, command: x, on_failure: continue").fire();
+    machine.ends("a", says_so);
+    let report = &machine.dispatch.reports()[0];
+    assert!(report.reason.as_deref().is_some_and(|reason| reason.contains("(interrupted)")));
+    assert!(!report.interrupted);
+    let mut machine = Firing::at(GUARD, hooks).fire();
+    machine.feed(Happening::Interrupted);
+    machine.ends("a", interrupted());
+    let reports = machine.dispatch.reports();
+    assert_eq!([reports[0].interrupted, reports[1].interrupted], [true, false]);
 }
 
 #[test]

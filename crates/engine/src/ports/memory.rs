@@ -300,7 +300,7 @@ mod tests {
             Keepsake::Once { hook: "a".into() },
             Keepsake::Once { hook: "a".into() },
             Keepsake::LastHookStatus { status: "failed".into() },
-            Keepsake::StopBlocks { count: 3 },
+            Keepsake::StopBlocks { agent: String::new(), count: 3 },
             Keepsake::LateAnswer { answer: Box::new(answer.clone()) },
         ] {
             memory.keep("s", keepsake).await;
@@ -308,7 +308,7 @@ mod tests {
         let first = memory.recall("s").await;
         assert_eq!(first.once, ["a"]);
         assert_eq!(
-            (first.stop_blocks, first.carried.last_hook_status.as_deref()),
+            (first.stop_blocks.of(""), first.carried.last_hook_status.as_deref()),
             (3, Some("failed"))
         );
         assert_eq!(first.late_answers, [answer]);

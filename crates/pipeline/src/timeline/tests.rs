@@ -107,6 +107,7 @@ fn ran(firing: u64, hook: &str) -> Vec<(u64, RunEventKind)> {
         attempts: 1,
         duration_ms: 2.0,
         reason: None,
+        interrupted: false,
         shows_output: false,
     };
     vec![(firing, starting), (firing, RunEventKind::HookReported { report })]

@@ -188,6 +188,7 @@ pub(crate) fn report(id: &str) -> Report {
         attempts: 1,
         duration_ms: 0.0,
         reason: None,
+        interrupted: false,
         shows_output: false,
     }
 }

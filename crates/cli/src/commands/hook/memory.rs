@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use hookwright_engine::Answer;
-use hookwright_engine::ports::{Keepsake, Memory, Promise, Remembered};
+use hookwright_engine::ports::{Keepsake, Memory, Promise, Remembered, StopBlocks};
 use hookwright_engine::variables::Carried;
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ struct Kept {
     #[serde(default)]
     last_hook_status: Option<String>,
     #[serde(default)]
-    stop_blocks: u32,
+    blocked_stops: StopBlocks,
     #[serde(default)]
     late_answers: Vec<Answer>,
     /// Trusted files whose hooks guarded the session, as the trust file spells their places.
@@ -184,7 +184,7 @@ impl Kept {
         Remembered {
             once: self.once.clone(),
             carried: Carried { last_hook_status, ..Carried::default() },
-            stop_blocks: self.stop_blocks,
+            stop_blocks: self.blocked_stops.clone(),
             late_answers: self.late_answers.clone(),
         }
     }
@@ -195,7 +195,7 @@ impl Kept {
         let Remembered { once, carried, stop_blocks, late_answers } = remembered;
         self.once = once;
         self.last_hook_status = carried.last_hook_status.map(Into::into);
-        self.stop_blocks = stop_blocks;
+        self.blocked_stops = stop_blocks;
         self.late_answers = late_answers;
     }
 

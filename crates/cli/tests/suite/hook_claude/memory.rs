@@ -31,6 +31,30 @@ fn a_stop_is_blocked_eight_times_in_a_row_and_work_begins_the_count_anew() {
 }
 
 #[test]
+fn blocked_stops_are_counted_for_each_subagent() {
+    let sandbox = trusted("hooks: {agent:stop: [{command: 'echo more >&2; exit 2'}]}");
+    let block = reply(&json!({ "decision": "block", "reason": "more" }));
+    let of_agent = |event: &str, agent: &str| {
+        let mut event = sent(event);
+        event["agent_id"] = json!(agent);
+        event
+    };
+    for agent in 0..11 {
+        let stop = of_agent("SubagentStop", &format!("agent-{agent}"));
+        assert_eq!(call(&sandbox, &stop), block, "{agent}");
+    }
+    // What another agent does is no work of this one.
+    for time in 1..8 {
+        assert_eq!(call(&sandbox, &of_agent("PostToolUse", "agent-1")), nothing());
+        assert_eq!(call(&sandbox, &of_agent("SubagentStop", "agent-0")), block, "{time}");
+    }
+    let message =
+        "hooks blocked the stop 8 times in a row with no work between; it ends anyway: more";
+    assert_eq!(call(&sandbox, &of_agent("SubagentStop", "agent-0")), told(message));
+    assert_eq!(call(&sandbox, &of_agent("SubagentStop", "agent-2")), block);
+}
+
+#[test]
 fn once_is_once_in_a_session() {
     let sandbox = trusted(
         "hooks:\n  tool:pre_execute: [{once: true, command: 'echo x >> awaited'}]\n  \

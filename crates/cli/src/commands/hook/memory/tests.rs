@@ -13,6 +13,16 @@ fn late(text: String) -> Keepsake {
     Keepsake::LateAnswer { answer: Box::new(answer) }
 }
 
+fn stop_blocks(count: u32) -> Keepsake {
+    Keepsake::StopBlocks { agent: String::new(), count }
+}
+
+fn of_session(count: u32) -> StopBlocks {
+    let mut blocks = StopBlocks::default();
+    blocks.set("", count);
+    blocks
+}
+
 /// The only file of a session.
 fn only_file(folder: &Path) -> PathBuf {
     let entries = fs::read_dir(folder.join(FOLDER)).unwrap();
@@ -27,7 +37,7 @@ fn what_one_call_keeps_the_next_one_recalls() {
     for keepsake in [
         Keepsake::Once { hook: "a".into() },
         Keepsake::LastHookStatus { status: "failed".into() },
-        Keepsake::StopBlocks { count: 3 },
+        stop_blocks(3),
         late("b".into()),
     ] {
         first.keep_now("s", keepsake);
@@ -37,7 +47,7 @@ fn what_one_call_keeps_the_next_one_recalls() {
     let wanted = Remembered {
         once: vec!["a".into()],
         carried: Carried { last_hook_status: Some("failed".into()), ..Carried::default() },
-        stop_blocks: 3,
+        stop_blocks: of_session(3),
         late_answers: vec![Answer { additional_context: vec!["b".into()], ..Answer::default() }],
     };
     assert_eq!(recalled, wanted);
@@ -54,9 +64,9 @@ fn what_is_late_waits_for_an_event_at_which_somebody_hears_it() {
     memory(folder.path()).keep_now("s", late("b".into()));
     let deaf = memory(folder.path()).handing_out(false);
     assert_eq!(deaf.recalled("s"), Remembered::default());
-    deaf.keep_now("s", Keepsake::StopBlocks { count: 1 });
+    deaf.keep_now("s", stop_blocks(1));
     let recalled = memory(folder.path()).recalled("s");
-    assert_eq!((recalled.stop_blocks, recalled.late_answers.len()), (1, 1));
+    assert_eq!((recalled.stop_blocks.of(""), recalled.late_answers.len()), (1, 1));
 }
 
 #[test]
@@ -111,7 +121,7 @@ fn only_file_of(folder: &Path, session: &str) -> PathBuf {
 #[test]
 fn who_has_no_name_remembers_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    memory(folder.path()).keep_now("", Keepsake::StopBlocks { count: 1 });
+    memory(folder.path()).keep_now("", stop_blocks(1));
     assert_eq!(memory(folder.path()).recalled(""), Remembered::default());
     assert!(!folder.path().join(FOLDER).exists());
 }
@@ -119,14 +129,14 @@ fn who_has_no_name_remembers_nothing() {
 #[test]
 fn a_file_that_is_damaged_or_newer_counts_for_nothing_and_is_written_anew() {
     let folder = tempfile::tempdir().unwrap();
-    memory(folder.path()).keep_now("s", Keepsake::StopBlocks { count: 1 });
+    memory(folder.path()).keep_now("s", stop_blocks(1));
     let file = only_file(folder.path());
     for text in ["", "{\"version\":1,", "{\"version\":2,\"stop_blocks\":5}", "\u{0}"] {
         fs::write(&file, text).unwrap();
         assert_eq!(memory(folder.path()).recalled("s"), Remembered::default(), "{text}");
     }
-    memory(folder.path()).keep_now("s", Keepsake::StopBlocks { count: 2 });
-    assert_eq!(memory(folder.path()).recalled("s").stop_blocks, 2);
+    memory(folder.path()).keep_now("s", stop_blocks(2));
+    assert_eq!(memory(folder.path()).recalled("s").stop_blocks.of(""), 2);
 }
 
 #[test]
@@ -146,14 +156,14 @@ fn what_is_too_much_loses_its_oldest() {
 fn only_the_user_can_read_it_and_what_is_old_is_removed_with_the_next_session() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
-    memory(folder.path()).keep_now("old", Keepsake::StopBlocks { count: 1 });
+    memory(folder.path()).keep_now("old", stop_blocks(1));
     let old = only_file(folder.path());
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&old), mode(&folder.path().join(FOLDER))), (0o600, 0o700));
     let long_ago = SystemTime::now() - MEMORY_AGE_MAX - Duration::from_secs(60);
     File::options().append(true).open(&old).unwrap().set_modified(long_ago).unwrap();
-    memory(folder.path()).keep_now("new", Keepsake::StopBlocks { count: 1 });
+    memory(folder.path()).keep_now("new", stop_blocks(1));
     assert!(!old.exists());
-    assert_eq!(memory(folder.path()).recalled("new").stop_blocks, 1);
+    assert_eq!(memory(folder.path()).recalled("new").stop_blocks.of(""), 1);
     assert!(folder.path().join(FOLDER).join("lock").exists());
 }

@@ -26,6 +26,7 @@ fn report(id: &str, status: Status) -> Report {
         attempts: 1,
         duration_ms: 1.0,
         reason: None,
+        interrupted: false,
         shows_output: false,
     }
 }
