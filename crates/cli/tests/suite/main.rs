@@ -66,3 +66,4 @@ mod trust;
 mod usage;
 mod wanted;
 mod webhooks;
+mod written_guards;

@@ -113,6 +113,15 @@ impl Sandbox {
     }
 }
 
+impl Sandbox {
+    /// Runs the binary and reads the one JSON value that it prints, whatever it says beside it.
+    pub(crate) fn json_and_talk(&self, arguments: &[&str]) -> (i32, serde_json::Value) {
+        let ran = self.run(arguments);
+        let value = serde_json::from_str(&ran.stdout);
+        (ran.code, value.unwrap_or_else(|error| panic!("{error}: {ran:?}")))
+    }
+}
+
 impl Ran {
     pub(crate) fn new(code: i32, stdout: &str, stderr: &str) -> Self {
         Self { code, stdout: stdout.into(), stderr: stderr.into() }
