@@ -33,6 +33,17 @@ enum Said {
     Answer(Box<Answer>),
     /// What it has started goes on without it.
     GoesOn,
+    /// A command whose time was over, which is that of its group or what it asked for itself.
+    TooLate,
+}
+
+/// What becomes of the group after a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    GoesOn,
+    /// The member's work goes on without it.
+    WentAsync,
+    TooLate,
 }
 
 /// What a member is told beside the event.
@@ -114,7 +125,8 @@ fn heard(outcome: &Outcome, event: &Event, is_strict: bool) -> Result<Said, Fail
     let at = At { event, power: event.name.power(), awaited: true };
     let meaning = ClaudeWire { is_strict }.meaning(outcome, at);
     match meaning.status {
-        Status::Failed | Status::TimedOut => {
+        Status::TimedOut => Ok(Said::TooLate),
+        Status::Failed => {
             Err(Failure::from(meaning.reason.unwrap_or_else(|| "it failed".to_owned())))
         }
         Status::Success | Status::Blocked | Status::Skipped | Status::Started => {
@@ -179,7 +191,14 @@ impl Members {
             };
             tokio::select! {
                 biased;
-                ended = &mut running => later.went_async |= gathered.ended(ended),
+                ended = &mut running => match gathered.ended(ended) {
+                    After::GoesOn => {}
+                    After::WentAsync => later.went_async = true,
+                    After::TooLate => {
+                        gathered.too_late(&call.event);
+                        break;
+                    }
+                },
                 Some(time) = left.recv() => later.keep(running, cancelled, time),
                 () = sleep_until(deadline) => {
                     cancelled.cancel();
@@ -225,7 +244,9 @@ impl Later {
         while let Some(ended) = self.running.join_next().await {
             match ended {
                 Ok(Some(ended)) => {
-                    gathered.ended(ended);
+                    if gathered.ended(ended) == After::TooLate {
+                        gathered.failed(&too_late(event));
+                    }
                 }
                 Ok(None) => gathered.failed(&too_late(event)),
                 // Panics are contained, and nobody aborts a task while this is here.
@@ -249,15 +270,16 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Adds what a member said at its end. Whether what it has started goes on without it.
-    fn ended(&mut self, ended: MemberEnd) -> bool {
+    /// Adds what a member said at its end.
+    fn ended(&mut self, ended: MemberEnd) -> After {
         match ended {
             Ok(Ok(Said::Answer(answer))) => self.add(*answer),
-            Ok(Ok(Said::GoesOn)) => return true,
+            Ok(Ok(Said::GoesOn)) => return After::WentAsync,
+            Ok(Ok(Said::TooLate)) => return After::TooLate,
             Ok(Err(failure)) => self.failed(failure.cause()),
             Err(panic) => self.failed(&format!("panicked: {panic}")),
         }
-        false
+        After::GoesOn
     }
 
     fn add(&mut self, answer: Answer) {
