@@ -112,7 +112,6 @@ impl Attempt {
 #[derive(Debug, Clone)]
 pub(crate) struct FiringPlace {
     /// The session's name, empty if it has none.
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only webhooks need it"))]
     pub(crate) session: String,
     /// The firing's number within its session.
     pub(crate) number: u64,
