@@ -231,6 +231,7 @@ fn a_missing_judgment_is_told_with_the_agents_last_words() {
             "echo one; echo '  hooks are not trusted: run hookwright trust  '; echo",
             "; it said last: hooks are not trusted: run hookwright trust",
         ),
+        ("echo no key >&2", "; it said last: no key"),
         ("true", ""),
     ] {
         let sandbox = Sandbox::new().file(

@@ -263,6 +263,49 @@ fn what_ended_the_session_does_not_end_it_again_and_a_block_stays() {
 }
 
 #[test]
+fn behind_a_hook_that_ended_the_session_those_that_have_not_run_are_left() {
+    let skips = |hook: &str, reason: &str| RunEventKind::HookSkipped {
+        hook: hook.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let ends = |told: Told, key: &str| {
+        told.fires(key)
+            .starts("gate")
+            .tell(skips("off", "enabled: false"))
+            .tell(skips("behind", "gate aborted"))
+            .tell(skips("odd", "somebody else aborted"))
+            .decides(&verdict(Verdict::Abort { reason: "no".into() }))
+            .session_ends("aborted")
+    };
+    let point = "iteration:complete/0/1";
+    let once = ends(Told::default(), point);
+    let (key, again) = once.history.again_at(point).expect("it was ended there");
+    assert_eq!((key.as_str(), again.fires_anew), ("iteration:complete/0/1/again-1", false));
+    assert_eq!(again.ran, ["gate", "off", "odd"]);
+    let twice = ends(once, "iteration:complete/0/1/again-1");
+    let (key, _) = twice.history.again_at(point).expect("it was ended there");
+    assert_eq!(key, "iteration:complete/0/1/again-2");
+    // What comes once more by itself has all its hooks.
+    let started = ends(Told::default(), "session:start/0");
+    assert!(started.history.again_at("session:start/0").is_none());
+    let (key, again) = started.history.again_at("session:start/1").expect("it begins again");
+    assert_eq!((key.as_str(), again.fires_anew), ("session:start/1", true));
+}
+
+#[test]
+fn a_session_that_is_aborted_at_its_end_comes_to_the_same_end() {
+    let end = "closing/session:end/0/completed";
+    let history = Told::default()
+        .fires(end)
+        .starts("gate")
+        .decides(&verdict(Verdict::Abort { reason: "no".into() }))
+        .session_ends("aborted")
+        .read();
+    assert_eq!((history.endings, history.is_at_its_end()), (0, true));
+    assert!(history.again_at(end).is_some());
+}
+
+#[test]
 fn a_stop_that_nothing_followed_is_asked_for_anew() {
     let mut history = Told::default()
         .fires("session:stop/1")

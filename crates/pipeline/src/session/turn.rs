@@ -270,7 +270,9 @@ impl Session {
         let needs_status = matches!(self.plan.stages[index].until, Until::Judgment { .. });
         match self.folder.read_status(at) {
             StatusFile::Missing if needs_status => {
+                let complaint = ended.outcome.output().map_or("", |output| &output.stderr);
                 let words = last_words(&printed(ended, &self.secrets));
+                let words = words.or_else(|| last_words(complaint));
                 let words =
                     words.map_or_else(String::new, |words| format!("; it said last: {words}"));
                 failed(format!(
