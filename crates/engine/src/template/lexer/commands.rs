@@ -5,6 +5,9 @@ use super::compound::Reserved;
 use super::words::{Kind, find};
 use super::{Evaluation, LexError, Lexer, Quoting, Trouble, Word};
 
+/// How many `&>` of one command are looked behind; what stands after more is all taken for code.
+const AMPERSANDS_MAX: usize = 8;
+
 /// What ends a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
@@ -26,6 +29,7 @@ pub(super) enum Ended {
 }
 
 /// The command that is being read.
+#[derive(Clone)]
 pub(super) struct Command {
     /// Its first word in `words`, its first mark in `marks`.
     pub(super) words: usize,
@@ -41,6 +45,8 @@ pub(super) struct Command {
     begun: bool,
     /// `export` and its kin: their arguments are assignments too.
     declares: bool,
+    /// The words after each `&>`. dash knows no `&>`: there it ends the command, and the next begins.
+    after_ampersand: Vec<usize>,
 }
 
 /// Where a pipeline began: its first mark, and its first here-document in `pending`.
@@ -136,6 +142,7 @@ impl Lexer<'_> {
                     }
                 }
                 b'&' if self.peek(1) == b'>' => {
+                    command.after_ampersand.push(self.words.len());
                     self.pos += 1;
                     self.redirection(&mut command)?;
                 }
@@ -186,6 +193,7 @@ impl Lexer<'_> {
             shape: Shape::Simple,
             begun: false,
             declares: false,
+            after_ampersand: Vec::new(),
         }
     }
 
@@ -197,10 +205,25 @@ impl Lexer<'_> {
         if matches!(command.shape, Shape::Simple | Shape::Timed) && self.words.len() > command.words
         {
             self.settle(command);
+            self.settle_for_dash(command);
         }
         self.words.truncate(command.words);
         *command = self.command();
         Ok(())
+    }
+
+    /// What stands after `&>` means more where that begins another command.
+    fn settle_for_dash(&mut self, command: &Command) {
+        if let Some(&after) = command.after_ampersand.get(AMPERSANDS_MAX) {
+            self.evaluate_all(command.marks, after..self.words.len(), Evaluation::Eval);
+        }
+        for &after in command.after_ampersand.iter().take(AMPERSANDS_MAX) {
+            let words = self.words[after..].iter();
+            let words = after + words.take_while(|word| word.name_end.is_some()).count();
+            if words > command.words && words < self.words.len() {
+                self.settle(&Command { words, after_ampersand: Vec::new(), ..*command });
+            }
+        }
     }
 
     /// `(`: a subshell, arithmetic, or the brackets of a function.
@@ -242,7 +265,7 @@ impl Lexer<'_> {
         until: Until,
     ) -> Result<Option<Ended>, LexError> {
         let count = self.words.len() - command.words;
-        let may_assign = count == 0 || command.declares;
+        let may_assign = count == 0 || command.declares || !command.after_ampersand.is_empty();
         let one_word = command.shape == Shape::Case;
         let kind = match command.shape {
             Shape::Simple | Shape::Timed if may_assign => Kind::Assignable,
