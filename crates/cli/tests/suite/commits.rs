@@ -40,10 +40,17 @@ fn repository(second: &str) -> Sandbox {
     sandbox
 }
 
-/// A hook of git itself that kills the session once: the parent of git is the session.
+/// A hook of git itself that kills the session once: the parent of git is the session. Git outlives it.
 fn killing(name: &str) -> Sandbox {
-    let text = "#!/bin/sh\n[ -e ../killed ] && exit 0\ntouch ../killed\nread -r _ _ _ parent _ < /proc/$PPID/stat\nkill -9 $parent\n";
+    let text = "#!/bin/sh\n[ -e ../killed ] && exit 0\ntouch ../killed\necho $PPID > ../git\nread -r _ _ _ parent _ < /proc/$PPID/stat\nkill -9 $parent\n";
     repository("true").program(&format!(".git/hooks/{name}"), text)
+}
+
+/// Git is killed by nobody: it might leave its lock behind, and nothing could be committed any more.
+fn is_killed_by_git(sandbox: &Sandbox) {
+    let committing = Left::by(sandbox, "../git");
+    is_killed(sandbox);
+    until("git has ended", || committing.has_run() && committing.is_gone());
 }
 
 fn is_killed(sandbox: &Sandbox) {
@@ -65,7 +72,7 @@ fn resumed(sandbox: &Sandbox) -> [String; 2] {
 #[test]
 fn killed_behind_its_commit_the_hooks_are_told_of_it_when_the_session_is_resumed() {
     let sandbox = killing("post-commit");
-    is_killed(&sandbox);
+    is_killed_by_git(&sandbox);
     assert_eq!(lines(&sandbox, "../log"), Vec::<String>::new());
     let [one, two] = resumed(&sandbox);
     let told = |id: &str| [format!("first 1 {id}"), format!("second 1 {id}")];
@@ -73,9 +80,9 @@ fn killed_behind_its_commit_the_hooks_are_told_of_it_when_the_session_is_resumed
 }
 
 #[test]
-fn killed_before_its_commit_the_commit_is_made_and_told_once() {
+fn killed_while_git_commits_the_commit_is_made_and_told_once() {
     let sandbox = killing("pre-commit");
-    is_killed(&sandbox);
+    is_killed_by_git(&sandbox);
     let [one, two] = resumed(&sandbox);
     let told = |id: &str| [format!("first 1 {id}"), format!("second 1 {id}")];
     assert_eq!(lines(&sandbox, "../log"), [told(&one), told(&two)].concat());
@@ -111,11 +118,8 @@ fn a_commit_that_somebody_else_made_meanwhile_is_not_taken_for_its_own() {
     // The commit is given up with the session.
     let sandbox = killing("pre-commit");
     let hook = std::fs::read_to_string(sandbox.path(".git/hooks/pre-commit")).unwrap();
-    let hook = format!("{hook}echo $PPID > ../git\nexit 1\n");
-    let sandbox = sandbox.program(".git/hooks/pre-commit", &hook);
-    let committing = Left::by(&sandbox, "../git");
-    is_killed(&sandbox);
-    until("git has given up", || committing.has_run() && committing.is_gone());
+    let sandbox = sandbox.program(".git/hooks/pre-commit", &format!("{hook}exit 1\n"));
+    is_killed_by_git(&sandbox);
     std::fs::write(sandbox.path("other"), "by hand\n").unwrap();
     git(&sandbox, &["add", "."]);
     git(&sandbox, &["commit", "--quiet", "--message", "by hand"]);
