@@ -13,6 +13,7 @@
 //! | [`queue`] | where a stage's work is found, and what became of it |
 //! | `children`, `lineage` | sessions that hooks start, and those above them |
 //! | [`desk`] | where other processes ask a running session for something |
+//! | [`caller`] | a process that asks for something, and whether it works inside a session |
 //! | [`pending_output`] | hook output on its way to the agent |
 //! | [`task_firing`], [`task_lease`] | what a journal calls the completion of a task; one at a time does it |
 //! | [`agent`] | who does the work: an agent known by name, any program, or a script of turns |
@@ -24,6 +25,7 @@
 
 pub mod agent;
 pub mod availability;
+pub mod caller;
 pub mod changed_files;
 mod children;
 pub mod desk;

@@ -17,7 +17,9 @@
 #![warn(missing_docs)]
 
 mod abandoned;
+mod ancestry;
 mod captured;
+mod connection;
 mod end_of_leader;
 mod ended;
 pub mod faults;
@@ -41,7 +43,9 @@ mod terminal;
 mod utf8_chunks;
 mod watch;
 
+pub use ancestry::{Ancestor, Ancestry};
 pub use captured::Captured;
+pub use connection::Client;
 pub use ended::{Ended, How};
 pub use find_program::find_program;
 pub use ignored_signals::IgnoredSignals;

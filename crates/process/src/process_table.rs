@@ -131,8 +131,13 @@ fn parse(pid: u32, stat: &[u8]) -> Option<Process> {
 
 /// The marker's value in an environment block.
 fn marker(environ: &[u8]) -> Option<&[u8]> {
+    variable(environ, MARKER)
+}
+
+/// A variable's value in an environment block.
+pub(crate) fn variable<'a>(environ: &'a [u8], name: &str) -> Option<&'a [u8]> {
     environ.split(|byte| *byte == 0).find_map(|variable| {
-        variable.strip_prefix(MARKER.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
+        variable.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
     })
 }
 

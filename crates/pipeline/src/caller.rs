@@ -1,0 +1,133 @@
+//! [`Caller`]: a process that asks for something, and whether it works inside a session.
+//!
+//! An agent runs commands as its user, and it sets their environment. So a command that must not be
+//! given by the agent itself, or that depends on the session it is given in, looks at the process tree:
+//! the processes above it, and the environment with which each of them was started. The process that
+//! runs a session adopts what its agents and hooks leave behind, so they stay below it.
+//!
+//! What cannot be told: a process that a daemon starts for the agent (`systemd-run`, `at`, `cron`,
+//! `ssh localhost`), and after the session's process was killed, a process that has left the tree and
+//! cleared its environment. On systems without `/proc` only the caller's own environment is known.
+
+use hookwright_process::{Ancestor, Ancestry, MARKER};
+
+use crate::lease::Holder;
+
+/// The variable that names the session in which an agent or a hook works.
+pub const SESSION: &str = "HOOKWRIGHT_SESSION";
+
+/// The variable that names the project of that session.
+pub const PROJECT: &str = "HOOKWRIGHT_PROJECT";
+
+/// Programs that only start another one on behalf of an agent.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "busybox"];
+
+/// A process that asks for something.
+#[derive(Debug)]
+pub struct Caller {
+    ancestry: Ancestry,
+}
+
+/// The process that asked a person something, and for which session.
+#[derive(Debug)]
+pub struct Asker<'a> {
+    /// Who waits for the answer.
+    pub holder: &'a Holder,
+    /// The project.
+    pub project: &'a str,
+    /// The session, if one asks.
+    pub session: Option<&'a str>,
+    /// Names of programs that are agents and may call this program.
+    pub agents: &'a [&'a str],
+}
+
+impl Caller {
+    /// This process.
+    pub fn this() -> Self {
+        Self { ancestry: Ancestry::of_this() }
+    }
+
+    /// The process with this id.
+    pub fn of(pid: u32) -> Self {
+        Self { ancestry: Ancestry::of(pid) }
+    }
+
+    /// Whether there is no such process any more, so that nothing can be said about it.
+    pub fn is_gone(&self) -> bool {
+        self.ancestry.processes().is_empty()
+    }
+
+    /// How far above the caller the process is that runs a session. `None` if the caller is not below
+    /// it.
+    pub fn distance_to(&self, holder: &Holder) -> Option<usize> {
+        let this = Holder::this();
+        if holder.host != this.host || holder.boot_id != this.boot_id {
+            return None;
+        }
+        self.ancestry.distance_to(holder.pid, holder.start_time?)
+    }
+
+    /// The session in which the process was started that is just below one at this distance: the
+    /// process that runs the session has started it, with this name.
+    pub fn session_below(&self, distance: usize) -> Option<String> {
+        let below = self.ancestry.processes().get(distance.checked_sub(1)?)?;
+        below.variable(SESSION)?.into_string().ok()
+    }
+
+    /// Names of sessions of a project in which the caller, or a process above it, was started: nearest
+    /// first, each once.
+    pub fn named_sessions(&self, project: &str) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for process in self.ancestry.processes() {
+            let name = process.variable(SESSION).and_then(|name| name.into_string().ok());
+            let Some(name) = name.filter(|name| !name.is_empty()) else { continue };
+            let is_elsewhere = process.variable(PROJECT).is_some_and(|its| its != *project);
+            if !is_elsewhere && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Whether the caller works in the same process tree as whoever asks: below the process that asks,
+    /// below a session in which both run, below the agent that called the process that asks, or started
+    /// in the session that asks.
+    pub fn is_inside(&self, asker: &Asker<'_>) -> bool {
+        let Asker { holder, project, session, agents } = asker;
+        if session.is_some_and(|name| self.named_sessions(project).iter().any(|it| it == name)) {
+            return true;
+        }
+        if self.distance_to(holder).is_some() {
+            return true;
+        }
+        let asking = Ancestry::of(holder.pid);
+        let is_the_asker = asking
+            .processes()
+            .first()
+            .is_some_and(|process| Some(process.start_time) == holder.start_time);
+        if !is_the_asker {
+            return false;
+        }
+        let shared = self.ancestry.shared_with(&asking);
+        let is_session = |process: &Ancestor| process.runs_program_of(holder.pid);
+        let is_agent = |process: &Ancestor| Some(process) == agent_above(&asking, agents).as_ref();
+        shared.iter().any(|process| is_session(process) || is_agent(process))
+    }
+
+    /// Whether the caller works inside a session or a hook of anybody: below this program, or below a
+    /// process, or as one, that was started in a run and of which `counts` says that it counts.
+    pub fn is_inside_any(&self, counts: impl Fn(&Ancestor) -> bool) -> bool {
+        let processes = self.ancestry.processes();
+        let is_marked = |process: &Ancestor| process.variable(MARKER).is_some();
+        processes.iter().skip(1).any(Ancestor::runs_our_program)
+            || processes.iter().any(|process| is_marked(process) && counts(process))
+    }
+}
+
+/// The agent that has called a process, directly or through shells.
+fn agent_above(asking: &Ancestry, agents: &[&str]) -> Option<Ancestor> {
+    let above = asking.processes().iter().skip(1);
+    let mut named = above.map(|process| (process, process.name().unwrap_or_default()));
+    let (process, name) = named.find(|(_, name)| !SHELLS.contains(&name.as_str()))?;
+    agents.contains(&name.as_str()).then_some(*process)
+}
