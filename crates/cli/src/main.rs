@@ -14,6 +14,7 @@
 //! | [`state`] | the store of sessions, opened |
 //! | [`trust`] | which files may run inside an agent |
 //! | [`tasks`] | a project's tasks, and what completes one |
+//! | [`chain_above`] | the hooks in which this program was started |
 //! | [`approvals`] | what waits for a person, for hooks and for the commands about it |
 //! | [`known_session`] | what is known of them, and who runs them |
 //! | [`span`] | spans of time as people type them |
@@ -24,6 +25,7 @@
 //! | [`exit_code`] | every exit code with its sentence |
 
 mod approvals;
+mod chain_above;
 mod commands;
 mod config_files;
 mod configuration;

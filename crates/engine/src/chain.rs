@@ -2,6 +2,10 @@
 //!
 //! What a hook runs may fire events itself. The chain travels in the environment
 //! (`HOOKWRIGHT_CHAIN`), so that a circle is found across processes too.
+//!
+//! Any process can set that variable, so a chain that was read from a text is only *claimed*. A claimed
+//! chain can keep a hook from starting, but never lets an event pass: where the event can be blocked,
+//! it is. [`Chain::proven`] is for a caller that has checked the processes above it.
 
 use std::fmt;
 use std::path::Path;
@@ -14,8 +18,12 @@ pub const CHAIN_VARIABLE: &str = "HOOKWRIGHT_CHAIN";
 
 /// The hooks that are running above this firing, outermost first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Chain(Vec<Link>);
+#[serde(from = "Vec<Link>", into = "Vec<Link>")]
+pub struct Chain {
+    links: Vec<Link>,
+    /// It was read from a text that anybody could have written.
+    is_claimed: bool,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Link {
@@ -26,6 +34,18 @@ struct Link {
     file: String,
 }
 
+impl From<Vec<Link>> for Chain {
+    fn from(links: Vec<Link>) -> Self {
+        Self { links, is_claimed: true }
+    }
+}
+
+impl From<Chain> for Vec<Link> {
+    fn from(chain: Chain) -> Self {
+        chain.links
+    }
+}
+
 impl Link {
     fn new(event: &EventName, hook: &str, file: &Path) -> Self {
         let file = file.to_string_lossy().into_owned();
@@ -34,10 +54,20 @@ impl Link {
 }
 
 impl Chain {
-    /// Reads the chain from the environment's text. What is no chain counts as none: the variable
-    /// is ours, and a stranger's text must not stop anybody.
+    /// Reads the chain from the environment's text, as a claim. A text that is not a chain counts as
+    /// no chain: every hook runs.
     pub fn from_text(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
+    }
+
+    /// The same chain, for a caller that knows that these hooks run above it.
+    pub fn proven(self) -> Self {
+        Self { is_claimed: false, ..self }
+    }
+
+    /// Whether it is only claimed: it was read from a text and not proven since.
+    pub fn is_claimed(&self) -> bool {
+        self.is_claimed
     }
 
     /// The chain as the environment carries it.
@@ -48,27 +78,27 @@ impl Chain {
     /// This chain and one hook more.
     pub fn with(&self, event: &EventName, hook: &str, file: &Path) -> Self {
         let mut longer = self.clone();
-        longer.0.push(Link::new(event, hook, file));
+        longer.links.push(Link::new(event, hook, file));
         longer
     }
 
     /// How deep this firing is.
     pub fn depth(&self) -> usize {
-        self.0.len()
+        self.links.len()
     }
 
     /// The circle that waking this hook at this event would close.
     pub fn circle(&self, event: &EventName, hook: &str, file: &Path) -> Option<String> {
         let again = Link::new(event, hook, file);
-        let start = self.0.iter().position(|link| *link == again)?;
-        let links = self.0[start..].iter().chain([&again]);
+        let start = self.links.iter().position(|link| *link == again)?;
+        let links = self.links[start..].iter().chain([&again]);
         Some(links.map(Link::to_string).collect::<Vec<_>>().join(" → "))
     }
 }
 
 impl fmt::Display for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.iter().map(Link::to_string).collect::<Vec<_>>().join(" → "))
+        f.write_str(&self.links.iter().map(Link::to_string).collect::<Vec<_>>().join(" → "))
     }
 }
 
@@ -104,13 +134,18 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_survives_the_environment_and_nonsense_is_no_chain() {
+    fn a_chain_survives_the_environment_as_a_claim_and_nonsense_is_no_chain() {
         let chain = Chain::default().with(
             &name("session:start"),
             "id with \" > ] in it",
             Path::new("a.yaml"),
         );
-        assert_eq!(Chain::from_text(&chain.to_text()), chain);
+        assert!(!chain.is_claimed());
+        let read = Chain::from_text(&chain.to_text());
+        assert!(read.is_claimed());
+        let longer = read.with(&name("tool:error"), "next", Path::new("a.yaml"));
+        assert!(longer.is_claimed(), "a link more proves nothing");
+        assert_eq!(read.proven(), chain);
         assert_eq!(Chain::from_text("nonsense"), Chain::default());
     }
 }

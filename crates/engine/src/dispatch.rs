@@ -241,6 +241,13 @@ impl Dispatch {
         let refused = match whether {
             Whether::Runs => None,
             Whether::Refused(cause) => Some(cause),
+            Whether::RefusedByChain(cause) => {
+                let run = &mut self.runs[number];
+                if whether::chain_blocks(&run.hook, &self.given.event, &self.given.chain) {
+                    run.terms.fail_closed();
+                }
+                Some(cause)
+            }
             Whether::Passed(reason) => return self.pass(number, reason, steps),
         };
         let run = &mut self.runs[number];
@@ -276,8 +283,7 @@ impl Dispatch {
     fn may_start(&self, number: usize) -> Whether {
         let (hook, given) = (&self.runs[number].hook, &self.given);
         match whether::condition(hook, &self.variables()) {
-            Whether::Runs => whether::refusal(hook, &given.event, &given.chain)
-                .map_or(Whether::Runs, Whether::Refused),
+            Whether::Runs => whether::start(hook, &given.event, &given.chain),
             other => other,
         }
     }

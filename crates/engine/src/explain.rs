@@ -107,7 +107,7 @@ pub fn explain(hooks: &HookSet, event: &Event, asked: Asked<'_>) -> Vec<Explaine
 }
 
 fn fate(hook: &Hook, event: &Event, asked: Asked<'_>, before: &[Explained]) -> Fate {
-    let terms = hook.terms(event.name.power());
+    let mut terms = hook.terms(event.name.power());
     if let Some(reason) = whether::switched_off(hook, event, asked.skip) {
         return Fate::Skipped { reason };
     }
@@ -121,13 +121,20 @@ fn fate(hook: &Hook, event: &Event, asked: Asked<'_>, before: &[Explained]) -> F
     }
     let carried = Carried::default();
     let variables = Variables { event, carried: &carried, environment: asked.environment };
-    match whether::condition(hook, &variables) {
+    let whether = match whether::condition(hook, &variables) {
+        Whether::Runs => whether::start(hook, event, asked.chain),
+        other => other,
+    };
+    match whether {
+        Whether::Runs => Fate::Runs { terms },
         Whether::Passed(reason) => Fate::Skipped { reason },
         Whether::Refused(reason) => Fate::Fails { terms, reason },
-        Whether::Runs => match whether::refusal(hook, event, asked.chain) {
-            Some(reason) => Fate::Fails { terms, reason },
-            None => Fate::Runs { terms },
-        },
+        Whether::RefusedByChain(reason) => {
+            if whether::chain_blocks(hook, event, asked.chain) {
+                terms.fail_closed();
+            }
+            Fate::Fails { terms, reason }
+        }
     }
 }
 

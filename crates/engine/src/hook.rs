@@ -200,6 +200,16 @@ pub struct Terms {
     pub on_reject: Exhausted,
 }
 
+impl Terms {
+    /// From now on a failure blocks, whatever the hook says about failures.
+    pub(crate) fn fail_closed(&mut self) {
+        if self.on_failure == Exhausted::Continue {
+            self.on_failure = Exhausted::Block;
+        }
+        self.on_failure_by_default = false;
+    }
+}
+
 impl Hook {
     /// A hook whose action is a function of this program: where it listens, and what it does. See
     /// [`HookBuilder`] for what else can be said.

@@ -1,7 +1,6 @@
 //! `hookwright explain`: what would run at an event, and why, without running it.
 
 use clap::Args;
-use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
 use hookwright_engine::config::Loaded;
 use hookwright_engine::dispatch::can_block;
 use hookwright_engine::explain::{Asked, Explained, Fate, Missed, explain as explain_hooks};
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::event_data::EventArguments;
 use super::fire::HookSwitches;
+use crate::chain_above::chain_above;
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::error::{Failure, fault_json};
 use crate::exit_code;
@@ -45,7 +45,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
     let (loaded, _) = found.load(&environment);
     arguments.switches.warn_of_unknown(&loaded.hooks, screen);
     let all_off = arguments.switches.all_off();
-    let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
+    let chain = chain_above();
     let skip = &arguments.switches.skip;
     let asked = Asked { skip, chain: &chain, environment: &environment };
     let hooks = explain_hooks(&loaded.hooks, &event, asked);

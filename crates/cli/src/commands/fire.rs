@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
+use hookwright_engine::chain::Chain;
 use hookwright_engine::config::{Fault, Loaded};
 use hookwright_engine::dispatch::can_block;
 use hookwright_engine::hook_set::HookSet;
@@ -19,6 +19,7 @@ use hookwright_events::{Decision, Event, Power, Report, RunEvent, RunEventKind, 
 use super::event_data::{EventArguments, with_session};
 use super::late::{Late, with_late};
 use crate::approvals::{self, Asking};
+use crate::chain_above::chain_above;
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::env_file::EnvFile;
 use crate::error::{Failure, advice};
@@ -117,7 +118,7 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
     }
     screen.left_out(&loaded.left_out);
     arguments.switches.warn_of_unknown(&loaded.hooks, screen);
-    let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
+    let chain = chain_above();
     let skip = arguments.switches.skip.clone();
     let session = arguments.session.as_deref();
     let lent = EnvFile::lend(&event, session, &loaded.hooks, &environment);

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
+use hookwright_engine::chain::Chain;
 use hookwright_engine::ports::Ports;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Background, Engine, Fired, Firing, Setup};
@@ -41,6 +41,7 @@ use self::memory::SessionMemory;
 use self::runnable_hooks::{RunnableHooks, said};
 use super::fire::{SWITCH, runtime};
 use crate::approvals::{self, Asking};
+use crate::chain_above::chain_above;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::interrupts::Interrupts;
@@ -241,7 +242,7 @@ impl Call<'_> {
 
     fn by_firing(&self, event: &Event, mut found: RunnableHooks) -> Result<Fired, Failure> {
         let environment = self.environment.clone();
-        let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
+        let chain = chain_above();
         let memory = Arc::clone(&self.memory);
         let hooks = std::mem::take(&mut found.loaded.hooks);
         let project = found.root.to_string_lossy().into_owned();

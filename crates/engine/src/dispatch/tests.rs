@@ -1844,9 +1844,32 @@ fn a_hook_that_would_wake_itself_again_is_refused_and_the_circle_is_named() {
         machine.decided(),
         blocked(
             "hook a failed (cannot start: it would wake itself again: tool:pre_execute (a) → \
-             tool:pre_execute (a)); end it with exit 0, or set on_failure: continue"
+             tool:pre_execute (a))"
         )
     );
+}
+
+#[test]
+fn a_chain_never_lets_an_event_pass_that_a_guard_was_to_answer() {
+    let deep = [OBSERVED, "stage:start", "tool:error", "session:end"].map(|event| (event, "x"));
+    let guards = [("tool:pre_execute", true), ("task:complete", false), (STOP, false)];
+    for (event, blocks_always) in guards {
+        for links in [&[(event, "a")][..], &deep] {
+            for on_failure in ["continue", "block", "retry"] {
+                let entry = format!("id: a, command: x, on_failure: {on_failure}");
+                let proven = Firing::at(event, &entry).chain(links);
+                let mut claimed = Firing::at(event, &entry).chain(links);
+                claimed.given.chain = Chain::from_text(&claimed.given.chain.to_text());
+                let proceeds = |firing: Firing| {
+                    matches!(firing.play([]).decided().verdict, Verdict::Proceed { .. })
+                };
+                let case = format!("{event} {links:?} {on_failure}");
+                assert!(!proceeds(claimed), "{case}");
+                let may_proceed = !blocks_always && on_failure != "block";
+                assert_eq!(proceeds(proven), may_proceed, "{case}");
+            }
+        }
+    }
 }
 
 #[test]

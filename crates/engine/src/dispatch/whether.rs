@@ -17,6 +17,9 @@ pub(crate) enum Whether {
     Passed(String),
     /// It cannot start, for this reason; that is a failure of the hook.
     Refused(String),
+    /// It cannot start because of the hooks above this firing. That is a failure of the hook, and
+    /// where a guard would have answered, the event is blocked.
+    RefusedByChain(String),
 }
 
 /// Why its own configuration or the command line keeps a hook from running at an event.
@@ -57,13 +60,38 @@ pub(crate) fn condition(hook: &Hook, variables: &Variables<'_>) -> Whether {
 
 /// What keeps a hook from starting whatever its condition says: the firings above it, or an action
 /// that this version cannot run.
-pub(crate) fn refusal(hook: &Hook, event: &Event, chain: &Chain) -> Option<String> {
+pub(crate) fn start(hook: &Hook, event: &Event, chain: &Chain) -> Whether {
     if let Some(circle) = chain.circle(&event.name, &hook.id, &hook.source.path) {
-        return Some(format!("it would wake itself again: {circle}"));
+        return Whether::RefusedByChain(format!("it would wake itself again: {circle}"));
     }
     if chain.depth() >= FIRING_DEPTH_MAX {
-        return Some(format!("events are fired {FIRING_DEPTH_MAX} deep already: {chain}"));
+        let cause = format!("events are fired {FIRING_DEPTH_MAX} deep already: {chain}");
+        return Whether::RefusedByChain(cause);
     }
+    match unknown_action(hook) {
+        Some(cause) => Whether::Refused(cause.to_owned()),
+        None => Whether::Runs,
+    }
+}
+
+/// Whether a hook that the chain keeps from starting blocks the event, whatever its `on_failure` says.
+///
+/// The agent can write a chain into its environment, and can build one: a guard that runs the
+/// project's tests runs the agent's own code. So a guard that cannot be asked is a no. One exception: a
+/// hook at a stop that starts another agent. That agent could never stop, so there a chain that the
+/// processes above prove does not block.
+pub(crate) fn chain_blocks(hook: &Hook, event: &Event, chain: &Chain) -> bool {
+    // A hook that runs after the fact has no say.
+    let has_say = !hook.policy.after_the_fact_at.contains(&event.name.as_str());
+    has_say
+        && match event.name.power() {
+            Power::Blocks => true,
+            Power::BlocksOnPurpose => chain.is_claimed(),
+            Power::Annotates | Power::Observes => false,
+        }
+}
+
+fn unknown_action(hook: &Hook) -> Option<&'static str> {
     match hook.action {
         Action::Shell(_)
         | Action::Spawn(_)
@@ -71,6 +99,6 @@ pub(crate) fn refusal(hook: &Hook, event: &Event, chain: &Chain) -> Option<Strin
         | Action::GitPush(_)
         | Action::Callback(_) => None,
         Action::Webhook(_) if cfg!(feature = "http") => None,
-        Action::Webhook(_) => Some("this program was built without HTTP".into()),
+        Action::Webhook(_) => Some("this program was built without HTTP"),
     }
 }

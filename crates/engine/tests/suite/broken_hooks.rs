@@ -129,7 +129,7 @@ async fn a_hook_that_would_wake_itself_again_is_refused_and_the_circle_is_named(
         again.decision.verdict,
         block(
             "hook guard failed (cannot start: it would wake itself again: tool:pre_execute (guard) \
-             → tool:pre_execute (guard)); end it with exit 0, or set on_failure: continue"
+             → tool:pre_execute (guard))"
         )
     );
     let elsewhere = host.engine.fire(event("tool:error", json!({})), firing).await;

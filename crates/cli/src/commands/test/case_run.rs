@@ -4,7 +4,6 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
 use hookwright_engine::config::test_file::{Case, CaseStep};
 use hookwright_engine::config::{ConfigFile, Loaded, load, load_text};
 use hookwright_engine::hook::Layer;
@@ -17,6 +16,7 @@ use serde_json::{Map, json};
 
 use super::comparison::{Came, Difference, differences};
 use super::workspace::Workspace;
+use crate::chain_above::chain_above;
 use crate::commands::event_data::with_session;
 use crate::commands::late::{Late, with_late};
 use crate::config_files::ConfigFiles;
@@ -85,7 +85,7 @@ impl Runner<'_> {
         }
         let loaded = without_faults(load(&workspace.config_files(self.config), &environment))?;
         check_ids(case, &loaded)?;
-        let chain = environment.text(CHAIN_VARIABLE).map(Chain::from_text).unwrap_or_default();
+        let chain = chain_above();
         let firing = Firing { session: case.session.clone(), chain, ..Firing::default() };
         // Nobody's secrets: a case says the same on every machine, and sets what it needs in `env`.
         let engine = Engine::new(Setup::new(loaded.hooks, workspace.root.clone(), environment));

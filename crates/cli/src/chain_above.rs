@@ -1,0 +1,13 @@
+//! The hooks in which this program was started.
+
+use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
+use hookwright_process::Ancestry;
+
+/// The chain that our own environment carries. It is proven if a process above us was started with this
+/// very chain by this program; else it is only claimed.
+pub(crate) fn chain_above() -> Chain {
+    let Ok(text) = std::env::var(CHAIN_VARIABLE) else { return Chain::default() };
+    let chain = Chain::from_text(&text);
+    let is_ours = || Ancestry::of_this().was_started_by_us_with(CHAIN_VARIABLE, text.as_ref());
+    if chain.depth() > 0 && is_ours() { chain.proven() } else { chain }
+}
