@@ -1,13 +1,17 @@
-//! A project's tasks, for the commands about them. What completes one is in `tasks/completing.rs`.
+//! A project's tasks, for the commands about them. What completes one is in `tasks/completing.rs`, and
+//! whose hooks are asked in `tasks/session_to_ask.rs`.
 
 mod completing;
 mod own_hooks;
+mod session_to_ask;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use hookwright_engine::nearest::nearest;
 use hookwright_events::task::{Task, TaskState};
+use hookwright_pipeline::caller::Caller;
+pub(crate) use hookwright_pipeline::caller::PROJECT;
 use hookwright_server::approvals::iso;
 use hookwright_store::{KeptTasks, TaskList};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -21,12 +25,6 @@ use crate::state;
 /// Where agents and hooks of a session find this program.
 pub(crate) const PROGRAM: &str = "HOOKWRIGHT_BIN";
 
-/// Where they find the project, whatever folder they are in.
-pub(crate) const PROJECT: &str = "HOOKWRIGHT_PROJECT";
-
-/// The session that an agent or a hook works in.
-const SESSION: &str = "HOOKWRIGHT_SESSION";
-
 /// The tasks of the project that a command acts in.
 pub(crate) struct Tasks {
     /// `None` as long as nothing was kept and nothing has to be.
@@ -34,8 +32,8 @@ pub(crate) struct Tasks {
     pub(crate) project: String,
     /// What hooks are found with.
     pub(crate) options: ConfigOptions,
-    /// The session in which we were called.
-    pub(crate) session: Option<String>,
+    /// Who calls us.
+    pub(crate) caller: Caller,
 }
 
 impl Tasks {
@@ -66,8 +64,7 @@ impl Tasks {
         let without_hooks = ConfigOptions { no_global_hooks: true, ..options.searching() };
         let found = ConfigFiles::find(&without_hooks)?;
         let project = found.project_root.to_string_lossy().into_owned();
-        let session = std::env::var(SESSION).ok().filter(|name| !name.is_empty());
-        Ok(Self { kept: kept(&project)?, project, options, session })
+        Ok(Self { kept: kept(&project)?, project, options, caller: Caller::this() })
     }
 
     /// Those that are kept. A project without any knows no id.

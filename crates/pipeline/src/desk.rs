@@ -1,9 +1,12 @@
 //! The desk of a running session: where other processes ask it for something while it runs.
 //!
 //! It is a socket in the user's state folder, which nobody else may enter. A caller writes one line of
-//! JSON, a [`Request`], and reads one, an [`Answer`]. Whoever finds no desk, or one that has closed,
-//! does the work without the session. A caller that goes away changes nothing: what it asked for is
-//! done.
+//! JSON, a [`Request`], and reads one, an [`Answer`]. A caller that goes away changes nothing: what it
+//! asked for is done.
+//!
+//! The socket is there as long as the session runs, and comes back when another process removes it. A
+//! caller that cannot reach a session that runs does not do the work without it: a guard that cannot be
+//! asked has not agreed. Only the session itself says that it takes nothing any more.
 //!
 //! [`caller`] is the side of the caller; `reception.rs` is the socket. What is asked for is done in
 //! `session/task_desk.rs`.

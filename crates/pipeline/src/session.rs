@@ -191,17 +191,23 @@ impl Session {
     /// Runs it to its end. Meanwhile others may complete tasks.
     pub async fn run(mut self) -> Result<Ended, SessionError> {
         let task_desk = Arc::clone(&self.task_desk);
+        // An agent that a dead run left behind must not be the first caller.
+        self.end_survivors().await;
         self.stand(None, self.data_of_session(json!({})));
-        let reception = self.open_desk();
-        tokio::select! {
+        if self.history.last == 0 {
+            task_desk.open();
+        }
+        let mut reception = self.open_desk();
+        let ended = tokio::select! {
             biased;
             ended = self.go_to_its_end() => ended,
-            never = task_desk.serve(reception) => match never {},
-        }
+            never = task_desk.serve(&mut reception) => match never {},
+        };
+        task_desk.dismiss(reception).await;
+        ended
     }
 
     async fn go_to_its_end(&mut self) -> Result<Ended, SessionError> {
-        self.end_survivors().await;
         let left = self.work().await;
         let ended = self.close(left).await;
         match ended {
@@ -259,6 +265,7 @@ impl Session {
                 bound => reason = bound,
             }
         }
+        self.task_desk.open();
         self.deliver().await?;
         self.ask_to_stop(reason).await?;
         self.deliver_the_rest().await?;

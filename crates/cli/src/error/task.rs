@@ -20,8 +20,15 @@ pub(crate) enum TaskFailure {
     Desk(DeskError),
     /// The session that was asked has ended without an answer.
     NoAnswer { id: TaskId, state: TaskState, session: String },
-    /// The session in which we were called is no more.
-    SessionCutOff { id: TaskId, state: TaskState, session: String, resume: String },
+    /// The session whose hooks have to be asked was killed. It works on the task (`holds`), or we were
+    /// called inside it.
+    SessionCutOff { id: TaskId, state: TaskState, session: String, resume: String, holds: bool },
+    /// The session that has to be asked runs, and cannot be reached.
+    NoDesk { id: TaskId, state: TaskState, session: String },
+    /// The session that has to be asked runs on another machine.
+    Elsewhere { id: TaskId, session: String, host: String },
+    /// Another session works on it, and its hooks have to be asked.
+    Held { id: TaskId, session: String },
     /// The session that was asked could not do it.
     NotCompleted { id: TaskId, session: String, reason: String },
     /// Its text cannot be read.
@@ -60,12 +67,33 @@ impl TaskFailure {
                 ),
                 &format!("its hooks go on with the session: `hookwright resume {session}`"),
             ),
-            TaskFailure::SessionCutOff { id, state, session, resume } => said(
+            TaskFailure::SessionCutOff { id, state, session, resume, holds } => said(
                 format!(
-                    "session `{session}`, whose hooks are to be asked, was cut off; `{id}` is {}",
+                    "session `{session}` was killed, so its hooks cannot be asked; `{id}` is {}",
                     state.as_str()
                 ),
-                &format!("they are when it goes on: `hookwright resume {resume}`"),
+                &match holds {
+                    true => format!(
+                        "resume it: `hookwright resume {resume}`; or take the task from it: \
+                         `hookwright task update {id} --state open`"
+                    ),
+                    false => format!("resume it: `hookwright resume {resume}`"),
+                },
+            ),
+            TaskFailure::NoDesk { id, state, session } => said(
+                format!(
+                    "session `{session}` runs and cannot be asked; `{id}` is {}",
+                    state.as_str()
+                ),
+                "try again; if that does not help, see what its first lines say about tasks",
+            ),
+            TaskFailure::Elsewhere { id, session, host } => said(
+                format!("session `{session}`, which works on `{id}`, runs on the machine `{host}`"),
+                "complete the task there",
+            ),
+            TaskFailure::Held { id, session } => said(
+                format!("session `{session}` works on `{id}`"),
+                "wait until it has ended, or change the task outside of any session",
             ),
             TaskFailure::NotCompleted { id, session, reason } => said(
                 format!("session `{session}` could not complete `{id}`: {reason}"),

@@ -7,16 +7,15 @@ use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
 use hookwright_events::{Task, TaskId, TaskState};
 use hookwright_pipeline::desk::caller::{Asked, ask};
 use hookwright_pipeline::desk::{Answer, DeskPlace, Request};
-use hookwright_pipeline::lease;
 use hookwright_pipeline::limits::{DESK_TALK_TIMEOUT, LONG_WAIT, TASK_PAUSE};
-use hookwright_pipeline::record::CUT_OFF;
 use hookwright_pipeline::task_lease::{Look, TaskLease};
 use hookwright_store::{Fence, KeptTasks};
 use serde_json::json;
 
+use super::session_to_ask::ToAsk;
 use super::{Tasks, of, own_hooks};
 use crate::error::{Failure, TaskFailure};
-use crate::known_session::{KnownSession, Query, Sessions};
+use crate::known_session::KnownSession;
 use crate::render::visible;
 use crate::screen::Screen;
 use crate::state;
@@ -45,77 +44,42 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
     let mut asked = None;
     loop {
         let task = kept.get(&id.to_string()).map_err(of)?.task;
-        if task.state == TaskState::Completed {
+        let state = task.state;
+        if state == TaskState::Completed {
             let said = Vec::new();
             return Ok(asked.map_or(Completed::Already, |_| Completed::Done { said }));
         }
-        if asked.is_none() {
-            check_that_ours_lives(tasks, &task)?;
-        }
-        let session = running_session(tasks, &task, screen)?;
-        let Some(session) = session.filter(|_| began.elapsed() < DESK_TALK_TIMEOUT) else {
-            // Whoever was asked may have begun, and goes on with it when it is resumed.
-            let Some(session) = asked else { break };
-            let state = task.state;
-            return Err(Failure::Task(TaskFailure::NoAnswer { id, state, session }));
+        let session = match tasks.session_to_ask(&task, screen) {
+            // It may have begun, and goes on with it when it is resumed.
+            Ok(ToAsk::Nobody | ToAsk::CutOff { .. }) if asked.is_some() => {
+                let session = asked.unwrap_or_default();
+                return Err(Failure::Task(TaskFailure::NoAnswer { id, state, session }));
+            }
+            Ok(ToAsk::Nobody) => break,
+            Ok(ToAsk::CutOff { session, resume, holds }) => {
+                let failure = TaskFailure::SessionCutOff { id, state, session, resume, holds };
+                return Err(Failure::Task(failure));
+            }
+            Ok(ToAsk::Session(session)) => session,
+            Err(failure) => return Err(failure),
         };
+        if began.elapsed() >= DESK_TALK_TIMEOUT {
+            return Err(Failure::Task(match asked {
+                Some(session) => TaskFailure::NoAnswer { id, state, session },
+                None => TaskFailure::NoDesk { id, state, session: session.name().to_owned() },
+            }));
+        }
         match at_the_desk(tasks, &task, &session, &chain, screen)? {
-            Asked::NobodyThere | Asked::Answered(Answer::Closed) => break,
+            Asked::Answered(Answer::Closed) => break,
             Asked::Answered(answer) => return answered(answer, id, &session, screen),
             Asked::NoAnswer => asked = Some(session.name().to_owned()),
-            Asked::Deserted => {}
+            Asked::NobodyThere | Asked::Deserted => {}
         }
-        // A process that was killed is seen to be dead a moment after it has hung up.
+        // A process that was killed is seen to be dead a moment after it has hung up, and a session
+        // whose socket was removed opens it again.
         std::thread::sleep(TASK_PAUSE);
     }
     by_ourselves(tasks, kept, id, chain, screen)
-}
-
-/// An agent that has outlived its session completes nothing: the hooks of that session would not be
-/// asked. When it is resumed its agent does the turn again, and they are.
-fn check_that_ours_lives(tasks: &Tasks, task: &Task) -> Result<(), Failure> {
-    let Some(ours) = &tasks.session else { return Ok(()) };
-    let sessions = Sessions::of_project(tasks.project.clone(), &tasks.options)?;
-    let Ok((_, ours)) = sessions.named(ours) else { return Ok(()) };
-    if ours.status != CUT_OFF {
-        return Ok(());
-    }
-    let origin = sessions.origin_of(&ours)?;
-    let resume = origin.as_ref().unwrap_or(&ours).name().to_owned();
-    let (id, state, session) = (task.id, task.state, ours.name().to_owned());
-    Err(Failure::Task(TaskFailure::SessionCutOff { id, state, session, resume }))
-}
-
-/// The session whose hooks are to be asked: the one in which we were called, the one that works on the
-/// task, the only one that runs.
-fn running_session(
-    tasks: &Tasks,
-    task: &Task,
-    screen: &Screen,
-) -> Result<Option<KnownSession>, Failure> {
-    let sessions = Sessions::of_project(tasks.project.clone(), &tasks.options)?;
-    let here = lease::Holder::this().host;
-    let runs =
-        |session: &KnownSession| session.holder.as_ref().is_some_and(|holder| holder.host == here);
-    let active = Query { statuses: vec!["active"], children: true, ..Query::default() };
-    let mut running = sessions.list(&active)?;
-    running.retain(runs);
-    for name in tasks.session.iter().chain(&task.session) {
-        if let Some(at) = running.iter().position(|session| session.name() == name) {
-            return Ok(Some(running.swap_remove(at)));
-        }
-    }
-    // What a hook has started is part of another session.
-    running.retain(|session| session.record.parent.is_none());
-    if running.len() > 1 {
-        let names: Vec<&str> = running.iter().map(KnownSession::name).collect();
-        let names = names.join(", ");
-        screen.talk(&format!(
-            "note: several sessions run here ({names}), so no session's hooks are asked\n"
-        ));
-        return Ok(None);
-    }
-    Ok(running.pop())
 }
 
 fn at_the_desk(
@@ -135,7 +99,8 @@ fn at_the_desk(
         chain: chain.clone(),
     };
     let waits = || screen.talk(&format!("waiting for the hooks of session {name}\n"));
-    ask(&place, &request, waits).map_err(|error| Failure::Task(TaskFailure::Desk(error)))
+    let pid = session.holder.as_ref().map_or(0, |holder| holder.pid);
+    ask(&place, pid, &request, waits).map_err(|error| Failure::Task(TaskFailure::Desk(error)))
 }
 
 fn answered(

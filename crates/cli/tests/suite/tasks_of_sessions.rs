@@ -183,11 +183,14 @@ fn two_who_complete_the_same_task_of_a_session_get_the_same_answer_from_one_firi
 fn a_hook_of_a_session_that_completes_its_own_task_does_not_wait_for_itself() {
     let sandbox = hooks(
         a_loop(1, "$HOOKWRIGHT_BIN task done 1 >> log 2>&1"),
-        "{command: '$HOOKWRIGHT_BIN task done $TASK_ID >> log 2>&1; $HOOKWRIGHT_BIN task done 2 >> log 2>&1'}",
+        "{id: me, command: '$HOOKWRIGHT_BIN task done $TASK_ID >> log 2>&1; $HOOKWRIGHT_BIN task done 2 >> log 2>&1; exit 0'}",
     );
     run(&sandbox, "loop.yaml", 0);
     let log = lines(&sandbox, "log");
-    assert_eq!(log, ["TAS-1 is being completed", "TAS-2 is completed", "TAS-1 is completed"]);
+    // It cannot be asked about another task while it runs, so that one is not completed.
+    let circle = "it would wake itself again: task:complete (me) → task:complete (me)";
+    let refused = format!("TAS-2 stays open: hook me failed (cannot start: {circle})");
+    assert_eq!(log, ["TAS-1 is being completed", &refused, "TAS-1 is completed"]);
 }
 
 #[test]
@@ -256,8 +259,8 @@ fn an_agent_that_outlives_its_session_completes_nothing_behind_the_back_of_its_h
         sandbox.path("log").exists() && lines(&sandbox, "log").len() >= 3
     });
     let told = [
-        "error: session `s`, whose hooks are to be asked, was cut off; `TAS-1` is open",
-        "help: they are when it goes on: `hookwright resume s`",
+        "error: session `s` was killed, so its hooks cannot be asked; `TAS-1` is open",
+        "help: resume it: `hookwright resume s`",
         "1",
     ];
     assert_eq!(lines(&sandbox, "log"), told);
@@ -311,14 +314,17 @@ fn nothing_of_the_desk_is_left_and_others_may_not_enter_it() {
     assert_eq!(lines(&sandbox, "log"), ["700 directory", "600 socket"]);
     let desks = sandbox.path("../.local/state/hookwright/desks");
     assert_eq!(std::fs::read_dir(&desks).unwrap().count(), 0);
-    // A folder that others may enter is no place for one, and the session goes on without.
+    // A folder that others may enter is no place for one. The session goes on without, and because its
+    // hooks cannot be asked, no task is completed.
     std::fs::set_permissions(&desks, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let sandbox = sandbox.file("does", "$HOOKWRIGHT_BIN task done 1 > log 2>&1");
+    let sandbox = sandbox.file("does", "$HOOKWRIGHT_BIN task done 1 > log 2>&1; echo $? >> log");
     let ran = sandbox.run(&["run", "loop.yaml", "--session", "t"]);
     assert_eq!(ran.code, 0);
-    let note = "tasks are completed without this session's hooks: `";
+    let note = "this session cannot be asked to complete tasks: `";
     assert!(ran.stdout.contains(note), "{}", ran.stdout);
-    assert_eq!(lines(&sandbox, "log"), ["TAS-1 is completed"]);
+    let refused = "error: session `t` runs and cannot be asked; `TAS-1` is open";
+    let log = lines(&sandbox, "log");
+    assert_eq!((log[0].as_str(), log[2].as_str()), (refused, "1"), "{log:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Instant;
 
 use super::{Answer, DeskError, DeskPlace, Request};
@@ -12,7 +13,8 @@ use crate::limits::{DESK_ANSWER_BYTES_MAX, DESK_ANSWER_TIMEOUT, DESK_TALK_TIMEOU
 pub enum Asked {
     /// The session has answered.
     Answered(Answer),
-    /// There is no desk, or it was closed: nobody has heard the request.
+    /// There is no desk, or another process has put its own there: the session has not heard the
+    /// request.
     NobodyThere,
     /// There is one at which nobody sits: whoever ran the session is dead, or about to begin.
     Deserted,
@@ -20,11 +22,20 @@ pub enum Asked {
     NoAnswer,
 }
 
-/// Asks a session and waits for its answer. `waits` is called once if that takes longer.
-pub fn ask(place: &DeskPlace, request: &Request, waits: impl FnOnce()) -> Result<Asked, DeskError> {
+/// Asks a session, which the process with the id `pid` runs, and waits for its answer. `waits` is called
+/// once if that takes longer.
+pub fn ask(
+    place: &DeskPlace,
+    pid: u32,
+    request: &Request,
+    waits: impl FnOnce(),
+) -> Result<Asked, DeskError> {
     let failure = |cause| place.failure(cause);
-    let mut desk = match place.with_short_path(|path| UnixStream::connect(path)) {
-        Ok(desk) => desk,
+    let mut desk = match place.with_short_path(connect) {
+        Ok((desk, Some(other))) if other == pid => desk,
+        // Where the system does not tell, it is believed.
+        Ok((desk, None)) if !cfg!(target_os = "linux") => desk,
+        Ok(_) => return Ok(Asked::NobodyThere),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Asked::NobodyThere),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             return Ok(Asked::Deserted);
@@ -45,6 +56,18 @@ pub fn ask(place: &DeskPlace, request: &Request, waits: impl FnOnce()) -> Result
         Err(error) if is_hanging_up(&error) => Ok(Asked::NoAnswer),
         Err(error) => Err(failure(error)),
     }
+}
+
+/// A connection to the desk, and the process that has opened it, where the system tells.
+fn connect(path: &Path) -> io::Result<(UnixStream, Option<u32>)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let (desk, pid) = runtime.block_on(async {
+        let desk = tokio::net::UnixStream::connect(path).await?;
+        let pid = desk.peer_cred()?.pid();
+        io::Result::Ok((desk.into_std()?, pid))
+    })?;
+    desk.set_nonblocking(false)?;
+    Ok((desk, pid.map(i32::cast_unsigned)))
 }
 
 fn speak(desk: &mut UnixStream, request: &Request) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,6 +16,8 @@ use crate::limits::{DESK_PAUSE, DESK_REQUEST_BYTES_MAX, DESK_TALK_TIMEOUT};
 pub(crate) struct Reception {
     /// `None` once it is closed.
     listener: Option<UnixListener>,
+    /// The socket's file, by its device and inode.
+    file: Option<(u64, u64)>,
     place: DeskPlace,
 }
 
@@ -23,6 +25,12 @@ impl Reception {
     /// Opens a desk. Whoever runs the session is alone with its place, so what is left there is of a
     /// run that is dead.
     pub(crate) fn open(place: DeskPlace) -> Result<Self, DeskError> {
+        let listener = Self::bind(&place)?;
+        let file = Self::file_at(&place);
+        Ok(Self { listener: Some(listener), file, place })
+    }
+
+    fn bind(place: &DeskPlace) -> Result<UnixListener, DeskError> {
         place.create_folder()?;
         let bind = || {
             place.with_short_path(|path| {
@@ -35,8 +43,23 @@ impl Reception {
                 Ok(listener)
             })
         };
-        let listener = bind().map_err(|cause| place.failure(cause))?;
-        Ok(Self { listener: Some(listener), place })
+        bind().map_err(|cause| place.failure(cause))
+    }
+
+    fn file_at(place: &DeskPlace) -> Option<(u64, u64)> {
+        fs::symlink_metadata(place.path()).ok().map(|file| (file.dev(), file.ino()))
+    }
+
+    /// Opens the desk once more if its socket is not in its place any more. Gives those who had reached
+    /// the old one.
+    pub(crate) fn renew_if_gone(&mut self) -> Vec<UnixStream> {
+        if self.file.is_some() && Self::file_at(&self.place) == self.file {
+            return Vec::new();
+        }
+        // Where that cannot be done now, it is tried again with the next look.
+        let Ok(listener) = Self::bind(&self.place) else { return Vec::new() };
+        self.file = Self::file_at(&self.place);
+        waiting_at(self.listener.replace(listener))
     }
 
     /// The next caller.
@@ -54,11 +77,7 @@ impl Reception {
     /// Closes it: nobody finds it any more. Gives those who stand in front of it.
     pub(crate) fn close(mut self) -> Vec<UnixStream> {
         self.remove();
-        // The system knows of callers of whom the runtime has not heard yet.
-        let listener = self.listener.take().map(UnixListener::into_std);
-        let Some(Ok(listener)) = listener else { return Vec::new() };
-        let callers = std::iter::from_fn(|| listener.accept().ok());
-        callers.filter_map(|(caller, _)| adopted(caller).ok()).collect()
+        waiting_at(self.listener.take())
     }
 
     fn remove(&self) {
@@ -71,6 +90,14 @@ impl Drop for Reception {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// Those who stand in front of a desk that is closed.
+fn waiting_at(listener: Option<UnixListener>) -> Vec<UnixStream> {
+    // The system knows of callers of whom the runtime has not heard yet.
+    let Some(Ok(listener)) = listener.map(UnixListener::into_std) else { return Vec::new() };
+    let callers = std::iter::from_fn(|| listener.accept().ok());
+    callers.filter_map(|(caller, _)| adopted(caller).ok()).collect()
 }
 
 fn adopted(caller: std::os::unix::net::UnixStream) -> io::Result<UnixStream> {

@@ -7,34 +7,44 @@ use std::task::Poll;
 
 use tokio::net::UnixStream;
 
-use super::task_desk::TaskDesk;
+use super::task_desk::{Hours, TaskDesk};
 use crate::desk::{self, Answer, Reception, Request};
-use crate::limits::DESK_CALLERS_MAX;
+use crate::limits::{DESK_CALLERS_MAX, DESK_LOOK, LONG_WAIT};
 
 impl TaskDesk {
     /// Attends to callers, for ever.
-    pub(super) async fn serve(&self, reception: Option<Reception>) -> Infallible {
-        let mut reception = reception;
+    pub(super) async fn serve(&self, reception: &mut Option<Reception>) -> Infallible {
         let mut callers = Together::default();
-        let mut is_open = self.is_open.subscribe();
+        let Some(reception) = reception else { return std::future::pending().await };
+        let mut look = tokio::time::interval(DESK_LOOK);
         loop {
-            let next = async {
-                match &reception {
-                    Some(reception) => reception.next().await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
-                caller = next, if callers.len() < DESK_CALLERS_MAX => {
+                caller = reception.next(), if callers.len() < DESK_CALLERS_MAX => {
                     callers.push(self.attend(caller));
                 }
                 () = callers.one_ended() => {}
-                _ = is_open.wait_for(|is_open| !is_open), if reception.is_some() => {
-                    let waiting = reception.take().map(Reception::close).unwrap_or_default();
+                _ = look.tick() => {
+                    // Another process has removed the socket, or put its own there.
+                    let waiting = reception.renew_if_gone();
                     waiting.into_iter().for_each(|caller| callers.push(self.attend(caller)));
                 }
             }
         }
+    }
+
+    /// Tells callers that came at the last moment that the session has ended.
+    pub(super) async fn dismiss(&self, reception: Option<Reception>) {
+        self.close();
+        let mut callers = Together::default();
+        let waiting = reception.map(Reception::close).unwrap_or_default();
+        waiting.into_iter().for_each(|caller| callers.push(self.attend(caller)));
+        let dismissed = async {
+            while callers.len() > 0 {
+                callers.one_ended().await;
+            }
+        };
+        // A caller that says nothing does not keep the session.
+        let _ = tokio::time::timeout(LONG_WAIT, dismissed).await;
     }
 
     /// One caller. Nothing that it does or leaves undone matters to anybody else.
@@ -49,11 +59,29 @@ impl TaskDesk {
     }
 
     async fn answer(&self, request: Request) -> Answer {
-        let is_ours = request.project == self.tasks.project() && request.session == self.session;
-        if !is_ours || !*self.is_open.borrow() {
+        let Request { project, session, complete_task: id, chain, .. } = request;
+        if project != self.tasks.project() || session != self.session {
             return Answer::Closed;
         }
-        self.complete(request.complete_task, None, request.chain).await
+        let failed = |reason: String| Answer::Failed { reason };
+        let mut hours = self.hours.subscribe();
+        if *hours.borrow() == Hours::NotYet && chain.depth() > 0 {
+            // The session may be waiting for the very hook that asks.
+            return match self.is_left(id) {
+                true => Answer::Underway,
+                false => failed("the session has not resumed its work yet; try again later".into()),
+            };
+        }
+        // The sender lives as long as this does.
+        let _ = hours.wait_for(|hours| *hours != Hours::NotYet).await;
+        if *self.hours.borrow() == Hours::Closed {
+            return Answer::Closed;
+        }
+        match self.other_holder(id) {
+            Ok(None) => self.complete(id, None, chain).await,
+            Ok(Some(other)) => failed(format!("session `{other}` works on it and has to be asked")),
+            Err(error) => failed(error.to_string()),
+        }
     }
 }
 

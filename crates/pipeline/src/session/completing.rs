@@ -98,12 +98,12 @@ impl Session {
         self.plan.stages.iter().position(|stage| Some(stage.name.as_str()) == name)
     }
 
-    /// Opens the desk. Without one tasks are completed without the session.
+    /// Opens the desk's socket. Without one nobody can complete a task that needs this session's hooks.
     pub(super) fn open_desk(&mut self) -> Option<Reception> {
         match Reception::open(self.desk.take()?) {
             Ok(reception) => Some(reception),
             Err(error) => {
-                let note = format!("tasks are completed without this session's hooks: {error}");
+                let note = format!("this session cannot be asked to complete tasks: {error}");
                 self.show(&self.event(RunEventKind::Noted { note }));
                 None
             }

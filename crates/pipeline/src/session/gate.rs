@@ -46,6 +46,8 @@ impl Gate {
 impl Session {
     /// Waits before a step as long as somebody wants that; what runs already is not touched.
     pub(super) async fn pass_gate(&mut self) -> Result<(), Leave> {
+        // A resumed session has come to where it goes on, with the hooks of that stage.
+        self.task_desk.open();
         if !self.gate.is_closed() {
             return Ok(());
         }

@@ -52,6 +52,9 @@ impl Session {
         let mut course = Course::default();
         let data = self.data_of_stage(index, &course, json!({}));
         self.stand(Some(index), data.clone());
+        if !with.is_empty() {
+            self.task_desk.open();
+        }
         self.fire(Some(index), "stage:start", format!("stage:start/{index}"), data, with).await?;
         let started = Instant::now();
         let reason = match self.plan.stages[index].until {
@@ -238,6 +241,7 @@ impl Session {
         {
             return Ok(());
         }
+        self.task_desk.open();
         let delay = self.time_left(index, course, started).unwrap_or(delay).min(delay);
         if delay >= LONG_WAIT {
             let note = format!("waiting {delay:.1?} before the next iteration");

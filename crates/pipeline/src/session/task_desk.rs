@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::known;
 use crate::desk::Answer;
 use crate::journal::{Beside, SessionJournal};
+use crate::lease;
 use crate::limits::TASK_PAUSE;
 use crate::pending_output::SharedOutput;
 use crate::record::milliseconds;
@@ -40,12 +41,24 @@ pub(super) struct TaskDesk {
     pending: SharedOutput,
     interrupt: CancellationToken,
     state: Mutex<State>,
-    /// Whether callers are taken.
-    pub(super) is_open: watch::Sender<bool>,
+    /// Whether callers are served.
+    pub(super) hours: watch::Sender<Hours>,
     /// Tasks that are being completed.
     underway: watch::Sender<Vec<TaskId>>,
     /// Tasks whose completion was cut off, and has not been taken up yet.
     left: watch::Sender<Vec<TaskId>>,
+}
+
+/// Whether callers are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hours {
+    /// Not yet: a resumed session has not come back to the stage in which it was cut off, so the
+    /// hooks to ask are not known.
+    NotYet,
+    /// They are served.
+    Open,
+    /// Not any more.
+    Closed,
 }
 
 #[derive(Default)]
@@ -90,8 +103,8 @@ impl TaskDesk {
         let DeskParts { session, tasks, journal, pending, interrupt, times, aborted, left } = parts;
         let left = watch::Sender::new(left);
         let state = Mutex::new(State { times, aborted, ..State::default() });
-        let (is_open, underway) = (watch::Sender::new(true), watch::Sender::default());
-        Self { session, tasks, journal, pending, interrupt, state, is_open, underway, left }
+        let (hours, underway) = (watch::Sender::new(Hours::NotYet), watch::Sender::default());
+        Self { session, tasks, journal, pending, interrupt, state, hours, underway, left }
     }
 
     /// Notes where the session is.
@@ -104,9 +117,36 @@ impl TaskDesk {
         self.state().aborted.take()
     }
 
-    /// From now on nobody is taken.
+    /// From now on callers are served, unless the desk was closed.
+    pub(super) fn open(&self) {
+        self.hours.send_if_modified(|hours| {
+            let opens = *hours == Hours::NotYet;
+            if opens {
+                *hours = Hours::Open;
+            }
+            opens
+        });
+    }
+
+    /// From now on callers are told that the session takes nothing any more.
     pub(super) fn close(&self) {
-        self.is_open.send_replace(false);
+        self.hours.send_replace(Hours::Closed);
+    }
+
+    /// Whether a completion of this task was cut off, and has not been taken up yet.
+    pub(super) fn is_left(&self, id: TaskId) -> bool {
+        self.left.borrow().contains(&id)
+    }
+
+    /// Another session that works on a task and runs: its hooks have to be asked, not ours.
+    pub(super) fn other_holder(&self, id: TaskId) -> Result<Option<String>, TaskError> {
+        let task = self.tasks.get(&id.to_string())?.task;
+        let is_held = task.state == TaskState::InProgress;
+        let other = task.session.filter(|other| is_held && *other != self.session);
+        let Some(other) = other else { return Ok(None) };
+        let lease = lease::name_of(self.tasks.project(), &other);
+        let runs = lease::holder(self.tasks.store(), &lease)?.is_some();
+        Ok(runs.then_some(other))
     }
 
     /// The tasks that are being completed.
@@ -128,7 +168,7 @@ impl TaskDesk {
         occasion: Option<Occasion>,
         chain: Chain,
     ) -> Answer {
-        if self.left.borrow().contains(&id) {
+        if self.is_left(id) {
             // One of the hooks that were cut off asks.
             if chain.depth() > 0 {
                 return Answer::Underway;

@@ -47,7 +47,10 @@ pub(crate) fn add(arguments: &AddArguments, screen: &Screen) -> Result<u8, Failu
     let state = state_word(&arguments.state)?;
     let content = text_of(&arguments.text)?;
     let tasks = Tasks::open(&arguments.project)?;
-    let session = tasks.session.clone().filter(|_| state == TaskState::InProgress);
+    let session = match state {
+        TaskState::InProgress => tasks.own_session()?,
+        _ => None,
+    };
     let new = NewTask {
         state,
         priority: arguments.priority,

@@ -57,13 +57,21 @@ pub(crate) fn update(arguments: &UpdateArguments, screen: &Screen) -> Result<u8,
     let content = arguments.content.as_deref().map(text_of).transpose()?;
     let tasks = Tasks::find(&arguments.project)?;
     let kept = tasks.kept(&arguments.id)?;
-    let id = kept.get(&arguments.id).map_err(of)?.task.id;
+    let task = kept.get(&arguments.id).map_err(of)?.task;
+    let id = task.id;
+    let session = match state {
+        Some(TaskState::Completed) | None => None,
+        Some(state) => {
+            tasks.check_that_state_may_change(&task)?;
+            if state == TaskState::InProgress { tasks.own_session()? } else { None }
+        }
+    };
     let change = TaskChange {
         state: state.filter(|state| *state != TaskState::Completed),
         content,
         priority: arguments.priority,
         depends_on: arguments.after.clone().or(arguments.after_none.then(Vec::new)),
-        session: tasks.session.clone().filter(|_| state == Some(TaskState::InProgress)),
+        session,
     };
     let task = kept.update(id, &change, state::now_ms()).map_err(of)?.task;
     if state == Some(TaskState::Completed) {

@@ -1,0 +1,158 @@
+//! Which session's hooks have to be asked about a task.
+//!
+//! The session that works on the task comes first. Then the one in which the caller works: the process
+//! tree says so, because the agent chooses its own environment. A session that was killed cannot be
+//! asked, and its agent, which may have outlived it, completes nothing.
+
+use hookwright_events::{Task, TaskState};
+use hookwright_pipeline::caller::SESSION;
+use hookwright_pipeline::lease::Holder;
+use hookwright_pipeline::record::CUT_OFF;
+
+use super::Tasks;
+use crate::error::{Failure, TaskFailure};
+use crate::known_session::{KnownSession, Query, Sessions};
+use crate::screen::Screen;
+
+/// Whose hooks have to be asked.
+pub(super) enum ToAsk {
+    /// Those of this session, which runs.
+    Session(Box<KnownSession>),
+    /// Those of a session that was killed; `resume` is what to resume. `holds`: it works on the task.
+    CutOff { session: String, resume: String, holds: bool },
+    /// No session's: the project's own.
+    Nobody,
+}
+
+impl Tasks {
+    /// The session whose hooks have to be asked about a task.
+    pub(super) fn session_to_ask(&self, task: &Task, screen: &Screen) -> Result<ToAsk, Failure> {
+        let sessions = self.sessions()?;
+        if let Some(holder) = self.holder_of(task, &sessions)? {
+            if holder.status == CUT_OFF {
+                return cut_off(&sessions, &holder, true);
+            }
+            if let Some(process) = holder.holder.as_ref().filter(|process| !is_here(process)) {
+                let (session, host) = (holder.name().to_owned(), process.host.clone());
+                return Err(Failure::Task(TaskFailure::Elsewhere { id: task.id, session, host }));
+            }
+            if holder.runs() {
+                return Ok(ToAsk::Session(Box::new(holder)));
+            }
+        }
+        let named = self.named_sessions(&sessions);
+        if let Some(killed) = named.iter().find(|session| session.status == CUT_OFF) {
+            return cut_off(&sessions, killed, false);
+        }
+        let mut running = running(&sessions)?;
+        if let Some(ours) = self.nearest(&mut running) {
+            return Ok(ToAsk::Session(Box::new(ours)));
+        }
+        if let Some(ours) = named.into_iter().find(runs_here) {
+            return Ok(ToAsk::Session(Box::new(ours)));
+        }
+        // What a hook has started is part of another session.
+        running.retain(|session| session.record.parent.is_none());
+        if running.len() > 1 {
+            let names: Vec<&str> = running.iter().map(KnownSession::name).collect();
+            let names = names.join(", ");
+            screen.talk(&format!(
+                "note: several sessions run here ({names}), so no session's hooks are asked\n"
+            ));
+            return Ok(ToAsk::Nobody);
+        }
+        Ok(running.pop().map_or(ToAsk::Nobody, |only| ToAsk::Session(Box::new(only))))
+    }
+
+    /// The name of the running session in which the caller works.
+    pub(crate) fn own_session(&self) -> Result<Option<String>, Failure> {
+        let sessions = self.sessions()?;
+        let ours = self.nearest(&mut running(&sessions)?);
+        let ours = ours.or_else(|| self.named_sessions(&sessions).into_iter().find(runs_here));
+        Ok(ours.map(|session| session.name().to_owned()))
+    }
+
+    /// An agent does not take a task from another session that works on it: its own session's hooks
+    /// would be asked instead.
+    pub(crate) fn check_that_state_may_change(&self, task: &Task) -> Result<(), Failure> {
+        let sessions = self.sessions()?;
+        let Some(holder) = self.holder_of(task, &sessions)?.filter(KnownSession::runs) else {
+            return Ok(());
+        };
+        match self.nearest(&mut running(&sessions)?) {
+            Some(_) if !self.is_below(&holder) => {
+                let session = holder.name().to_owned();
+                Err(Failure::Task(TaskFailure::Held { id: task.id, session }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn sessions(&self) -> Result<Sessions, Failure> {
+        Sessions::of_project(self.project.clone(), &self.options)
+    }
+
+    /// The session that works on a task, as the list of tasks has it.
+    fn holder_of(&self, task: &Task, sessions: &Sessions) -> Result<Option<KnownSession>, Failure> {
+        let name = task.session.as_deref().filter(|_| task.state == TaskState::InProgress);
+        let Some(name) = name else { return Ok(None) };
+        match sessions.named(name) {
+            Ok((_, session)) => Ok(Some(session)),
+            // It was removed, or never was one.
+            Err(Failure::Session(_)) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Sessions that the environment of the caller, or of a process above it, names.
+    fn named_sessions(&self, sessions: &Sessions) -> Vec<KnownSession> {
+        let own = std::env::var(SESSION).ok();
+        let above = self.caller.named_sessions(&self.project);
+        let names = own.into_iter().chain(above);
+        names.filter_map(|name| Some(sessions.named(&name).ok()?.1)).collect()
+    }
+
+    /// The session whose process is nearest above the caller.
+    fn nearest(&self, running: &mut Vec<KnownSession>) -> Option<KnownSession> {
+        let distance = |session: &KnownSession| self.caller.distance_to(session.holder.as_ref()?);
+        let nearest = running.iter().filter_map(distance).min()?;
+        let is_near = |session: &KnownSession| distance(session) == Some(nearest);
+        // One process runs a session and those that its hooks have started. It has told its child which.
+        let name = self.caller.session_below(nearest);
+        let is_named = |session: &KnownSession| Some(session.name()) == name.as_deref();
+        let is_first = |session: &KnownSession| session.record.parent.is_none();
+        let at = running
+            .iter()
+            .position(|session| is_near(session) && is_named(session))
+            .or_else(|| running.iter().position(|it| is_near(it) && is_first(it)))
+            .or_else(|| running.iter().position(is_near))?;
+        Some(running.swap_remove(at))
+    }
+
+    fn is_below(&self, session: &KnownSession) -> bool {
+        let holder = session.holder.as_ref();
+        holder.is_some_and(|holder| self.caller.distance_to(holder).is_some())
+    }
+}
+
+/// Sessions of the project that run on this machine.
+fn running(sessions: &Sessions) -> Result<Vec<KnownSession>, Failure> {
+    let active = Query { statuses: vec!["active"], children: true, ..Query::default() };
+    let mut running = sessions.list(&active)?;
+    running.retain(runs_here);
+    Ok(running)
+}
+
+fn runs_here(session: &KnownSession) -> bool {
+    session.holder.as_ref().is_some_and(is_here)
+}
+
+fn is_here(holder: &Holder) -> bool {
+    holder.host == Holder::this().host
+}
+
+fn cut_off(sessions: &Sessions, killed: &KnownSession, holds: bool) -> Result<ToAsk, Failure> {
+    let origin = sessions.origin_of(killed)?;
+    let resume = origin.as_ref().unwrap_or(killed).name().to_owned();
+    Ok(ToAsk::CutOff { session: killed.name().to_owned(), resume, holds })
+}
