@@ -1,18 +1,23 @@
 //! What waits for a person: the engine's port for it, and what the commands about it share.
 
+mod answerer;
+
 use std::io;
 use std::sync::Arc;
 
 use clap::Args;
+use hookwright_dialects::agents::presets;
 use hookwright_engine::config::CallbackAddress;
 use hookwright_engine::nearest::nearest;
 use hookwright_engine::ports::Waits;
 use hookwright_events::Wait;
 use hookwright_events::wait::Word;
+use hookwright_pipeline::caller::{Asker, Caller};
 use hookwright_pipeline::lease::Holder;
+use hookwright_process::Client;
 use hookwright_server::approvals::{iso, offered_words};
 use hookwright_server::listeners::PORT;
-use hookwright_server::{About, Approvals, Said, Told, WaitDesk};
+use hookwright_server::{About, Approvals, Origin, Said, Told, WaitDesk};
 use hookwright_store::Store;
 use serde_json::{Value, json};
 
@@ -52,12 +57,36 @@ pub(crate) fn existing() -> Result<Option<Approvals>, Failure> {
 /// What waits in this store.
 pub(crate) fn of_store(store: Arc<dyn Store>) -> Result<Approvals, Failure> {
     let approvals = Approvals::of_folder(&state::folder()?, store, may_run);
-    approvals.map_err(|error| Failure::Approval(ApprovalFailure::Key(error)))
+    let approvals = approvals.map_err(|error| Failure::Approval(ApprovalFailure::Key(error)))?;
+    Ok(approvals.refusing(is_inside))
 }
 
 /// Whether the process that asked may still run. Nobody can tell of a keeper that is not understood.
 fn may_run(keeper: &str) -> bool {
     serde_json::from_str::<Holder>(keeper).map_or(true, |holder| holder.may_run())
+}
+
+/// Whether an answer comes from inside the session that asks: an agent must not answer the question
+/// that a hook asks about its work.
+fn is_inside(wait: &Wait, origin: Origin) -> bool {
+    // Nobody can tell of a keeper that is not understood.
+    let Ok(holder) = serde_json::from_str::<Holder>(&wait.keeper) else { return false };
+    let agents: Vec<&str> = presets().iter().map(|agent| agent.program).collect();
+    let (project, session) = (wait.project.as_str(), wait.session.as_deref());
+    let asker = Asker { holder: &holder, project, session, agents: &agents };
+    match origin {
+        Origin::View | Origin::Elsewhere => false,
+        Origin::Process(pid) => Caller::of(pid).is_inside(&asker),
+        Origin::Connection { client, server } => match Client::of(client, server) {
+            // A sender that does not wait for the answer cannot be told from an agent.
+            Client::OneOf(processes) => processes
+                .into_iter()
+                .map(Caller::of)
+                .any(|caller| caller.is_gone() || caller.is_inside(&asker)),
+            Client::Gone => true,
+            Client::OtherUser | Client::Unknown => false,
+        },
+    }
 }
 
 /// Which wait, and what to say with the decision.
@@ -83,7 +112,8 @@ pub(crate) fn decide(
     screen: &Screen,
 ) -> Result<u8, Failure> {
     let DecisionArguments { id, message, json } = arguments;
-    let (wait, is_attended) = say(id, action, message.clone())?;
+    let origin = Origin::Process(std::process::id());
+    let (wait, is_attended) = say(id, action, message.clone(), origin)?;
     if *json {
         screen.json(&decided_json(&wait, is_attended))?;
     } else {
@@ -94,14 +124,19 @@ pub(crate) fn decide(
 
 /// The same for somebody who sees the session run; what came of it, in a line.
 pub(crate) fn decide_in_view(id: &str, action: &str, message: Option<String>) -> String {
-    match say(id, action, message) {
+    match say(id, action, message, Origin::View) {
         Ok((wait, is_attended)) => visible(&decided(&wait, is_attended)).into_owned(),
         Err(failure) => format!("error: {}\n", visible(&failure.message().heading)),
     }
 }
 
 /// The wait as it was decided, and whether somebody waits for it.
-fn say(id: &str, action: &str, message: Option<String>) -> Result<(Box<Wait>, bool), Failure> {
+fn say(
+    id: &str,
+    action: &str,
+    message: Option<String>,
+    origin: Origin,
+) -> Result<(Box<Wait>, bool), Failure> {
     let failed = |error| Failure::Approval(ApprovalFailure::Wait(error));
     let unknown = |waiting: &[Wait]| {
         let nearest = nearest(id, waiting.iter().map(|wait| wait.id.as_str())).map(str::to_owned);
@@ -110,12 +145,17 @@ fn say(id: &str, action: &str, message: Option<String>) -> Result<(Box<Wait>, bo
     };
     let approvals = existing()?.ok_or_else(|| unknown(&[]))?;
     let action = action.to_owned();
-    let said = Said { action: action.clone(), message, by: this_person(), whole: None };
+    let by = answerer::in_words(origin);
+    let said = Said { action: action.clone(), message, by, origin, whole: None };
     match approvals.say(id, said).map_err(failed)? {
         Told::Counts(wait) => {
             let is_attended = approvals.is_attended(&wait);
             Ok((wait, is_attended))
         }
+        Told::FromInside(wait) => Err(Failure::Approval(ApprovalFailure::FromInside {
+            id: wait.id,
+            session: wait.session,
+        })),
         Told::TooLate(wait) => Err(Failure::Approval(ApprovalFailure::Ended { wait })),
         Told::NoSuchWord(wait) => {
             let expected = offered_words(&wait).into_iter().map(|(word, _)| word).collect();
@@ -157,13 +197,4 @@ fn decided_json(wait: &Wait, is_attended: bool) -> Value {
         "at": iso(decision.at_ms),
         "running": is_attended,
     })
-}
-
-/// Who decides, as far as the terminal knows.
-fn this_person() -> String {
-    let named = |name| std::env::var(name).ok().filter(|user| !user.trim().is_empty());
-    match named("USER").or_else(|| named("LOGNAME")) {
-        Some(user) => format!("{user} in the terminal"),
-        None => "somebody in the terminal".to_owned(),
-    }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use hookwright_engine::config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, WaitKey, Waits};
-use hookwright_server::{About, Approvals, Said, WaitDesk};
+use hookwright_server::{About, Approvals, Origin, Said, WaitDesk};
 use hookwright_store::SqliteStore;
 
 fn main() {
@@ -87,7 +87,12 @@ fn post(url: &str) {
 
 fn say(approvals: &Approvals, id: &str) {
     let action = "approve".to_owned();
-    approvals.say(id, Said { action, message: None, by: "x".into(), whole: None }).unwrap();
+    approvals
+        .say(
+            id,
+            Said { action, message: None, by: "x".into(), origin: Origin::Elsewhere, whole: None },
+        )
+        .unwrap();
 }
 
 async fn at_once(desk: Arc<WaitDesk>, folder: &Path, many: usize) {

@@ -1,10 +1,11 @@
 //! [`Approvals`]: everything that can be asked about waits and done with them, wherever a person is:
 //! at the page, in the terminal, behind a chat tool.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_events::wait::{PersonsDecision, Wait, Word};
+use hookwright_events::wait::{PersonsDecision, Wait, WaitState, Word};
 use hookwright_store::{Decide, KeptWaits, Store, WaitError};
 use serde_json::{Value, json};
 
@@ -14,6 +15,7 @@ use crate::signing_key::{KeyError, SigningKey};
 
 /// The waits of one state folder.
 pub struct Approvals {
+    is_inside: fn(&Wait, Origin) -> bool,
     pub(crate) waits: KeptWaits,
     pub(crate) key: SigningKey,
     pub(crate) bell: Bell,
@@ -28,8 +30,28 @@ pub struct Said {
     pub message: Option<String>,
     /// Who says it, as far as that is known.
     pub by: String,
+    /// Where it comes from, as far as that is known.
+    pub origin: Origin,
     /// All of it, for later hooks; `None` where the word and the message are all.
     pub whole: Option<Value>,
+}
+
+/// Where an answer comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The keys of a person who watches the session; a program does not reach them.
+    View,
+    /// A command: the process with this id.
+    Process(u32),
+    /// A connection from this machine: the addresses of both ends.
+    Connection {
+        /// That of the program that answers.
+        client: SocketAddr,
+        /// Ours.
+        server: SocketAddr,
+    },
+    /// Another machine.
+    Elsewhere,
 }
 
 /// What that led to.
@@ -41,6 +63,9 @@ pub enum Told {
     TooLate(Box<Wait>),
     /// The word means nothing here, and the wait stays.
     NoSuchWord(Box<Wait>),
+    /// It comes from inside the session that asks: from its agent, a hook, or what they have started. A
+    /// person outside has to answer, and the wait stays.
+    FromInside(Box<Wait>),
     /// There is no such wait.
     Unknown,
 }
@@ -54,7 +79,14 @@ impl Approvals {
         may_run: fn(&str) -> bool,
     ) -> Result<Self, KeyError> {
         let key = SigningKey::of_folder(folder)?;
-        Ok(Self { waits: KeptWaits::new(store, may_run), key, bell: Bell::of_folder(folder) })
+        let (waits, bell) = (KeptWaits::new(store, may_run), Bell::of_folder(folder));
+        Ok(Self { is_inside: |_, _| false, waits, key, bell })
+    }
+
+    /// The same, where answers from inside the session that asks do not count. `is_inside` says which
+    /// those are.
+    pub fn refusing(self, is_inside: fn(&Wait, Origin) -> bool) -> Self {
+        Self { is_inside, ..self }
     }
 
     /// Those that can be answered now, oldest first.
@@ -91,7 +123,10 @@ impl Approvals {
         let Some(wait) = self.waits.get(id, now_ms)? else {
             return Ok(Told::Unknown);
         };
-        let Said { action, message, by, whole } = said;
+        let Said { action, message, by, origin, whole } = said;
+        if wait.state == WaitState::Waiting && (self.is_inside)(&wait, origin) {
+            return Ok(Told::FromInside(Box::new(wait)));
+        }
         let Some(word) = Word::of(&action, &wait.offered) else {
             return Ok(Told::NoSuchWord(Box::new(wait)));
         };

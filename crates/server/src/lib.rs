@@ -36,7 +36,7 @@ pub mod span;
 pub mod wait_desk;
 mod waiting;
 
-pub use approvals::{Approvals, Said, Told};
+pub use approvals::{Approvals, Origin, Said, Told};
 pub use board::Board;
 pub use reach::Reach;
 pub use routes::router;

@@ -1,7 +1,7 @@
 //! [`serve`]: takes connections, a bounded number for a bounded time, and lets the router answer.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,7 +32,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, desk: Desk, las
                 let (router, stop) = (router.clone(), desk.stop.clone());
                 let place = connections.enter(number);
                 desk.run(async move {
-                    let talk = talk(stream, peer.ip(), router, stop);
+                    let talk = talk(stream, peer, router, stop);
                     let talk = tokio::time::timeout(lasts, talk);
                     tokio::select! {
                         () = place.close.cancelled() => {}
@@ -47,8 +47,9 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, desk: Desk, las
 }
 
 /// One request and its answer. A connection is not used again: nobody asks often enough to gain by it.
-async fn talk(stream: TcpStream, peer: IpAddr, router: Router, stop: CancellationToken) {
-    let router = TowerToHyperService::new(router.layer(Extension(Peer(peer))));
+async fn talk(stream: TcpStream, client: SocketAddr, router: Router, stop: CancellationToken) {
+    let peer = Peer { client, server: stream.local_addr().ok() };
+    let router = TowerToHyperService::new(router.layer(Extension(peer)));
     let has_asked = AtomicBool::new(false);
     let service = service_fn(|request| {
         has_asked.store(true, Ordering::Relaxed);

@@ -139,6 +139,13 @@ pub(crate) fn refusal(refusal: &Refusal) -> Markup {
                 "A page of another site tried to decide in your name. Nothing was decided."
             },
         ),
+        Refusal::FromInside => plain(
+            "Not from there",
+            html! {
+                "This answer comes from inside the session that asks, or its sender hung up. A person "
+                "outside has to answer. Nothing was decided."
+            },
+        ),
         Refusal::Method => plain(
             "Nothing was decided",
             html! {

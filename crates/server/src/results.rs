@@ -29,6 +29,12 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
         Refusal::Unknown => error("unknown", "there is nothing to decide at this address".into()),
         Refusal::Ended(wait) => ended(wait),
         Refusal::CrossSite => error("refused", "a page of another site may not decide here".into()),
+        Refusal::FromInside => error(
+            "refused",
+            "this answer comes from inside the session that asks, or its sender hung up; a person \
+             outside has to answer"
+                .into(),
+        ),
         Refusal::Method => error("refused", "expected GET or POST".into()),
         Refusal::TooLarge => {
             let most = limits::BODY_BYTES_MAX;

@@ -1,6 +1,6 @@
 //! [`router`]: what a listener answers. Looking never decides, whoever looks; a POST does, once.
 
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -13,7 +13,7 @@ use hookwright_events::Wait;
 use hookwright_events::wait::WaitState;
 use hookwright_store::WaitError;
 
-use crate::approvals::{Approvals, Said, Told};
+use crate::approvals::{Approvals, Origin, Said, Told};
 use crate::reach::{Reach, is_cross_site, is_host_of};
 use crate::reply::{NoReply, Reply, pairs_of, said_in, wants_json};
 use crate::{limits, page, results};
@@ -26,7 +26,30 @@ pub(crate) const PROOF_PATH: &str = "/.well-known/hookwright";
 
 /// Who is at the other end of a connection.
 #[derive(Debug, Clone, Copy)]
-pub struct Peer(pub IpAddr);
+pub struct Peer {
+    /// Their address.
+    pub client: SocketAddr,
+    /// Ours, if the system tells.
+    pub server: Option<SocketAddr>,
+}
+
+impl Peer {
+    pub(crate) fn origin(peer: Option<Self>) -> Origin {
+        match peer {
+            // Where the answer leaves for the address at which it arrives, both are this machine's.
+            Some(Self { client, server: Some(server) })
+                if is_loopback(client) || client.ip() == server.ip() =>
+            {
+                Origin::Connection { client, server }
+            }
+            _ => Origin::Elsewhere,
+        }
+    }
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
 
 /// What a listener knows.
 struct Door {
@@ -55,6 +78,8 @@ pub(crate) enum Refusal {
     Ended(Box<Wait>),
     /// It comes from a page of somebody else.
     CrossSite,
+    /// It comes from inside the session that asks.
+    FromInside,
     /// Neither a look nor an answer.
     Method,
     /// Its body is too large.
@@ -151,12 +176,12 @@ impl Door {
         is_program: bool,
     ) -> Result<Answered, Refusal> {
         let by = match (is_program, peer) {
-            (true, Some(Peer(address))) => format!("a request from {address}"),
+            (true, Some(peer)) => format!("a request from {}", peer.client.ip()),
             (true, None) => "a request".to_owned(),
             (false, peer) => somebody_at_the_page(peer),
         };
         let Reply { action, message, whole } = reply;
-        let said = Said { action, message, by, whole: Some(whole) };
+        let said = Said { action, message, by, origin: Peer::origin(peer), whole: Some(whole) };
         let approvals = Arc::clone(&self.approvals);
         let told = in_the_store(move || {
             let told = approvals.say(&wait.id, said)?;
@@ -166,6 +191,7 @@ impl Door {
         match told.await? {
             (Told::Counts(wait), is_attended) => Ok(Answered::Decided { wait, is_attended }),
             (Told::TooLate(wait), _) => Err(Refusal::Ended(wait)),
+            (Told::FromInside(_), _) => Err(Refusal::FromInside),
             (Told::NoSuchWord(wait), _) if wait.state == WaitState::Waiting => {
                 Err(Refusal::NoSuchWord(wait))
             }
@@ -186,7 +212,7 @@ impl Refusal {
                     StatusCode::CONFLICT
                 }
             },
-            Refusal::CrossSite => StatusCode::FORBIDDEN,
+            Refusal::CrossSite | Refusal::FromInside => StatusCode::FORBIDDEN,
             Refusal::Method => StatusCode::METHOD_NOT_ALLOWED,
             Refusal::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Refusal::TooSlow => StatusCode::REQUEST_TIMEOUT,
@@ -202,7 +228,7 @@ impl Refusal {
 /// Who decides, as far as a page knows.
 pub(crate) fn somebody_at_the_page(peer: Option<Peer>) -> String {
     match peer {
-        Some(Peer(address)) => format!("somebody at the page, from {address}"),
+        Some(peer) => format!("somebody at the page, from {}", peer.client.ip()),
         None => "somebody at the page".to_owned(),
     }
 }

@@ -20,6 +20,8 @@ pub(crate) enum ApprovalFailure {
     NoSuchWait { id: String, nearest: Option<String>, waiting: usize },
     /// It has been decided, or cannot be any more.
     Ended { wait: Box<Wait> },
+    /// We were called inside the session that asks.
+    FromInside { id: String, session: Option<String> },
     /// A word that neither stands for yes or no nor is offered.
     NoSuchWord { action: String, expected: Vec<String> },
 }
@@ -45,6 +47,17 @@ impl ApprovalFailure {
                 },
             },
             ApprovalFailure::Ended { wait } => of_ended(wait),
+            ApprovalFailure::FromInside { id, session } => Message {
+                heading: match session {
+                    Some(session) => {
+                        format!("`{id}` cannot be answered from inside session `{session}`")
+                    }
+                    None => format!("`{id}` cannot be answered by the agent that it is about"),
+                },
+                place: None,
+                help: "a person has to answer, in a terminal or browser outside of the session"
+                    .into(),
+            },
             ApprovalFailure::NoSuchWord { action, expected } => {
                 let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
                 Message {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::interrupts::until;
 use crate::receiver::Receiver;
-use crate::support::Sandbox;
+use crate::support::{Sandbox, this_user};
 use tmux::{Tmux, WHOLE};
 
 /// A project whose agent says hello in each iteration and goes on when something is written into the
@@ -204,14 +204,9 @@ fn a_terminal_that_changes_its_size_while_hooks_print_is_not_damaged() {
 
 #[test]
 fn a_question_is_approved_or_rejected_with_a_key() {
-    for (keys, code, told) in [
-        (&["a", "y"][..], 0, "asked by gate: approved by ann in the terminal after T: Ready?"),
-        (
-            &["r", "not yet", "Enter", "y"][..],
-            3,
-            "asked by gate: rejected by ann in the terminal after T: Ready?",
-        ),
-    ] {
+    for (keys, code, answer) in
+        [(&["a", "y"][..], 0, "approved"), (&["r", "not yet", "Enter", "y"][..], 3, "rejected")]
+    {
         let receiver = Receiver::new();
         let sandbox = project(1, &gate(&receiver)).set("USER", "ann");
         let tmux = started(&sandbox, 100, 30, RUN);
@@ -227,7 +222,9 @@ fn a_question_is_approved_or_rejected_with_a_key() {
         ended_with(&tmux, code);
         assert_eq!(tmux.modes(), WHOLE);
         let shown = tmux::without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
-        assert!(shown.contains(told), "{shown}");
+        let by = format!("{} in the session's view", this_user());
+        let told = format!("asked by gate: {answer} by {by} after T: Ready?");
+        assert!(shown.contains(&told), "{shown}");
         assert_eq!(shown.contains("and said: not yet"), code == 3, "{shown}");
     }
 }

@@ -139,6 +139,16 @@ impl From<Output> for Ran {
     }
 }
 
+/// The user who runs the tests, as the system lists it.
+pub(crate) fn this_user() -> String {
+    let id = Command::new("id").arg("-u").output().expect("it starts").stdout;
+    let id = String::from_utf8(id).expect("a number").trim().to_owned();
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut users = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let user = users.find(|fields| fields.get(2) == Some(&id.as_str()));
+    user.map_or_else(|| format!("user {id}"), |fields| fields[0].to_owned())
+}
+
 /// The repository.
 pub(crate) fn repository() -> &'static Path {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();

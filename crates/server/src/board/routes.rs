@@ -203,8 +203,9 @@ impl Door {
         if !is_ours.is_some_and(|token| self.gate.is_form_token(token, id)) {
             return Err(Refusal::CrossSite.into());
         }
-        let by = somebody_at_the_page(parts.extensions.get::<Peer>().copied());
-        let said = Said { action, message, by, whole: Some(Value::Object(whole)) };
+        let peer = parts.extensions.get::<Peer>().copied();
+        let (by, origin) = (somebody_at_the_page(peer), Peer::origin(peer));
+        let said = Said { action, message, by, origin, whole: Some(Value::Object(whole)) };
         let (board, id) = (Arc::clone(&self.board), id.to_owned());
         let told = in_the_store(move || match board.wait(&id)? {
             Some(wait) => board.approvals.say(&wait.id, said),
@@ -220,6 +221,7 @@ impl Door {
                 Ok(go_to(&path, None))
             }
             Told::TooLate(wait) => Err(Refusal::Ended(wait).into()),
+            Told::FromInside(_) => Err(Refusal::FromInside.into()),
             Told::NoSuchWord(wait) if wait.state == WaitState::Waiting => {
                 Err(Refusal::NoSuchWord(wait).into())
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hookwright_engine::config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, OpenWait, WaitEnd, WaitKey, Waits, Word};
 use hookwright_events::wait::WaitState;
-use hookwright_server::{About, Approvals, Said, WaitDesk};
+use hookwright_server::{About, Approvals, Origin, Said, WaitDesk};
 use hookwright_store::{SqliteStore, Store};
 use serde_json::json;
 
@@ -52,7 +52,13 @@ pub(crate) fn new_wait(firing: &str) -> NewWait {
 }
 
 fn said(action: &str) -> Said {
-    Said { action: action.into(), message: None, by: "ann".into(), whole: None }
+    Said {
+        action: action.into(),
+        message: None,
+        by: "ann".into(),
+        origin: Origin::Elsewhere,
+        whole: None,
+    }
 }
 
 #[tokio::test]
