@@ -81,6 +81,8 @@ pub(crate) enum Failure {
     Trust(TrustError),
     /// Files that are not trusted, and no terminal.
     NobodyToAsk { places: Vec<PathBuf> },
+    /// Files were to be trusted inside a session or a hook.
+    TrustFromInside,
     /// `--data` is no data of an event.
     Data(DataFailure),
     /// Hooks cannot be tested.
@@ -130,6 +132,7 @@ impl Failure {
             | Failure::Edit(_)
             | Failure::Trust(_)
             | Failure::NobodyToAsk { .. }
+            | Failure::TrustFromInside
             | Failure::Work(_)
             | Failure::Serve(_)
             | Failure::Approval(_)
@@ -256,6 +259,7 @@ impl Failure {
             Failure::Edit(failure) => failure.message(),
             Failure::Trust(error) => trust::of_trust(error),
             Failure::NobodyToAsk { places } => trust::nobody_to_ask(places),
+            Failure::TrustFromInside => trust::from_inside(),
             Failure::Data(failure) => failure.message(),
             Failure::Test(failure) => failure.message(),
             Failure::Session(failure) => failure.message(),

@@ -71,6 +71,14 @@ pub(crate) fn folder() -> Result<PathBuf, Failure> {
     Ok(folder.join("hookwright"))
 }
 
+/// The same for a process that was started with these variables.
+pub(crate) fn folder_in(state_home: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
+    if let Some(folder) = state_home.filter(|folder| folder.is_absolute()) {
+        return Some(folder.join("hookwright"));
+    }
+    home.filter(|home| home.is_absolute()).map(|home| home.join(".local/state/hookwright"))
+}
+
 /// The session of this name in this project; else the only one of this name anywhere.
 pub(crate) fn session_anywhere(
     store: &dyn Store,

@@ -10,6 +10,8 @@ use std::io::{self, BufRead, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
+use hookwright_pipeline::caller::Caller;
+use hookwright_process::Ancestor;
 use serde_json::json;
 
 use self::shown::Candidate;
@@ -132,9 +134,24 @@ fn says_yes(files: usize, screen: &Screen) -> bool {
 }
 
 fn write_down(files: &[&Candidate]) -> Result<(), Failure> {
+    check_that_a_person_asks()?;
     let seen: Vec<_> =
         files.iter().filter_map(|file| Some((file.place.clone(), file.sha256?))).collect();
     trust::add(&state::folder()?, &seen).map_err(Failure::Trust)
+}
+
+/// An agent or a hook of a session does not decide what may run.
+fn check_that_a_person_asks() -> Result<(), Failure> {
+    let ours = state::folder()?;
+    // A run that keeps its state elsewhere is not concerned.
+    let is_concerned = |process: &Ancestor| {
+        let variable = |name| process.variable(name).map(PathBuf::from);
+        state::folder_in(variable("XDG_STATE_HOME"), variable("HOME")).is_none_or(|it| it == ours)
+    };
+    match Caller::this().is_inside_any(is_concerned) {
+        true => Err(Failure::TrustFromInside),
+        false => Ok(()),
+    }
 }
 
 fn answer_in_json(

@@ -77,6 +77,15 @@ fn nothing_is_trusted(what: String, path: &Path, help: &str) -> Message {
     }
 }
 
+/// An agent or a hook wants files to be trusted.
+pub(super) fn from_inside() -> Message {
+    Message {
+        heading: "files cannot be trusted from inside a session or a hook".into(),
+        place: None,
+        help: "a person has to do it, in a terminal outside of the session".into(),
+    }
+}
+
 /// Files that wait for somebody's yes.
 pub(super) fn nobody_to_ask(places: &[PathBuf]) -> Message {
     let are = if places.len() == 1 { "is" } else { "are" };

@@ -1,8 +1,11 @@
 //! The agent as an attacker: it runs commands as the user, writes the repository's settings, deletes
 //! files and sets variables. No guard may pass because of that, except as `docs/security.md` says.
 
+mod approvals;
 mod environment;
 mod files;
+mod tasks;
+mod trust;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
