@@ -6,8 +6,9 @@
 //! runs a session adopts what its agents and hooks leave behind, so they stay below it.
 //!
 //! What cannot be told: a process that a daemon starts for the agent (`systemd-run`, `at`, `cron`,
-//! `ssh localhost`), and after the session's process was killed, a process that has left the tree and
-//! cleared its environment. On systems without `/proc` only the caller's own environment is known.
+//! `ssh localhost`), and after the session's process was killed, a process that has left the tree,
+//! cleared its environment and removed the mark of its run. On systems without `/proc` only the caller's
+//! own environment is known.
 
 use hookwright_process::{Ancestor, Ancestry, MARKER};
 
@@ -57,6 +58,22 @@ impl Caller {
         self.ancestry.processes().is_empty()
     }
 
+    /// Whether the caller was started in a run and hides in which: it has the mark of a run, and nothing
+    /// above it says which session or hook started it. A process that outlived its session and cleared
+    /// its environment is like that.
+    pub fn hides_its_run(&self) -> bool {
+        let processes = self.ancestry.processes();
+        processes.first().is_some_and(Ancestor::has_mark_of_a_run)
+            && !processes.iter().any(|process| process.variable(MARKER).is_some())
+            && !processes.iter().skip(1).any(Ancestor::runs_our_program)
+    }
+
+    /// Whether the caller, or a process above it, was started with one of these variables.
+    pub fn was_started_with_any(&self, names: &[&str]) -> bool {
+        let has_any = |process: &Ancestor| names.iter().any(|it| process.variable(it).is_some());
+        self.ancestry.processes().iter().any(has_any)
+    }
+
     /// How far above the caller the process is that runs a session. `None` if the caller is not below
     /// it.
     pub fn distance_to(&self, holder: &Holder) -> Option<usize> {
@@ -91,13 +108,13 @@ impl Caller {
 
     /// Whether the caller works in the same process tree as whoever asks: below the process that asks,
     /// below a session in which both run, below the agent that called the process that asks, or started
-    /// in the session that asks.
+    /// in the session that asks. One that hides where it was started counts as inside.
     pub fn is_inside(&self, asker: &Asker<'_>) -> bool {
         let Asker { holder, project, session, agents } = asker;
         if session.is_some_and(|name| self.named_sessions(project).iter().any(|it| it == name)) {
             return true;
         }
-        if self.distance_to(holder).is_some() {
+        if self.distance_to(holder).is_some() || self.hides_its_run() {
             return true;
         }
         let asking = Ancestry::of(holder.pid);
@@ -119,7 +136,8 @@ impl Caller {
     pub fn is_inside_any(&self, counts: impl Fn(&Ancestor) -> bool) -> bool {
         let processes = self.ancestry.processes();
         let is_marked = |process: &Ancestor| process.variable(MARKER).is_some();
-        processes.iter().skip(1).any(Ancestor::runs_our_program)
+        self.hides_its_run()
+            || processes.iter().skip(1).any(Ancestor::runs_our_program)
             || processes.iter().any(|process| is_marked(process) && counts(process))
     }
 }

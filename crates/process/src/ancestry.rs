@@ -120,6 +120,20 @@ impl Ancestor {
         None
     }
 
+    /// Whether it was started in a run, or below a process of one, as the limit says that marks runs
+    /// beside [`MARKER`](crate::MARKER): a process that clears its environment keeps that mark.
+    #[cfg(target_os = "linux")]
+    pub fn has_mark_of_a_run(&self) -> bool {
+        let limits = std::fs::read_to_string(format!("/proc/{}/limits", self.pid));
+        limits.is_ok_and(|limits| crate::limit_marker::read(&limits).is_some())
+    }
+
+    /// Whether it was started in a run; the system does not tell.
+    #[cfg(not(target_os = "linux"))]
+    pub fn has_mark_of_a_run(&self) -> bool {
+        false
+    }
+
     /// The name of its program, as the system shows it: at most 15 bytes.
     pub fn name(&self) -> Option<String> {
         let name = std::fs::read_to_string(format!("/proc/{}/comm", self.pid)).ok()?;

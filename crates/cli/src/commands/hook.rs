@@ -35,6 +35,7 @@ use hookwright_engine::{Background, Engine, Fired, Firing, Setup};
 use hookwright_events::{Decision, Event, Power, Status, Verdict};
 
 pub(super) use self::agent::calls_for;
+pub(crate) use self::agent::marks_of_agents;
 use self::agent::{Agent, Unreadable};
 use self::deadline::Deadline;
 use self::memory::SessionMemory;

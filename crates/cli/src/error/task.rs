@@ -27,6 +27,8 @@ pub(crate) enum TaskFailure {
     NoDesk { id: TaskId, state: TaskState, session: String },
     /// The session that has to be asked runs on another machine.
     Elsewhere { id: TaskId, session: String, host: String },
+    /// We were called by a process that was started in a session and hides in which.
+    Hidden { id: TaskId },
     /// Another session works on it, and its hooks have to be asked.
     Held { id: TaskId, session: String },
     /// The session that was asked could not do it.
@@ -90,6 +92,10 @@ impl TaskFailure {
             TaskFailure::Elsewhere { id, session, host } => said(
                 format!("session `{session}`, which works on `{id}`, runs on the machine `{host}`"),
                 "complete the task there",
+            ),
+            TaskFailure::Hidden { id } => said(
+                format!("`{id}` cannot be completed by a process that hides its session"),
+                "keep the variables that begin with `HOOKWRIGHT_`",
             ),
             TaskFailure::Held { id, session } => said(
                 format!("session `{session}` works on `{id}`"),

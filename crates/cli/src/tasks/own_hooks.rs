@@ -10,13 +10,14 @@ use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Fired, Firing, Interest, RunEvent, Setup};
 use hookwright_events::{Decision, Event, EventName, Task, TaskState, Verdict};
 use hookwright_pipeline::task_firing::{EVENT, lets_pass};
+use hookwright_process::MARKER;
 use hookwright_store::KeptTasks;
 use serde_json::Map;
 
 use super::completing::Completed;
 use super::{Tasks, of};
 use crate::approvals::{self, Asking};
-use crate::commands::{off_by_environment, runtime, with_session};
+use crate::commands::{marks_of_agents, off_by_environment, runtime, with_session};
 use crate::config_files::{ConfigFiles, process_environment};
 use crate::error::{Failure, advice};
 use crate::interrupts::Interrupts;
@@ -37,9 +38,14 @@ pub(super) fn complete(
         Ok(())
     };
     if let Some(why) = off_by_environment() {
-        screen.talk(&format!("hooks are switched off ({why})\n"));
-        set_completed()?;
-        return Ok(Completed::Done { said: Vec::new() });
+        // The person's word counts, not that of an agent or of what it has started.
+        let marks = [&[MARKER], marks_of_agents()].concat();
+        if !tasks.caller.was_started_with_any(&marks) {
+            screen.talk(&format!("hooks are switched off ({why})\n"));
+            set_completed()?;
+            return Ok(Completed::Done { said: Vec::new() });
+        }
+        screen.talk(&format!("{why} is ignored, and hooks are asked: an agent or a hook set it\n"));
     }
     let found = ConfigFiles::find(&tasks.options)?;
     let environment = process_environment();

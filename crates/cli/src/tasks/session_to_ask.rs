@@ -51,6 +51,9 @@ impl Tasks {
         if let Some(ours) = named.into_iter().find(runs_here) {
             return Ok(ToAsk::Session(Box::new(ours)));
         }
+        if self.caller.hides_its_run() {
+            return Err(Failure::Task(TaskFailure::Hidden { id: task.id }));
+        }
         // What a hook has started is part of another session.
         running.retain(|session| session.record.parent.is_none());
         if running.len() > 1 {

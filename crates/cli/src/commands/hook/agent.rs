@@ -30,6 +30,11 @@ pub(super) enum Unreadable {
     OtherAgent(Reply),
 }
 
+/// Variables that every command has which one of the agents starts.
+pub(crate) fn marks_of_agents() -> &'static [&'static str] {
+    claude::MARKS
+}
+
 impl Agent {
     /// The word for it on the command line.
     pub(super) fn word(self) -> &'static str {

@@ -264,6 +264,42 @@ fn an_agent_that_outlived_its_session_is_known_by_the_processes_above_it() {
 }
 
 #[test]
+fn a_process_that_left_its_killed_session_and_hides_it_completes_nothing() {
+    let does = "[ ! -e dead ] || return 0; bin=$HOOKWRIGHT_BIN
+        (env -i HOME=$HOME PATH=$PATH bin=$bin setsid sh ./late > /dev/null 2>&1 < /dev/null &)
+        until [ -e pid ]; do sleep 0.01; done; until [ -e dead ]; do sleep 0.01; done";
+    let late = "echo $$ > pid; until [ -e dead ]; do sleep 0.01; done
+        $bin task done 1 >> log 2>&1; echo $? >> codes";
+    let sandbox = guarded(does).file("late", late);
+    let left = Left::by(&sandbox, "pid");
+    let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
+    until("it runs", || left.has_run());
+    started.kill();
+    std::fs::write(sandbox.path("dead"), "").unwrap();
+    until("it was told", || !lines(&sandbox, "codes").is_empty());
+    let log = lines(&sandbox, "log");
+    assert_eq!(lines(&sandbox, "codes"), ["1"], "{log:?}");
+    assert!(log[0].contains("by a process that hides its session"), "{log:?}");
+    assert_eq!(state_of(&sandbox, "TAS-1"), "open");
+}
+
+#[test]
+fn an_agent_does_not_switch_the_projects_guard_off() {
+    // Without a session: an agent that sets its mark for what it starts.
+    let sandbox = guarded("")
+        .file("hookwright.yaml", format!("hooks: {{task:complete: [{GUARD}]}}"))
+        .file("agent", "CLAUDECODE=1 sh -c 'env -u CLAUDECODE HOOKWRIGHT=0 \"$bin\" task done 1; exit $?'; exit $?");
+    let own = sandbox.command(&[]);
+    let mut agent = std::process::Command::new("sh");
+    agent.arg("agent").current_dir(sandbox.path(".")).env_clear().env("bin", own.get_program());
+    agent.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = Ran::from(agent.output().unwrap());
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.starts_with("HOOKWRIGHT=0 is ignored, and hooks are asked"), "{ran:?}");
+    assert_eq!(state_of(&sandbox, "TAS-1"), "open");
+}
+
+#[test]
 fn a_resumed_session_answers_when_it_is_back_in_its_stage() {
     // Two tasks: the hooks of the second, which are the project's, hang until the test lets them go.
     let does = "[ -e go ] || { $HOOKWRIGHT_BIN task done 2 >> log 2>&1; }";
