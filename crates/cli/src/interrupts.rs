@@ -24,8 +24,8 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
+    /// To be called on a runtime for which [`check_descriptors`] was called.
     pub(crate) fn new() -> io::Result<Self> {
-        check_descriptors()?;
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -92,16 +92,20 @@ impl Interrupts {
 
 /// Whether enough files can be opened to catch a signal. Tokio panics where they can't.
 pub(crate) fn check_descriptors() -> io::Result<()> {
-    // Two for signals, and four for a runtime. All are closed again.
-    let pipes: Result<Vec<_>, _> = (0..3).map(|_| rustix::pipe::pipe()).collect();
+    // Two for signals, up to five for a runtime, one for a listener. All are closed again.
+    let pipes: Result<Vec<_>, _> = (0..4).map(|_| rustix::pipe::pipe()).collect();
     Ok(pipes.map(drop)?)
 }
 
 /// Lets children start with default signals, whatever this process was started to ignore. To be called
 /// before anything is started.
 pub(crate) fn catch_ignored_signals() -> io::Result<()> {
+    let ignored = ignored_signals();
+    if ignored.is_empty() {
+        return Ok(());
+    }
     check_descriptors()?;
-    ignored_signals().catch()
+    ignored.catch()
 }
 
 /// What this process was started to ignore; taking a hangup would undo that.

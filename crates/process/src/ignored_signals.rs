@@ -39,12 +39,17 @@ impl IgnoredSignals {
         Self { mask: mask.unwrap_or_default() }
     }
 
+    /// Whether there is nothing to catch.
+    pub fn is_empty(self) -> bool {
+        !CAUGHT.into_iter().any(|number| self.has(number))
+    }
+
     /// Catches them, so that children start with the default. Costs nothing where none is ignored.
     pub fn catch(self) -> io::Result<()> {
-        let mut ignored = CAUGHT.into_iter().filter(|number| self.has(*number)).peekable();
-        if ignored.peek().is_none() {
+        if self.is_empty() {
             return Ok(());
         }
+        let mut ignored = CAUGHT.into_iter().filter(|number| self.has(*number));
         // Handlers stay when the runtime goes.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let inside = runtime.enter();

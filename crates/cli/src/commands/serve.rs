@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Failure;
-use crate::interrupts::Interrupts;
+use crate::interrupts::{Interrupts, check_descriptors};
 use crate::known_session::{ProjectOption, Sessions};
 use crate::render::visible;
 use crate::screen::Screen;
@@ -51,6 +51,7 @@ pub(crate) fn serve(arguments: &ServeArguments, screen: &Screen) -> Result<u8, F
     let approvals = approvals::of_store(store.clone())?;
     let of_project = (!arguments.all_projects).then(|| project.clone());
     let board = Board::new(store, approvals, of_project);
+    check_descriptors().map_err(|cause| Failure::NoRuntime { cause })?;
     let shown = show(board, arguments.bind, arguments.port).map_err(Failure::Serve)?;
     for note in &shown.notes {
         screen.talk(&format!("note: {note}\n"));
