@@ -8,7 +8,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{cargo, is_installed};
+use crate::cargo;
+use crate::needed::is_installed;
 
 const TARGETS: &[&str] = &["answer", "condition", "configuration", "shell_text"];
 

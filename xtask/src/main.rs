@@ -2,6 +2,7 @@
 #![expect(clippy::print_stderr, reason = "this program talks to whoever builds the project")]
 
 mod fuzz;
+mod needed;
 mod peers;
 
 use std::env;
@@ -10,8 +11,9 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "usage: cargo xtask <command>
 
 commands:
-  test [ARGS]   install the outside programs that tests need where they are missing, then run all
-                tests; ARGS go to `cargo test`
+  test [--without browser,tmux] [ARGS]
+                run all tests; ARGS go to `cargo test`. What is missing of the outside programs that they
+                need is installed (as root, with apt-get), or named with the command that installs it
   fuzz [TARGET] [--seconds N]
                 make up inputs for one or every fuzz target, N seconds each (300 unless told); installs
                 cargo-fuzz where it is missing
@@ -28,30 +30,10 @@ commands:
   coverage      line coverage of events, process, engine and dialects (installs cargo-tarpaulin if missing)
 ";
 
-/// A program that tests run, and the Debian package it comes from.
-const PROGRAMS: &[(&str, &str)] = &[
-    ("bash", "bash"),
-    ("dash", "dash"),
-    ("faketime", "faketime"),
-    ("git", "git"),
-    ("jq", "jq"),
-    ("kill", "procps"),
-    ("mkfifo", "coreutils"),
-    ("python3", "python3"),
-    ("script", "bsdutils"),
-    ("setsid", "util-linux"),
-    ("strace", "strace"),
-    ("tmux", "tmux"),
-    ("unshare", "util-linux"),
-];
-
-/// The same for the tests of the page. They are skipped where no browser can be had.
-const BROWSER: &[(&str, &str)] = &[("chromium", "chromium"), ("chromedriver", "chromium-driver")];
-
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     let done = match args.first().map(String::as_str) {
-        Some("test") => install(PROGRAMS).and_then(|()| test(&args[1..])),
+        Some("test") => test(&args[1..]),
         Some("fuzz") => fuzz::run(&args[1..]),
         Some("faults") => faults(&args[1..]),
         Some("peers") => peers::run(&args[1..]),
@@ -68,25 +50,36 @@ fn main() -> ExitCode {
 }
 
 fn test(args: &[String]) -> Result<(), String> {
+    let (without, args) = match args {
+        [flag, words, rest @ ..] if flag == "--without" => (words.split(',').collect(), rest),
+        _ => (Vec::new(), args),
+    };
+    let known: Vec<&str> = needed::PARTS.iter().map(|(name, _)| *name).collect();
+    if let Some(unknown) = without.iter().find(|word| !known.contains(word)) {
+        let known = known.join(", ");
+        return Err(format!("error: `--without {unknown}`: expected one or more of {known}"));
+    }
+    needed::provide(&without)?;
     let mut all = vec!["test", "--workspace"];
     all.extend(args.iter().map(String::as_str));
     let mut command = Command::new(cargo_program());
-    if has_browser() {
+    if without.contains(&"tmux") {
+        if !args.iter().any(|arg| arg == "--") {
+            all.push("--");
+        }
+        all.extend(["--skip", "live_view::"]);
+    }
+    if !without.contains(&"browser") {
         // From here on a browser that does not start is a failure.
         command.env("HOOKWRIGHT_BROWSER", "required");
+    } else {
+        command.env("HOOKWRIGHT_BROWSER", "none");
     }
-    ended(command.args(&all), &format!("cargo {}", all.join(" ")))
-}
-
-/// Sees to a browser; whether there is one now.
-fn has_browser() -> bool {
-    match install(BROWSER) {
-        Ok(()) => true,
-        Err(error) => {
-            eprintln!("{error}\nnote: without a browser the tests of the page are skipped");
-            false
-        }
+    let ended = ended(command.args(&all), &format!("cargo {}", all.join(" ")));
+    for (_, what) in needed::PARTS.iter().filter(|(name, _)| without.contains(name)) {
+        eprintln!("left out: {what}");
     }
+    ended
 }
 
 fn faults(args: &[String]) -> Result<(), String> {
@@ -101,7 +94,7 @@ fn faults(args: &[String]) -> Result<(), String> {
 }
 
 fn coverage() -> Result<(), String> {
-    if !is_installed("cargo-tarpaulin") {
+    if !needed::is_installed("cargo-tarpaulin") {
         cargo(&["install", "cargo-tarpaulin", "--locked"])?;
     }
     cargo(&[
@@ -129,30 +122,6 @@ fn coverage() -> Result<(), String> {
         "--timeout",
         "300",
     ])
-}
-
-/// Installs those programs that are missing.
-fn install(programs: &[(&str, &'static str)]) -> Result<(), String> {
-    let missing: Vec<&str> = programs
-        .iter()
-        .filter(|(program, _)| !is_installed(program))
-        .map(|(_, package)| *package)
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    eprintln!("installing what tests need: {}", missing.join(" "));
-    run("apt-get", &["update"])?;
-    let mut install = vec!["install", "--yes", "--no-install-recommends"];
-    install.extend(&missing);
-    run("apt-get", &install).map_err(|error| {
-        format!("{error}\nhelp: install these packages yourself: {}", missing.join(" "))
-    })
-}
-
-fn is_installed(program: &str) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 fn cargo(args: &[&str]) -> Result<(), String> {

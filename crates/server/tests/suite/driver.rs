@@ -1,7 +1,8 @@
 //! [`Driver`]: Debian's chromium, driven by its driver.
 //!
 //! Where there is none, tests say so and pass, unless `HOOKWRIGHT_BROWSER=required`, which
-//! `cargo xtask test` sets once it has seen to it. With `HOOKWRIGHT_UPDATE=1` the pictures of the
+//! `cargo xtask test` sets once it has seen to it. With `--without browser` it sets `none`, and none is
+//! started. With `HOOKWRIGHT_UPDATE=1` the pictures of the
 //! documentation are taken anew.
 
 use std::io::{BufRead, BufReader, Write};
@@ -40,6 +41,9 @@ pub(crate) const PHONE: Setup = Setup { width: 390, height: 1480, ..DESK };
 impl Driver {
     /// Starts it; `None` where there is none and none is required.
     pub(crate) fn start() -> Option<Self> {
+        if crate::wanted::browser_is_left_out() {
+            return None;
+        }
         let mut command = Command::new("chromedriver");
         command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = match command.spawn() {

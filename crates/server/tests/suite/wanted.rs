@@ -6,6 +6,12 @@ pub(crate) fn browser_is_required() -> bool {
     std::env::var_os("HOOKWRIGHT_BROWSER").is_some_and(|value| value == "required")
 }
 
+/// Tests in a browser are skipped, also where there is one.
+#[expect(clippy::disallowed_methods, reason = "a test is its own host")]
+pub(crate) fn browser_is_left_out() -> bool {
+    std::env::var_os("HOOKWRIGHT_BROWSER").is_some_and(|value| value == "none")
+}
+
 /// Pictures of the documentation are taken anew.
 #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
 pub(crate) fn pictures() -> bool {

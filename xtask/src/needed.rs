@@ -1,0 +1,145 @@
+//! The outside programs that tests run, and how a machine gets them.
+//!
+//! Root on Debian and its kin gets what is missing installed. Everyone else reads, in one message, what
+//! is missing and what to type.
+
+use std::env;
+use std::os::unix::fs::MetadataExt;
+
+/// A program that tests run, and the package that brings it.
+pub(crate) struct Needed {
+    program: &'static str,
+    apt: &'static str,
+    dnf: &'static str,
+    /// Empty where Homebrew has none.
+    brew: &'static str,
+    /// The word after `--without` that leaves out the tests which need it.
+    part: Option<&'static str>,
+}
+
+/// Parts of the tests that can be left out, each with what is not tried then.
+pub(crate) const PARTS: &[(&str, &str)] =
+    &[("browser", "the pages in a browser"), ("tmux", "the live view in a terminal")];
+
+const fn needed(program: &'static str, apt: &'static str, dnf: &'static str) -> Needed {
+    Needed { program, apt, dnf, brew: apt, part: None }
+}
+
+pub(crate) const ALL: &[Needed] = &[
+    needed("bash", "bash", "bash"),
+    needed("dash", "dash", "dash"),
+    Needed { brew: "libfaketime", ..needed("faketime", "faketime", "libfaketime") },
+    needed("git", "git", "git"),
+    needed("jq", "jq", "jq"),
+    Needed { brew: "proctools", ..needed("kill", "procps", "util-linux") },
+    needed("mkfifo", "coreutils", "coreutils"),
+    needed("python3", "python3", "python3"),
+    Needed { brew: "util-linux", ..needed("script", "bsdutils", "util-linux") },
+    needed("setsid", "util-linux", "util-linux"),
+    Needed { brew: "", ..needed("strace", "strace", "strace") },
+    Needed { part: Some("tmux"), ..needed("tmux", "tmux", "tmux") },
+    Needed { brew: "", ..needed("unshare", "util-linux", "util-linux") },
+    Needed { part: Some("browser"), ..needed("chromium", "chromium", "chromium") },
+    Needed {
+        brew: "chromedriver",
+        part: Some("browser"),
+        ..needed("chromedriver", "chromium-driver", "chromedriver")
+    },
+];
+
+/// Installs what is missing, or says how to get it. What only belongs to a part in `without` is not
+/// needed.
+pub(crate) fn provide(without: &[&str]) -> Result<(), String> {
+    let is_wanted = |needed: &&Needed| needed.part.is_none_or(|part| !without.contains(&part));
+    let missing: Vec<&Needed> =
+        ALL.iter().filter(is_wanted).filter(|it| !is_installed(it.program)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !is_root() || !is_installed("apt-get") {
+        return Err(advice(&missing));
+    }
+    let packages = packages(&missing, |needed| needed.apt);
+    eprintln!("installing what tests need: {}", packages.join(" "));
+    let mut install = vec!["install", "--yes", "--no-install-recommends"];
+    install.extend(&packages);
+    crate::run("apt-get", &["update"])
+        .and_then(|()| crate::run("apt-get", &install))
+        .map_err(|error| format!("{error}\n{}", advice(&missing)))
+}
+
+/// What is missing, and what to type.
+fn advice(missing: &[&Needed]) -> String {
+    let programs: Vec<&str> = missing.iter().map(|needed| needed.program).collect();
+    let mut text =
+        format!("error: tests need programs that are missing: {}\n", programs.join(", "));
+    for (system, install, package) in [
+        ("Debian, Ubuntu", "sudo apt-get install", (|it| it.apt) as fn(&Needed) -> &'static str),
+        ("Fedora", "sudo dnf install", |it| it.dnf),
+        ("macOS", "brew install", |it| it.brew),
+    ] {
+        let packages = packages(missing, package);
+        text.push_str(&format!("  {system:<16}{install} {}\n", packages.join(" ")));
+    }
+    let mut parts: Vec<&str> = missing.iter().filter_map(|needed| needed.part).collect();
+    parts.dedup();
+    if !parts.is_empty() {
+        let what = if missing.iter().all(|needed| needed.part.is_some()) {
+            "or leave out the tests that need them"
+        } else {
+            "some tests can be left out"
+        };
+        text.push_str(&format!("  {what}: cargo xtask test --without {}\n", parts.join(",")));
+    }
+    text
+}
+
+fn packages(missing: &[&Needed], package: impl Fn(&Needed) -> &'static str) -> Vec<&'static str> {
+    let mut packages: Vec<&'static str> = Vec::new();
+    for package in missing.iter().map(|needed| package(needed)) {
+        if !package.is_empty() && !packages.contains(&package) {
+            packages.push(package);
+        }
+    }
+    packages
+}
+
+pub(crate) fn is_installed(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// Files that this process makes belong to root.
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_once_with_the_command_for_each_system() {
+        let missing: Vec<&Needed> =
+            ALL.iter().filter(|it| ["setsid", "unshare", "tmux"].contains(&it.program)).collect();
+        assert_eq!(
+            advice(&missing),
+            "error: tests need programs that are missing: setsid, tmux, unshare\n\
+             \x20 Debian, Ubuntu  sudo apt-get install util-linux tmux\n\
+             \x20 Fedora          sudo dnf install util-linux tmux\n\
+             \x20 macOS           brew install util-linux tmux\n\
+             \x20 some tests can be left out: cargo xtask test --without tmux\n"
+        );
+        let browser: Vec<&Needed> = ALL.iter().filter(|it| it.part == Some("browser")).collect();
+        let text = advice(&browser);
+        let last = "  or leave out the tests that need them: cargo xtask test --without browser\n";
+        assert!(text.ends_with(last), "{text}");
+    }
+
+    #[test]
+    fn every_part_of_a_program_can_be_left_out() {
+        for part in ALL.iter().filter_map(|needed| needed.part) {
+            assert!(PARTS.iter().any(|(name, _)| *name == part), "{part}");
+        }
+    }
+}
