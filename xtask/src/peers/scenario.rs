@@ -84,6 +84,7 @@ pub(crate) const ALL: &[Scenario] = &[
             ("CLAUDECODE", ""),
             ("CLAUDE_PROJECT_DIR", "/tmp"),
             ("HOOKWRIGHT_CHAIN", "[1,2,3,4,5]"),
+            ("CLAUDE_CODE_SHELL_PREFIX", "/bin/true"),
         ],
         check: |seen| {
             seen.must("the command did not run", !seen.is_there("ran"))?;
