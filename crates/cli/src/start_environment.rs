@@ -28,7 +28,7 @@ const ALWAYS: [&str; 4] = ["HOME", "PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME"];
 
 /// Who started this command.
 #[derive(Debug)]
-pub(crate) enum Caller {
+pub(crate) enum CommandStarter {
     /// A person or a program outside any agent: the environment is theirs.
     Person,
     /// An agent, which a person started with this environment.
@@ -43,7 +43,7 @@ pub(crate) struct StartEnvironment {
     variables: BTreeMap<OsString, OsString>,
 }
 
-impl Caller {
+impl CommandStarter {
     /// Who started this command, if an agent with these marks may have.
     pub(crate) fn find(marks: &[&str]) -> Self {
         let is_marked = marks.iter().any(|mark| std::env::var_os(mark).is_some());

@@ -3,13 +3,13 @@
 //! Guards are found by these folders, so who decides them decides which guards there are. As a rule
 //! the environment does (`HOME`, `XDG_CONFIG_HOME`, `XDG_STATE_HOME`). Inside an agent it is the
 //! environment in which a person started the agent, and where that cannot be read the system's list
-//! of users ([`UserFolders::of_caller`]).
+//! of users ([`UserFolders::of_starter`]).
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::start_environment::Caller;
+use crate::start_environment::CommandStarter;
 
 /// The system's list of users.
 const USERS: &str = "/etc/passwd";
@@ -30,7 +30,7 @@ pub(crate) struct UserFolders {
 impl UserFolders {
     /// The folders of this process: as they were decided, else as its environment says.
     pub(crate) fn current() -> &'static Self {
-        DECIDED.get_or_init(|| Self::of_caller(&Caller::Person))
+        DECIDED.get_or_init(|| Self::of_starter(&CommandStarter::Person))
     }
 
     /// The folders from here on, for all of this process. The first decision counts.
@@ -39,20 +39,22 @@ impl UserFolders {
     }
 
     /// The folders of the person who started this command, or the agent that did.
-    pub(crate) fn of_caller(caller: &Caller) -> Self {
+    pub(crate) fn of_starter(starter: &CommandStarter) -> Self {
         let absolute = |value: Option<OsString>| {
             value.map(PathBuf::from).filter(|folder| folder.is_absolute())
         };
-        let home = match caller {
+        let home = match starter {
             // Falls back to the list of users: without HOME the user's guards must not vanish.
-            Caller::Person => std::env::home_dir(),
-            Caller::Agent(_) => caller.variable("HOME").map(PathBuf::from).or_else(listed_home),
-            Caller::UnknownAgent => listed_home(),
+            CommandStarter::Person => std::env::home_dir(),
+            CommandStarter::Agent(_) => {
+                starter.variable("HOME").map(PathBuf::from).or_else(listed_home)
+            }
+            CommandStarter::UnknownAgent => listed_home(),
         };
         Self {
             home: home.filter(|home| !home.as_os_str().is_empty()),
-            config: absolute(caller.variable("XDG_CONFIG_HOME")),
-            state: absolute(caller.variable("XDG_STATE_HOME")),
+            config: absolute(starter.variable("XDG_CONFIG_HOME")),
+            state: absolute(starter.variable("XDG_STATE_HOME")),
         }
     }
 

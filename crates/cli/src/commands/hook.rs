@@ -47,7 +47,7 @@ use crate::error::Failure;
 use crate::exit_code;
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
-use crate::start_environment::Caller;
+use crate::start_environment::CommandStarter;
 use crate::user_folders::UserFolders;
 use crate::{span, state};
 
@@ -98,10 +98,10 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
     let called = Instant::now();
     let Some(agent) = arguments.agent else { return detached::run(screen) };
     // The variables that an agent hands us may come from a repository's settings.
-    let caller = Caller::find(agent.marks());
-    UserFolders::decide(UserFolders::of_caller(&caller));
+    let starter = CommandStarter::find(agent.marks());
+    UserFolders::decide(UserFolders::of_starter(&starter));
     let switched_off = |value: Option<OsString>| value.is_some_and(|value| value == "0");
-    if switched_off(caller.variable(SWITCH)) {
+    if switched_off(starter.variable(SWITCH)) {
         screen.talk(&format!("hooks are switched off ({SWITCH}=0)\n"));
         return Ok(exit_code::GO_ON);
     }
@@ -121,7 +121,7 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
     let memory = SessionMemory::new(agent.word(), state::folder().ok())
         .handing_out(agent.tells_the_model(&event.name));
     let memory = Arc::new(memory);
-    let environment = caller.environment(|name| agent.sets_for_hooks(name));
+    let environment = starter.environment(|name| agent.sets_for_hooks(name));
     let deadline = Deadline::new(called, patience);
     let call = Call { agent, deadline, memory, environment, notices, screen };
     let decision = call.decide(&event);
