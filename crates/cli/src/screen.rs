@@ -11,6 +11,9 @@ use hookwright_engine::config::{Fault, Warning};
 use crate::error::Failure;
 use crate::render::{Paint, escaped, faults};
 
+/// What is written there is gone.
+const NOWHERE: &str = "/dev/null";
+
 /// Standard output and standard error.
 pub(crate) struct Screen;
 
@@ -30,6 +33,16 @@ impl Screen {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
             Err(cause) => Err(Failure::CannotWrite { cause }),
         }
+    }
+
+    /// Whether standard output goes nowhere. One that was closed counts: it is `/dev/null` by the time
+    /// a program begins.
+    pub(crate) fn is_discarded(&self) -> bool {
+        let (Ok(ours), Ok(nowhere)) = (rustix::fs::fstat(io::stdout()), rustix::fs::stat(NOWHERE))
+        else {
+            return false;
+        };
+        (ours.st_mode, ours.st_rdev) == (nowhere.st_mode, nowhere.st_rdev)
     }
 
     /// How many columns standard output has, if it is a terminal that tells.

@@ -166,12 +166,14 @@ fn answer(
         Power::Annotates | Power::Observes => false,
     };
     match told {
-        Ok(true) => Ok(reply.exit_code),
-        Ok(false) if blocks => {
+        Ok(true) if !(blocks && !reply.stdout.is_empty() && screen.is_discarded()) => {
+            Ok(reply.exit_code)
+        }
+        Ok(_) if blocks => {
             screen.talk("hookwright: the reply could not be delivered, so this is blocked\n");
             Ok(exit_code::BLOCK)
         }
-        Ok(false) => Ok(reply.exit_code),
+        Ok(_) => Ok(reply.exit_code),
         Err(failure) if blocks => {
             screen.failure(&failure);
             Ok(exit_code::BLOCK)

@@ -40,6 +40,20 @@ fn a_deny_whose_reader_is_gone_is_said_by_the_exit_code() {
 }
 
 #[test]
+fn a_deny_into_nowhere_is_said_by_the_exit_code() {
+    let sandbox = trusted("hooks: {tool:pre_execute: [{command: 'echo no >&2; exit 2'}]}");
+    for script in ["\"$@\" >/dev/null", "\"$@\" >&-", "\"$@\" >&- 2>&-"] {
+        let hook = agent(&sandbox, &[]);
+        let mut closing = Command::new("sh");
+        closing.args(["-c", script, "closing"]).arg(hook.get_program()).args(hook.get_args());
+        closing.env_clear();
+        closing.envs(hook.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        closing.current_dir(sandbox.path("."));
+        assert_eq!(code_unread(closing, &sent("PreToolUse")), 2, "{script}");
+    }
+}
+
+#[test]
 fn an_allow_whose_reader_is_gone_allows_nothing_and_no_stop_is_blocked_for_a_message() {
     let print = |answer: &str| {
         trusted(&format!(
