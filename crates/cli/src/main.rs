@@ -11,6 +11,7 @@
 //! | [`env_file`] | the file that hooks of Claude Code append to |
 //! | [`start_environment`] | the environment in which a person started the agent that calls us |
 //! | [`user_folders`] | where the user's hooks, trust and sessions are kept |
+//! | [`system_user`] | the user in the system's list of users |
 //! | [`state`] | the store of sessions, opened |
 //! | [`trust`] | which files may run inside an agent |
 //! | [`tasks`] | a project's tasks, and what completes one |
@@ -43,6 +44,7 @@ mod session_options;
 mod span;
 mod start_environment;
 mod state;
+mod system_user;
 mod tasks;
 mod templates;
 mod trust;

@@ -10,9 +10,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use crate::start_environment::CommandStarter;
-
-/// The system's list of users.
-const USERS: &str = "/etc/passwd";
+use crate::system_user::SystemUser;
 
 static DECIDED: OnceLock<UserFolders> = OnceLock::new();
 
@@ -77,27 +75,5 @@ impl UserFolders {
 
 /// The home folder of this user in the system's list of users.
 fn listed_home() -> Option<PathBuf> {
-    let user = rustix::process::getuid().as_raw().to_string();
-    home_in(&std::fs::read_to_string(USERS).ok()?, &user)
-}
-
-fn home_in(users: &str, user: &str) -> Option<PathBuf> {
-    let mut fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    let line = fields.find(|fields| fields.get(2) == Some(&user))?;
-    line.get(5).map(PathBuf::from).filter(|home| home.is_absolute())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_of_users_names_the_home_folder() {
-        let users = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000:Ann,,,:/home/ann:/bin/bash\n\
-                     odd:x:7:7::relative:/bin/sh\n";
-        assert_eq!(home_in(users, "1000"), Some("/home/ann".into()));
-        assert_eq!(home_in(users, "0"), Some("/root".into()));
-        assert_eq!(home_in(users, "7"), None);
-        assert_eq!(home_in(users, "1001"), None);
-    }
+    SystemUser::of_this_process()?.home
 }

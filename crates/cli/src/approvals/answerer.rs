@@ -8,8 +8,7 @@ use hookwright_server::Origin;
 use rustix::process::getuid;
 use rustix::termios::ttyname;
 
-/// Where the system's users are listed.
-const USERS: &str = "/etc/passwd";
+use crate::system_user::SystemUser;
 
 /// Bytes of a terminal's name; the system has none that is longer.
 const TERMINAL_BYTES_MAX: usize = 256;
@@ -25,18 +24,8 @@ pub(super) fn in_words(origin: Origin) -> String {
 }
 
 fn user() -> String {
-    let id = getuid().as_raw();
-    let users = std::fs::read_to_string(USERS).unwrap_or_default();
-    name_of(id, &users).map_or_else(|| format!("user {id}"), str::to_owned)
-}
-
-/// The name of a user in the system's list.
-fn name_of(id: u32, users: &str) -> Option<&str> {
-    users.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next().filter(|name| !name.is_empty())?;
-        (fields.nth(1)?.parse() == Ok(id)).then_some(name)
-    })
+    let listed = SystemUser::of_this_process().map(|user| user.name);
+    listed.unwrap_or_else(|| format!("user {}", getuid().as_raw()))
 }
 
 /// The terminal of one of the standard streams.
@@ -46,19 +35,4 @@ fn terminal() -> Option<String> {
         name.into_string().ok()
     };
     of(&stdin()).or_else(|| of(&stdout())).or_else(|| of(&stderr()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_user_is_named_by_number_and_never_by_another_field() {
-        let users = "root:x:0:0::/:/bin/sh\n\nann:x:1000:7::/home/ann:/bin/sh\n:x:8:8:::\nbroken\n";
-        assert_eq!(name_of(0, users), Some("root"));
-        assert_eq!(name_of(1000, users), Some("ann"));
-        for unknown in [7, 8, 100] {
-            assert_eq!(name_of(unknown, users), None, "{unknown}");
-        }
-    }
 }
