@@ -34,11 +34,13 @@ pub(super) fn help(fault: &Fault, help: &str) -> String {
 /// The text with every piece of YAML in it, which stands between backticks, as JSON.
 fn translated(help: &str) -> String {
     let mut text = String::new();
-    for (number, piece) in help.split('`').enumerate() {
+    let pieces: Vec<&str> = help.split('`').collect();
+    for (number, piece) in pieces.iter().copied().enumerate() {
         if number > 0 {
             text.push('`');
         }
-        let is_code = number % 2 == 1;
+        // A backtick that is never closed begins no code.
+        let is_code = number % 2 == 1 && number + 1 < pieces.len();
         match is_code.then(|| as_json(piece)).flatten() {
             Some(json) => text.push_str(&json),
             None => text.push_str(piece),
