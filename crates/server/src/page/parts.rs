@@ -108,6 +108,8 @@ pub(crate) fn answered_with(decision: &PersonsDecision) -> Markup {
     html! {
         @if let Some(message) = &decision.message {
             @let shown: String = message.chars().take(limits::MESSAGE_CHARS_SHOWN_MAX).collect();
+            // Browsers send the lines of a form as other systems end them.
+            @let shown = shown.replace("\r\n", "\n");
             figure.comment {
                 blockquote { (visible(&shown)) }
                 figcaption.quiet { "The comment" }
