@@ -18,6 +18,9 @@ use serde_json::json;
 /// How long a page may take to become what it shall be, on a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How often the driver is started until it listens.
+const STARTS_MAX: usize = 10;
+
 /// The driver's process, ended with the test.
 pub(crate) struct Driver {
     child: Child,
@@ -44,10 +47,11 @@ impl Driver {
         if crate::wanted::browser_is_left_out() {
             return None;
         }
-        let mut command = Command::new("chromedriver");
-        command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = match command.spawn() {
-            Ok(child) => child,
+        // The driver asks for a free port and binds it for both families of addresses, one after the
+        // other. Another process may be faster in between; then it ends, and is started again.
+        let started = (0..STARTS_MAX).find_map(|_| Self::listening().transpose());
+        match started.expect("the driver ended before it listened, every time") {
+            Ok(driver) => Some(driver),
             Err(error) => {
                 assert!(
                     !crate::wanted::browser_is_required(),
@@ -58,22 +62,31 @@ impl Driver {
                     std::io::stderr(),
                     "SKIPPED: no chromedriver here ({error}); `cargo xtask test` installs it"
                 );
-                return None;
+                None
             }
-        };
+        }
+    }
+
+    /// Starts it once; `None` if it ended before it listened.
+    fn listening() -> std::io::Result<Option<Self>> {
+        let mut command = Command::new("chromedriver");
+        command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
         let mut talk = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();
-        let port = loop {
+        loop {
             line.clear();
-            let bytes = talk.read_line(&mut line).expect("text");
-            assert!(bytes > 0, "the driver ended before it listened");
+            if talk.read_line(&mut line)? == 0 {
+                child.wait()?;
+                return Ok(None);
+            }
             if let Some((_, port)) =
                 line.trim_end_matches(['.', '\n']).rsplit_once("successfully on port ")
             {
-                break port.to_owned();
+                let address = format!("http://127.0.0.1:{port}");
+                return Ok(Some(Self { child, _talk: talk, address }));
             }
-        };
-        Some(Self { child, _talk: talk, address: format!("http://127.0.0.1:{port}") })
+        }
     }
 
     pub(crate) async fn browser(&self, setup: Setup) -> Client {
