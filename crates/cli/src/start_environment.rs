@@ -116,7 +116,7 @@ fn agent_above(marks: &[&str]) -> Option<StartEnvironment> {
     let mut pid = std::os::unix::process::parent_id();
     let mut agent: Option<(u32, StartEnvironment)> = None;
     for _ in 0..ANCESTORS_MAX {
-        // Whoever is left without its parent is handed to the first process, which started nothing.
+        // A process whose parent has ended is handed to the first process, which did not start it.
         if pid <= 1 {
             break;
         }

@@ -173,7 +173,7 @@ pub fn load_read<'a>(
 }
 
 /// Reads and checks all files, and looks for what is probably not meant in their commands. That costs
-/// more than reading does, so nobody but `check` asks for it. `root` is the project root, below which the
+/// more than reading does, so only `check` asks for it. `root` is the project root, below which the
 /// paths lie that commands are given.
 pub fn check(
     files: &[ConfigFile],

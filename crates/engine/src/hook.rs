@@ -46,7 +46,7 @@ pub struct Hook {
     pub matcher_text: Option<Box<str>>,
     /// `enabled: false` skips it.
     pub enabled: bool,
-    /// Runs only when one of these fired the event, or nobody says which host did; anywhere if empty.
+    /// Runs only when one of these fired the event, or the event names no host; anywhere if empty.
     pub hosts: Vec<Box<str>>,
     /// Runs only when this holds.
     pub when: Option<Condition>,

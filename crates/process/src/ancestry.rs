@@ -25,7 +25,7 @@ pub struct Ancestor {
     pub start_time: u64,
 }
 
-/// Processes above one another that are looked at. The kernel allows deeper trees; nobody has one.
+/// Processes above one another that are looked at. The kernel allows deeper trees; no real machine has one.
 #[cfg(target_os = "linux")]
 const DEPTH_MAX: usize = 1024;
 

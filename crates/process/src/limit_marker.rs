@@ -6,7 +6,7 @@
 //! sets this very limit loses the mark.
 //!
 //! The limit is that of the time a real-time process may run without waiting, in microseconds. Each
-//! mark is above 2^62, which is more than 100,000 years, so it limits nobody.
+//! mark is above 2^62, which is more than 100,000 years, so it limits nothing.
 //!
 //! A program that is its own host (see [`crate::become_subreaper`]) takes on the mark while it starts a
 //! child, one start at a time, so that nothing the child does is quick enough. In a library that would

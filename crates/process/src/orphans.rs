@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
 /// How long after a child's end orphans are looked for. A leader has been collected by then, so that
-/// its owner waits for nobody, and many that end together cost one look.
+/// its owner does not have to wait for this, and many that end together cost one look.
 const COLLECT_AFTER: Duration = Duration::from_millis(20);
 
 /// Orphans below this process become its children from now on, instead of init's. For a program

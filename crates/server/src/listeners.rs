@@ -123,7 +123,7 @@ impl Listeners {
             return Ok((*port, Vec::new()));
         }
         let (port, note) = self.take(wanted, stranger).await?;
-        // Behind a port that another program has, nobody hears an answer to the next question.
+        // Behind a port that another program has, we don't hear an answer to the next question.
         if stranger != Stranger::IsBorne || note.is_none() {
             ports.extend([(wanted, port), (port, port)]);
         }

@@ -55,7 +55,7 @@ impl SqliteStore {
         Self::open_files(files, open::Use::Writing)
     }
 
-    /// Opens the store of this folder if there is one. Whoever only wants to read makes none, and may
+    /// Opens the store of this folder if there is one. A reader makes none, and may
     /// read one that cannot be written.
     pub fn find(folder: &Path) -> Result<Option<Self>, StoreError> {
         let files = Files::of(folder)?;

@@ -150,7 +150,7 @@ fn answer_unreadable(agent: Agent, what: Unreadable, screen: &Screen) -> Result<
 }
 
 /// Prints the reply, and nothing but the reply. A no must not depend on a reader: one that reached
-/// nobody is said by the exit code.
+/// no reader is said by the exit code.
 fn answer(
     agent: Agent,
     event: &Event,

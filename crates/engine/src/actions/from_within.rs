@@ -39,7 +39,7 @@ impl FromWithin {
 
     pub(crate) fn go_async(&self, answer: Option<Box<Answer>>, time: Option<Duration>) {
         let time = time.unwrap_or(ASYNC_TIMEOUT).min(ASYNC_TIMEOUT_MAX);
-        // The attempt is over if nobody listens.
+        // The attempt is over if nothing listens.
         let _ = self.requests.send(Request::GoesAsync { answer, time });
     }
 

@@ -16,7 +16,7 @@ impl Dispatch {
         steps: &mut Steps,
     ) {
         if self.runs[number].state != State::Awaited {
-            // Nobody waits for it, so that what it answers now is as late as what it answers at its end.
+            // The event does not wait for it, so that what it answers now is as late as what it answers at its end.
             if let Some(answer) = answer {
                 self.late_answer(number, &answer, steps);
             }

@@ -30,7 +30,7 @@ pub(crate) fn switched_off(hook: &Hook, event: &Event, skip: &[String]) -> Optio
     if skip.contains(&hook.id) {
         return Some(format!("--skip {}", hook.id));
     }
-    // Where nobody says which host fired it, every guard has to look.
+    // Where the host is not named, every guard has to look.
     let host = event.text(HOST).filter(|_| !hook.hosts.is_empty())?;
     let is_meant = hook.hosts.iter().any(|meant| **meant == *host);
     (!is_meant).then(|| format!("host: {}", hook.hosts.join(", ")))

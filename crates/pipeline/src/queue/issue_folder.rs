@@ -71,7 +71,7 @@ pub enum IssueError {
         /// Which, from the root.
         path: String,
     },
-    /// A title that nobody reads to its end.
+    /// A title longer than any that people read.
     #[error(
         "{path} has a title of more than {ISSUE_HEAD_BYTES_MAX} bytes; shorten its first heading"
     )]

@@ -98,7 +98,7 @@ impl Session {
         self.plan.stages.iter().position(|stage| Some(stage.name.as_str()) == name)
     }
 
-    /// Opens the desk's socket. Without one nobody can complete a task that needs this session's hooks.
+    /// Opens the desk's socket. Without one no command can complete a task that needs this session's hooks.
     pub(super) fn open_desk(&mut self) -> Option<Reception> {
         match Reception::open(self.desk.take()?) {
             Ok(reception) => Some(reception),

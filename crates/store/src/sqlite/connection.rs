@@ -22,7 +22,7 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     with_settings(Connection::open_with_flags(path, flags)?)
 }
 
-/// Connects to a file that has no log and that nobody can write: no lock and no other file is needed.
+/// Connects to a file that has no log and that cannot be written: no lock and no other file is needed.
 pub(super) fn connect_to_unchanging(path: &Path) -> rusqlite::Result<Connection> {
     let mut address = "file:".to_owned();
     for byte in path.as_os_str().as_bytes() {

@@ -114,7 +114,7 @@ impl Agent {
     }
 
     /// How long it waits for us at the most impatient event at which a guard may stand, for as long as
-    /// nobody knows which event it is.
+    /// the event is not known.
     pub(super) fn least_patience(self) -> Duration {
         let all =
             hookwright_events::table::EVENTS.iter().filter(|spec| spec.power == Power::Blocks);

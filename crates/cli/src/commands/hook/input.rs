@@ -56,7 +56,7 @@ fn all_of_standard_input() -> io::Result<Vec<u8>> {
 fn until<T: Send + 'static>(at: Instant, work: fn() -> T) -> Option<T> {
     let (done, is_done) = mpsc::sync_channel(1);
     let started = thread::Builder::new().name("standard input".into()).spawn(move || {
-        // Nobody waits for it any more if this fails.
+        // If this fails, the call has answered already.
         let _ = done.send(work());
     });
     match started {

@@ -31,7 +31,7 @@ pub(super) fn help(fault: &Fault, help: &str) -> String {
     }
 }
 
-/// The text with every piece of YAML in it, which stands between backticks, as JSON.
+/// The text with every piece of YAML in it, between backticks, as JSON.
 fn translated(help: &str) -> String {
     let mut text = String::new();
     let pieces: Vec<&str> = help.split('`').collect();
@@ -69,7 +69,7 @@ fn as_json(code: &str) -> Option<String> {
 /// JSON as people write it in one line.
 fn written(value: &Value) -> String {
     match value {
-        // `{…}` stands for whatever belongs there.
+        // `{…}` is a placeholder.
         Value::Object(members) if members.contains_key("…") => "{…}".to_owned(),
         Value::Object(members) => {
             let pairs: Vec<String> = members.iter().map(|(key, value)| pair(key, value)).collect();

@@ -65,7 +65,7 @@ pub(super) struct Leaving {
 impl Leaving {
     pub(super) fn go_async(&self, time: Option<Duration>) {
         let time = time.unwrap_or(ASYNC_TIMEOUT).min(ASYNC_TIMEOUT_MAX);
-        // The member has ended, or is in the background already, if nobody listens.
+        // The member has ended, or is in the background already, if nothing listens.
         let _ = self.sender.send(time);
     }
 }
@@ -249,7 +249,7 @@ impl Later {
                     }
                 }
                 Ok(None) => gathered.failed(&too_late(event)),
-                // Panics are contained, and nobody aborts a task while this is here.
+                // Panics are contained, and nothing aborts a task while this is here.
                 Err(error) => gathered.failed(&error.to_string()),
             }
         }
