@@ -226,14 +226,18 @@ impl<'a> Git<'a> {
     pub(super) fn failure(&self, what: &str, ran: Ran) -> Outcome {
         let stderr = &ran.output.stderr;
         let root = self.attempt.surroundings.root.display();
-        let locked = stderr
-            .lines()
-            .filter(|line| line.contains("File exists"))
-            .find_map(|line| line.split('\'').nth(1).filter(|path| path.ends_with(".lock")));
+        let locked = stderr.lines().find_map(|line| {
+            let (_, path) = line.split_once("Unable to create '")?;
+            let (path, _) = path.rsplit_once("': File exists")?;
+            path.ends_with(".lock").then_some(path)
+        });
         let cause = if stderr.contains("not a git repository") {
             format!("`{root}` is not in a git repository")
         } else if let Some(lock) = locked {
-            format!("another git process is at work, or has crashed and left `{lock}`")
+            format!(
+                "another git process is at work, or has crashed and left `{lock}`: remove that file if no \
+                 git is running"
+            )
         } else {
             match complaint(stderr).or_else(|| complaint(&ran.output.stdout)) {
                 Some(line) => format!("{what} failed: {line}"),

@@ -435,17 +435,20 @@ async fn what_keeps_git_from_committing_has_words_of_its_own() {
         failure("git does not know who commits: user.name and user.email are not set")
     );
     repository.configure("[user]\nname = Me\nemail = me@example.com\n");
-    let lock = repository.git_dir().canonicalize().expect("there").join("index.lock");
-    fs::write(&lock, "").expect("written");
     repository.write("b", "b");
-    let (status, reason) = repository.ends().await;
-    assert_eq!(status, Status::Failed);
-    assert!(
-        reason.starts_with("another git process is at work, or has crashed and left `"),
-        "{reason}"
-    );
-    assert!(reason.ends_with(".git/index.lock`"), "{reason}");
-    fs::remove_file(&lock).expect("removed");
+    for name in ["index.lock", "HEAD.lock"] {
+        let lock = repository.git_dir().canonicalize().expect("there").join(name);
+        fs::write(&lock, "").expect("written");
+        let (status, reason) = repository.ends().await;
+        assert_eq!(status, Status::Failed);
+        assert!(
+            reason.starts_with("another git process is at work, or has crashed and left `"),
+            "{reason}"
+        );
+        let advice = format!(".git/{name}`: remove that file if no git is running");
+        assert!(reason.ends_with(&advice), "{reason}");
+        fs::remove_file(&lock).expect("removed");
+    }
     repository.git_hook(&repository.git_dir(), "pre-commit", "echo lint: no >&2; exit 3");
     assert_eq!(repository.ends().await, failure("git commit failed: lint: no"));
     repository.git_hook(&repository.git_dir(), "pre-commit", "exit 3");
