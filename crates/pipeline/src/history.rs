@@ -13,6 +13,7 @@ mod known;
 mod open_child;
 mod past_item;
 mod tasks;
+mod unfinished;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -33,6 +34,7 @@ use known::Known;
 pub(crate) use open_child::OpenChild;
 pub(crate) use past_item::PastItem;
 pub use tasks::LeftTask;
+use unfinished::UnfinishedRun;
 
 /// What is known of a session.
 #[derive(Debug, Default)]
@@ -94,8 +96,8 @@ pub struct History {
     /// By the number of a firing, the hooks of it that were not reported and the keys of what they have
     /// fired.
     below: HashMap<u64, Vec<(String, String)>>,
-    /// Markers of hooks that were not reported, of firings that have no key.
-    runs_without_key: HashMap<(u64, String), String>,
+    /// Hooks that were not reported, of firings that have no key.
+    runs_without_key: HashMap<(u64, String), UnfinishedRun>,
     /// What was delivered to the turn that has not ended.
     in_flight: PendingOutput,
     /// The last turn that ended, if it failed, and what was delivered to it.
@@ -232,20 +234,6 @@ impl History {
     /// What tells the firings behind a turn that is done again from those of the time before.
     pub fn again(&self, turn: &TurnName) -> String {
         self.redone.get(turn).map(|(times, _)| format!("/{times}")).unwrap_or_default()
-    }
-
-    /// The markers of everything that was started and has no recorded end.
-    pub fn unfinished_runs(&self) -> Vec<String> {
-        let turns = self.turns.values().filter_map(|turn| turn.unfinished.clone());
-        let hooks = self.firings_by_key.values().flat_map(|known| {
-            known.records.iter().filter_map(|kind| match kind {
-                RunEventKind::HookStarting { hook, run_id, .. } if known.open.contains(hook) => {
-                    run_id.clone()
-                }
-                _ => None,
-            })
-        });
-        turns.chain(hooks).chain(self.runs_without_key.values().cloned()).collect()
     }
 
     /// The decision of a stage's latest iteration that ended.

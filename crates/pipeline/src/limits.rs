@@ -10,6 +10,10 @@ pub const AGENT_OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 /// it is in the middle of, its own children.
 pub const AGENT_KILL_GRACE: Duration = Duration::from_secs(10);
 
+/// How long `git commit` of a killed session may go on by itself before it is ended. It takes less than a
+/// second, unless hooks of the repository run in it.
+pub const GIT_GRACE: Duration = Duration::from_secs(10);
+
 /// After an agent has ended: how long to wait for the end of its output, which something that it
 /// left in the background may hold.
 pub const AGENT_LINGER: Duration = Duration::from_secs(1);

@@ -14,7 +14,7 @@
 //!
 //! What it is made of is in `parts.rs`. Stages are in `stage.rs`, turns of agents in `turn.rs`, the end in `closing.rs`, and what a session
 //! that a hook has started leaves in `leaving.rs`. Tasks that are completed meanwhile are in
-//! `completing.rs` and `task_desk.rs`.
+//! `completing.rs` and `task_desk.rs`. What a killed session left running is ended in `survivors.rs`.
 
 mod callers;
 mod closing;
@@ -29,6 +29,7 @@ mod parts;
 mod queue;
 mod spending;
 mod stage;
+mod survivors;
 mod task_desk;
 mod turn;
 mod watching;
@@ -270,15 +271,6 @@ impl Session {
         self.ask_to_stop(reason).await?;
         self.deliver_the_rest().await?;
         Ok(reason.as_str())
-    }
-
-    /// What a dead run left running is ended before anything is started again.
-    async fn end_survivors(&self) {
-        let of_queue = self.run_of_queue_command().filter(|_| self.history.last > 0);
-        for run_id in self.history.unfinished_runs().into_iter().chain(of_queue) {
-            let grace = hookwright_engine::limits::KILL_GRACE;
-            hookwright_process::end_run(&run_id, grace).await;
-        }
     }
 
     /// Writes down what happens outside of firings, then shows it.

@@ -36,6 +36,22 @@ pub async fn end_run(run_id: &str, grace: Duration) -> Vec<u32> {
     reach.met.into_keys().filter(|pid| !left.contains_key(pid)).collect()
 }
 
+/// Waits until nothing carries one of these run ids any more, for `limit` at most. Whether it came so far.
+/// Nothing is signalled.
+pub async fn wait_for_runs(run_ids: &[String], limit: Duration) -> bool {
+    let limit_end = far(Instant::now(), limit);
+    let mut reach = Reach { run_ids: run_ids.to_vec(), ..Reach::default() };
+    let mut pause = FIRST_PAUSE;
+    while reach.anyone_left() {
+        if Instant::now() >= limit_end {
+            return false;
+        }
+        sleep_until(limit_end.min(Instant::now() + pause)).await;
+        pause = (pause * 2).min(LAST_PAUSE);
+    }
+    true
+}
+
 /// The processes of one or several runs.
 #[derive(Default)]
 pub(crate) struct Reach {

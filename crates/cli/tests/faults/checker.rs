@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use hookwright_events::{Outcome, RunEvent, RunEventKind, Usage};
+use hookwright_events::{Outcome, RunEvent, RunEventKind, Status, Usage};
 
 use super::defect::{Defect, Found};
 use super::ground::Line;
@@ -385,8 +385,16 @@ impl Checker {
         }
     }
 
-    /// The hooks behind each commit ran to their end for it, under one firing.
+    /// No commit failed, and the hooks behind each ran to their end for it, under one firing.
     fn look_at_commits(&mut self, world: &World, journal: &[RunEvent]) {
+        for event in journal {
+            if let RunEventKind::HookReported { report } = &event.kind
+                && report.id == "commit"
+                && report.status == Status::Failed
+            {
+                self.defect(Defect::CommitFailed, format!("{:?}", report.reason));
+            }
+        }
         let log = world.log();
         for commit in world.commits() {
             let is_told = |event: &&RunEvent| match &event.kind {

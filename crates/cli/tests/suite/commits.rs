@@ -1,11 +1,12 @@
 //! Hooks that commit, in sessions that die around the commit: each commit is made once, and the hooks
 //! behind it are told of it once.
 
+use std::io::Write as _;
 use std::process::Command;
 
 use crate::interrupts::{Left, start, until};
 use crate::runs::lines;
-use crate::support::Sandbox;
+use crate::support::{Ran, Sandbox};
 
 const LOOP: &str = "prompt: p\ntermination: {type: fixed, iterations: 2}\nagent: {command: 'echo $ITERATION > work'}\n";
 
@@ -46,6 +47,34 @@ fn killing(name: &str) -> Sandbox {
     repository("true").program(&format!(".git/hooks/{name}"), text)
 }
 
+/// The same, and then git waits until somebody writes into `../go`: before it commits (`pre-commit`), or
+/// while it has locked the branch (`reference-transaction`).
+fn killing_and_waiting(name: &str) -> (Sandbox, Left) {
+    let sandbox = killing(name);
+    let path = format!(".git/hooks/{name}");
+    let text = std::fs::read_to_string(sandbox.path(&path)).unwrap();
+    let text = text.replace("touch", "[ \"${1-prepared}\" = prepared ] || exit 0\ntouch");
+    // Each commit says which git has made it.
+    let signs = "#!/bin/sh\nprintf '\\ngit %s\\n' $PPID >> $1\n";
+    let sandbox = sandbox
+        .program(&path, &format!("{text}read -r _ < ../go\n"))
+        .program(".git/hooks/commit-msg", signs);
+    let made = Command::new("mkfifo").arg(sandbox.path("../go")).status().unwrap();
+    assert!(made.success());
+    let committing = Left::by(&sandbox, "../git");
+    is_killed(&sandbox);
+    until("git waits", || committing.has_run());
+    assert!(!committing.is_gone());
+    (sandbox, committing)
+}
+
+fn locks(sandbox: &Sandbox) -> String {
+    let found = Command::new("find").arg(sandbox.path(".git")).args(["-name", "*.lock"]).output();
+    String::from_utf8(found.unwrap().stdout).unwrap()
+}
+
+const WAITS: &str = "waiting up to 10s for `git commit`";
+
 /// Git is killed by nobody: it might leave its lock behind, and nothing could be committed any more.
 fn is_killed_by_git(sandbox: &Sandbox) {
     let committing = Left::by(sandbox, "../git");
@@ -60,7 +89,10 @@ fn is_killed(sandbox: &Sandbox) {
 
 /// Resumes the session; then there is one commit for each iteration. Their ids.
 fn resumed(sandbox: &Sandbox) -> [String; 2] {
-    let ran = sandbox.run(&["resume", "s"]);
+    is_done(sandbox, &sandbox.run(&["resume", "s"]))
+}
+
+fn is_done(sandbox: &Sandbox, ran: &Ran) -> [String; 2] {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(git(sandbox, &["log", "--format=%s"]), "iteration 2\niteration 1\nbegin\n");
     let ids = git(sandbox, &["log", "--format=%H"]);
@@ -83,6 +115,40 @@ fn killed_behind_its_commit_the_hooks_are_told_of_it_when_the_session_is_resumed
 fn killed_while_git_commits_the_commit_is_made_and_told_once() {
     let sandbox = killing("pre-commit");
     is_killed_by_git(&sandbox);
+    let [one, two] = resumed(&sandbox);
+    let told = |id: &str| [format!("first 1 {id}"), format!("second 1 {id}")];
+    assert_eq!(lines(&sandbox, "../log"), [told(&one), told(&two)].concat());
+}
+
+#[test]
+fn git_that_commits_for_a_killed_session_is_waited_for_when_the_session_is_resumed() {
+    let (sandbox, committing) = killing_and_waiting("reference-transaction");
+    assert!(locks(&sandbox).contains("/refs/heads/"), "{}", locks(&sandbox));
+    let mut resuming = start(&sandbox, &["resume", "s"]);
+    resuming.wait_for_words(WAITS);
+    // Open for both, it does not wait for a reader, and keeps the line for one that comes late.
+    let go = std::fs::OpenOptions::new().read(true).write(true).open(sandbox.path("../go"));
+    let mut go = go.unwrap();
+    go.write_all(b"\n").unwrap();
+    let [one, two] = is_done(&sandbox, &resuming.ran());
+    until("git was collected", || committing.is_gone());
+    let its = std::fs::read_to_string(sandbox.path("../git")).unwrap();
+    let made_by = git(&sandbox, &["log", "-1", "--format=%b", &one]);
+    assert_eq!(made_by.trim(), format!("git {}", its.trim()));
+    assert_eq!(locks(&sandbox), "");
+    let told = |id: &str| [format!("first 1 {id}"), format!("second 1 {id}")];
+    assert_eq!(lines(&sandbox, "../log"), [told(&one), told(&two)].concat());
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_git_and_git_too() {
+    let (sandbox, committing) = killing_and_waiting("pre-commit");
+    let mut resuming = start(&sandbox, &["resume", "s"]);
+    resuming.wait_for_words(WAITS);
+    resuming.signal("-INT");
+    assert_eq!(resuming.ran().code, 130);
+    until("git has ended", || committing.is_gone());
+    assert_eq!(git(&sandbox, &["log", "--format=%s"]), "begin\n");
     let [one, two] = resumed(&sandbox);
     let told = |id: &str| [format!("first 1 {id}"), format!("second 1 {id}")];
     assert_eq!(lines(&sandbox, "../log"), [told(&one), told(&two)].concat());

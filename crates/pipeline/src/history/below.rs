@@ -5,6 +5,7 @@ use hookwright_engine::past::{PastFiring, fired_by};
 use hookwright_events::RunEventKind;
 
 use super::History;
+use super::unfinished::UnfinishedRun;
 
 impl History {
     /// Takes note of a firing by a hook.
@@ -44,7 +45,13 @@ impl History {
     pub(super) fn note_without_key(&mut self, firing: u64, kind: &RunEventKind) {
         match kind {
             RunEventKind::HookStarting { hook, run_id: Some(run_id), .. } => {
-                self.runs_without_key.insert((firing, hook.clone()), run_id.clone());
+                let run = UnfinishedRun { run_id: run_id.clone(), is_committing: false };
+                self.runs_without_key.insert((firing, hook.clone()), run);
+            }
+            RunEventKind::HookCommitting { hook, .. } => {
+                if let Some(run) = self.runs_without_key.get_mut(&(firing, hook.clone())) {
+                    run.is_committing = true;
+                }
             }
             RunEventKind::HookReported { report } => {
                 self.runs_without_key.remove(&(firing, report.id.clone()));

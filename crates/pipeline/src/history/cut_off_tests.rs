@@ -200,7 +200,51 @@ fn what_runs_for_a_firing_without_a_key_is_ended_all_the_same() {
     if let RunEventKind::Fired { key, .. } = &mut kind {
         *key = None;
     }
-    let told =
+    let mut told =
         vec![(1, kind), (1, starting("guard")), (1, starting("other")), (1, reported("other"))];
-    assert_eq!(history(told).unfinished_runs(), ["run-of-guard"]);
+    let waits = history(told.clone());
+    assert_eq!(waits.unfinished_runs(), ["run-of-guard"]);
+    assert_eq!(waits.committing_runs(), Vec::<String>::new());
+    told.push((1, committing("guard")));
+    assert_eq!(history(told).committing_runs(), ["run-of-guard"]);
+}
+
+fn committing(hook: &str) -> RunEventKind {
+    RunEventKind::HookCommitting { hook: hook.to_owned(), head: None, tree: "t".to_owned() }
+}
+
+#[test]
+fn a_run_commits_from_its_announcement_to_its_end() {
+    let ended = RunEventKind::HookEnded {
+        hook: "commit".to_owned(),
+        attempt: 1,
+        outcome: Outcome::TimedOut { after_ms: 1, output: Output::default() },
+        duration_ms: 1.0,
+    };
+    let mut told =
+        vec![(1, fired("iteration:complete/0/1")), (1, starting("commit")), (1, starting("other"))];
+    assert_eq!(history(told.clone()).committing_runs(), Vec::<String>::new());
+    told.push((1, committing("commit")));
+    let commits = history(told.clone());
+    assert_eq!(commits.committing_runs(), ["run-of-commit"]);
+    assert_eq!(commits.unfinished_runs(), ["run-of-commit", "run-of-other"]);
+    told.push((1, ended));
+    assert_eq!(history(told.clone()).committing_runs(), Vec::<String>::new());
+    // Tried again, it has announced nothing so far.
+    told.push((1, starting("commit")));
+    assert_eq!(history(told.clone()).committing_runs(), Vec::<String>::new());
+    told.extend([(1, committing("commit")), (1, reported("commit"))]);
+    assert_eq!(history(told).committing_runs(), Vec::<String>::new());
+}
+
+#[test]
+fn a_child_is_found_with_the_run_of_its_hook() {
+    let spawned = RunEventKind::HookSpawned {
+        hook: "review".to_owned(),
+        session: "s--a".to_owned(),
+        pipeline: "review".to_owned(),
+    };
+    let told = vec![(1, fired("stage:complete/0")), (1, starting("review")), (1, spawned)];
+    let expected = [("run-of-review".to_owned(), "s--a".to_owned())];
+    assert_eq!(history(told).runs_with_child(), expected);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hookwright_process::{How, MARKER, end_run};
+use hookwright_process::{How, MARKER, end_run, wait_for_runs};
 
 use crate::situation::{
     LONG, assert_timed_out, bash, fresh_run_id, is_alive, kill, numbers, parent, ready, run_it,
@@ -169,12 +169,15 @@ async fn the_survivors_of_a_run_are_ended_by_its_id_and_nobody_else_is() {
         survivors.iter().all(|pid| parent(*pid).is_some_and(|parent| !is_hosts(parent)))
     });
 
+    assert!(!wait_for_runs(std::slice::from_ref(&run_id), Duration::from_millis(10)).await);
+    assert!(survivors.iter().all(|pid| is_alive(*pid)));
     let only_similar = run_id.strip_suffix("-extended").unwrap();
     assert_eq!(end_run(only_similar, LONG).await, Vec::<u32>::new());
     assert!(survivors.iter().all(|pid| is_alive(*pid)));
 
     assert_eq!(end_run(&run_id, LONG).await, survivors);
     assert!(survivors.iter().all(|pid| !is_alive(*pid)));
+    assert!(wait_for_runs(&[run_id], Duration::ZERO).await);
 }
 
 fn is_hosts(parent: u32) -> bool {

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hookwright_engine::limits::KILL_GRACE;
 use hookwright_events::{Event, ItemState, Outcome, RunEventKind, WorkItem, WorkSource};
 use hookwright_process::{Leader, Stream};
 use hookwright_store::{JournalKey, Put};
@@ -67,9 +66,7 @@ impl Session {
         if lease::holder(store, &lease)?.is_some() {
             return Ok(());
         }
-        for run_id in history.unfinished_runs() {
-            hookwright_process::end_run(&run_id, KILL_GRACE).await;
-        }
+        self.end_what_is_left_of(&history, None).await;
         Ok(())
     }
 

@@ -1,0 +1,69 @@
+//! What a killed session left running is ended before anything is started again.
+//!
+//! Git is given time to end by itself while it commits: ended in the middle, it may leave a lock file, and
+//! every later commit would fail.
+
+use hookwright_engine::limits::KILL_GRACE;
+use hookwright_events::RunEventKind;
+use hookwright_process::{end_run, wait_for_runs};
+use hookwright_store::JournalKey;
+
+use super::Session;
+use crate::history::History;
+use crate::limits::{GIT_GRACE, SPAWN_DEPTH_MAX};
+
+impl Session {
+    /// Ends what an earlier process of this session left running.
+    pub(super) async fn end_survivors(&self) {
+        let of_queue = self.run_of_queue_command().filter(|_| self.history.last > 0);
+        self.end_what_is_left_of(&self.history, of_queue).await;
+    }
+
+    /// Ends what the session with this history left running, and the run with this marker.
+    pub(super) async fn end_what_is_left_of(&self, history: &History, one_more: Option<String>) {
+        let mut committing = history.committing_runs();
+        let mut later = committing.clone();
+        for (run_id, child) in history.runs_with_child() {
+            let below = self.committing_in(child, SPAWN_DEPTH_MAX);
+            if !below.is_empty() {
+                committing.extend(below);
+                later.push(run_id);
+            }
+        }
+        let all = history.unfinished_runs().into_iter().chain(one_more);
+        let (later, at_once): (Vec<_>, Vec<_>) = all.partition(|run_id| later.contains(run_id));
+        for run_id in at_once {
+            end_run(&run_id, KILL_GRACE).await;
+        }
+        self.wait_for_git(&committing).await;
+        for run_id in later {
+            end_run(&run_id, KILL_GRACE).await;
+        }
+    }
+
+    /// The runs that commit in a session that a hook has started, and in those below it.
+    fn committing_in(&self, session: String, depth_left: usize) -> Vec<String> {
+        let project = self.journal.project().to_owned();
+        let history = History::read(&**self.journal.store(), &JournalKey { project, session });
+        // A journal that cannot be read is an error later, when the child is resumed.
+        let (Ok(history), Some(depth_left)) = (history, depth_left.checked_sub(1)) else {
+            return Vec::new();
+        };
+        let below = history.runs_with_child().into_iter();
+        let below = below.flat_map(|(_, child)| self.committing_in(child, depth_left));
+        history.committing_runs().into_iter().chain(below).collect()
+    }
+
+    /// An interrupt ends the wait.
+    async fn wait_for_git(&self, run_ids: &[String]) {
+        if run_ids.is_empty() || wait_for_runs(run_ids, std::time::Duration::ZERO).await {
+            return;
+        }
+        let note = format!("waiting up to {GIT_GRACE:?} for `git commit`, which is still running");
+        self.show(&self.event(RunEventKind::Noted { note }));
+        tokio::select! {
+            _ = wait_for_runs(run_ids, GIT_GRACE) => {}
+            () = self.interrupt.cancelled() => {}
+        }
+    }
+}
