@@ -16,14 +16,14 @@ use crate::runs::lines;
 use crate::support::{Ran, Sandbox};
 
 /// A `serve` that runs, and the address it has printed.
-struct Serve {
+pub(crate) struct Serve {
     child: Child,
     stdout: BufReader<ChildStdout>,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Serve {
-    fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+    pub(crate) fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
         let mut command = sandbox.command(&[&["serve"], arguments].concat());
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");

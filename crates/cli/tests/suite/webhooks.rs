@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use hookwright_store::{KeptWaits, SqliteStore};
 use serde_json::{Value, json};
@@ -291,4 +292,20 @@ fn https_that_redirects_to_plain_http_on_this_machine_is_not_followed() {
     );
     assert_eq!((code, trusted["hooks"][0]["reason"].as_str()), (3, Some(&*reason)));
     assert_eq!(stolen.got(), []);
+}
+
+#[test]
+fn a_request_over_tls_that_was_answered_with_200_is_not_sent_again_without_a_close_notice() {
+    let (port, requests) = tls::closing_without_notice();
+    let hooks = format!(
+        "hooks: {{stage:complete: [{{id: send, url: 'https://localhost:{port}/', retries: 3, \
+         retry_delay: 1ms, on_failure: abort}}]}}"
+    );
+    let sandbox = Sandbox::new().file("hookwright.yaml", hooks).file("cert.pem", tls::CERTIFICATE);
+    let certificate = sandbox.path("cert.pem").to_string_lossy().into_owned();
+    let (code, fired) =
+        sandbox.set("SSL_CERT_FILE", &certificate).json(&["fire", "stage:complete", "--json"]);
+    let hook = &fired["hooks"][0];
+    assert_eq!((code, hook["status"].as_str()), (0, Some("success")), "{fired}");
+    assert_eq!((requests.load(Ordering::SeqCst), &hook["attempts"]), (1, &json!(1)), "{fired}");
 }

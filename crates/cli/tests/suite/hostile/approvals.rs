@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::hook_claude::{sent, trusted};
 use crate::interrupts::{Left, start, until};
 use crate::runs::lines;
+use crate::serve::Serve;
 use crate::support::{Sandbox, this_user};
 
 /// What an attacker does: it waits for the question, then tries to answer it in several ways, and keeps
@@ -74,6 +75,42 @@ fn a_child_of_the_agent_answers_no_question_of_its_session() {
     let shown = sandbox.run(&["sessions", "show", "s"]).stdout;
     let by = format!("approved by {}, without a terminal", this_user());
     assert!(shown.contains(&by), "{shown}");
+}
+
+/// What an attacker does who has the address of a page of sessions: it signs in and sends the form. The
+/// first page is the person's, the second its own.
+const ATTACK_OF_PAGES: &str = r#"
+until id=$("$program" approvals 2>/dev/null | grep -o '^[^ ]*'); do sleep 0.02; done
+"$program" serve --port 0 > own 2> /dev/null &
+own=$!
+until grep -q http own; do sleep 0.02; done
+for address in "$(cat address)" "$(grep -o 'http://[^ ]*' own)"; do
+    page=$(curl -s -L -c jar -b jar "$address")
+    form=$(grep -o 'name="form" value="[^"]*' <<< "$page" | cut -d '"' -f 4)
+    origin=$(cut -d / -f 1-3 <<< "$address")
+    curl -s -b jar -w '%{http_code}\n' -o told -H 'Sec-Fetch-Site: same-origin' \
+        -d "form=$form&action=approve&back=overview" "$origin/answers/$id" >> codes
+    grep -o '<h1>.*' told >> said
+done
+kill $own
+touch attacked
+"#;
+
+#[test]
+fn a_child_of_the_agent_answers_no_question_through_a_page_of_sessions() {
+    let sandbox = asking(IN_BACKGROUND).file("attack", ATTACK_OF_PAGES);
+    let serve = Serve::start(&sandbox, &["--port", "0"]);
+    let sandbox = sandbox.file("address", &serve.url);
+    let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
+    until("the attack is over", || sandbox.path("attacked").exists());
+    let said = lines(&sandbox, "said");
+    assert_eq!(lines(&sandbox, "codes"), ["403"; 2], "{said:?}");
+    let told = "This answer comes from inside the session that asks";
+    assert!(said.len() == 2 && said.iter().all(|line| line.contains(told)), "{said:?}");
+    let id = only_question(&sandbox)["id"].as_str().unwrap().to_owned();
+    let ran = sandbox.run(&["approve", &id]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(started.ran().code, 0);
 }
 
 #[test]
