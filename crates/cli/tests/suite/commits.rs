@@ -26,38 +26,50 @@ fn git(sandbox: &Sandbox, arguments: &[&str]) -> String {
 /// A repository in which each iteration is committed, and two hooks are told of each commit. The second
 /// one is this command besides.
 fn repository(second: &str) -> Sandbox {
+    let commit = "{id: commit, type: git-commit, await: true, message: 'iteration ${ITERATION}'}";
+    committing(commit, second).file("loop.yaml", LOOP).committed()
+}
+
+/// Runs this hook after each iteration, and tells two hooks of each commit.
+fn committing(hook: &str, second: &str) -> Sandbox {
     let says = |name: &str| format!("echo {name} $HOOKWRIGHT_ATTEMPT $COMMIT_ID >> ../log");
     let hooks = format!(
-        "hooks:\n  iteration:complete: [{{id: commit, type: git-commit, await: true, message: 'iteration ${{ITERATION}}'}}]\n  git:post_commit:\n    - {{id: first, await: true, command: '{}'}}\n    - {{id: second, await: true, command: '{}; {second}'}}\n",
+        "hooks:\n  iteration:complete: [{hook}]\n  git:post_commit:\n    - {{id: first, await: true, command: '{}'}}\n    - {{id: second, await: true, command: '{}; {second}'}}\n",
         says("first"),
         says("second")
     );
-    let sandbox = Sandbox::with_hooks(&hooks)
-        .file("loop.yaml", LOOP)
-        .file("../.gitconfig", "[user]\nname = Me\nemail = me@example.com\n");
-    git(&sandbox, &["init", "--quiet"]);
-    git(&sandbox, &["add", "."]);
-    git(&sandbox, &["commit", "--quiet", "--message", "begin"]);
-    sandbox
+    Sandbox::with_hooks(&hooks).file("../.gitconfig", "[user]\nname = Me\nemail = me@example.com\n")
+}
+
+trait Committed {
+    /// Makes a repository of all files.
+    fn committed(self) -> Self;
+}
+
+impl Committed for Sandbox {
+    fn committed(self) -> Self {
+        git(&self, &["init", "--quiet"]);
+        git(&self, &["add", "."]);
+        git(&self, &["commit", "--quiet", "--message", "begin"]);
+        self
+    }
 }
 
 /// A hook of git itself that kills the session once: the parent of git is the session. Git outlives it.
+const KILLS: &str = "#!/bin/sh\n[ -e ../killed ] && exit 0\ntouch ../killed\necho $PPID > ../git\nread -r _ _ _ parent _ < /proc/$PPID/stat\nkill -9 $parent\n";
+
 fn killing(name: &str) -> Sandbox {
-    let text = "#!/bin/sh\n[ -e ../killed ] && exit 0\ntouch ../killed\necho $PPID > ../git\nread -r _ _ _ parent _ < /proc/$PPID/stat\nkill -9 $parent\n";
-    repository("true").program(&format!(".git/hooks/{name}"), text)
+    repository("true").program(&format!(".git/hooks/{name}"), KILLS)
 }
 
-/// The same, and then git waits until somebody writes into `../go`: before it commits (`pre-commit`), or
-/// while it has locked the branch (`reference-transaction`).
-fn killing_and_waiting(name: &str) -> (Sandbox, Left) {
-    let sandbox = killing(name);
-    let path = format!(".git/hooks/{name}");
-    let text = std::fs::read_to_string(sandbox.path(&path)).unwrap();
-    let text = text.replace("touch", "[ \"${1-prepared}\" = prepared ] || exit 0\ntouch");
+/// The session is killed by git, and then git waits until a line is written into `../go`: before it
+/// commits (`pre-commit`), or while it has locked the branch (`reference-transaction`).
+fn killed_by_waiting_git(sandbox: Sandbox, name: &str) -> (Sandbox, Left) {
+    let text = KILLS.replace("touch", "[ \"${1-prepared}\" = prepared ] || exit 0\ntouch");
     // Each commit says which git has made it.
     let signs = "#!/bin/sh\nprintf '\\ngit %s\\n' $PPID >> $1\n";
     let sandbox = sandbox
-        .program(&path, &format!("{text}read -r _ < ../go\n"))
+        .program(&format!(".git/hooks/{name}"), &format!("{text}read -r _ < ../go\n"))
         .program(".git/hooks/commit-msg", signs);
     let made = Command::new("mkfifo").arg(sandbox.path("../go")).status().unwrap();
     assert!(made.success());
@@ -66,6 +78,23 @@ fn killing_and_waiting(name: &str) -> (Sandbox, Left) {
     until("git waits", || committing.has_run());
     assert!(!committing.is_gone());
     (sandbox, committing)
+}
+
+/// Lets git go on. Open for reading and writing, the pipe keeps the line for a reader that comes late, so
+/// the caller has to keep it open.
+#[must_use]
+fn let_git_go_on(sandbox: &Sandbox) -> std::fs::File {
+    let go = std::fs::OpenOptions::new().read(true).write(true).open(sandbox.path("../go"));
+    let mut go = go.unwrap();
+    go.write_all(b"\n").unwrap();
+    go
+}
+
+/// The git that outlived its session made this commit, not another one.
+fn was_made_by_the_waiting_git(sandbox: &Sandbox, commit: &str) {
+    let its = std::fs::read_to_string(sandbox.path("../git")).unwrap();
+    let made_by = git(sandbox, &["log", "-1", "--format=%b", commit]);
+    assert_eq!(made_by.trim(), format!("git {}", its.trim()));
 }
 
 fn locks(sandbox: &Sandbox) -> String {
@@ -122,27 +151,59 @@ fn killed_while_git_commits_the_commit_is_made_and_told_once() {
 
 #[test]
 fn git_that_commits_for_a_killed_session_is_waited_for_when_the_session_is_resumed() {
-    let (sandbox, committing) = killing_and_waiting("reference-transaction");
+    let (sandbox, committing) = killed_by_waiting_git(repository("true"), "reference-transaction");
     assert!(locks(&sandbox).contains("/refs/heads/"), "{}", locks(&sandbox));
     let mut resuming = start(&sandbox, &["resume", "s"]);
     resuming.wait_for_words(WAITS);
-    // Open for both, it does not wait for a reader, and keeps the line for one that comes late.
-    let go = std::fs::OpenOptions::new().read(true).write(true).open(sandbox.path("../go"));
-    let mut go = go.unwrap();
-    go.write_all(b"\n").unwrap();
+    let _go = let_git_go_on(&sandbox);
     let [one, two] = is_done(&sandbox, &resuming.ran());
     until("git was collected", || committing.is_gone());
-    let its = std::fs::read_to_string(sandbox.path("../git")).unwrap();
-    let made_by = git(&sandbox, &["log", "-1", "--format=%b", &one]);
-    assert_eq!(made_by.trim(), format!("git {}", its.trim()));
+    was_made_by_the_waiting_git(&sandbox, &one);
     assert_eq!(locks(&sandbox), "");
     let told = |id: &str| [format!("first 1 {id}"), format!("second 1 {id}")];
     assert_eq!(lines(&sandbox, "../log"), [told(&one), told(&two)].concat());
 }
 
 #[test]
+fn git_that_commits_for_a_child_of_a_killed_session_is_waited_for_too() {
+    let publishing = "{id: publish, type: spawn, pipeline: publish}";
+    let commits = "hooks: {iteration:complete: [{id: commit, type: git-commit, await: true, message: of the child}]}\n";
+    let published =
+        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'true'}\n";
+    let sandbox = committing(publishing, "true")
+        .file("loop.yaml", LOOP.replace("iterations: 2", "iterations: 1"))
+        .file("loops/publish.yaml", format!("{published}{commits}"))
+        .committed();
+    let (sandbox, committing) = killed_by_waiting_git(sandbox, "reference-transaction");
+    let mut resuming = start(&sandbox, &["resume", "s"]);
+    resuming.wait_for_words(WAITS);
+    let _go = let_git_go_on(&sandbox);
+    let ran = resuming.ran();
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    until("git was collected", || committing.is_gone());
+    assert_eq!(git(&sandbox, &["log", "--format=%s"]), "of the child\nbegin\n");
+    let id = git(&sandbox, &["log", "-1", "--format=%H"]).trim().to_owned();
+    was_made_by_the_waiting_git(&sandbox, &id);
+    assert_eq!(locks(&sandbox), "");
+    assert_eq!(lines(&sandbox, "../log"), [format!("first 1 {id}"), format!("second 1 {id}")]);
+}
+
+#[test]
+fn git_that_never_ends_is_ended_after_ten_seconds_and_the_commit_is_made_again() {
+    let (sandbox, committing) = killed_by_waiting_git(repository("true"), "pre-commit");
+    let began = std::time::Instant::now();
+    let ran = sandbox.run(&["resume", "s"]);
+    assert!(began.elapsed() >= std::time::Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(ran.stdout.contains(WAITS), "{}{}", ran.stdout, ran.stderr);
+    let [one, two] = is_done(&sandbox, &ran);
+    until("git was collected", || committing.is_gone());
+    let told = |id: &str| [format!("first 1 {id}"), format!("second 1 {id}")];
+    assert_eq!(lines(&sandbox, "../log"), [told(&one), told(&two)].concat());
+}
+
+#[test]
 fn an_interrupt_ends_the_wait_for_git_and_git_too() {
-    let (sandbox, committing) = killing_and_waiting("pre-commit");
+    let (sandbox, committing) = killed_by_waiting_git(repository("true"), "pre-commit");
     let mut resuming = start(&sandbox, &["resume", "s"]);
     resuming.wait_for_words(WAITS);
     resuming.signal("-INT");

@@ -116,7 +116,8 @@ impl Session {
         };
         let started_by = lineage.hooks();
         let in_use = AgentsInUse::new(&mut history);
-        let known = Known { open: std::mem::take(&mut history.children), ..Known::default() };
+        // The history keeps them too: what they left running is ended before the session goes on.
+        let known = Known { open: history.children.clone(), ..Known::default() };
         let children = Children {
             around: around.clone(),
             sources: sources.clone(),

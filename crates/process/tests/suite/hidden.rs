@@ -6,12 +6,32 @@ use std::time::Duration;
 use hookwright_process::become_subreaper;
 
 use crate::situation::{
-    assert_timed_out, bash, in_its_own_process, is_alive, numbers, run_until_ready,
+    assert_timed_out, bash, in_its_own_process, in_its_own_process_of, is_alive, numbers,
+    run_until_ready,
 };
+
+const ALONE: &str = "hidden::alone_hidden_daemons_are_ended";
 
 #[tokio::test]
 async fn a_daemon_without_an_environment_that_can_be_read_is_ended() {
-    in_its_own_process("hidden::alone_hidden_daemons_are_ended", |command| bash(&command)).await;
+    in_its_own_process(ALONE, |command| bash(&command)).await;
+}
+
+/// Root reads the environment of every process, so the test above cannot fail for a daemon that is not
+/// dumpable when root runs it.
+#[tokio::test]
+async fn a_user_without_privileges_ends_such_a_daemon_too() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    // That user may not be able to reach the folder in which this test was built.
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).expect("it is ours");
+    let copy = folder.path().join("suite");
+    std::fs::copy(std::env::current_exe().expect("this test has a path"), &copy).expect("a copy");
+    let unprivileged = "setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs";
+    in_its_own_process_of(&copy, ALONE, |command| bash(&format!("{unprivileged} {command}"))).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! What the tests share: a launch to vary, a watch that reacts to output, and bounded waits.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -158,7 +158,17 @@ pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 /// Runs one ignored test of this binary in a process of its own; `wrap` may put it into another
 /// program's command line.
 pub(crate) async fn in_its_own_process(test: &str, wrap: impl Fn(String) -> Launch) {
-    let ended = run_it(wrap(command_of(test))).await;
+    let binary = std::env::current_exe().expect("this test has a path");
+    in_its_own_process_of(&binary, test, wrap).await;
+}
+
+/// The same, where `binary` is a copy of this one.
+pub(crate) async fn in_its_own_process_of(
+    binary: &Path,
+    test: &str,
+    wrap: impl Fn(String) -> Launch,
+) {
+    let ended = run_it(wrap(command_of_binary(binary, test))).await;
     let shown = format!("{}{}", ended.stdout.text(), ended.stderr.text());
     assert!(matches!(ended.how, How::Exited { code: 0 }), "{:?}\n{shown}", ended.how);
     assert!(shown.contains("1 passed"), "{shown}");
@@ -166,7 +176,10 @@ pub(crate) async fn in_its_own_process(test: &str, wrap: impl Fn(String) -> Laun
 
 /// The command line that runs one ignored test of this binary.
 pub(crate) fn command_of(test: &str) -> String {
-    let binary = std::env::current_exe().expect("this test has a path");
+    command_of_binary(&std::env::current_exe().expect("this test has a path"), test)
+}
+
+fn command_of_binary(binary: &Path, test: &str) -> String {
     // A coverage tool that watches this process wants to see that one too.
     #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
     let profile = std::env::var("LLVM_PROFILE_FILE")
