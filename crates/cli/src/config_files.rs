@@ -8,11 +8,13 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hookwright_dialects::{Foreign, Location, Whereabouts, agent_pipelines};
-use hookwright_engine::config::{self, ConfigFile, Dialect, Fault, Loaded, ReadFile, Warning};
+use hookwright_dialects::{Connection, Foreign, Location, Whereabouts, agent_pipelines};
+use hookwright_engine::config::{
+    self, ConfigFile, Dialect, Fault, Loaded, ReadFile, Warning, WarningKind,
+};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::secrets::{self, Secrets};
-use hookwright_engine::template::WarningKind;
+use hookwright_engine::template::WarningKind as OfVariable;
 use hookwright_engine::variables::Environment;
 
 use crate::error::Failure;
@@ -195,11 +197,18 @@ impl ConfigFiles {
         match self.secrets() {
             // A hook that names a secret gets it.
             Ok(secrets) => warnings.retain(|warning| {
-                warning.kind != WarningKind::Unknown || secrets.get(&warning.name).is_none()
+                let is_unknown = warning.kind == WarningKind::Variable(OfVariable::Unknown);
+                !is_unknown || secrets.get(&warning.name).is_none()
             }),
             Err(faults) => loaded.secrets_are_broken(faults),
         }
         (loaded, warnings)
+    }
+
+    /// The events for which settings of agents that work in this project call this program.
+    pub(crate) fn connections(&self, environment: &Environment) -> Vec<Connection> {
+        let whereabouts = self.whereabouts(&self.project_root, None);
+        hookwright_dialects::connections(&whereabouts, environment)
     }
 
     /// The user's secrets, or what is wrong with them.

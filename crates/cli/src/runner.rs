@@ -20,7 +20,7 @@ use hookwright_store::{Fence, Store};
 use crate::approvals::{self, Asking};
 use crate::commands::{self, HookSwitches};
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
-use crate::error::{Failure, SessionFailure};
+use crate::error::{Certainty, Failure, SessionFailure, unfired_together};
 use crate::exit_code;
 use crate::interrupts::Interrupts;
 use crate::render::session::SessionScreen;
@@ -122,7 +122,7 @@ impl Place {
         let hook_files = found.files.iter().filter_map(Source::of_hook_file).collect();
         let (sources, mut faults) = self.searched(|finder| finder.with_children(hook_files))?;
         let root = &self.found.project_root;
-        let around = Surroundings { root, environment: &self.environment };
+        let around = Surroundings { root, environment: &self.environment, connections: &[] };
         // Who the agent is may still be said with `--agent`.
         let is_news = |fault: &Fault| !matches!(fault.kind, FaultKind::NoAgent);
         faults.extend(Plan::faults_of_children(&sources, &around).into_iter().filter(is_news));
@@ -159,7 +159,9 @@ impl Place {
         mut faults: Vec<Fault>,
     ) -> Result<Prepared, Vec<Fault>> {
         let root = &self.found.project_root;
-        let around = Surroundings { root, environment: &self.environment };
+        let connections = self.found.connections(&self.environment);
+        let around =
+            Surroundings { root, environment: &self.environment, connections: &connections };
         let mut note = |more: Vec<Fault>| {
             for fault in more {
                 if !faults.contains(&fault) {
@@ -228,7 +230,10 @@ impl Place {
         let without_hooks = switches.all_off().is_some();
         if let Some(why) = switches.all_off() {
             screen.talk(&format!("hooks are switched off ({why})\n"));
+        } else {
+            warn_of_unfired_hooks(switches, &plan, screen);
         }
+        let hooks = plan.hook_count();
         let gate = Gate::default();
         let view = shown.is_live().then(|| about(&folder, &plan, &gate)).and_then(LiveView::start);
         let observer = match &view {
@@ -280,6 +285,7 @@ impl Place {
             &ended,
             &journal.record(),
             &shown_folder,
+            if without_hooks { 0 } else { hooks },
         );
         if shown.json {
             screen.talk(&summary)
@@ -320,6 +326,13 @@ pub(crate) fn warn_of_unknown_skips(switches: &HookSwitches, plan: &Plan, screen
             screen.talk(&format!("warning: --skip: no hook has the id `{}`\n", visible(id)));
         }
     }
+}
+
+/// Says which hooks nothing in the session fires.
+pub(crate) fn warn_of_unfired_hooks(switches: &HookSwitches, plan: &Plan, screen: &Screen) {
+    let unfired = plan.unfired.iter().filter(|hook| !switches.skip.contains(&hook.id));
+    let unfired: Vec<_> = unfired.cloned().collect();
+    screen.advice("warning:", &unfired_together(Certainty::InThisRun, &unfired));
 }
 
 /// Lets a session run, with the first interrupt for the session and the second for us.

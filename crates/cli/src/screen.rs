@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hookwright_engine::config::{Fault, Warning};
 
-use crate::error::Failure;
+use crate::error::{Advice, Failure};
 use crate::render::{Paint, escaped, faults};
 
 /// What is written there is gone.
@@ -89,6 +89,14 @@ impl Screen {
         let paint = paint();
         for fault in all {
             self.talk(&format!("{}\n", faults::left_out(fault, paint)));
+        }
+    }
+
+    /// Prints advice that is about no single place, without a blank line behind it.
+    pub(crate) fn advice(&self, word: &str, all: &[Advice]) {
+        let paint = paint();
+        for advice in all {
+            self.talk(&faults::without_place(word, advice, paint));
         }
     }
 

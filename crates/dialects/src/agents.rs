@@ -122,6 +122,14 @@ impl Preset {
     pub fn listener(&self) -> Box<dyn Listener> {
         (self.listener)()
     }
+
+    /// Whether a command names its program, or the package that brings it, anywhere.
+    pub fn is_named_in(&self, command: &str) -> bool {
+        let mut words = command.split(|c: char| c.is_whitespace() || "\"'`;|&()<>=".contains(c));
+        words.any(|word| {
+            word.rsplit('/').next() == Some(self.program) || word.starts_with(self.package)
+        })
+    }
 }
 
 /// What an HTTP status of a model means for its agent.
@@ -143,4 +151,26 @@ fn crash(reason: &str, exit_code: Option<i32>) -> Failure {
         (reason, _) => reason.to_owned(),
     };
     Failure { cause: FailureCause::Crash, reason, resets: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_names_an_agent_by_its_program_or_its_package() {
+        let claude = preset("claude").expect("known");
+        for (command, is_named) in [
+            ("claude -p", true),
+            ("/opt/bin/claude -p \"$1\"", true),
+            ("cd sub && timeout 60 claude -p", true),
+            ("npx @anthropic-ai/claude-code@latest -p", true),
+            ("sh -c 'claude -p'", true),
+            ("./agent.sh", false),
+            ("not-claude -p", false),
+            ("codex exec -", false),
+        ] {
+            assert_eq!(claude.is_named_in(command), is_named, "{command}");
+        }
+    }
 }

@@ -46,6 +46,7 @@ use hookwright_engine::variables::Environment;
 
 use crate::{Foreign, Location, Whereabouts};
 pub use answer::HookOutput;
+pub(crate) use config::read as read_calls;
 pub use decision::{Reply, reply_to};
 pub use environment::{ENV_FILE_VARIABLE, MARKS, is_set_for_hooks, wants_env_file};
 pub use event::{HookInput, InputError, OtherAgentsEvent};
@@ -88,7 +89,7 @@ impl Dialect for Claude {
     }
 
     fn read(&self, files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded) {
-        config::read(files, environment, loaded);
+        read_calls(files, environment, loaded);
     }
 }
 

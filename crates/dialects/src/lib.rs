@@ -12,6 +12,8 @@
 //!
 //! [`agents`] are the other way round: programs that we drive, and what the lines mean that they print.
 //!
+//! [`connections`] are the events for which agents' own settings call this program.
+//!
 //! [`native`] says their hooks in the native format, for people who move.
 //!
 //! What differs from native hooks reaches the engine as a
@@ -25,8 +27,10 @@ pub mod agents;
 mod autoagent;
 pub mod claude;
 pub mod code_forge;
+mod connection;
 mod foreign;
 pub mod iteratr;
 pub mod native;
 
+pub use connection::{CONNECTABLE, Connectable, Connection, connections};
 pub use foreign::{Foreign, Location, Whereabouts, all, known, named, of_file};

@@ -62,8 +62,8 @@ pub use file::ReadFile;
 pub use loop_file::{AgentKind, AgentSpec, LoopFile, PromptBy, PromptSpec};
 pub use pipeline_file::{Inputs, PipelineFile, Select, StageBody, StageSpec};
 pub use termination::{QueueSpec, Termination};
-pub use warning::Warning;
 use warning::Warnings;
+pub use warning::{Warning, WarningKind};
 
 use crate::hook::Layer;
 use crate::hook_set::{Broken, HookSet};

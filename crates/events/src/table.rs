@@ -169,11 +169,17 @@ const COMMIT: &[&str] = &[
     "task_content",
 ];
 
+/// What fires the events of a session, as [`EventSpec::fired_by`] names it.
+pub const RUN: &str = "hookwright run";
+
+/// What fires the events of commits.
+pub const COMMITS: &str = "hooks of type git-commit";
+
 /// Who fires the events of a session.
-const RUNNER: &[&str] = &["hookwright run"];
+const RUNNER: &[&str] = &[RUN];
 
 /// Who says that a task is done.
-const TASKS: &[&str] = &["hookwright task done", "hookwright run"];
+const TASKS: &[&str] = &["hookwright task done", RUN];
 
 /// Every event, in the order of a session's life.
 pub static EVENTS: &[EventSpec] = &[
@@ -310,13 +316,13 @@ pub static EVENTS: &[EventSpec] = &[
         power: Power::Blocks,
         block_does: Some("nothing is committed"),
         fields: COMMIT,
-        fired_by: &["hooks of type git-commit"],
+        fired_by: &[COMMITS],
         ..event("git:pre_commit", "a commit is about to be made")
     },
     EventSpec {
         aliases: &[alias("PostGitCommit")],
         fields: COMMIT,
-        fired_by: &["hooks of type git-commit"],
+        fired_by: &[COMMITS],
         ..event("git:post_commit", "a commit was made")
     },
     EventSpec {

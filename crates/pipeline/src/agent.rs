@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use command::{CommandAgent, PromptPlaceError};
-use hookwright_dialects::agents::Said;
+use hookwright_dialects::agents::{Preset, Said};
 use hookwright_events::Outcome;
 use hookwright_process::{Leader, Stream};
 pub use preset::PresetAgent;
@@ -32,6 +32,12 @@ pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Agent: Send + Sync {
     /// What it is called in records: `command`, `scripted`, or the name of a preset.
     fn kind(&self) -> &'static str;
+
+    /// Whether it may start this program, an agent with settings of its own.
+    fn may_start(&self, preset: &Preset) -> bool {
+        let _ = preset;
+        false
+    }
 
     /// Runs one turn to its end. When `cancel` is cancelled, the agent is asked to end, and the turn
     /// ends as [`Outcome::Interrupted`].

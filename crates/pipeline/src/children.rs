@@ -239,7 +239,8 @@ impl Children {
             }
         }
         let Around { root, environment, without_hooks, .. } = &self.around;
-        let planned = Plan::alone(&sources, &Surroundings { root, environment });
+        let around = Surroundings { root, environment, connections: &[] };
+        let planned = Plan::alone(&sources, &around);
         let plan = planned.map_err(|faults| {
             let first = faults.first().map(ToString::to_string).unwrap_or_default();
             never(format!("`{}` cannot run: {first}", child.pipeline))

@@ -3,15 +3,18 @@
 
 mod candidates;
 mod silent_hooks;
+mod unfired_hooks;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hookwright_dialects::Connection;
 use hookwright_engine::config::{
     AgentKind, CallbackAddress, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile, Place,
     PromptSpec, QueueSpec, Scope, StageBody, StageSpec, Termination, load_texts,
 };
+use hookwright_engine::hook::Hook;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::limits::ITERATIONS_MAX;
 use hookwright_engine::template::TextTemplate;
@@ -32,6 +35,8 @@ pub struct Plan {
     pub hooks: HookSet,
     /// What was left out of foreign files, which stops nobody.
     pub left_out: Vec<Arc<Fault>>,
+    /// Hooks that nothing in the session fires, also of the sessions that its hooks start.
+    pub unfired: Vec<Arc<Hook>>,
     /// Where people's answers are listened for.
     pub callback: CallbackAddress,
     /// The session waits for somebody when it has cost so many US dollars.
@@ -139,6 +144,8 @@ pub struct Surroundings<'a> {
     pub root: &'a Path,
     /// The host's environment.
     pub environment: &'a Environment,
+    /// The events for which settings of agents call this program.
+    pub connections: &'a [Connection],
 }
 
 impl Plan {
@@ -146,9 +153,13 @@ impl Plan {
     /// missing among the sources was said by whoever gathered them.
     pub fn new(sources: &Sources, around: &Surroundings<'_>) -> Result<Self, Vec<Fault>> {
         let plan = Self::alone(sources, around);
-        let of_children = Self::faults_of_children(sources, around);
+        let (children, of_children) = Self::children(sources, around);
         match plan {
-            Ok(plan) if of_children.is_empty() => Ok(plan),
+            Ok(mut plan) if of_children.is_empty() => {
+                let all: Vec<&Self> = std::iter::once(&plan).chain(&children).collect();
+                plan.unfired = unfired_hooks::find(&all, around.connections);
+                Ok(plan)
+            }
             Ok(_) => Err(of_children),
             Err(mut faults) => {
                 let news = of_children.into_iter().filter(|fault| !faults.contains(fault));
@@ -161,17 +172,27 @@ impl Plan {
 
     /// What keeps the loops and pipelines from running that hooks start.
     pub fn faults_of_children(sources: &Sources, around: &Surroundings<'_>) -> Vec<Fault> {
-        let children = sources.children.iter();
-        let children = children.filter_map(|child| sources.of_child(&child.name, &child.from));
-        let found = children.filter_map(|child| Self::alone(&child, around).err()).flatten();
-        let mut faults: Vec<Fault> = Vec::new();
-        for fault in found {
-            // What is wrong with the project's own file is wrong for each of them.
-            if !faults.contains(&fault) {
-                faults.push(fault);
+        Self::children(sources, around).1
+    }
+
+    /// The loops and pipelines that hooks start, and what keeps them from running.
+    fn children(sources: &Sources, around: &Surroundings<'_>) -> (Vec<Self>, Vec<Fault>) {
+        let (mut plans, mut faults): (Vec<Self>, Vec<Fault>) = (Vec::new(), Vec::new());
+        for child in &sources.children {
+            let Some(child) = sources.of_child(&child.name, &child.from) else { continue };
+            match Self::alone(&child, around) {
+                Ok(plan) => plans.push(plan),
+                // What is wrong with the project's own file is wrong for each of them.
+                Err(found) => {
+                    for fault in found {
+                        if !faults.contains(&fault) {
+                            faults.push(fault);
+                        }
+                    }
+                }
             }
         }
-        faults
+        (plans, faults)
     }
 
     /// The same without a look at what its hooks start.
@@ -196,7 +217,8 @@ impl Plan {
             let max_cost = whole.pipelines.first().and_then(|(_, pipeline)| pipeline.max_cost);
             let Loaded { hooks, mut left_out, callback, .. } = whole;
             left_out.append(&mut planning.left_out);
-            return Ok(Self { name, stages, hooks, left_out, callback, max_cost });
+            let unfired = Vec::new();
+            return Ok(Self { name, stages, hooks, left_out, unfired, callback, max_cost });
         }
         Err(planning.faults)
     }
@@ -213,10 +235,23 @@ impl Plan {
         self
     }
 
+    /// How many hooks the session has, each counted once.
+    pub fn hook_count(&self) -> usize {
+        unfired_hooks::distinct(self)
+    }
+
+    /// Of the hooks of a stage, those that nothing in the session fires.
+    pub fn unfired_of<'p>(&'p self, stage: &'p Stage) -> impl Iterator<Item = &'p Arc<Hook>> {
+        let is_of_stage =
+            |hook: &&Arc<Hook>| stage.hooks.hooks().iter().any(|own| own.id == hook.id);
+        self.unfired.iter().filter(is_of_stage)
+    }
+
     /// The same without any hooks.
     #[must_use]
     pub fn without_hooks(mut self) -> Self {
         self.hooks = HookSet::default();
+        self.unfired.clear();
         for stage in &mut self.stages {
             stage.hooks = HookSet::default();
         }

@@ -1,5 +1,7 @@
 //! `hookwright check`: reads the whole configuration and shows every fault and every warning.
 
+mod unfired_hooks;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,9 +10,10 @@ use hookwright_engine::config::{Fault, FaultKind, Warning};
 use hookwright_engine::hook::Layer;
 use serde_json::json;
 
+use self::unfired_hooks::UnfiredHooks;
 use crate::config_files::{ConfigFiles, ConfigOptions};
 use crate::configuration::Configuration;
-use crate::error::{Failure, warning_json};
+use crate::error::{Advice, Certainty, Failure, unfired_together, warning_json};
 use crate::exit_code;
 use crate::render::count;
 use crate::runner::Place;
@@ -25,9 +28,9 @@ use crate::screen::Screen;
 ///
 /// Warnings are about commands that can be run but probably don't do what is meant: a variable in
 /// single quotes, somebody's text outside quotes or where the shell evaluates it again, a variable
-/// that nobody sets; about entries of other systems' files that cannot be used; and about files in a
-/// folder of issues that are probably meant as issues and are none. They don't change how the check
-/// ends, unless --strict is given.
+/// that nobody sets; about entries of other systems' files that cannot be used; about hooks that
+/// nothing fires; and about files in a folder of issues that are probably meant as issues and are none.
+/// They don't change how the check ends, unless --strict is given.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
     /// Files to check instead of those that would be found, like --config
@@ -48,18 +51,22 @@ pub(crate) struct CheckArguments {
 
 pub(crate) fn check(mut arguments: CheckArguments, screen: &Screen) -> Result<u8, Failure> {
     arguments.options.config.append(&mut arguments.files);
-    let (mut configuration, warnings) = Configuration::check(&arguments.options)?;
+    let (mut configuration, mut warnings) = Configuration::check(&arguments.options)?;
     let of_runs = OfRuns::find(&configuration.found, &arguments.options)?;
+    warnings.append(&mut of_runs.unfired.warnings());
+    let unfired = of_runs.unfired.without_runs(&configuration);
+    let notes = unfired_together(Certainty::AsFarAsKnown, &unfired);
     configuration.add_faults(of_runs.faults);
     configuration.add_left_out(of_runs.left_out);
     let has_faults = !configuration.loaded.faults.is_empty();
     if arguments.json {
-        screen.json(&as_json(&configuration, &warnings))?;
+        screen.json(&as_json(&configuration, &warnings, &notes))?;
     } else if configuration.found.files.is_empty() {
         configuration.say_nothing_was_found(screen);
     } else {
         configuration.show_left_out(screen);
         screen.warnings(&warnings);
+        screen.advice("note:", &notes);
         if has_faults {
             configuration.show_faults(screen);
             screen.talk(&said_of(&configuration, &warnings));
@@ -80,6 +87,8 @@ struct OfRuns {
     faults: Vec<Fault>,
     /// What they would leave out.
     left_out: Vec<Arc<Fault>>,
+    /// Their hooks that nothing fires.
+    unfired: UnfiredHooks,
 }
 
 impl OfRuns {
@@ -87,6 +96,7 @@ impl OfRuns {
         let searching = options.searching();
         let faults_of_children = Place::find(&searching)?.faults_of_children(found)?;
         let (mut faults, mut left_out) = (faults_of_children, Vec::new());
+        let mut unfired = UnfiredHooks::new(found);
         let runs =
             found.files.iter().filter(|file| matches!(file.layer, Layer::Loop | Layer::Pipeline));
         for file in runs {
@@ -96,6 +106,7 @@ impl OfRuns {
             place.enter_project_of(&asked, &searching)?;
             match place.prepare(place.asked(&asked, None))? {
                 Ok(prepared) => {
+                    unfired.add(&prepared);
                     // What is left out of other files keeps nothing from running.
                     let others = &place.found.files;
                     let is_other = |fault: &Arc<Fault>| {
@@ -105,12 +116,13 @@ impl OfRuns {
                     left_out.extend(news.filter(|fault| !is_other(fault)));
                 }
                 Err(found) => {
+                    unfired.has_unknown_run = true;
                     let is_news = |fault: &Fault| !matches!(fault.kind, FaultKind::NoAgent);
                     faults.extend(found.into_iter().filter(is_news));
                 }
             }
         }
-        Ok(Self { faults, left_out })
+        Ok(Self { faults, left_out, unfired })
     }
 }
 
@@ -136,9 +148,14 @@ fn count_of(configuration: &Configuration, warnings: &[Warning]) -> usize {
     configuration.loaded.left_out.len() + warnings.len()
 }
 
-fn as_json(configuration: &Configuration, warnings: &[Warning]) -> serde_json::Value {
+fn as_json(
+    configuration: &Configuration,
+    warnings: &[Warning],
+    notes: &[Advice],
+) -> serde_json::Value {
     let files = configuration.found.files.iter();
     let files: Vec<String> = files.map(|file| file.shown_as.display().to_string()).collect();
+    let note = |note: &Advice| json!({ "message": note.heading, "help": note.help });
     json!({
         "version": 1,
         "files": files,
@@ -146,5 +163,6 @@ fn as_json(configuration: &Configuration, warnings: &[Warning]) -> serde_json::V
         "faults": configuration.faults_json(),
         "left_out": configuration.left_out_json(),
         "warnings": warnings.iter().map(warning_json).collect::<Vec<_>>(),
+        "notes": notes.iter().map(note).collect::<Vec<_>>(),
     })
 }

@@ -8,7 +8,7 @@ use hookwright_events::table::{self, Alias, EVENTS};
 use hookwright_events::{EventName, EventSpec, FieldSpec, Kind};
 use serde_json::{Value, json};
 
-use crate::error::Failure;
+use crate::error::{Failure, fired_by};
 use crate::exit_code;
 use crate::render::Table;
 use crate::screen::Screen;
@@ -73,8 +73,7 @@ fn details(spec: &'static EventSpec) -> String {
     }
     facts.row(["a block", spec.block_does.unwrap_or("no")]);
     facts.row(["subject", spec.subject.unwrap_or("none")]);
-    let inside_agents = super::hook::calls_for(spec);
-    let fired_by: Vec<&str> = spec.fired_by.iter().copied().chain(inside_agents).collect();
+    let fired_by = fired_by(spec);
     let fired_by = if fired_by.is_empty() {
         "so far only `hookwright fire`".to_owned()
     } else {

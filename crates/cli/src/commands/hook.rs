@@ -34,9 +34,8 @@ use hookwright_engine::variables::Environment;
 use hookwright_engine::{Background, Engine, Fired, Firing, Setup};
 use hookwright_events::{Decision, Event, Power, Status, Verdict};
 
-pub(super) use self::agent::calls_for;
-pub(crate) use self::agent::marks_of_agents;
 use self::agent::{Agent, Unreadable};
+pub(crate) use self::agent::{CALL, PAGE_OF_CALL, calls_for, marks_of_agents};
 use self::deadline::Deadline;
 use self::memory::SessionMemory;
 use self::runnable_hooks::{RunnableHooks, said};

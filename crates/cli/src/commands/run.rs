@@ -56,6 +56,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
     };
     if arguments.dry_run {
         screen.left_out(&plan.left_out);
+        runner::warn_of_unfired_hooks(&arguments.how.switches, &plan, screen);
         if arguments.how.shown.json {
             screen.json(&render::plan_json(&plan))?;
         } else {

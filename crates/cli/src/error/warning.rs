@@ -1,9 +1,10 @@
 //! What a person should do about a command of a hook that may not do what was meant.
 
-use hookwright_engine::config::Warning;
-use hookwright_engine::template::{Evaluation, WarningKind};
+use hookwright_engine::config::{Warning, WarningKind};
+use hookwright_engine::template::{Evaluation, WarningKind as OfVariable};
 use serde_json::{Value, json};
 
+use super::firing::unfired_advice;
 use super::{Advice, did_you_mean};
 
 /// A warning as one JSON object.
@@ -13,12 +14,13 @@ pub(crate) fn warning_json(warning: &Warning) -> Value {
         "file": warning.source.path.display().to_string(),
         "line": warning.place.line,
         "column": warning.place.column,
-        "kind": match warning.kind {
-            WarningKind::Literal => "literal",
-            WarningKind::Unquoted => "unquoted",
-            WarningKind::EvaluatedAgain(_) => "evaluated_again",
-            WarningKind::Unknown => "unknown",
+        "kind": match &warning.kind {
+            WarningKind::Variable(OfVariable::Literal) => "literal",
+            WarningKind::Variable(OfVariable::Unquoted) => "unquoted",
+            WarningKind::Variable(OfVariable::EvaluatedAgain(_)) => "evaluated_again",
+            WarningKind::Variable(OfVariable::Unknown) => "unknown",
             WarningKind::NotEnforced => "not_enforced",
+            WarningKind::NothingFires { .. } => "nothing_fires",
         },
         "message": advice.heading,
         "found": warning.name,
@@ -30,27 +32,35 @@ pub(crate) fn warning_json(warning: &Warning) -> Value {
 /// What a person is told about a warning.
 pub(crate) fn warning_advice(warning: &Warning) -> Advice {
     let Warning { name, reference, .. } = warning;
-    match warning.kind {
-        WarningKind::Literal => Advice::new(
+    match &warning.kind {
+        WarningKind::Variable(kind) => variable_advice(*kind, warning),
+        WarningKind::NotEnforced => Advice::new(
+            format!("nothing enforces the rules of `{reference}` yet, so they protect nothing"),
+            "write a hook at `tool:pre_execute` that denies, or set the permissions of the agent itself",
+        ),
+        WarningKind::NothingFires { hosts } => unfired_advice(reference, name, hosts),
+    }
+}
+
+fn variable_advice(kind: OfVariable, warning: &Warning) -> Advice {
+    let Warning { name, reference, .. } = warning;
+    match kind {
+        OfVariable::Literal => Advice::new(
             format!("`{reference}` stays as it is in single quotes, no value takes its place"),
             format!("use double quotes: `\"{reference}\"`"),
         ),
-        WarningKind::Unquoted => Advice::new(
+        OfVariable::Unquoted => Advice::new(
             format!("the value of `{reference}` may be any text, and outside quotes it is split into words"),
             format!("put it in double quotes: `\"{reference}\"`"),
         ),
-        WarningKind::EvaluatedAgain(evaluation) => Advice::new(
+        OfVariable::EvaluatedAgain(evaluation) => Advice::new(
             format!(
                 "the value of `{reference}` may be any text, and the shell evaluates it again {evaluation}, \
                  so it could run commands"
             ),
             evaluation_help(evaluation, reference),
         ),
-        WarningKind::NotEnforced => Advice::new(
-            format!("nothing enforces the rules of `{reference}` yet, so they protect nothing"),
-            "write a hook at `tool:pre_execute` that denies, or set the permissions of the agent itself",
-        ),
-        WarningKind::Unknown => Advice::new(
+        OfVariable::Unknown => Advice::new(
             format!("nobody sets the variable `{name}`"),
             did_you_mean(warning.nearest.as_deref()).unwrap_or_else(|| {
                 format!("set it in the command or in `env:`, or write `${{{name}:-}}` where it may be missing")

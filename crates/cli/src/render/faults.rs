@@ -49,6 +49,13 @@ pub(crate) fn warning(warning: &Warning, paint: Paint) -> String {
     drawing.drawn(paint, &paint.odd("warning:"), Paint::odd)
 }
 
+/// Advice that is about no single place; `word` is `warning:` or `note:`.
+pub(crate) fn without_place(word: &str, advice: &Advice, paint: Paint) -> String {
+    let mut text = heading(&paint.odd(word), &advice.heading, paint);
+    help(&mut text, &advice.help, paint);
+    text
+}
+
 struct Drawing<'a> {
     advice: Advice,
     location: String,

@@ -201,7 +201,14 @@ impl SessionScreen {
     }
 
     /// What a person wants to know at the end.
-    pub(crate) fn summary(&self, ended: &Ended, record: &SessionRecord, folder: &Path) -> String {
+    /// `hooks` is how many the session had.
+    pub(crate) fn summary(
+        &self,
+        ended: &Ended,
+        record: &SessionRecord,
+        folder: &Path,
+        hooks: usize,
+    ) -> String {
         let mut text = format!("session {}: {}", record.id, ended.status);
         if ended.reason != ended.status {
             text.push_str(&format!(" ({})", one_line(&ended.reason, 2 * WORDS_MAX)));
@@ -213,7 +220,8 @@ impl SessionScreen {
             Some(counts) => format!(", work: {counts}"),
         };
         let hooks = match counts(&record.hooks) {
-            None => "no hooks".to_owned(),
+            None if hooks == 0 => "no hooks".to_owned(),
+            None => format!("none of {} ran", count(hooks, "hook")),
             Some(counts) => format!("hooks: {counts}"),
         };
         let (used, seconds) = (used(record), took as f64 / 1000.0);
@@ -274,6 +282,10 @@ pub(crate) fn plan(plan: &Plan) -> String {
             }
         };
         let hooks = count(stage.hooks.hooks().len(), "hook");
+        let hooks = match plan.unfired_of(stage).count() {
+            0 => hooks,
+            unfired => format!("{hooks} ({unfired} that nothing here fires)"),
+        };
         let (number, name) = (index + 1, visible(&stage.name));
         let names: Vec<&str> = match &stage.agents[..] {
             [_] => vec![stage.agent_kind()],
@@ -318,6 +330,7 @@ pub(crate) fn plan_json(plan: &Plan) -> Value {
             "delay_ms": stage.delay.as_millis() as u64,
             "inputs_from": stage.inputs.as_ref().map(|inputs| &inputs.from),
             "hooks": hooks,
+            "unfired": plan.unfired_of(stage).map(|hook| &hook.id).collect::<Vec<_>>(),
         })
     });
     json!({

@@ -11,7 +11,7 @@ const FAULTY: &str = "hoks: {}\n";
 #[test]
 fn a_project_without_faults_is_counted() {
     let sandbox = Sandbox::with_hooks(
-        "hooks:\n  Stop:\n    - command: a\n    - command: b\n  tool:*:\n    - command: c\n",
+        "hooks:\n  Stop:\n    - command: a\n    - command: b\n  stage:*:\n    - command: c\n",
     );
     assert_eq!(sandbox.run(&["check"]), Ran::new(0, "1 file checked, 3 hooks, no faults\n", ""));
 }
@@ -274,7 +274,8 @@ fn nothing_found_is_said_and_is_no_fault() {
         sandbox.json(&["check", "--json"]),
         (
             0,
-            json!({ "version": 1, "files": [], "hooks": 0, "faults": [], "left_out": [], "warnings": [] })
+            json!({ "version": 1, "files": [], "hooks": 0, "faults": [], "left_out": [], "warnings": [],
+                "notes": [] })
         )
     );
 }
@@ -332,6 +333,7 @@ fn programs_read_every_fault_with_its_facts() {
                 ],
                 "left_out": [],
                 "warnings": [],
+                "notes": [],
             })
         )
     );

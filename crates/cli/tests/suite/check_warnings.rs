@@ -31,7 +31,7 @@ fn of_command(command: &str) -> Vec<String> {
 fn a_warning_shows_the_name_in_its_line_what_it_means_and_what_to_write() {
     let sandbox = Sandbox::with_hooks(
         "hooks:
-  tool:post_execute:
+  iteration:error:
     - command: |
         echo 'failed: $ERROR'
         mail -s ${TOOL_INPUT.command} me

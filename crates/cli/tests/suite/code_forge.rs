@@ -88,7 +88,7 @@ block: no sudo
 fn check_names_what_is_left_out_and_the_rest_is_listed() {
     let text = r#"{"hooks": [
   {"event": "tool:pre_exec", "command": "true"},
-  {"event": "tool:pre_execute", "command": "true"}
+  {"event": "session:start", "command": "true"}
 ]}
 "#;
     let sandbox = Sandbox::new().file(".forge/hooks.json", text);
@@ -111,7 +111,7 @@ help: did you mean `tool:pre_execute`?
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     let ids: Vec<&str> =
         listed["hooks"].as_array().unwrap().iter().map(|h| h["id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["forge/tool:pre_execute#0"]);
+    assert_eq!(ids, ["forge/session:start#0"]);
 }
 
 #[test]

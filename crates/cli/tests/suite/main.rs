@@ -63,6 +63,7 @@ mod tasks_of_sessions;
 mod termination;
 mod tour;
 mod trust;
+mod unfired_hooks;
 mod usage;
 mod wanted;
 mod webhooks;

@@ -366,11 +366,11 @@ stages:
             {"name": "plan", "loop": "plan", "agent": "command", "agents": ["command"],
              "max_cost": null, "termination": {"type": "fixed"},
              "iterations_max": 3, "max_runtime_ms": null, "delay_ms": 0, "inputs_from": null,
-             "hooks": ["all"]},
+             "hooks": ["all"], "unfired": []},
             {"name": "work", "loop": "work", "agent": "command", "agents": ["command"],
              "max_cost": null, "termination": {"type": "judgment", "consensus": 2, "min_iterations": 2},
              "iterations_max": 25, "max_runtime_ms": 7_200_000, "delay_ms": 5000,
-             "inputs_from": "plan", "hooks": ["all"]},
+             "inputs_from": "plan", "hooks": ["all"], "unfired": []},
         ]})
     );
     assert!(!sandbox.path(".hookwright").exists() && !sandbox.path("ran").exists());

@@ -21,13 +21,18 @@ use hookwright_events::{EventName, Power};
 
 use super::capability;
 use super::event::event_named;
-use super::handler::{Handler, Where};
+use super::handler::{Handler, Read, Where};
 use super::limits::{SESSION_END_TIMEOUT, SESSION_END_TIMEOUT_MAX};
 use super::matcher::{Matcher, Waking};
 use super::switch::{self, Switch};
 
-/// Reads all settings that were found.
-pub(super) fn read(files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded) {
+/// Reads all settings that were found. Returns the events, and which of them, for which they call this
+/// program.
+pub(crate) fn read(
+    files: &[ForeignFile<'_>],
+    environment: &Environment,
+    loaded: &mut Loaded,
+) -> Vec<(EventName, Subjects)> {
     let mut all = Vec::with_capacity(files.len());
     for file in files {
         let tree = file.text.as_ref().map_err(Fault::clone);
@@ -42,6 +47,7 @@ pub(super) fn read(files: &[ForeignFile<'_>], environment: &Environment, loaded:
     let off = switch::effective(&switches);
     let session_end = session_end_timeout(&all);
     let environment = with_its_own(environment);
+    let mut calls = Vec::new();
     for settings in &all {
         let stem = settings.file.file.path.file_stem().unwrap_or_default().to_string_lossy();
         let mut reading = Reading {
@@ -51,10 +57,16 @@ pub(super) fn read(files: &[ForeignFile<'_>], environment: &Environment, loaded:
             session_end,
             off,
             matchers: Matchers::default(),
+            calls: &mut calls,
             loaded,
         };
         reading.hooks();
     }
+    // Claude Code itself drops all hooks then, also the user's.
+    if off != switch::Off::No {
+        calls.clear();
+    }
+    calls
 }
 
 /// One file that could be read.
@@ -89,6 +101,7 @@ struct Reading<'a> {
     session_end: Duration,
     off: switch::Off,
     matchers: Matchers,
+    calls: &'a mut Vec<(EventName, Subjects)>,
     loaded: &'a mut Loaded,
 }
 
@@ -187,7 +200,10 @@ impl Reading<'_> {
             environment: self.environment,
         };
         match Handler::read(node, &place, &mut notes) {
-            Ok(Some(handler)) => {
+            Ok(Read::CallsThisProgram) => {
+                self.calls.push((event.name.clone(), looks_at(matcher)));
+            }
+            Ok(Read::Handler(handler)) => {
                 let (rule, action) = handler.split();
                 let waking = Waking { matcher: matcher.clone(), rule };
                 let written = written.and_then(|field| match &field.value.raw {
@@ -203,7 +219,7 @@ impl Reading<'_> {
                 }
             }
             // Claude Code passes it over as well.
-            Ok(None) => self.loaded.leave_out(notes.faults),
+            Ok(Read::PassedOver) => self.loaded.leave_out(notes.faults),
             Err(()) => self.give_up(event, matcher, notes.faults),
         }
     }
@@ -214,14 +230,15 @@ impl Reading<'_> {
         if power != Power::Blocks || self.off.drops(self.settings.file.file.layer, power) {
             return self.loaded.leave_out(faults);
         }
-        let subjects = match matcher {
-            Matcher::All => Subjects::All,
-            matcher => {
-                let waking = Waking { matcher: matcher.clone(), rule: None };
-                Subjects::Foreign(Arc::new(waking))
-            }
-        };
-        self.loaded.block_until_mended(Some(pattern(event, subjects)), faults);
+        self.loaded.block_until_mended(Some(pattern(event, looks_at(matcher))), faults);
+    }
+}
+
+/// The events that a group looks at, whatever the `if` of a handler says.
+fn looks_at(matcher: &Matcher) -> Subjects {
+    match matcher {
+        Matcher::All => Subjects::All,
+        matcher => Subjects::Foreign(Arc::new(Waking { matcher: matcher.clone(), rule: None })),
     }
 }
 

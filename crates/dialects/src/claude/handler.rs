@@ -43,6 +43,16 @@ pub(super) struct Handler {
     ready: Ready,
 }
 
+/// What a handler that is written correctly is to us.
+pub(super) enum Read {
+    /// A hook.
+    Handler(Box<Handler>),
+    /// A call of this program, which runs native hooks.
+    CallsThisProgram,
+    /// Nothing: Claude Code passes it over too.
+    PassedOver,
+}
+
 /// A handler whose hook has only to be put together.
 pub(super) struct Ready {
     action: Action,
@@ -80,13 +90,8 @@ const WITH_RULE: &[&str] =
     &["PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"];
 
 impl Handler {
-    /// Reads a handler. `Ok(None)` is one that Claude Code passes over too, `Err` one that cannot be
-    /// used; either way the notes say why.
-    pub(super) fn read(
-        node: &Node,
-        place: &Where<'_>,
-        notes: &mut Notes<'_>,
-    ) -> Result<Option<Self>, ()> {
+    /// Reads a handler. `Err` is one that cannot be used. The notes say why, and why one is passed over.
+    pub(super) fn read(node: &Node, place: &Where<'_>, notes: &mut Notes<'_>) -> Result<Read, ()> {
         let Some(fields) = notes.map(node, "a handler, `{type, command}`") else { return Err(()) };
         let own = Own { fields, node };
         let kind = own.word("type", TYPES, notes)?;
@@ -95,21 +100,21 @@ impl Handler {
             let unfit =
                 FaultKind::UnknownWord { found: kind.into(), expected: types, nearest: None };
             notes.note(own.at("type"), unfit);
-            return Ok(None);
+            return Ok(Read::PassedOver);
         }
         if !matches!(kind, "command" | "http") {
             notes.note(own.at("type"), FaultKind::NotYet { what: format!("type: {kind}") });
             return Err(());
         }
         if own.calls_this_program() {
-            return Ok(None);
+            return Ok(Read::CallsThisProgram);
         }
         let rule = match own.rule(place, notes)? {
             Some(_) if !WITH_RULE.contains(&place.claudes) => {
                 let (belongs_to, found) = ("tool", place.claudes);
                 let key = "if".to_owned();
                 notes.note(own.at("if"), FaultKind::KeyOfOtherType { key, belongs_to, found });
-                return Ok(None);
+                return Ok(Read::PassedOver);
             }
             rule => rule,
         };
@@ -118,7 +123,7 @@ impl Handler {
             _ => command(&own, place, notes),
         };
         match ready.filter(|_| notes.faults.is_empty()) {
-            Some(ready) => Ok(Some(Self { rule, ready })),
+            Some(ready) => Ok(Read::Handler(Box::new(Self { rule, ready }))),
             None => Err(()),
         }
     }

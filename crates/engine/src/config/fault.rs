@@ -30,6 +30,18 @@ pub struct Place {
     pub range: Range<usize>,
 }
 
+impl Place {
+    /// What is written in a line, from 1.
+    pub fn of_line(text: &str, line: u32) -> Self {
+        let before = text.split_inclusive('\n').take(line.saturating_sub(1) as usize);
+        let start: usize = before.map(str::len).sum();
+        let written = text[start..].lines().next().unwrap_or_default();
+        let indent = written.len() - written.trim_start().len();
+        let column = u32::try_from(indent + 1).unwrap_or(u32::MAX);
+        Self { line, column, range: start + indent..start + written.trim_end().len().max(indent) }
+    }
+}
+
 /// Something wrong with a configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {

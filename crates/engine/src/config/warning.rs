@@ -12,7 +12,7 @@ use crate::hook::Shell;
 use crate::limits::WARNINGS_OF_A_COMMAND_MAX;
 use crate::nearest::nearest;
 use crate::policy::{Known, Wire};
-use crate::template::{Names, WarningKind, warnings};
+use crate::template::{self, Names, warnings};
 use crate::variables::{self, Environment, PREFIX};
 
 /// A place in a configuration that probably doesn't do what its author thinks. The hook runs all
@@ -21,16 +21,31 @@ use crate::variables::{self, Environment, PREFIX};
 pub struct Warning {
     /// The file.
     pub source: Arc<SourceFile>,
-    /// The place of the variable's name in it.
+    /// The place of the variable's name in it, or of what else the warning is about.
     pub place: Place,
     /// What is odd about it.
     pub kind: WarningKind,
-    /// The variable's name.
+    /// The variable's name, or what else was found there.
     pub name: String,
-    /// The variable as it would stand in quotes: `$NAME`, or `${NAME.path}`.
+    /// The variable as it would stand in quotes: `$NAME`, or `${NAME.path}`; the hook's id where the
+    /// warning is about a whole hook.
     pub reference: String,
-    /// For a name that nobody sets: a known one that is close.
+    /// For an unknown name: a known one that is close.
     pub nearest: Option<String>,
+}
+
+/// What is odd about a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WarningKind {
+    /// A variable in a command.
+    Variable(template::WarningKind),
+    /// Rules that nothing enforces.
+    NotEnforced,
+    /// A hook that nothing fires. Its name is the event, as written.
+    NothingFires {
+        /// The hosts that it is for; all if empty.
+        hosts: Vec<Box<str>>,
+    },
 }
 
 /// What was found so far.
@@ -146,13 +161,12 @@ fn of_shell_hook(
                 source: Arc::clone(source),
                 place: exact.unwrap_or_else(|| whole.clone()),
                 nearest: match warning.kind {
-                    WarningKind::Unknown => nearest_name(&warning.name, environment),
-                    WarningKind::Literal
-                    | WarningKind::Unquoted
-                    | WarningKind::EvaluatedAgain(_)
-                    | WarningKind::NotEnforced => None,
+                    template::WarningKind::Unknown => nearest_name(&warning.name, environment),
+                    template::WarningKind::Literal
+                    | template::WarningKind::Unquoted
+                    | template::WarningKind::EvaluatedAgain(_) => None,
                 },
-                kind: warning.kind,
+                kind: WarningKind::Variable(warning.kind),
                 name: warning.name,
                 reference: warning.reference,
             }

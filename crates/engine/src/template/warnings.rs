@@ -44,8 +44,6 @@ pub enum WarningKind {
     EvaluatedAgain(Evaluation),
     /// A name that nobody sets.
     Unknown,
-    /// Rules that nothing enforces.
-    NotEnforced,
 }
 
 /// The odd places of a command, in order. A text that can't be read has none that is certain.

@@ -10,6 +10,7 @@ mod prompt_place;
 use std::ffi::OsString;
 use std::path::Path;
 
+use hookwright_dialects::agents::Preset;
 use hookwright_engine::config::PromptBy;
 pub use prompt_place::PromptPlaceError;
 use tokio_util::sync::CancellationToken;
@@ -71,6 +72,10 @@ impl CommandAgent {
 impl Agent for CommandAgent {
     fn kind(&self) -> &'static str {
         "command"
+    }
+
+    fn may_start(&self, preset: &Preset) -> bool {
+        preset.is_named_in(&self.text)
     }
 
     fn run<'a>(

@@ -96,6 +96,10 @@ impl Agent for PresetAgent {
         self.preset.name
     }
 
+    fn may_start(&self, preset: &Preset) -> bool {
+        self.preset.name == preset.name
+    }
+
     fn run<'a>(
         &'a self,
         turn: &'a Turn,

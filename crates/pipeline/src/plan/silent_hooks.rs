@@ -29,21 +29,11 @@ impl Planning<'_> {
             let begins = events.contains(&"session:start");
             let instead = if begins { "stage:start" } else { "stage:complete" };
             let kind = FaultKind::NeverFires { event: hook.event.to_string(), instead };
-            let fault = Arc::new(fault_at(source, &place_of_line(source, hook.source.line), kind));
+            let fault =
+                Arc::new(fault_at(source, &Place::of_line(&source.text, hook.source.line), kind));
             if !self.left_out.contains(&fault) {
                 self.left_out.push(fault);
             }
         }
     }
-}
-
-/// What stands in a line.
-fn place_of_line(source: &Source, line: u32) -> Place {
-    let text = source.text.as_str();
-    let before = text.split_inclusive('\n').take(line.saturating_sub(1) as usize);
-    let start: usize = before.map(str::len).sum();
-    let written = text[start..].lines().next().unwrap_or_default();
-    let indent = written.len() - written.trim_start().len();
-    let column = u32::try_from(indent + 1).unwrap_or(u32::MAX);
-    Place { line, column, range: start + indent..start + written.trim_end().len().max(indent) }
 }

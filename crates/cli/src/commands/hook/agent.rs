@@ -130,9 +130,15 @@ impl Agent {
     }
 }
 
+/// What the settings of agents call.
+pub(crate) const CALL: &str = "hookwright hook claude";
+
+/// The page that says how to set it up.
+pub(crate) const PAGE_OF_CALL: &str = "docs/claude-code.md";
+
 /// What agents call when this happens in them.
 pub(crate) fn calls_for(spec: &EventSpec) -> Option<&'static str> {
-    spec.claude.map(|_| "hookwright hook claude")
+    spec.claude.map(|_| CALL)
 }
 
 fn unreadable(error: &InputError) -> Unreadable {

@@ -118,8 +118,8 @@ impl Project {
         let gathered = finder.gather(Asked { file: "loop.yaml".to_owned(), from, agent: None });
         assert_eq!(gathered.faults, []);
         let sources = gathered.sources.expect("it is there");
-        let mut plan = Plan::new(&sources, &Surroundings { root, environment: &environment })
-            .unwrap_or_else(|faults| panic!("{faults:?}"));
+        let around = Surroundings { root, environment: &environment, connections: &[] };
+        let mut plan = Plan::new(&sources, &around).unwrap_or_else(|faults| panic!("{faults:?}"));
         if let Some(agent) = self.agent.take() {
             let name = agent.kind().to_owned();
             plan.stages[0].agents = vec![Candidate { name, agent: Arc::new(agent) }];

@@ -1,0 +1,111 @@
+//! [`UnfiredHooks`]: hooks that nothing in a project fires, as far as its files tell.
+//!
+//! A hook of a loop or a pipeline needs its own run. One of the project's or the user's file is fired if
+//! any run fires it, or an agent whose settings call this program, with or without a run.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hookwright_dialects::Connection;
+use hookwright_engine::config::{Place, SourceFile, Warning, WarningKind};
+use hookwright_engine::hook::{Hook, Layer};
+use hookwright_pipeline::sources::{Source, Sources};
+
+use crate::config_files::{ConfigFiles, process_environment};
+use crate::configuration::Configuration;
+use crate::runner::Prepared;
+
+/// Which hooks of some runs are fired, and which are not.
+pub(super) struct UnfiredHooks {
+    connections: Vec<Connection>,
+    has_runs: bool,
+    /// One of the runs cannot be planned, so what it fires is not known.
+    pub(super) has_unknown_run: bool,
+    fired: HashSet<Key>,
+    unfired: Vec<(Arc<Hook>, Arc<SourceFile>)>,
+}
+
+/// Tells a hook from all others.
+type Key = (PathBuf, u32, String);
+
+fn key(hook: &Hook) -> Key {
+    (hook.source.path.to_path_buf(), hook.source.line, hook.id.clone())
+}
+
+impl UnfiredHooks {
+    pub(super) fn new(found: &ConfigFiles) -> Self {
+        Self {
+            connections: found.connections(&process_environment()),
+            has_runs: false,
+            has_unknown_run: false,
+            fired: HashSet::new(),
+            unfired: Vec::new(),
+        }
+    }
+
+    /// Adds the hooks of a run.
+    pub(super) fn add(&mut self, prepared: &Prepared) {
+        self.has_runs = true;
+        let unfired: HashSet<Key> = prepared.plan.unfired.iter().map(|hook| key(hook)).collect();
+        let sets = prepared.plan.stages.iter().map(|stage| &stage.hooks);
+        let all = sets.chain([&prepared.plan.hooks]).flat_map(|set| set.hooks());
+        self.fired.extend(all.map(|hook| key(hook)).filter(|key| !unfired.contains(key)));
+        for hook in &prepared.plan.unfired {
+            if let Some(source) = source_of(hook, &prepared.sources) {
+                let (path, text) = (source.shown_as.clone(), source.text.as_str().into());
+                let file = Arc::new(SourceFile { path, text });
+                self.unfired.push((Arc::clone(hook), file));
+            }
+        }
+    }
+
+    /// A warning for each hook that no run and no agent fires.
+    pub(super) fn warnings(&self) -> Vec<Warning> {
+        let mut named = HashSet::new();
+        let unfired = self.unfired.iter().filter(|(hook, _)| {
+            let of_run = matches!(hook.layer, Layer::Loop | Layer::Pipeline);
+            let is_fired = || {
+                self.has_unknown_run || self.fired.contains(&key(hook)) || self.is_connected(hook)
+            };
+            (of_run || !is_fired()) && named.insert(key(hook))
+        });
+        let warning = |(hook, source): &(Arc<Hook>, Arc<SourceFile>)| Warning {
+            source: Arc::clone(source),
+            place: Place::of_line(&source.text, hook.source.line),
+            kind: WarningKind::NothingFires { hosts: hook.hosts.clone() },
+            name: hook.event.to_string(),
+            reference: hook.id.clone(),
+            nearest: None,
+        };
+        unfired.map(warning).collect()
+    }
+
+    /// Without any run: the hooks of native files at events that only agents fire, while no agent's
+    /// settings call this program. Other programs may fire them, so this is no warning.
+    pub(super) fn without_runs(&self, configuration: &Configuration) -> Vec<Arc<Hook>> {
+        if self.has_runs || self.has_unknown_run {
+            return Vec::new();
+        }
+        let is_native = |hook: &Hook| {
+            let mut files = configuration.found.files.iter();
+            files.any(|file| file.path == *hook.source.path && file.dialect.is_none())
+        };
+        let needs_agent = |hook: &Hook| !hook.pattern.any(|event| !event.fired_by.is_empty());
+        let hooks = configuration.loaded.hooks.hooks().iter().filter(|hook| {
+            hook.enabled && needs_agent(hook) && !self.is_connected(hook) && is_native(hook)
+        });
+        hooks.cloned().collect()
+    }
+
+    fn is_connected(&self, hook: &Hook) -> bool {
+        self.connections.iter().any(|connection| connection.may_wake(hook))
+    }
+}
+
+/// The file that a hook of a run is written in.
+fn source_of<'s>(hook: &Hook, sources: &'s Sources) -> Option<&'s Source> {
+    let of_children = sources.children.iter().flat_map(|child| &child.all);
+    let mut all = sources.all.iter().chain(of_children);
+    all.find(|source| source.path == *hook.source.path)
+}

@@ -1,0 +1,113 @@
+//! Which parts of the program fire an event, and what a person is told about hooks that nothing fires.
+
+use std::sync::Arc;
+
+use hookwright_dialects::CONNECTABLE;
+use hookwright_engine::hook::Hook;
+use hookwright_engine::pattern::Pattern;
+use hookwright_events::EventSpec;
+use hookwright_events::table::{COMMITS, RUN};
+
+use super::Advice;
+use crate::commands::{CALL, PAGE_OF_CALL, calls_for};
+use crate::render::count;
+
+/// Hooks that one message names.
+const NAMED_MAX: usize = 5;
+
+/// What fires an event, beside `hookwright fire`. The one list of it: whatever comes to fire events is
+/// added here, or to the table of events.
+pub(crate) fn fired_by(event: &EventSpec) -> Vec<&'static str> {
+    event.fired_by.iter().copied().chain(calls_for(event)).collect()
+}
+
+/// What a person is told about a hook that nothing fires. `event` is what it listens to, as written.
+pub(super) fn unfired_advice(id: &str, event: &str, hosts: &[Box<str>]) -> Advice {
+    let heading = format!("nothing here fires `{event}`, so hook `{id}` never runs");
+    Advice::new(heading, help(event, hosts))
+}
+
+/// How certain it is that nothing fires a hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Certainty {
+    /// The whole run is known.
+    InThisRun,
+    /// Other programs may fire it.
+    AsFarAsKnown,
+}
+
+/// What is said of hooks that nothing fires: once for all hooks that listen to the same.
+pub(crate) fn unfired_together(certainty: Certainty, unfired: &[Arc<Hook>]) -> Vec<Advice> {
+    let mut groups: Vec<Vec<&Hook>> = Vec::new();
+    for hook in unfired {
+        let listens_alike =
+            |group: &&mut Vec<&Hook>| group[0].event == hook.event && group[0].hosts == hook.hosts;
+        match groups.iter_mut().find(listens_alike) {
+            Some(group) => group.push(hook),
+            None => groups.push(vec![hook]),
+        }
+    }
+    groups.iter().map(|group| group_advice(certainty, group)).collect()
+}
+
+fn group_advice(certainty: Certainty, group: &[&Hook]) -> Advice {
+    let named = group.iter().take(NAMED_MAX);
+    let mut names: Vec<String> =
+        named.map(|hook| format!("{} ({})", hook.id, hook.source)).collect();
+    if let Some(more) = group.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        names.push(format!("and {}", count(more, "other")));
+    }
+    let (event, hosts) = (&group[0].event, &group[0].hosts);
+    let (word, runs) = if group.len() == 1 { ("hook", "runs") } else { ("hooks", "run") };
+    let names = names.join(", ");
+    let heading = match certainty {
+        Certainty::InThisRun => {
+            format!("nothing in this run fires `{event}`: {word} {names} never {runs}")
+        }
+        Certainty::AsFarAsKnown => {
+            format!("nothing here is known to fire `{event}`: {word} {names} may never run")
+        }
+    };
+    Advice::new(heading, help(event, hosts))
+}
+
+/// What would fire this, as written in a file.
+fn help(written: &str, hosts: &[Box<str>]) -> String {
+    let pattern = Pattern::parse(written).unwrap_or_default();
+    let events = pattern.points.iter().map(|point| point.event);
+    let in_table = events.flat_map(|event| {
+        let is_queue = event.name.starts_with("execution:");
+        // In every session `run` fires all but these.
+        fired_by(event).into_iter().filter(move |source| *source != RUN || is_queue)
+    });
+    let in_agents = (!pattern.open.is_empty()).then_some(CALL);
+    let is_for_agents =
+        hosts.is_empty() || CONNECTABLE.iter().any(|agent| hosts.contains(&agent.host.into()));
+    let mut ways: Vec<String> = Vec::new();
+    for source in in_table.chain(in_agents).filter(|source| *source != CALL || is_for_agents) {
+        let way = way_of(source);
+        if !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    let example = pattern.points.first().map_or("EVENT", |point| point.event.name);
+    let by_hand = format!("`hookwright fire {example}`");
+    if ways.is_empty() && !hosts.is_empty() {
+        let hosts = hosts.join(", ");
+        return format!("remove `host: {hosts}`, which never fires it; {by_hand} fires it by hand");
+    }
+    match ways.is_empty() {
+        true => format!("so far only {by_hand} fires it"),
+        false => format!("it needs {}; {by_hand} fires it by hand", ways.join(", or ")),
+    }
+}
+
+/// What a project lacks where an event of this source never happens.
+fn way_of(source: &str) -> String {
+    match source {
+        RUN => "a stage with `termination: {type: queue}`".to_owned(),
+        COMMITS => "a hook of `type: git-commit`".to_owned(),
+        CALL => format!("an agent whose own settings call `{CALL}` for it ({PAGE_OF_CALL})"),
+        other => format!("`{other}`"),
+    }
+}

@@ -1,0 +1,147 @@
+//! [`Connection`]: an event for which an agent's own settings call this program
+//! (`hookwright hook claude`), so that native hooks run inside the agent.
+//!
+//! `check` and `run` need these to tell which hooks nothing fires. An agent that can be connected is one
+//! line of [`CONNECTABLE`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hookwright_engine::config::{ConfigFile, ForeignFile, Loaded, SourceFile, read_text};
+use hookwright_engine::hook::Hook;
+use hookwright_engine::matcher::{Matcher, Subject};
+use hookwright_engine::pattern::Point;
+use hookwright_engine::variables::Environment;
+use hookwright_events::{Event, EventName};
+use serde_json::{Map, Value};
+
+use crate::claude::{self, Claude};
+use crate::{Foreign, Location, Whereabouts};
+
+/// An event for which an agent's settings call this program.
+#[derive(Debug)]
+pub struct Connection {
+    /// The agent, by the name of its preset.
+    pub agent: &'static str,
+    /// What the field `host` of the event says.
+    pub host: &'static str,
+    event: EventName,
+    subjects: Matcher,
+}
+
+/// An agent whose settings can call this program.
+#[derive(Debug, Clone, Copy)]
+pub struct Connectable {
+    /// The agent, by the name of its preset.
+    pub agent: &'static str,
+    /// What the field `host` of its events says.
+    pub host: &'static str,
+    /// Its settings, in the form of Claude Code's.
+    settings: fn(&Whereabouts<'_>, &Environment) -> Vec<Location>,
+}
+
+/// The agents whose settings can call this program.
+pub static CONNECTABLE: &[Connectable] = &[
+    Connectable { agent: "claude", host: "claude", settings: |at, _| Claude.locations(at) },
+    Connectable { agent: "codex", host: "claude", settings: settings_of_codex },
+];
+
+/// Every event for which the settings of an agent that works in this project call this program.
+pub fn connections(whereabouts: &Whereabouts<'_>, environment: &Environment) -> Vec<Connection> {
+    let mut all = Vec::new();
+    for agent in CONNECTABLE {
+        let locations = (agent.settings)(whereabouts, environment);
+        let files: Vec<ConfigFile> = locations
+            .into_iter()
+            // A pipe would keep us waiting.
+            .filter(|location| location.path.is_file())
+            .map(|Location { path, layer }| ConfigFile::native(path.clone(), path, layer))
+            .collect();
+        let files: Vec<ForeignFile<'_>> = files
+            .iter()
+            .map(|file| {
+                let source = |text: String| {
+                    Arc::new(SourceFile { path: file.shown_as.clone(), text: text.into() })
+                };
+                ForeignFile { file, text: read_text(file).map(source) }
+            })
+            .collect();
+        // What is wrong with the settings is said by the command that reads their hooks.
+        let calls = claude::read_calls(&files, environment, &mut Loaded::default());
+        all.extend(calls.into_iter().map(|(event, subjects)| Connection {
+            agent: agent.agent,
+            host: agent.host,
+            event,
+            subjects,
+        }));
+    }
+    all
+}
+
+fn settings_of_codex(whereabouts: &Whereabouts<'_>, environment: &Environment) -> Vec<Location> {
+    let home = environment.text("CODEX_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(whereabouts.home?.join(".codex")));
+    let of_project = Location::of_project(whereabouts.project.join(".codex/hooks.json"));
+    let of_user = home.map(|home| Location::of_user(home.join("hooks.json")));
+    std::iter::once(of_project).chain(of_user).collect()
+}
+
+impl Connection {
+    /// Whether it may wake this hook. Only a hook that names its subjects can be ruled out by them.
+    pub fn may_wake(&self, hook: &Hook) -> bool {
+        let is_its_host =
+            hook.hosts.is_empty() || hook.hosts.iter().any(|host| **host == *self.host);
+        let at_point =
+            |point: &Point| self.event.as_str() == point.event.name && self.passes_on(point, hook);
+        let is_open = || hook.pattern.open.iter().any(|glob| glob.matches(self.event.as_str()));
+        is_its_host && (hook.pattern.points.iter().any(at_point) || is_open())
+    }
+
+    fn passes_on(&self, point: &Point, hook: &Hook) -> bool {
+        let ((Matcher::Named(names), _) | (_, Matcher::Named(names))) =
+            (&point.subjects, &hook.matcher)
+        else {
+            return true;
+        };
+        let Some(field) = self.event.subject_field() else { return true };
+        names.iter().any(|name| {
+            let data = Map::from_iter([(field.to_owned(), Value::from(&**name))]);
+            self.subjects.wakes(&Subject::of(&Event::new(self.event.clone(), data)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_user_of_codex_may_have_its_settings_elsewhere() {
+        let home = tempfile::tempdir().expect("a folder");
+        let call = r#"{"hooks": {"PreToolUse": [{"hooks": [
+            {"type": "command", "command": "hookwright", "args": ["hook", "claude"]}]}]}}"#;
+        fs::write(home.path().join("hooks.json"), call).expect("written");
+        let project = Path::new("/nowhere");
+        let whereabouts = Whereabouts { project, home: None, config_home: None };
+        let found = |environment: Environment| {
+            let all = connections(&whereabouts, &environment);
+            all.iter().map(|found| (found.agent, found.event.to_string())).collect::<Vec<_>>()
+        };
+        let codex_home = ("CODEX_HOME".into(), home.path().as_os_str().to_owned());
+        assert_eq!(
+            found(Environment::new([codex_home])),
+            [("codex", "tool:pre_execute".to_owned())]
+        );
+        assert_eq!(found(Environment::new([])), []);
+    }
+
+    #[test]
+    fn every_agent_that_can_be_connected_is_a_preset() {
+        for known in CONNECTABLE {
+            assert!(crate::agents::preset(known.agent).is_some(), "{}", known.agent);
+        }
+    }
+}
