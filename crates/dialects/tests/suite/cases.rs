@@ -27,7 +27,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use hookwright_dialects::{Whereabouts, agent_pipelines};
-use hookwright_engine::config::{ConfigFile, Loaded, Warning, check};
+use hookwright_engine::config::{ConfigFile, Loaded, Warning, WarningKind, check};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::secrets::{self, Secrets};
 use hookwright_engine::variables::Environment;
@@ -143,8 +143,12 @@ impl Case {
         }
         self.compare_if_any("warnings.expected", &warnings);
         if self.folder.join("check.expected").exists() {
-            let line =
-                |odd: &Warning| format!("{}: {:?}: {}\n", odd.location(), odd.kind, odd.reference);
+            let line = |odd: &Warning| match &odd.kind {
+                WarningKind::Variable(kind) => {
+                    format!("{}: {kind:?}: {}\n", odd.location(), odd.reference)
+                }
+                kind => format!("{}: {kind:?}: {}\n", odd.location(), odd.reference),
+            };
             self.compare("check.expected", &odd.iter().map(line).collect::<String>());
         }
         if let Some(events) = self.events() {
