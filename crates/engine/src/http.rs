@@ -11,6 +11,8 @@
 //! How often something is sent, and what a status means, is decided elsewhere.
 
 mod failure;
+#[cfg(target_os = "linux")]
+mod names;
 mod retry_after;
 
 use std::sync::{Arc, OnceLock};
@@ -109,6 +111,11 @@ fn client(environment: &Environment) -> Result<Client, String> {
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
         .user_agent(concat!("hookwright/", env!("CARGO_PKG_VERSION")));
+    // Other systems have no such files, and no programs that are linked statically.
+    #[cfg(target_os = "linux")]
+    {
+        builder = builder.dns_resolver(names::HostNames::of_system());
+    }
     for proxy in proxies(environment)? {
         builder = builder.proxy(proxy);
     }

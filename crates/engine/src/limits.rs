@@ -142,6 +142,25 @@ pub const RESPONSE_BYTES_MAX: usize = OUTPUT_BYTES_MAX;
 /// To reach a receiver at all; one that does not answer in that time is down.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Bytes of `/etc/hosts`: lists that keep advertisements out have a few MiB.
+pub const HOSTS_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Bytes of `/etc/resolv.conf`, which has a few lines.
+pub const RESOLVER_BYTES_MAX: u64 = 64 * 1024;
+
+/// DNS servers that are asked, as the C library does; further ones would only be waited for.
+pub const DNS_SERVERS_MAX: usize = 3;
+
+/// Domains in which a short name is looked for: each is one question more.
+pub const DNS_DOMAINS_MAX: usize = 32;
+
+/// How long one DNS server may take, and how often all are asked: the C library's own limits. All of it
+/// has to fit into [`CONNECT_TIMEOUT`].
+pub const DNS_TIMEOUT_MAX: Duration = Duration::from_secs(30);
+
+/// See [`DNS_TIMEOUT_MAX`].
+pub const DNS_ATTEMPTS_MAX: usize = 5;
+
 /// Redirects that one request follows: within one host, more is a circle.
 pub const REDIRECTS_MAX: usize = 3;
 

@@ -1,0 +1,122 @@
+//! [`HostNames`]: the addresses of a host, from `/etc/hosts` and the DNS servers of `/etc/resolv.conf`.
+//!
+//! The C library's lookup is not used: it loads the libraries that `/etc/nsswitch.conf` names into this
+//! process, also into one that is linked statically, from folders that `LD_LIBRARY_PATH` names. Whoever
+//! sets that variable would run code inside the program that guards. `docs/decisions/022-static-linking.md` says
+//! what is given up.
+//!
+//! Both files are read for every lookup, so that a change of the network counts at once. Connections are
+//! kept, so lookups are rare.
+
+mod dns;
+mod hosts_file;
+mod message;
+mod resolver_file;
+
+use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use crate::limits::{HOSTS_BYTES_MAX, RESOLVER_BYTES_MAX};
+use resolver_file::ResolverFile;
+
+/// Looks up hosts by their names.
+#[derive(Debug, Clone)]
+pub(super) struct HostNames {
+    files: Arc<NameFiles>,
+}
+
+/// Where the system says which hosts there are.
+#[derive(Debug)]
+struct NameFiles {
+    hosts: PathBuf,
+    resolver: PathBuf,
+    /// The port at which DNS servers listen.
+    dns_port: u16,
+}
+
+/// Why a host has no address. The host's name is not in it: an address may be a secret.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum NameError {
+    #[error("no such host: neither /etc/hosts nor a DNS server knows its name")]
+    Unknown,
+    #[error("the host's name cannot be looked up: no DNS server of /etc/resolv.conf answers")]
+    NoServer,
+    #[error("the host's name cannot be looked up: the DNS server failed")]
+    ServerFailed,
+    #[error("the host's name cannot be looked up: {file} cannot be read: {cause}")]
+    Unreadable { file: PathBuf, cause: String },
+}
+
+impl HostNames {
+    /// From the files of this system.
+    pub(super) fn of_system() -> Self {
+        let (hosts, resolver) = ("/etc/hosts".into(), "/etc/resolv.conf".into());
+        Self { files: Arc::new(NameFiles { hosts, resolver, dns_port: 53 }) }
+    }
+}
+
+impl Resolve for HostNames {
+    fn resolve(&self, name: Name) -> Resolving {
+        let files = Arc::clone(&self.files);
+        Box::pin(async move {
+            let found = files.addresses(name.as_str()).await?;
+            // A port of 0 is replaced by that of the URL.
+            Ok(Box::new(found.into_iter().map(|ip| SocketAddr::new(ip, 0))) as Addrs)
+        })
+    }
+}
+
+impl NameFiles {
+    /// The addresses of this host, those first that should be tried first; at least one.
+    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NameError> {
+        let listed = hosts_file::addresses(&read(&self.hosts, HOSTS_BYTES_MAX)?, host);
+        if !listed.is_empty() {
+            return Ok(listed);
+        }
+        // No server may be asked for these names (RFC 6761).
+        if is_localhost(host) {
+            return Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
+        }
+        let servers = ResolverFile::parse(&read(&self.resolver, RESOLVER_BYTES_MAX)?);
+        let mut found = dns::addresses(host, &servers, self.dns_port).await?;
+        found.sort_by_cached_key(|ip| (!has_route(*ip), ip.is_ipv4()));
+        Ok(found)
+    }
+}
+
+/// The text of a file; empty if there is no such file, as for the C library.
+fn read(path: &Path, bytes_max: u64) -> Result<String, NameError> {
+    let unreadable = |error: io::Error| NameError::Unreadable {
+        file: path.to_owned(),
+        cause: error.to_string(),
+    };
+    let file = match std::fs::File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+        opened => opened.map_err(unreadable)?,
+    };
+    let mut bytes = Vec::new();
+    file.take(bytes_max).read_to_end(&mut bytes).map_err(unreadable)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn is_localhost(host: &str) -> bool {
+    let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    host == "localhost" || host.ends_with(".localhost")
+}
+
+/// Whether the system knows a way to this address. Nothing is sent.
+fn has_route(ip: IpAddr) -> bool {
+    let any: IpAddr = match ip {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    // The port does not matter: no packet leaves.
+    UdpSocket::bind((any, 0)).is_ok_and(|socket| socket.connect((ip, 9)).is_ok())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Asking DNS servers: in order, both kinds of addresses at once, through a connection where an answer
+//! does not fit into a packet.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use rustls::crypto::ring;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::time::{Instant, timeout_at};
+
+use super::NameError;
+use super::message::{AddressKind, Question, Reply};
+use super::resolver_file::ResolverFile;
+
+/// A packet without extensions has at most 512 bytes; some servers send more unasked.
+const PACKET_BYTES_MAX: usize = 4096;
+
+/// The addresses of this host, at least one.
+pub(super) async fn addresses(
+    host: &str,
+    file: &ResolverFile,
+    port: u16,
+) -> Result<Vec<IpAddr>, NameError> {
+    let mut error = NameError::Unknown;
+    for name in file.candidates(host) {
+        match from_servers(&name, file, port).await {
+            Ok(found) if found.is_empty() => {}
+            Ok(found) => return Ok(found),
+            // Other names would be asked for in vain, and as slowly.
+            Err(NameError::NoServer) => return Err(NameError::NoServer),
+            Err(failed) => error = failed,
+        }
+    }
+    Err(error)
+}
+
+/// What the first server says that can say something; nothing if the name is unknown.
+async fn from_servers(
+    name: &str,
+    file: &ResolverFile,
+    port: u16,
+) -> Result<Vec<IpAddr>, NameError> {
+    let mut error = NameError::NoServer;
+    for _ in 0..file.attempts {
+        for server in file.servers(port) {
+            let Some(mut lookup) = Lookup::new(name) else { return Ok(Vec::new()) };
+            let until = Instant::now() + file.timeout;
+            // A server that cannot be reached is one that does not answer.
+            let _ = timeout_at(until, lookup.ask(server)).await;
+            match lookup.end() {
+                End::Known(found) => return Ok(found),
+                End::Failed => error = NameError::ServerFailed,
+                End::Silent => {}
+            }
+        }
+    }
+    Err(error)
+}
+
+/// Both questions about one name to one server.
+struct Lookup<'a> {
+    questions: [Question<'a>; 2],
+    packets: [Vec<u8>; 2],
+    replies: [Option<Reply>; 2],
+}
+
+/// What came of it.
+enum End {
+    /// Everything that the server knows; nothing if it knows that there is nothing.
+    Known(Vec<IpAddr>),
+    Failed,
+    Silent,
+}
+
+impl<'a> Lookup<'a> {
+    /// None if no server can know this name.
+    fn new(name: &'a str) -> Option<Self> {
+        let mut ids = [0; 4];
+        // Without randomness TLS would not work either.
+        ring::default_provider().secure_random.fill(&mut ids).ok()?;
+        let question =
+            |high, low, kind| Question { id: u16::from_be_bytes([high, low]), name, kind };
+        let questions =
+            [question(ids[0], ids[1], AddressKind::V4), question(ids[2], ids[3], AddressKind::V6)];
+        let packets = [questions[0].encode()?, questions[1].encode()?];
+        Some(Self { questions, packets, replies: [None, None] })
+    }
+
+    async fn ask(&mut self, server: SocketAddr) -> io::Result<()> {
+        self.ask_by_packets(server).await?;
+        for number in 0..2 {
+            if self.replies[number] == Some(Reply::Truncated) {
+                let message = connected(server, &self.packets[number]).await?;
+                self.replies[number] = self.questions[number].reply(&message);
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask_by_packets(&mut self, server: SocketAddr) -> io::Result<()> {
+        let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        // The system picks a port that is hard to guess, and takes packets of this server alone.
+        let socket = UdpSocket::bind(any).await?;
+        socket.connect(server).await?;
+        for packet in &self.packets {
+            socket.send(packet).await?;
+        }
+        let mut buffer = [0; PACKET_BYTES_MAX];
+        while self.replies.iter().any(Option::is_none) {
+            let length = socket.recv(&mut buffer).await?;
+            for (question, reply) in self.questions.iter().zip(&mut self.replies) {
+                if reply.is_none() {
+                    *reply = question.reply(&buffer[..length]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end(self) -> End {
+        let mut found = Vec::new();
+        let (mut is_silent, mut is_failed) = (false, false);
+        for reply in self.replies {
+            match reply {
+                Some(Reply::Addresses(addresses)) => found.extend(addresses),
+                Some(Reply::NoSuchName) => {}
+                Some(Reply::Failed) => is_failed = true,
+                Some(Reply::Truncated) | None => is_silent = true,
+            }
+        }
+        // Half an answer is better than none: some servers never answer one of the questions.
+        match (found.is_empty(), is_failed, is_silent) {
+            (false, _, _) | (true, false, false) => End::Known(found),
+            (true, true, _) => End::Failed,
+            (true, false, true) => End::Silent,
+        }
+    }
+}
+
+/// The answer that comes through a connection, where it may be longer.
+async fn connected(server: SocketAddr, question: &[u8]) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(server).await?;
+    let length = u16::try_from(question.len()).map_err(io::Error::other)?;
+    stream.write_all(&[&length.to_be_bytes(), question].concat()).await?;
+    let mut message = vec![0; stream.read_u16().await?.into()];
+    stream.read_exact(&mut message).await?;
+    Ok(message)
+}
