@@ -1,8 +1,6 @@
 //! Several agents for one loop: who takes over, what is waited for, what it may cost. And agents that are
 //! known by name, played by scripts that print what the real ones did.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
 
 use crate::interrupts::start;
@@ -110,38 +108,6 @@ fn every_cause_but_a_crash_gives_the_turn_to_the_next_agent() {
         let is_error = lines(&sandbox, "log").contains(&"iteration:error 1".to_owned());
         assert_eq!((who.len() == 2, is_error), (takes_over, !takes_over), "{failure}: {who:?}");
     }
-}
-
-/// What makes a program see the time that a file tells, `../clock`: `+2h` is two hours from now.
-fn with_clock(sandbox: Sandbox) -> Sandbox {
-    let library = Command::new("faketime").args(["-f", "+0", "printenv", "LD_PRELOAD"]).output();
-    let library = String::from_utf8(library.expect("faketime is there").stdout).unwrap();
-    let sandbox = sandbox.file("../clock", "+0\n");
-    let clock = sandbox.path("../clock").display().to_string();
-    sandbox
-        .set("LD_PRELOAD", library.trim())
-        .set("FAKETIME_TIMESTAMP_FILE", &clock)
-        .set("FAKETIME_NO_CACHE", "1")
-        .set("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-}
-
-#[test]
-fn the_first_agent_works_again_when_its_time_has_come() {
-    let limited = json!({ "decision": "error", "failure": "quota", "retry_after": 3600 });
-    let second = format!("{WORKS}; echo +2h > ../new && mv ../new ../clock");
-    let sandbox = with_programs(&[("first", &at_first(&limited)), ("second", &second)])
-        .file("loop.yaml", loop_of("[{command: first}, {command: second}]", 2));
-    let all = run_json(&with_clock(sandbox), 0);
-    let told = of_kinds(&all, &["agent_changed"]);
-    let told: Vec<Value> = told.into_iter().map(without_times).collect();
-    let changed = |from: &str, to: &str, reason: &str| json!({ "kind": "agent_changed", "from": from, "to": to, "reason": reason });
-    assert_eq!(
-        told,
-        [
-            changed("command", "command-2", "quota"),
-            changed("command-2", "command", "command may be asked again"),
-        ]
-    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Whole sessions in this process, with a store in memory: bounds that nobody would sit through or could
 //! count from outside.
 
+mod clock;
 mod forgetful;
 mod project;
 

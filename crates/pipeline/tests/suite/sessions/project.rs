@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hookwright_engine::Observer;
+use hookwright_engine::ports::memory::ManualClock;
 use hookwright_engine::ports::{Clock, EndRequest, Ports};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
@@ -30,6 +31,7 @@ pub(super) struct Project {
     agent: Option<Answers>,
     observers: Vec<Observer>,
     store: Arc<Forgetful>,
+    clock: Option<Arc<dyn Clock>>,
 }
 
 /// What came of its session.
@@ -47,7 +49,7 @@ impl Project {
         for (path, text) in files {
             std::fs::write(root.path().join(path), text).expect("written");
         }
-        Self { root, agent: None, observers: Vec::new(), store: Arc::default() }
+        Self { root, agent: None, observers: Vec::new(), store: Arc::default(), clock: None }
     }
 
     pub(super) fn path(&self, file: &str) -> PathBuf {
@@ -64,6 +66,11 @@ impl Project {
     pub(super) fn watched(mut self, observer: impl Fn(&RunEvent) + Send + Sync + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
+    }
+
+    /// From here on its sessions read the time from this clock.
+    pub(super) fn set_clock(&mut self, clock: &Arc<ManualClock>) {
+        self.clock = Some(Arc::clone(clock) as _);
     }
 
     /// Where its sessions are kept.
@@ -124,7 +131,8 @@ impl Project {
             let name = agent.kind().to_owned();
             plan.stages[0].agents = vec![Candidate { name, agent: Arc::new(agent) }];
         }
-        let clock: Arc<dyn Clock> = Arc::new(TokioClock(tokio::time::Instant::now()));
+        let clock = self.clock.clone();
+        let clock = clock.unwrap_or_else(|| Arc::new(TokioClock(tokio::time::Instant::now())));
         let (id, workspace) = ("s".to_owned(), self.workspace());
         let folder = SessionFolder::new(root, id.parse::<SessionName>().expect("a name"));
         let (record, version, history) = match self.record(&id) {
