@@ -1,10 +1,11 @@
-//! The outside programs that tests run, and how a machine gets them.
+//! The outside programs that tests run, with the C library for static linking, and how a machine gets them.
 //!
 //! Root on Debian and its kin gets what is missing installed. Everyone else reads, in one message, what
 //! is missing and what to type.
 
 use std::env;
 use std::os::unix::fs::MetadataExt;
+use std::process::Command;
 
 /// A program that tests run, and the package that brings it.
 pub(crate) struct Needed {
@@ -25,13 +26,16 @@ const fn needed(program: &'static str, apt: &'static str, dnf: &'static str) -> 
     Needed { program, apt, dnf, brew: apt, part: None }
 }
 
+/// What the program is linked with on Linux. It is no program; the C compiler knows where it is.
+const STATIC_LIBRARY: &str = "libc.a";
+
 pub(crate) const ALL: &[Needed] = &[
     needed("bash", "bash", "bash"),
     needed("dash", "dash", "dash"),
-    Needed { brew: "libfaketime", ..needed("faketime", "faketime", "libfaketime") },
     needed("git", "git", "git"),
     needed("jq", "jq", "jq"),
     Needed { brew: "proctools", ..needed("kill", "procps", "util-linux") },
+    Needed { brew: "", ..needed(STATIC_LIBRARY, "libc6-dev", "glibc-static") },
     needed("mkfifo", "coreutils", "coreutils"),
     needed("python3", "python3", "python3"),
     Needed { brew: "util-linux", ..needed("script", "bsdutils", "util-linux") },
@@ -51,8 +55,7 @@ pub(crate) const ALL: &[Needed] = &[
 /// needed.
 pub(crate) fn provide(without: &[&str]) -> Result<(), String> {
     let is_wanted = |needed: &&Needed| needed.part.is_none_or(|part| !without.contains(&part));
-    let missing: Vec<&Needed> =
-        ALL.iter().filter(is_wanted).filter(|it| !is_installed(it.program)).collect();
+    let missing: Vec<&Needed> = ALL.iter().filter(is_wanted).filter(|it| !it.is_there()).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -71,8 +74,7 @@ pub(crate) fn provide(without: &[&str]) -> Result<(), String> {
 /// What is missing, and what to type.
 fn advice(missing: &[&Needed]) -> String {
     let programs: Vec<&str> = missing.iter().map(|needed| needed.program).collect();
-    let mut text =
-        format!("error: tests need programs that are missing: {}\n", programs.join(", "));
+    let mut text = format!("error: tests need what is missing here: {}\n", programs.join(", "));
     for (system, install, package) in [
         ("Debian, Ubuntu", "sudo apt-get install", (|it| it.apt) as fn(&Needed) -> &'static str),
         ("Fedora", "sudo dnf install", |it| it.dnf),
@@ -104,6 +106,30 @@ fn packages(missing: &[&Needed], package: impl Fn(&Needed) -> &'static str) -> V
     packages
 }
 
+impl Needed {
+    fn is_there(&self) -> bool {
+        match self.program {
+            STATIC_LIBRARY => !cfg!(target_os = "linux") || has_static_library(),
+            program => is_installed(program),
+        }
+    }
+}
+
+fn has_static_library() -> bool {
+    let asked = Command::new("cc").arg(format!("-print-file-name={STATIC_LIBRARY}")).output();
+    // It prints the bare name where it finds no such file.
+    asked.is_ok_and(|output| output.stdout.starts_with(b"/"))
+}
+
+/// Whether tests may make networks and mount files of their own.
+pub(crate) fn has_namespaces() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "--net"]);
+    // A container may allow the namespace and still no mount in it.
+    command.args(["mount", "--bind", "/etc/hosts", "/etc/hosts"]);
+    command.output().is_ok_and(|output| output.status.success())
+}
+
 pub(crate) fn is_installed(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
@@ -124,7 +150,7 @@ mod tests {
             ALL.iter().filter(|it| ["setsid", "unshare", "tmux"].contains(&it.program)).collect();
         assert_eq!(
             advice(&missing),
-            "error: tests need programs that are missing: setsid, tmux, unshare\n\
+            "error: tests need what is missing here: setsid, tmux, unshare\n\
              \x20 Debian, Ubuntu  sudo apt-get install util-linux tmux\n\
              \x20 Fedora          sudo dnf install util-linux tmux\n\
              \x20 macOS           brew install util-linux tmux\n\

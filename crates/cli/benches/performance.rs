@@ -186,7 +186,29 @@ fn call_of_an_agent(folder: &Path, rounds: usize) {
             &format!("`hookwright hook claude` with {what}, beside an empty process"),
             "at most 3 ms more without a hook to run",
         );
+        if hooks.is_none() {
+            let calls = rounds.min(50);
+            let ours = page_faults(calls, || drop(fed(hookwright, &["hook", "claude"])));
+            let floor = page_faults(calls, || drop(fed(Path::new("true"), &[])));
+            println!("  {ours:.0} page faults, {floor:.0} of the empty process; linked: {LINKED}");
+        }
     }
+}
+
+/// How the program was linked.
+const LINKED: &str = env!("HOOKWRIGHT_LINKED");
+
+/// Page faults of one call that starts a process and waits for it, on average.
+fn page_faults(calls: usize, deed: impl Fn()) -> f64 {
+    // Those of ended children are the ninth number behind the name, which stands in parentheses.
+    let of_children = || {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        let numbers = stat.rsplit(')').next().unwrap_or_default();
+        numbers.split_whitespace().nth(8).and_then(|faults| faults.parse().ok()).unwrap_or(0.0)
+    };
+    let before: f64 = of_children();
+    (0..calls).for_each(|_| deed());
+    (of_children() - before) / calls as f64
 }
 
 fn dispatch_of_none(rounds: usize) {

@@ -1,9 +1,25 @@
-//! [`SystemUser`]: the user that runs this process, in the system's list of users.
+//! [`SystemUser`]: the user that runs this process, in the system's lists of users.
+//!
+//! The C library would load further libraries into this process to read lists other than `/etc/passwd`
+//! (LDAP, systemd), from folders that the environment names. So the program `getent` is asked for those.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
-/// The system's list of users.
+/// The system's own list of users.
 const USERS: &str = "/etc/passwd";
+
+/// Where the program is that knows all lists.
+const GETENT: [&str; 2] = ["/usr/bin/getent", "/run/current-system/sw/bin/getent"];
+
+/// How long it may take. A directory service that does not answer in that time is down.
+const GETENT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Bytes of its answer: a line.
+const GETENT_BYTES_MAX: u64 = 64 * 1024;
 
 /// A user as the system lists them.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,10 +30,14 @@ pub(crate) struct SystemUser {
 }
 
 impl SystemUser {
-    /// The user that runs this process, if the list has them.
+    /// The user that runs this process, if a list has them.
     pub(crate) fn of_this_process() -> Option<Self> {
         let id = rustix::process::getuid().as_raw();
-        Self::find(&std::fs::read_to_string(USERS).ok()?, id)
+        let own = std::fs::read_to_string(USERS).ok().and_then(|users| Self::find(&users, id));
+        own.or_else(|| {
+            let program = GETENT.into_iter().map(Path::new).find(|path| path.exists())?;
+            Self::find(&line_of(program, id, GETENT_TIMEOUT)?, id)
+        })
     }
 
     fn find(users: &str, id: u32) -> Option<Self> {
@@ -29,6 +49,26 @@ impl SystemUser {
         let home = fields.get(5).map(PathBuf::from).filter(|home| home.is_absolute());
         Some(Self { name: (*fields.first()?).to_owned(), home })
     }
+}
+
+/// What this program prints about a user, if it does so in time.
+fn line_of(getent: &Path, id: u32, timeout: Duration) -> Option<String> {
+    let mut command = Command::new(getent);
+    command.args(["passwd", &id.to_string()]).env_clear();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let output = child.stdout.take()?;
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let is_read = output.take(GETENT_BYTES_MAX).read_to_string(&mut text).is_ok();
+        // Nobody listens any more if it came too late.
+        let _ = sender.send(is_read.then_some(text));
+    });
+    let line = receiver.recv_timeout(timeout);
+    let _ = child.kill();
+    let _ = child.wait();
+    line.ok()?
 }
 
 #[cfg(test)]
@@ -48,5 +88,28 @@ mod tests {
         for unknown in [8, 1001] {
             assert_eq!(SystemUser::find(users, unknown), None, "{unknown}");
         }
+    }
+
+    /// A program with this text. Another process writes it: one that another test starts meanwhile may
+    /// have a file of ours open, and such a file cannot be run.
+    fn program(folder: &Path, text: &str) -> PathBuf {
+        let path = folder.join("getent");
+        let mut install = Command::new("install");
+        install.args(["-m", "755", "/dev/stdin"]).arg(&path).stdin(Stdio::piped());
+        let mut child = install.spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+        path
+    }
+
+    #[test]
+    fn a_user_of_another_list_is_asked_for_without_our_environment_and_not_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let getent = program(folder.path(), "#!/bin/sh\necho \"$@ ${HOME-homeless}\"\n");
+        let line = line_of(&getent, 7, Duration::from_secs(60));
+        assert_eq!(line.as_deref(), Some("passwd 7 homeless\n"));
+        let getent = program(folder.path(), "#!/bin/sh\nexec /bin/sleep 1000\n");
+        assert_eq!(line_of(&getent, 7, Duration::from_millis(10)), None);
+        assert_eq!(line_of(Path::new("/nowhere/getent"), 7, GETENT_TIMEOUT), None);
     }
 }

@@ -42,9 +42,10 @@ impl UserFolders {
             value.map(PathBuf::from).filter(|folder| folder.is_absolute())
         };
         let home = match starter {
+            // Other systems keep their users elsewhere, and load nothing into us to find them.
+            CommandStarter::Person if !cfg!(target_os = "linux") => std::env::home_dir(),
             // Falls back to the list of users: without HOME the user's guards must not vanish.
-            CommandStarter::Person => std::env::home_dir(),
-            CommandStarter::Agent(_) => {
+            CommandStarter::Person | CommandStarter::Agent(_) => {
                 starter.variable("HOME").map(PathBuf::from).or_else(listed_home)
             }
             CommandStarter::UnknownAgent => listed_home(),

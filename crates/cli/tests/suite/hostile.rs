@@ -4,6 +4,7 @@
 mod approvals;
 mod environment;
 mod files;
+mod libraries;
 mod tasks;
 mod trust;
 
