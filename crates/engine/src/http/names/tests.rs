@@ -11,9 +11,11 @@ use super::*;
 /// A DNS server that listens on 127.0.0.1, for packets and connections.
 struct Server {
     port: u16,
-    /// The names that were asked for, with the type of record and how.
-    asked: Arc<Mutex<Vec<(String, u16, &'static str)>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
 }
+
+/// A name that was asked for, with the type of record and how.
+type Asked = (String, u16, &'static str);
 
 /// How the server answers a question for a name and a type of record.
 type Answer = fn(&str, u16) -> Said;
@@ -78,7 +80,7 @@ fn replies(
     question: &[u8],
     answer: Answer,
     how: &'static str,
-    asked: &Mutex<Vec<(String, u16, &'static str)>>,
+    asked: &Mutex<Vec<Asked>>,
 ) -> Vec<Vec<u8>> {
     let (mut at, mut labels) = (12, Vec::new());
     while question[at] != 0 {
