@@ -377,7 +377,7 @@ fn make_ten_thousand_sessions(folder: &Path) {
         let (name, is_failed) = (format!("session-{number:08}"), number % 10 == 0);
         let status = if is_failed { "failed" } else { "completed" }.to_owned();
         let record = SessionRecord {
-            id: name.clone(),
+            name: name.clone(),
             start_time: "2026-01-02T03:04:05.678Z".into(),
             end_time: Some("2026-01-02T04:04:05.678Z".into()),
             workspace: project.clone(),

@@ -92,9 +92,10 @@ fn is_inside(wait: &Wait, origin: Origin) -> bool {
 /// Which wait, and what to say with the decision.
 #[derive(Debug, Args)]
 pub(crate) struct DecisionArguments {
-    /// The wait's id; `hookwright approvals` lists them
+    /// The question's id, or the beginning of it; not needed where only one waits. `hookwright approvals`
+    /// lists them
     #[arg(value_name = "ID")]
-    id: String,
+    id: Option<String>,
 
     /// What to say with it; later hooks read it as HOOK_RESPONSE
     #[arg(short, long, value_name = "TEXT")]
@@ -113,13 +114,38 @@ pub(crate) fn decide(
 ) -> Result<u8, Failure> {
     let DecisionArguments { id, message, json } = arguments;
     let origin = Origin::Process(std::process::id());
-    let (wait, is_attended) = say(id, action, message.clone(), origin)?;
+    let id = chosen(id.as_deref())?;
+    let (wait, is_attended) = say(&id, action, message.clone(), origin)?;
     if *json {
         screen.json(&decided_json(&wait, is_attended))?;
     } else {
         screen.result(&visible(&decided(&wait, is_attended)))?;
     }
     Ok(exit_code::GO_ON)
+}
+
+/// The id of the question that a person means.
+fn chosen(text: Option<&str>) -> Result<String, Failure> {
+    let failed = |error| Failure::Approval(ApprovalFailure::Wait(error));
+    let waiting = match existing()? {
+        Some(approvals) => approvals.waiting().map_err(failed)?,
+        None => Vec::new(),
+    };
+    let ids = waiting.iter().map(|wait| wait.id.as_str());
+    let prefix = text.unwrap_or_default();
+    let mut found: Vec<&str> = ids.filter(|id| id.starts_with(prefix)).collect();
+    match (text, found.len()) {
+        (_, 1) => Ok(found.swap_remove(0).to_owned()),
+        // One that was answered already is found by its whole id, to say by whom.
+        (Some(text), 0) => Ok(text.to_owned()),
+        (Some(text), _) if found.contains(&text) => Ok(text.to_owned()),
+        (None, 0) => Err(Failure::Approval(ApprovalFailure::NothingWaits)),
+        _ => {
+            let ids = found.into_iter().map(str::to_owned).collect();
+            let text = text.map(str::to_owned);
+            Err(Failure::Approval(ApprovalFailure::Ambiguous { text, ids }))
+        }
+    }
 }
 
 /// The same for somebody who sees the session run; what came of it, in a line.

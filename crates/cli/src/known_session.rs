@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::config_files::{ConfigFiles, ConfigOptions};
 use crate::error::{Failure, SessionFailure};
-use crate::state;
+use crate::{session_choice, state};
 
 /// Which project a command is about.
 #[derive(Debug, clap::Args)]
@@ -45,6 +45,10 @@ pub(crate) enum StatusWord {
 }
 
 impl StatusWord {
+    /// Those of sessions that can be resumed.
+    const RESUMABLE: [Self; 5] =
+        [Self::CutOff, Self::Interrupted, Self::Failed, Self::Aborted, Self::Paused];
+
     fn as_str(self) -> &'static str {
         match self {
             StatusWord::Active => "active",
@@ -54,6 +58,28 @@ impl StatusWord {
             StatusWord::Failed => "failed",
             StatusWord::Aborted => "aborted",
             StatusWord::Paused => "paused",
+        }
+    }
+}
+
+/// What a command that names no session is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// The only one that can be resumed.
+    Resume,
+    /// The only one that runs.
+    Stop,
+    /// The only one that runs, else the only one. For this command.
+    Show(&'static str),
+}
+
+impl Choice {
+    /// The command, and what its session does, behind "a session that".
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Choice::Resume => ("resume", "can be resumed"),
+            Choice::Stop => ("stop", "is running"),
+            Choice::Show(command) => (command, "could be shown"),
         }
     }
 }
@@ -101,6 +127,7 @@ impl Serialize for KnownSession {
             self.holder.as_ref().map(|holder| json!({ "pid": holder.pid, "host": holder.host }));
         let mut fields = serializer.serialize_map(None)?;
         fields.serialize_entry("id", &record.id)?;
+        fields.serialize_entry("name", &record.name)?;
         fields.serialize_entry("startTime", &record.start_time)?;
         fields.serialize_entry("endTime", &record.end_time)?;
         fields.serialize_entry("workspace", &record.workspace)?;
@@ -141,12 +168,12 @@ impl Serialize for KnownSession {
 
 /// A session's folder, from the project root.
 fn session_folder(record: &SessionRecord) -> String {
-    record.folder.clone().unwrap_or_else(|| format!(".hookwright/sessions/{}", record.id))
+    record.folder.clone().unwrap_or_else(|| format!(".hookwright/sessions/{}", record.name))
 }
 
 impl KnownSession {
     pub(crate) fn name(&self) -> &str {
-        &self.record.id
+        &self.record.name
     }
 
     /// The status as people read it.
@@ -171,7 +198,7 @@ impl KnownSession {
     }
 
     pub(crate) fn journal(&self) -> JournalKey {
-        let (project, session) = (self.record.workspace.clone(), self.record.id.clone());
+        let (project, session) = (self.record.workspace.clone(), self.record.name.clone());
         JournalKey { project, session }
     }
 
@@ -203,6 +230,41 @@ impl Sessions {
     pub(crate) fn of_project(project: String, options: &ConfigOptions) -> Result<Self, Failure> {
         let found = ConfigFiles::find(&options.searching())?;
         Ok(Self { store: state::existing_store()?, found, project })
+    }
+
+    /// The session that the user of a command means, and the store that has it.
+    pub(crate) fn chosen(
+        &self,
+        text: Option<&str>,
+        choice: Choice,
+    ) -> Result<(&SqliteStore, KnownSession), Failure> {
+        let Some(text) = text else { return self.only(choice) };
+        let text: SessionName = text.parse().map_err(SessionFailure::Name)?;
+        let missing = || SessionFailure::Unknown { name: text.as_str().to_owned() };
+        let store = self.store.as_ref().ok_or_else(missing)?;
+        let record = session_choice::in_project(store, &self.project, text.as_str())?;
+        Ok((store, known(store, record)?))
+    }
+
+    /// The only session that this can be about.
+    fn only(&self, choice: Choice) -> Result<(&SqliteStore, KnownSession), Failure> {
+        let (command, which) = choice.words();
+        let limit = Some(session_choice::CANDIDATES_MAX + 1);
+        let list = |query: Query<'_>| self.list(&Query { limit, ..query });
+        let mut found = match choice {
+            Choice::Resume => list(Query::with_words(&StatusWord::RESUMABLE))?,
+            Choice::Stop => list(Query::with_words(&[StatusWord::Active]))?,
+            Choice::Show(_) => match list(Query::with_words(&[StatusWord::Active]))? {
+                running if running.len() == 1 => running,
+                _ => list(Query::default())?,
+            },
+        };
+        let names = || found.iter().map(|session| session.name().to_owned()).collect();
+        match (found.len(), &self.store) {
+            (1, Some(store)) => Ok((store, found.swap_remove(0))),
+            (0, _) | (_, None) => Err(SessionFailure::NoneToChoose { command, which }.into()),
+            _ => Err(SessionFailure::SeveralToChoose { command, which, names: names() }.into()),
+        }
     }
 
     /// The session of this name in this project, and the store that has it.

@@ -40,6 +40,7 @@ mod known_work;
 mod render;
 mod runner;
 mod screen;
+mod session_choice;
 mod session_options;
 mod span;
 mod start_environment;

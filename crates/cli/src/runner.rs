@@ -10,12 +10,13 @@ use hookwright_engine::variables::Environment;
 use hookwright_engine::{Observer, RunEvent};
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
-use hookwright_pipeline::lease;
 use hookwright_pipeline::plan::{Plan, Stage, Surroundings};
 use hookwright_pipeline::record::{Metadata, SessionRecord};
 use hookwright_pipeline::session::{Around, AskPeople, Ended, Gate, Parts, Session, SessionError};
+use hookwright_pipeline::session_id;
 use hookwright_pipeline::sources::{Asked, Finder, Gathered, Source, Sources};
-use hookwright_store::{Fence, Store};
+use hookwright_pipeline::{lease, made_names};
+use hookwright_store::{Fence, Filter, Kind, Store};
 
 use crate::approvals::{self, Asking};
 use crate::commands::{self, HookSwitches};
@@ -177,6 +178,21 @@ impl Place {
         }
     }
 
+    /// A name for a session whose user gave none. No session has it, and this project has no folder of
+    /// that name.
+    pub(crate) fn new_name(&self, store: &dyn Store) -> Result<SessionName, Failure> {
+        loop {
+            let name = made_names::next(store).map_err(Failure::Store)?;
+            let filter =
+                Filter { name_prefix: Some(name.as_str().to_owned()), ..Filter::newest(1) };
+            let used = store.list(Kind::Session, &filter).map_err(Failure::Store)?;
+            let folder = SessionFolder::new(&self.found.project_root, name.clone());
+            if used.is_empty() && !folder.path().exists() {
+                return Ok(name);
+            }
+        }
+    }
+
     pub(crate) fn new_record(
         &self,
         name: &SessionName,
@@ -186,9 +202,11 @@ impl Place {
         // As they were given, behind the program and the command.
         let arguments = std::env::args_os().skip(2);
         let args = arguments.map(|word| secrets.hide(&word.to_string_lossy()).into_owned());
+        let start_time = Ports::default().clock.now();
         SessionRecord {
-            id: name.as_str().to_owned(),
-            start_time: Ports::default().clock.now(),
+            id: session_id::generate(&start_time),
+            name: name.as_str().to_owned(),
+            start_time,
             workspace: self.project(),
             command: "run".to_owned(),
             args: args.collect(),
@@ -408,11 +426,6 @@ pub(crate) fn show_faults(faults: &[Fault], screen: &Screen) -> u8 {
     screen.faults(faults);
     screen.talk(&format!("{}; nothing was started\n", count(faults.len(), "fault")));
     exit_code::OUR_FAULT
-}
-
-pub(crate) fn unix_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Branch and commit, where there is a repository.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hookwright_store::{Filter, Kind, Loss, Record, RecordKey, SqliteStore, Store};
+use hookwright_store::{Kind, Loss, Record, RecordKey, SqliteStore, Store};
 
 use crate::error::Failure;
 use crate::render::visible;
@@ -77,22 +77,6 @@ pub(crate) fn folder_in(state_home: Option<PathBuf>, home: Option<PathBuf>) -> O
         return Some(folder.join("hookwright"));
     }
     home.filter(|home| home.is_absolute()).map(|home| home.join(".local/state/hookwright"))
-}
-
-/// The session of this name in this project; else the only one of this name anywhere.
-pub(crate) fn session_anywhere(
-    store: &dyn Store,
-    project: &str,
-    name: &str,
-) -> Result<Option<Record>, Failure> {
-    if let Some(known) = session(store, project, name)? {
-        return Ok(Some(known));
-    }
-    let filter = Filter { name_prefix: Some(name.to_owned()), ..Filter::newest(100) };
-    let found = store.list(Kind::Session, &filter).map_err(Failure::Store)?;
-    let mut same = found.into_iter().filter(|record| record.key.name == name);
-    let first = same.next();
-    Ok(first.filter(|_| same.next().is_none()))
 }
 
 /// The session of this name in this project.

@@ -28,6 +28,7 @@ use crate::lineage::{Ancestor, Lineage};
 use crate::plan::{Plan, Surroundings};
 use crate::record::{Metadata, Parent, SessionRecord};
 use crate::session::{Around, Ended, Parts, Session, Spending, Started};
+use crate::session_id;
 use crate::sources::{Sources, folder_of};
 use account::Account;
 
@@ -232,6 +233,7 @@ impl Children {
             let read = History::read(&*self.around.store, &key);
             history = read.map_err(|error| never(error.to_string()))?;
             record = serde_json::from_str(&known.value).unwrap_or(record);
+            place.name.as_str().clone_into(&mut record.name);
             record.iterations = history.iterations();
             record.hooks.clone_from(&history.hooks);
             if let Some(kept) = history.sources.take().filter(|_| !self.reloaded) {
@@ -253,15 +255,17 @@ impl Children {
 
     fn new_record(&self, child: &Child, place: &Place) -> SessionRecord {
         let parent = self.journal.record();
+        let start_time = self.around.clock.now();
         SessionRecord {
-            id: place.name.as_str().to_owned(),
-            start_time: self.around.clock.now(),
+            id: session_id::generate(&start_time),
+            name: place.name.as_str().to_owned(),
+            start_time,
             workspace: parent.workspace,
             command: "spawn".to_owned(),
             args: vec![child.pipeline.clone()],
             status: "active".to_owned(),
             metadata: Metadata { total_duration: None, ..parent.metadata },
-            parent: Some(Parent { session: parent.id, hook: child.started_by.hook.clone() }),
+            parent: Some(Parent { session: parent.name, hook: child.started_by.hook.clone() }),
             folder: Some(self.folder.from_root(place.folder.path()).to_string_lossy().into_owned()),
             ..SessionRecord::default()
         }
@@ -376,7 +380,7 @@ impl Drop for Held<'_> {
                 version: hookwright_events::run_event::VERSION,
                 firing: 0,
                 at: around.clock.now(),
-                session: Some(journal.record().id),
+                session: Some(journal.record().name),
                 kind: RunEventKind::SessionEnded { status: "interrupted".to_owned(), reason },
             };
             if journal.write(std::slice::from_ref(&event)).is_ok() {

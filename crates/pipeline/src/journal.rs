@@ -23,6 +23,7 @@ use crate::record::SessionRecord;
 pub struct SessionJournal {
     store: Arc<dyn Store>,
     key: JournalKey,
+    session_id: String,
     fence: Fence,
     secrets: Secrets,
     state: Mutex<State>,
@@ -55,11 +56,17 @@ impl SessionJournal {
         version: Option<u64>,
         record: SessionRecord,
     ) -> Self {
-        let key = JournalKey { project: record.workspace.clone(), session: record.id.clone() };
+        let key = JournalKey { project: record.workspace.clone(), session: record.name.clone() };
+        let session_id = record.id.clone();
         let (broken, beside) = (None, Vec::new());
         let state = State { last, version, record, broken, beside, last_beside: 0 };
         let state = Mutex::new(state);
-        Self { store, key, fence, secrets, state }
+        Self { store, key, session_id, fence, secrets, state }
+    }
+
+    /// See [`crate::session_id`].
+    pub(crate) fn session_id(&self) -> &str {
+        &self.session_id
     }
 
     /// The session's record as it is now.
@@ -177,7 +184,7 @@ impl SessionJournal {
     fn put(&self, record: &SessionRecord, version: Option<u64>) -> Put {
         Put {
             kind: Kind::Session,
-            key: RecordKey { project: record.workspace.clone(), name: record.id.clone() },
+            key: RecordKey { project: record.workspace.clone(), name: record.name.clone() },
             expected: version.map_or(Expected::Absent, Expected::Version),
             value: serde_json::to_string(record).unwrap_or_default(),
             created_at_ms: record.created_at_ms(),
@@ -250,7 +257,7 @@ mod tests {
     fn journal(store: &Arc<dyn Store>) -> SessionJournal {
         let fence = lease::take(&**store, "s").expect("nobody holds it");
         let record =
-            SessionRecord { id: "s".into(), workspace: "/p".into(), ..SessionRecord::default() };
+            SessionRecord { name: "s".into(), workspace: "/p".into(), ..SessionRecord::default() };
         SessionJournal::new(Arc::clone(store), fence, Secrets::default(), 0, None, record)
     }
 

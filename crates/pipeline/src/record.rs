@@ -19,8 +19,11 @@ pub const RESUMABLE: [&str; 5] = [CUT_OFF, "interrupted", "failed", "aborted", "
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionRecord {
-    /// Its name.
+    /// `session-<milliseconds>-<6 random characters>`: see [`crate::session_id`]. Sessions of older
+    /// versions have their name here.
     pub id: String,
+    /// Its name, one of a kind within the project: given by the user, or made from two words.
+    pub name: String,
     /// When it began, ISO 8601 in UTC.
     pub start_time: String,
     /// When it ended.

@@ -300,7 +300,7 @@ impl Session {
         let path = |path: PathBuf| path.to_string_lossy().into_owned();
         let mut data = Map::new();
         data.insert("session".to_owned(), self.name.clone().into());
-        data.insert("session_id".to_owned(), self.name.clone().into());
+        data.insert("session_id".to_owned(), self.journal.session_id().into());
         data.insert("host".to_owned(), "run".into());
         data.insert("session_dir".to_owned(), path(self.folder.path().to_owned()).into());
         data.insert("transcript_path".to_owned(), "/dev/null".into());

@@ -33,7 +33,10 @@ impl StoredSession {
             }
         }
         // What finds it again is what the store calls it.
-        (record.workspace, record.id) = (key.project, key.name);
+        (record.workspace, record.name) = (key.project, key.name);
+        if record.id.is_empty() {
+            record.id.clone_from(&record.name);
+        }
         Ok(Self { record, version, place, status, holder })
     }
 }

@@ -134,7 +134,7 @@ impl Board {
         let told = self.told(&session, which.before, runs)?;
         let children = self.children(&session, &told)?;
         let record = &session.record;
-        let concerns = |name: &String| *name == record.id || children.contains_key(name);
+        let concerns = |name: &String| *name == record.name || children.contains_key(name);
         let mut questions = self.asked(|wait| {
             wait.project == record.workspace && wait.session.as_ref().is_some_and(concerns)
         })?;
@@ -166,7 +166,7 @@ impl Board {
         runs: bool,
     ) -> Result<Told, StoreError> {
         let record = &session.record;
-        let (project, name) = (record.workspace.clone(), record.id.clone());
+        let (project, name) = (record.workspace.clone(), record.name.clone());
         let journal = JournalKey { project, session: name };
         if before.is_some() {
             let mut chronicle = Chronicle::new(journal, before);
@@ -202,7 +202,7 @@ impl Board {
         sequence: u64,
     ) -> Result<Option<(SeenSession, Report)>, WaitError> {
         let Some(session) = self.session(which)? else { return Ok(None) };
-        let (project, name) = (session.record.workspace.clone(), session.record.id.clone());
+        let (project, name) = (session.record.workspace.clone(), session.record.name.clone());
         let journal = JournalKey { project, session: name };
         let Some(after) = sequence.checked_sub(1) else { return Ok(None) };
         let entry = self.store.journal(&journal, after, 1)?.pop();

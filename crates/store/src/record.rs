@@ -14,6 +14,8 @@ pub enum Kind {
     Task,
     /// What became of an issue, whose text is a file.
     Issue,
+    /// How many of something were made, so that none is made twice.
+    Counter,
 }
 
 impl Kind {
@@ -25,6 +27,7 @@ impl Kind {
             Self::Wait => "wait",
             Self::Task => "task",
             Self::Issue => "issue",
+            Self::Counter => "counter",
         }
     }
 }

@@ -11,10 +11,11 @@ use hookwright_store::{JournalKey, Record, Store};
 use crate::config_files::ConfigOptions;
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
+use crate::known_session::{Choice, Sessions};
 use crate::runner::{self, Chosen, Place, Prepared};
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
-use crate::state;
+use crate::{session_choice, state};
 
 /// Take up a session that was cut off, interrupted, paused or has failed
 ///
@@ -23,9 +24,9 @@ use crate::state;
 /// configuration that it began with.
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArguments {
-    /// The session's name
+    /// The session: its name or id, or the beginning of one; not needed where only one can be resumed
     #[arg(value_name = "SESSION")]
-    session: String,
+    session: Option<String>,
 
     /// Read the configuration's files anew
     #[arg(long)]
@@ -42,11 +43,10 @@ pub(crate) struct ResumeArguments {
 
 pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8, Failure> {
     let mut place = Place::find(&arguments.how.options)?;
-    let name = arguments.session.parse::<SessionName>().map_err(SessionFailure::Name)?;
     let store = state::store()?;
-    let found = state::session_anywhere(&*store, &place.project(), name.as_str())?;
+    let found = chosen(arguments, &*store, &place)?;
+    let name = found.key.name.parse::<SessionName>().map_err(SessionFailure::Name)?;
     let no_such = || SessionFailure::Unknown { name: name.as_str().to_owned() };
-    let found = found.ok_or_else(no_such)?;
     if found.key.project != place.project() {
         place = Place::find(&ConfigOptions {
             cwd: Some(PathBuf::from(&found.key.project)),
@@ -69,13 +69,16 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     let journal = JournalKey { project, session: name.as_str().to_owned() };
     let history = History::read(&*store, &journal).map_err(SessionFailure::History)?;
     let mut record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
-    record.id = name.as_str().to_owned();
+    record.name = name.as_str().to_owned();
+    if record.id.is_empty() {
+        record.id.clone_from(&record.name);
+    }
     record.iterations = history.iterations();
     record.hooks.clone_from(&history.hooks);
     record.usage = history.usage().map(Into::into);
     record.usage_of_children = history.usage_of_children().map(Into::into);
     let kept = history.sources.clone();
-    let kept = kept.ok_or_else(|| SessionFailure::NothingKept { name: record.id.clone() })?;
+    let kept = kept.ok_or_else(|| SessionFailure::NothingKept { name: record.name.clone() })?;
     let prepared =
         if arguments.reload { place.prepare(kept.asked)? } else { place.plan(kept, Vec::new()) };
     let Prepared { sources, plan, secrets } = match prepared {
@@ -96,6 +99,26 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
         skip_gates: arguments.skip_gate.clone(),
     };
     place.go(chosen, store, &arguments.how, screen)
+}
+
+/// The session that the user means.
+fn chosen(
+    arguments: &ResumeArguments,
+    store: &dyn Store,
+    place: &Place,
+) -> Result<Record, Failure> {
+    let project = place.project();
+    match &arguments.session {
+        Some(text) => {
+            let text = text.parse::<SessionName>().map_err(SessionFailure::Name)?;
+            session_choice::anywhere(store, &project, text.as_str())
+        }
+        None => {
+            let sessions = Sessions::of_project(project.clone(), &arguments.how.options)?;
+            let name = sessions.chosen(None, Choice::Resume)?.1.name().to_owned();
+            session_choice::in_project(store, &project, &name)
+        }
+    }
 }
 
 /// What a hook has started goes on with the session that it came from.

@@ -1,8 +1,5 @@
 //! `hookwright run`: an agent goes through a loop or a pipeline.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
-
 use clap::Args;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
@@ -64,13 +61,13 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
         }
         return Ok(exit_code::GO_ON);
     }
-    let name = match &arguments.session {
-        Some(name) => name.parse::<SessionName>().map_err(SessionFailure::Name)?,
-        None => {
-            SessionName::generate(runner::unix_ms(), RandomState::new().build_hasher().finish())
-        }
-    };
+    let given = arguments.session.as_ref().map(|name| name.parse::<SessionName>());
+    let given = given.transpose().map_err(SessionFailure::Name)?;
     let store = state::store()?;
+    let name = match given {
+        Some(name) => name,
+        None => place.new_name(&*store)?,
+    };
     // First, so that nobody else begins or ends the session behind our look at it.
     let fence = place.take(&*store, &name)?;
     if let Some(known) = state::session(&*store, &place.project(), name.as_str())? {

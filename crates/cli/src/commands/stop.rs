@@ -9,7 +9,7 @@ use hookwright_store::SqliteStore;
 use serde_json::json;
 
 use crate::error::{Failure, SessionFailure};
-use crate::known_session::{ProjectOption, Sessions};
+use crate::known_session::{Choice, ProjectOption, Sessions};
 use crate::render::{one_line, visible};
 use crate::screen::Screen;
 use crate::{exit_code, span};
@@ -27,9 +27,9 @@ const REASON_CHARS_MAX: usize = 200;
 /// over.
 #[derive(Debug, Args)]
 pub(crate) struct StopArguments {
-    /// The session's name
+    /// The session: its name or id, or the beginning of one; not needed where only one is running
     #[arg(value_name = "SESSION")]
-    session: String,
+    session: Option<String>,
 
     /// How long to wait, like 30s or 5m
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span::parse)]
@@ -49,7 +49,7 @@ pub(crate) struct StopArguments {
 
 pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Failure> {
     let sessions = Sessions::find(&arguments.project)?;
-    let (store, session) = sessions.named(&arguments.session)?;
+    let (store, session) = sessions.chosen(arguments.session.as_deref(), Choice::Stop)?;
     let name = session.name().to_owned();
     if let Some(origin) = sessions.origin_of(&session)? {
         let is_completed = origin.status == "completed";
@@ -68,10 +68,10 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
     let (pid, at_most) = (holder.pid, arguments.timeout.as_secs_f64());
     screen
         .talk(&format!("waiting for process {pid} to end session {name} (at most {at_most} s)\n"));
-    if !wait(arguments, store, &lease, &holder)? {
+    if !wait(arguments, store, &lease, &holder, &name)? {
         return Err(SessionFailure::StillRuns { name, pid, waited: arguments.timeout }.into());
     }
-    tell(arguments, &sessions, screen)?;
+    tell(arguments, &sessions, &name, screen)?;
     Ok(exit_code::GO_ON)
 }
 
@@ -92,6 +92,7 @@ fn wait(
     store: &SqliteStore,
     lease: &str,
     holder: &Holder,
+    name: &str,
 ) -> Result<bool, Failure> {
     let began = Instant::now();
     loop {
@@ -105,14 +106,19 @@ fn wait(
         std::thread::sleep(PAUSE.min(left));
         if arguments.now {
             // Two signals in quick succession are one to the process, so it is asked until it leaves.
-            ask(holder, &arguments.session)?;
+            ask(holder, name)?;
         }
     }
 }
 
 /// What became of it.
-fn tell(arguments: &StopArguments, sessions: &Sessions, screen: &Screen) -> Result<(), Failure> {
-    let (_, session) = sessions.named(&arguments.session)?;
+fn tell(
+    arguments: &StopArguments,
+    sessions: &Sessions,
+    name: &str,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let (_, session) = sessions.named(name)?;
     if arguments.json {
         return screen.json(&json!({ "version": 1, "session": session.json() }));
     }

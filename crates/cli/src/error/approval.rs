@@ -18,6 +18,10 @@ pub(crate) enum ApprovalFailure {
     Wait(WaitError),
     /// No wait has this id.
     NoSuchWait { id: String, nearest: Option<String>, waiting: usize },
+    /// No question is named, and none waits.
+    NothingWaits,
+    /// More than one question can be meant.
+    Ambiguous { text: Option<String>, ids: Vec<String> },
     /// It has been decided, or cannot be any more.
     Ended { wait: Box<Wait> },
     /// We were called inside the session that asks.
@@ -45,6 +49,19 @@ impl ApprovalFailure {
                     (None, 0) => "nothing waits for a decision at the moment".into(),
                     (None, _) => "see what waits: `hookwright approvals`".into(),
                 },
+            },
+            ApprovalFailure::NothingWaits => Message {
+                heading: "no question waits for an answer".into(),
+                place: None,
+                help: "see what was asked: `hookwright sessions show`".into(),
+            },
+            ApprovalFailure::Ambiguous { text, ids } => Message {
+                heading: match text {
+                    Some(text) => format!("{} questions begin with `{text}`", ids.len()),
+                    None => format!("{} questions wait for an answer", ids.len()),
+                },
+                place: None,
+                help: "name one of them; `hookwright approvals` lists them".into(),
             },
             ApprovalFailure::Ended { wait } => of_ended(wait),
             ApprovalFailure::FromInside { id, session } => Message {

@@ -9,6 +9,7 @@ use hookwright_pipeline::session::SessionError;
 
 use super::storage::{of_folder, of_store};
 use super::{Failure, Message};
+use crate::session_choice::CANDIDATES_MAX;
 
 /// What keeps a command from starting, finding, resuming, ending or removing a session.
 #[derive(Debug)]
@@ -29,6 +30,12 @@ pub(crate) enum SessionFailure {
     Runs { name: String, pid: u32 },
     /// No session has this name.
     Unknown { name: String },
+    /// More than one session can be meant.
+    Ambiguous { text: String, names: Vec<String> },
+    /// No session is named, and the project has none that the command could be about.
+    NoneToChoose { command: &'static str, which: &'static str },
+    /// No session is named, and the command could be about several.
+    SeveralToChoose { command: &'static str, which: &'static str, names: Vec<String> },
     /// A session without the configuration that it began with.
     NothingKept { name: String },
     /// A session that a hook has started shall be resumed, or ended, by itself.
@@ -105,6 +112,23 @@ impl SessionFailure {
                 place: None,
                 help: "see which there are: `hookwright sessions list`".into(),
             },
+            SessionFailure::Ambiguous { text, names } => Message {
+                heading: format!("`{text}` can mean {}", in_words(names)),
+                place: None,
+                help: "write more of the name".into(),
+            },
+            SessionFailure::NoneToChoose { command, which } => Message {
+                heading: format!("this project has no session that {which}"),
+                place: None,
+                help: format!(
+                    "name a session: `hookwright {command} NAME`; `hookwright sessions list` shows all"
+                ),
+            },
+            SessionFailure::SeveralToChoose { command, which, names } => Message {
+                heading: format!("more than one session {which}: {}", in_words(names)),
+                place: None,
+                help: format!("name one of them: `hookwright {command} NAME`"),
+            },
             SessionFailure::NothingKept { name } => Message {
                 heading: format!("nothing is kept of how the session `{name}` began"),
                 place: None,
@@ -130,7 +154,7 @@ impl SessionFailure {
                 help: "`hookwright run FILE` starts one; `--cwd DIR` names another project".into(),
             },
             SessionFailure::NotRunning { name, status } => Message {
-                heading: format!("nobody runs the session `{name}`; it is {status}"),
+                heading: format!("session `{name}` is not running; it is {status}"),
                 place: None,
                 help: "`hookwright status` says what runs".into(),
             },
@@ -162,4 +186,14 @@ impl SessionFailure {
             },
         }
     }
+}
+
+/// Names of sessions, as many as a message has room for.
+fn in_words(names: &[String]) -> String {
+    let shown = names.iter().take(CANDIDATES_MAX).map(|name| format!("`{name}`"));
+    let mut words = shown.collect::<Vec<_>>().join(", ");
+    if names.len() > CANDIDATES_MAX {
+        words.push_str(" and others");
+    }
+    words
 }

@@ -209,7 +209,7 @@ impl SessionScreen {
         folder: &Path,
         hooks: usize,
     ) -> String {
-        let mut text = format!("session {}: {}", record.id, ended.status);
+        let mut text = format!("session {}: {}", record.name, ended.status);
         if ended.reason != ended.status {
             text.push_str(&format!(" ({})", one_line(&ended.reason, 2 * WORDS_MAX)));
         }
@@ -230,13 +230,13 @@ impl SessionScreen {
         text.push_str(&format!("  files: {}\n", visible(&folder)));
         if let Some(cost) = ended.is_for_cost.then_some(record.usage).flatten() {
             let more = (2.0 * cost.cost_usd.unwrap_or_default()).ceil().max(1.0);
-            let id = &record.id;
+            let id = &record.name;
             text.push_str(&format!("  go on with: hookwright resume {id} --max-cost {more:.0}\n"));
         } else if matches!(ended.status, "interrupted" | "failed" | "aborted" | "paused") {
-            text.push_str(&format!("  go on with: hookwright resume {}\n", record.id));
+            text.push_str(&format!("  go on with: hookwright resume {}\n", record.name));
         }
         if let Some(hook) = &ended.question {
-            let (id, hook) = (&record.id, visible(hook));
+            let (id, hook) = (&record.name, visible(hook));
             text.push_str(&format!(
                 "  it asks again; to go on without that: hookwright resume {id} --skip-gate {hook}\n"
             ));

@@ -237,7 +237,7 @@ fn an_id_that_is_nearly_right_is_named() {
     let sandbox = Sandbox::new();
     let desk = session(&sandbox, alive);
     let open = ask(&desk, question(HOUR));
-    let nearly = &open.id[..open.id.len() - 1];
+    let nearly = &format!("{}!", &open.id[..open.id.len() - 1]);
     let unknown = format!(
         "error: nothing waits under the id `{nearly}`\nhelp: did you mean `{}`?\n",
         open.id

@@ -51,6 +51,7 @@ mod runs;
 mod secrets;
 mod serve;
 mod session_end;
+mod session_names;
 mod session_record;
 mod sessions;
 mod shared_queues;

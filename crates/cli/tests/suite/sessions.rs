@@ -51,7 +51,7 @@ fn cut_off(sandbox: &Sandbox, name: &str) {
 }
 
 fn names(sessions: &Value) -> Vec<&str> {
-    sessions.as_array().unwrap().iter().map(|session| session["id"].as_str().unwrap()).collect()
+    sessions.as_array().unwrap().iter().map(|session| session["name"].as_str().unwrap()).collect()
 }
 
 fn list(sandbox: &Sandbox, arguments: &[&str]) -> Value {
@@ -185,12 +185,15 @@ fn the_json_of_a_session_has_every_field_by_its_name() {
         assert!(session[time].as_str().unwrap().ends_with('Z'), "{session}");
         session[time] = "T".into();
     }
+    assert!(session["id"].as_str().unwrap().starts_with("session-"), "{session}");
+    session["id"] = "I".into();
     assert!(session["metadata"]["totalDuration"].as_i64().unwrap() >= 0);
     session["metadata"]["totalDuration"] = 1.into();
     assert_eq!(
         session,
         json!({
-            "id": "one",
+            "id": "I",
+            "name": "one",
             "startTime": "T",
             "endTime": "T",
             "workspace": sandbox.path("").to_str().unwrap().trim_end_matches('/'),
@@ -433,7 +436,7 @@ fn a_session_whose_process_is_gone_was_cut_off() {
         Ran::new(
             1,
             "",
-            "error: nobody runs the session `one`; it is cut off\n\
+            "error: session `one` is not running; it is cut off\n\
              help: `hookwright status` says what runs\n"
         )
     );

@@ -45,7 +45,7 @@ fn sessions(sandbox: &Sandbox) -> Vec<(String, String)> {
     let (_, listed) = sandbox.json(&["sessions", "list", "--children", "--json", "--limit", "99"]);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let all = listed["sessions"].as_array().unwrap().iter();
-    let mut all: Vec<_> = all.map(|it| (text(&it["id"]), text(&it["status"]))).collect();
+    let mut all: Vec<_> = all.map(|it| (text(&it["name"]), text(&it["status"]))).collect();
     all.sort();
     all
 }

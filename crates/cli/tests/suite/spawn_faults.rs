@@ -77,7 +77,7 @@ fn check(sandbox: &Sandbox, kills: u32) {
         .iter()
         .map(|it| {
             let text = |value: &'static str| it[value].as_str().unwrap();
-            (text("id"), it["iterations"].as_u64().unwrap(), text("status"))
+            (text("name"), it["iterations"].as_u64().unwrap(), text("status"))
         })
         .collect();
     found.sort_unstable();

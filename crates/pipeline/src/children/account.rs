@@ -46,7 +46,7 @@ impl Account {
             version: hookwright_events::run_event::VERSION,
             firing: self.started_by.firing,
             at: self.clock.now(),
-            session: Some(self.journal.record().id),
+            session: Some(self.journal.record().name),
             kind: RunEventKind::ChildUsed {
                 hook: self.started_by.hook.clone(),
                 session: self.child.clone(),

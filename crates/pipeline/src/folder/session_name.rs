@@ -7,9 +7,6 @@ use std::str::FromStr;
 /// Characters of a name.
 const LENGTH_MAX: usize = 64;
 
-/// Random characters at the end of a name that we made.
-const RANDOM_LENGTH: u32 = 6;
-
 /// 1 to 64 of `A-Z a-z 0-9 _ -`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionName(String);
@@ -45,18 +42,6 @@ pub enum SessionNameError {
 }
 
 impl SessionName {
-    /// `session-<milliseconds>-<6 random characters>`: for a session whose user named none.
-    pub fn generate(unix_ms: u64, random: u64) -> Self {
-        const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
-        let base = LETTERS.len() as u64;
-        let letter = |place| {
-            let digit = random / base.pow(place) % base;
-            char::from(LETTERS[usize::try_from(digit).expect("less than 36")])
-        };
-        let random: String = (0..RANDOM_LENGTH).map(letter).collect();
-        Self(format!("session-{unix_ms}-{random}"))
-    }
-
     /// The name of the session that lives in this folder of this one's children: the same at every
     /// time, and another for every other folder. Of a long one the end is a digest.
     #[must_use]
@@ -157,14 +142,5 @@ mod tests {
         assert_eq!(one, long.of_child("stage_complete-1"));
         assert_eq!(one.as_str().parse(), Ok(one.clone()));
         assert_eq!(one.as_str().len(), 64);
-    }
-
-    #[test]
-    fn a_made_name_is_a_name_and_differs_with_time_and_randomness() {
-        assert_eq!(SessionName::generate(17, 0).as_str(), "session-17-aaaaaa");
-        assert_eq!(SessionName::generate(17, 1).as_str(), "session-17-baaaaa");
-        let longest = SessionName::generate(u64::MAX, u64::MAX);
-        assert_eq!(longest.as_str().parse(), Ok(longest.clone()));
-        assert_eq!(longest.as_str().len(), "session-18446744073709551615-".len() + 6);
     }
 }

@@ -84,20 +84,20 @@ pub(crate) fn overview(seen: &Overview, before: Option<Place>, context: &Context
 pub(crate) fn session(story: &Story, which: &Which, context: &Context<'_>) -> Markup {
     let record = &story.session.record;
     let regions = session_regions(story, which, context);
-    let path = format!("/sessions/{}/stream", record.id);
+    let path = format!("/sessions/{}/stream", record.name);
     let stream = which.before.is_none().then(|| path + &context.query(&record.workspace, None));
     let may_reload = story.questions.is_empty() && story.session.process.is_some();
     let live = Live { stream, state: state_of(&regions), may_reload };
     let content = session::content(&regions, story, which, context);
-    layout(&record.id, Some(live), &back(None), &content)
+    layout(&record.name, Some(live), &back(None), &content)
 }
 
 /// What one hook reported.
 pub(crate) fn report(session: &SeenSession, report: &Report, context: &Context<'_>) -> Markup {
     let content = report::content(report);
-    let path = context.session_path(&session.record.id, &session.record.workspace);
-    let title = format!("{} in {}", report.id, session.record.id);
-    layout(&title, None, &back(Some((&session.record.id, &path))), &content)
+    let path = context.session_path(&session.record.name, &session.record.workspace);
+    let title = format!("{} in {}", report.id, session.record.name);
+    layout(&title, None, &back(Some((&session.record.name, &path))), &content)
 }
 
 /// The same for everything that is not there, or not for whoever asks.

@@ -33,7 +33,7 @@ impl Played {
         let now_ms = now_ms() - ago * 1000;
         let stages: Vec<String> = stages.iter().map(|stage| (*stage).to_owned()).collect();
         let record = SessionRecord {
-            id: name.to_owned(),
+            name: name.to_owned(),
             start_time: iso(now_ms),
             workspace: PROJECT.to_owned(),
             command: "run".to_owned(),
@@ -67,10 +67,10 @@ impl Played {
             }
             _ => {}
         }
-        let (at, session) = (iso(self.now_ms), Some(self.record.id.clone()));
+        let (at, session) = (iso(self.now_ms), Some(self.record.name.clone()));
         let event = RunEvent { version: 1, firing, at, session, kind };
         let entries = [serde_json::to_string(&event).unwrap()];
-        let key = RecordKey { project: PROJECT.to_owned(), name: self.record.id.clone() };
+        let key = RecordKey { project: PROJECT.to_owned(), name: self.record.name.clone() };
         let journal = JournalKey { project: key.project.clone(), session: key.name.clone() };
         let put = Put {
             kind: Kind::Session,
@@ -163,7 +163,7 @@ impl Played {
         let start_time = behind_the_name.split_whitespace().nth(19).unwrap().parse().unwrap();
         let holder = Holder { pid, start_time: Some(start_time), ..Holder::this() };
         let (lease, holder) =
-            (lease::name_of(PROJECT, &self.record.id), serde_json::to_string(&holder).unwrap());
+            (lease::name_of(PROJECT, &self.record.name), serde_json::to_string(&holder).unwrap());
         self.store.acquire(&lease, &holder, None).unwrap();
     }
 

@@ -8,7 +8,7 @@ use hookwright_store::{Entry, Store, entries};
 
 use crate::error::Failure;
 use crate::exit_code;
-use crate::known_session::{ProjectOption, Sessions};
+use crate::known_session::{Choice, ProjectOption, Sessions};
 use crate::render::{escaped, journal_line};
 use crate::screen::Screen;
 
@@ -18,9 +18,9 @@ const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
 /// Print everything that was written down of a session, one line each
 #[derive(Debug, Args)]
 pub(crate) struct LogArguments {
-    /// The session's name
-    #[arg(value_name = "NAME")]
-    name: String,
+    /// The session: its name or id, or the beginning of one; not needed where only one runs or is known
+    #[arg(value_name = "SESSION")]
+    name: Option<String>,
 
     /// Go on with what happens, until the session ends
     #[arg(long, short)]
@@ -36,10 +36,12 @@ pub(crate) struct LogArguments {
 
 pub(crate) fn log(arguments: &LogArguments, screen: &Screen) -> Result<u8, Failure> {
     let sessions = Sessions::find(&arguments.project)?;
+    let chosen = sessions.chosen(arguments.name.as_deref(), Choice::Show("sessions log"))?;
+    let name = chosen.1.name().to_owned();
     let mut last = 0;
     loop {
         // Asked before the entries are read: what a session wrote before it ended is not missed.
-        let (store, session) = sessions.named(&arguments.name)?;
+        let (store, session) = sessions.named(&name)?;
         let Some(read) = print_from(store, &session.journal(), last, arguments.json, screen)?
         else {
             return Ok(exit_code::GO_ON);

@@ -8,7 +8,7 @@ use hookwright_store::{Entry, Store, entries};
 
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
-use crate::known_session::{KnownSession, ProjectOption, Sessions};
+use crate::known_session::{Choice, KnownSession, ProjectOption, Sessions};
 use crate::render::timeline::TimelineScreen;
 use crate::render::{escaped, session_table};
 use crate::screen::Screen;
@@ -21,9 +21,9 @@ use crate::screen::Screen;
 /// that were skipped are counted.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArguments {
-    /// The session's name
-    #[arg(value_name = "NAME")]
-    name: String,
+    /// The session: its name or id, or the beginning of one; not needed where only one runs or is known
+    #[arg(value_name = "SESSION")]
+    name: Option<String>,
 
     /// Leave nothing out
     #[arg(long)]
@@ -39,7 +39,8 @@ pub(crate) struct ShowArguments {
 
 pub(crate) fn show(arguments: &ShowArguments, screen: &Screen) -> Result<u8, Failure> {
     let sessions = Sessions::find(&arguments.project)?;
-    let (store, session) = sessions.named(&arguments.name)?;
+    let (store, session) =
+        sessions.chosen(arguments.name.as_deref(), Choice::Show("sessions show"))?;
     if arguments.json {
         show_json(store, &session, screen)?;
         return Ok(exit_code::GO_ON);

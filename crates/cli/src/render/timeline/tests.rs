@@ -98,7 +98,7 @@ fn stage_began() -> Part {
 fn drawn(parts: Vec<Part>, columns: Option<usize>) -> String {
     let mut screen = TimelineScreen::new(false, columns);
     let text: String = parts.into_iter().map(|part| screen.part(part)).collect();
-    let record = SessionRecord { id: "one".into(), ..SessionRecord::default() };
+    let record = SessionRecord { name: "one".into(), ..SessionRecord::default() };
     let status = "completed".to_owned();
     text + &screen.finish(&KnownSession { record, version: 1, status, holder: None })
 }

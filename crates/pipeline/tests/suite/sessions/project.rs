@@ -133,18 +133,18 @@ impl Project {
         }
         let clock = self.clock.clone();
         let clock = clock.unwrap_or_else(|| Arc::new(TokioClock(tokio::time::Instant::now())));
-        let (id, workspace) = ("s".to_owned(), self.workspace());
-        let folder = SessionFolder::new(root, id.parse::<SessionName>().expect("a name"));
-        let (record, version, history) = match self.record(&id) {
+        let (name, workspace) = ("s".to_owned(), self.workspace());
+        let folder = SessionFolder::new(root, name.parse::<SessionName>().expect("a name"));
+        let (record, version, history) = match self.record(&name) {
             Some((record, version)) => {
-                let journal = JournalKey { project: workspace, session: id };
+                let journal = JournalKey { project: workspace, session: name };
                 let history = History::read(&*self.store, &journal).expect("it is understood");
                 (record, Some(version), history)
             }
             None => {
                 let start_time = clock.now();
                 let record =
-                    SessionRecord { id, workspace, start_time, ..SessionRecord::default() };
+                    SessionRecord { name, workspace, start_time, ..SessionRecord::default() };
                 (record, None, History::default())
             }
         };

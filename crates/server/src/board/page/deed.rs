@@ -117,7 +117,7 @@ impl Drawing<'_> {
     fn report_path(&self, sequence: u64) -> String {
         let record = &self.story.session.record;
         let query = self.context.query(&record.workspace, None);
-        format!("/sessions/{}/reports/{sequence}{query}", record.id)
+        format!("/sessions/{}/reports/{sequence}{query}", record.name)
     }
 }
 

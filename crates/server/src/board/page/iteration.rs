@@ -59,7 +59,7 @@ impl Drawing<'_> {
                     @if let Some(more) = deeds_not_shown(iteration) {
                         p.quiet {
                             "and " (more) " more: "
-                            code { "hookwright sessions show " (self.story.session.record.id) " --all" }
+                            code { "hookwright sessions show " (self.story.session.record.name) " --all" }
                         }
                     }
                 }

@@ -54,7 +54,7 @@ fn row(session: &SeenSession, context: &Context<'_>) -> Fragment {
     let html = html! {
         li.session id=(id) {
             (mark.sign())
-            p.name { a href=(context.session_path(&record.id, &record.workspace)) { (record.id) } }
+            p.name { a href=(context.session_path(&record.name, &record.workspace)) { (record.name) } }
             p class={ "status " (mark.class()) } { (word(status)) }
             p.plan {
                 (said(&record.plan))

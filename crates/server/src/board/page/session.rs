@@ -26,7 +26,7 @@ pub(crate) fn regions(story: &Story, which: &Which, context: &Context<'_>) -> Ve
     ];
     let timeline = timeline::fragments(story, context);
     vec![
-        question::region(questions, context, question::On::Session(&session.record.id)),
+        question::region(questions, context, question::On::Session(&session.record.name)),
         Region { name: "head", fragments: head },
         Region { name: "stages", fragments: stages(session, &told.rows) },
         Region { name: "timeline", fragments: timeline },
@@ -42,7 +42,7 @@ pub(super) fn content(
 ) -> Markup {
     let record = &story.session.record;
     html! {
-        h1 { (record.id) }
+        h1 { (record.name) }
         section #questions aria-label="Questions that wait for you" aria-live="polite" {
             (element(regions, "questions"))
         }
@@ -50,7 +50,7 @@ pub(super) fn content(
         ol #stages aria-label="Stages" { (element(regions, "stages")) }
         h2 { "Timeline " span.quiet { "newest first" } }
         @if which.before.is_some() {
-            p { a href=(context.session_path(&record.id, &record.workspace)) { "Back to the newest" } }
+            p { a href=(context.session_path(&record.name, &record.workspace)) { "Back to the newest" } }
         }
         ol #timeline { (element(regions, "timeline")) }
         nav #older aria-label="Older" { (element(regions, "older")) }
@@ -106,7 +106,7 @@ fn facts(story: &Story, context: &Context<'_>) -> Markup {
                 @if let Some(pid) = process { div { dt { "Process" } dd { (pid) } } }
             }
             @if record.can_be_resumed(status) {
-                p.quiet { "Go on with " code { "hookwright resume " (record.id) } }
+                p.quiet { "Go on with " code { "hookwright resume " (record.name) } }
             }
         }
     }
