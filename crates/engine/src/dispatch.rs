@@ -415,7 +415,8 @@ impl Dispatch {
         let was_awaited = run.is_awaited();
         run.state = State::Done;
         if !was_awaited {
-            self.late_answer(number, &meaning.answer, steps);
+            let reports_failure = run.reports_failure(&meaning);
+            self.late_answer(number, &meaning.answer, reports_failure, steps);
         }
         self.settled(number, outcome, meaning, steps);
     }

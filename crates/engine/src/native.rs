@@ -248,6 +248,7 @@ fn said(answer: Answer) -> Answer {
     Answer {
         system_message: answer.system_message,
         additional_context: answer.additional_context,
+        must_reach_agent: answer.must_reach_agent,
         ..Answer::default()
     }
 }

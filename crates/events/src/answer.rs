@@ -31,6 +31,9 @@ pub struct Answer {
     pub system_message: Option<String>,
     /// For the agent.
     pub additional_context: Vec<String>,
+    /// The context tells of a failure, so that the agent has to get it also when it has finished its work.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub must_reach_agent: bool,
     /// The tool's input, rewritten.
     pub updated_input: Option<Value>,
     /// The tool's output, rewritten.

@@ -96,6 +96,9 @@ pub struct Decision {
     pub piped_output: String,
     /// The agent gets that output as it is, without a word of ours around it.
     pub piped_raw: bool,
+    /// What the agent is told is more than news of a success, so that it has to be told also when it has
+    /// finished its work.
+    pub must_reach_agent: bool,
     /// A hook whose dialect lets a session survive its errors has looked at this one.
     pub survives_error: bool,
     /// Rules to add, when a hook answered a permission prompt.
@@ -112,6 +115,7 @@ impl Default for Decision {
             suppress_output: false,
             piped_output: String::new(),
             piped_raw: false,
+            must_reach_agent: false,
             survives_error: false,
             updated_permissions: None,
         }
@@ -136,6 +140,7 @@ impl Decision {
             whole.updated_output = part.updated_output.or(whole.updated_output);
             whole.suppress_output |= part.suppress_output;
             whole.pipe(&part.piped_output, part.piped_raw);
+            whole.must_reach_agent |= part.must_reach_agent;
             whole.survives_error |= part.survives_error;
             whole.updated_permissions = whole.updated_permissions.or(part.updated_permissions);
         }
@@ -144,7 +149,7 @@ impl Decision {
     }
 
     /// Adds output for the agent. Raw output is joined by a line's end whatever it ends with; beside
-    /// output that is not raw it is not either.
+    /// output that is not raw it is not either. Raw output always reaches the agent, so both do then.
     fn pipe(&mut self, text: &str, raw: bool) {
         if text.is_empty() {
             return;
@@ -155,6 +160,7 @@ impl Decision {
             if raw || !self.piped_output.ends_with('\n') {
                 self.piped_output.push('\n');
             }
+            self.must_reach_agent |= self.piped_raw != raw;
             self.piped_raw &= raw;
         }
         self.piped_output.push_str(text);
@@ -191,6 +197,7 @@ impl Decision {
             suppress_output: record["suppress_output"] == true,
             piped_output: text("piped_output").unwrap_or_default(),
             piped_raw: record["piped_raw"] == true,
+            must_reach_agent: record["must_reach_agent"] == true,
             survives_error: record["survives_error"] == true,
             updated_permissions: given("updated_permissions"),
         }
@@ -231,9 +238,11 @@ impl Decision {
         if let Some(rules) = &self.updated_permissions {
             record["updated_permissions"] = rules.clone();
         }
-        for (key, is_set) in
-            [("piped_raw", self.piped_raw), ("survives_error", self.survives_error)]
-        {
+        for (key, is_set) in [
+            ("piped_raw", self.piped_raw),
+            ("must_reach_agent", self.must_reach_agent),
+            ("survives_error", self.survives_error),
+        ] {
             if is_set {
                 record[key] = true.into();
             }

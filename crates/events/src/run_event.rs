@@ -193,6 +193,12 @@ pub enum RunEventKind {
         /// It ends after so many iterations at the latest.
         iterations_max: u32,
     },
+    /// All iterations are over, and hooks have reported something that the agent has to hear: it gets one
+    /// iteration more for that.
+    FinalDelivery {
+        /// Which.
+        turn: TurnName,
+    },
     /// An agent's turn is about to begin. Recorded before its effect begins.
     TurnStarting {
         /// Which.

@@ -72,8 +72,10 @@ pub struct Turn {
     pub working_dir: PathBuf,
     /// The stage's name.
     pub stage: String,
-    /// The iteration within its stage, from 1; 0 delivers the last words of the hooks.
+    /// The iteration within its stage, from 1; 0 delivers raw output of hooks after the last one.
     pub iteration: u32,
+    /// It delivers what hooks reported after the last iteration.
+    pub is_final_delivery: bool,
     /// 1, or more if an earlier attempt of this turn was cut off by a crash.
     pub attempt: u32,
     /// Where the agent writes how it went.
@@ -138,6 +140,7 @@ mod tests {
             working_dir: "/".into(),
             stage: "work".to_owned(),
             iteration: 1,
+            is_final_delivery: false,
             attempt: 1,
             status_file: "/status.json".into(),
             timeout: Duration::from_secs(1),

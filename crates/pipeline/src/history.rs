@@ -85,6 +85,8 @@ pub struct History {
     pub(crate) usage: BTreeMap<u32, Usage>,
     /// What children used of it.
     usage_of_children: Option<Usage>,
+    /// The iteration that delivers what hooks reported after the last one.
+    final_delivery: Option<TurnName>,
     /// The key of the last question whether the session may stop, until a turn follows.
     asked_to_stop: Option<String>,
     /// The session was being ended because of an interrupt, and its end is not recorded.
@@ -221,6 +223,26 @@ impl History {
         u32::try_from(ended.count()).unwrap_or(u32::MAX)
     }
 
+    /// Whether this iteration delivers what hooks reported after the last one.
+    pub(crate) fn is_final_delivery(&self, turn: &TurnName) -> bool {
+        self.final_delivery.as_ref() == Some(turn)
+    }
+
+    /// Takes note of that.
+    pub(crate) fn note_final_delivery(&mut self, turn: TurnName) {
+        self.final_delivery = Some(turn);
+    }
+
+    /// The turn that delivers raw output of hooks after the last iteration, if it was begun.
+    pub(crate) fn raw_delivery(&self) -> Option<&TurnName> {
+        self.turns.keys().rfind(|name| name.iteration == 0)
+    }
+
+    /// Whether hooks were asked so often (from 1) whether the session may stop.
+    pub(crate) fn has_asked_to_stop(&self, times: u32) -> bool {
+        self.firings_by_key.contains_key(&format!("session:stop/{times}"))
+    }
+
     /// Whether a turn is known to have ended.
     pub fn has_ended(&self, turn: &TurnName) -> bool {
         self.turns.get(turn).is_some_and(|past| past.result.is_some())
@@ -276,13 +298,18 @@ impl History {
                 self.executions_at_end.insert(index, self.executions(index));
                 self.stages_ended.insert(index, (reason, iterations));
             }
+            RunEventKind::FinalDelivery { turn } => self.final_delivery = Some(turn),
             RunEventKind::TurnStarting { turn, attempt, run_id } => {
                 self.note_begun(&turn);
+                let is_raw = turn.iteration == 0;
                 let past = self.turns.entry(turn).or_default();
                 past.attempts = attempt;
                 past.unfinished = Some(run_id);
                 self.asked_to_stop = None;
-                let drained = std::mem::take(&mut self.pending);
+                let drained = match is_raw {
+                    true => self.pending.drain_raw(),
+                    false => std::mem::take(&mut self.pending),
+                };
                 self.in_flight.put_behind(drained);
             }
             RunEventKind::TurnGivenUp {
@@ -401,7 +428,10 @@ impl History {
                     key if turn_of_start(key).is_some() => {
                         self.pending.take_in_at_start(&decision, &late_contexts(&known.records));
                     }
-                    _ => self.pending.take_in(&decision),
+                    key => {
+                        let event = key.split('/').next().unwrap_or_default();
+                        self.pending.take_in(&decision, event);
+                    }
                 }
                 known.aborted = Aborted::of(&decision.verdict, &known.records);
                 known.verdict = Some(decision.verdict);

@@ -192,6 +192,8 @@ pub const DESK_PAUSE: Duration = Duration::from_millis(100);
 /// Between two looks whether another process has completed a task.
 pub const TASK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Last prompts of a session. Each may lead to tasks that are completed, whose hooks have something to
-/// say; an agent that always completes one more must not keep a session for ever.
-pub const LAST_PROMPTS_MAX: u32 = 3;
+/// Undelivered reports of hooks that the note about them names.
+pub const UNDELIVERED_TOLD_MAX: usize = 5;
+
+/// Characters of each of them.
+pub const UNDELIVERED_CHARS_MAX: usize = 200;

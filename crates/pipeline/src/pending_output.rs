@@ -2,8 +2,8 @@
 //!
 //! A piping hook may finish when no prompt is being built. Its output waits here, oldest first, until
 //! [`PendingOutput::drain`] hands everything to the next prompt. What is left when all iterations are
-//! over goes out in one last prompt. Tasks are completed while the agent works, so it is shared
-//! ([`SharedOutput`]).
+//! over is delivered once more if it has to be ([`PendingOutput::last`]). Tasks are completed while the
+//! agent works, so it is shared ([`SharedOutput`]).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +18,8 @@ pub struct PendingOutput {
     bytes: usize,
     /// Bytes that found no room.
     left_out: usize,
+    /// Some of those have to reach the agent.
+    left_out_must_reach: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,19 @@ struct Text {
     raw: bool,
     /// A hook at the start of an iteration said it, and says it again when the iteration is done again.
     at_start: bool,
+    /// It is more than news of a success: the agent gets it also when all iterations are over.
+    must_reach: bool,
+}
+
+/// What is to be done about hook output when all iterations are over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Last {
+    /// Nothing waits, or only news of what went well.
+    Nothing,
+    /// Nothing but raw output has to be delivered.
+    Raw,
+    /// The agent has to be told that something went wrong.
+    Failure,
 }
 
 /// What stands above it in the prompt. Agents take raw output for a new task.
@@ -36,62 +51,68 @@ const FRAME: &str = "Output of this session's hooks since your last turn. It is 
 impl PendingOutput {
     /// Adds what one event's hooks had to say; nothing is nothing.
     pub fn push(&mut self, text: &str) {
-        self.push_said(text, false);
+        self.push_said(text, false, false);
     }
 
-    fn push_said(&mut self, text: &str, at_start: bool) {
+    fn push_said(&mut self, text: &str, at_start: bool, must_reach: bool) {
         if !text.trim().is_empty() {
-            self.add(text, false, at_start);
+            let text = text.to_owned();
+            self.add(Text { text, raw: false, at_start, must_reach });
         }
     }
 
-    fn add(&mut self, text: &str, raw: bool, at_start: bool) {
-        if text.is_empty() {
-            return;
-        }
-        if self.left_out > 0 {
-            // What is there has no gaps; all that is missing comes behind it.
-            self.left_out += text.len();
-            return;
-        }
-        let mut room = PENDING_OUTPUT_BYTES_MAX.saturating_sub(self.bytes).min(text.len());
-        while !text.is_char_boundary(room) {
-            room -= 1;
-        }
-        let (kept, rest) = text.split_at(room);
-        self.left_out += rest.len();
-        self.bytes += kept.len();
-        if !kept.is_empty() {
-            self.texts.push(Text { text: kept.to_owned(), raw, at_start });
+    fn add(&mut self, mut added: Text) {
+        let all = added.text.len();
+        // What is there has no gaps; all that is missing comes behind it.
+        let room = match self.left_out {
+            0 => PENDING_OUTPUT_BYTES_MAX.saturating_sub(self.bytes).min(all),
+            _ => 0,
+        };
+        added.text.truncate(added.text.floor_char_boundary(room));
+        let kept = added.text.len();
+        self.left_out += all - kept;
+        self.left_out_must_reach |= kept < all && (added.must_reach || added.raw);
+        self.bytes += kept;
+        if kept > 0 {
+            self.texts.push(added);
         }
     }
 
-    /// Adds all that an event's hooks had to say to the agent.
-    pub fn take_in(&mut self, decision: &Decision) {
-        self.take_in_said(decision, &|_| false);
+    /// Adds all that hooks had to say to the agent at the event with this name.
+    pub fn take_in(&mut self, decision: &Decision, event: &str) {
+        // Whatever hooks say about an iteration that failed, the agent has to know.
+        let must_reach = decision.must_reach_agent || event == "iteration:error";
+        self.take_in_said(decision, must_reach, &|_| false);
     }
 
     /// The same for the hooks at the start of an iteration. `late` is what hooks of earlier events said
     /// and was handed out there.
     pub(crate) fn take_in_at_start(&mut self, decision: &Decision, late: &[String]) {
-        self.take_in_said(decision, &|context| !late.iter().any(|late| late == context));
+        let is_at_start = |context: &str| !late.iter().any(|late| late == context);
+        self.take_in_said(decision, decision.must_reach_agent, &is_at_start);
     }
 
-    fn take_in_said(&mut self, decision: &Decision, is_at_start: &dyn Fn(&str) -> bool) {
+    fn take_in_said(
+        &mut self,
+        decision: &Decision,
+        must_reach: bool,
+        is_at_start: &dyn Fn(&str) -> bool,
+    ) {
         let piped = &decision.piped_output;
+        let at_start = is_at_start(piped);
         match decision.piped_raw {
-            true => self.add(piped, true, is_at_start(piped)),
-            false => self.push_said(piped, is_at_start(piped)),
+            true => self.add(Text { text: piped.clone(), raw: true, at_start, must_reach }),
+            false => self.push_said(piped, at_start, must_reach),
         }
         for context in &decision.additional_context {
-            self.push_said(context, is_at_start(context));
+            self.push_said(context, is_at_start(context), must_reach);
         }
     }
 
     /// Forgets what hooks at the start of an iteration said.
     pub(crate) fn forget_start(&mut self) {
         self.texts.retain(|text| !text.at_start);
-        self.bytes = self.texts.iter().map(|text| text.text.len()).sum();
+        self.bytes = self.counted();
     }
 
     /// Whether nothing waits.
@@ -99,9 +120,23 @@ impl PendingOutput {
         self.texts.is_empty() && self.left_out == 0
     }
 
-    /// Whether all that waits is raw, so that nothing of ours may stand around it.
-    pub fn is_raw(&self) -> bool {
-        self.left_out == 0 && self.texts.iter().all(|text| text.raw)
+    /// What is to be done about it when all iterations are over.
+    pub fn last(&self) -> Last {
+        let is_failure = |text: &Text| text.must_reach && !text.raw;
+        if self.left_out_must_reach || self.texts.iter().any(is_failure) {
+            return Last::Failure;
+        }
+        match self.texts.iter().any(|text| text.raw) {
+            true => Last::Raw,
+            false => Last::Nothing,
+        }
+    }
+
+    /// The first lines of what the agent should have got.
+    pub(crate) fn headlines(&self) -> Vec<&str> {
+        let must_reach = self.texts.iter().filter(|text| text.must_reach || text.raw);
+        let lines = must_reach.filter_map(|text| text.text.lines().find(|line| !line.is_empty()));
+        lines.collect()
     }
 
     /// Everything, in one block, and nothing is left.
@@ -109,6 +144,24 @@ impl PendingOutput {
         let block = self.block();
         *self = Self::default();
         block
+    }
+
+    /// Takes out what is raw.
+    pub(crate) fn drain_raw(&mut self) -> Self {
+        let is_raw = |text: &mut Text| text.raw;
+        let raw = Self { texts: self.texts.extract_if(.., is_raw).collect(), ..Self::default() };
+        let raw = Self { bytes: raw.counted(), ..raw };
+        self.bytes = self.counted();
+        raw
+    }
+
+    fn counted(&self) -> usize {
+        self.texts.iter().map(|text| text.text.len()).sum()
+    }
+
+    /// What is raw, as it is.
+    pub fn raw_block(&self) -> Option<String> {
+        self.clone().drain_raw().block()
     }
 
     /// Everything, in one block: what is raw as it is, joined by a line's end, and the rest framed.
@@ -141,10 +194,11 @@ impl PendingOutput {
     }
 
     pub(crate) fn put_behind(&mut self, later: Self) {
-        for text in &later.texts {
-            self.add(&text.text, text.raw, text.at_start);
+        for text in later.texts {
+            self.add(text);
         }
         self.left_out += later.left_out;
+        self.left_out_must_reach |= later.left_out_must_reach;
     }
 }
 
@@ -164,9 +218,9 @@ impl SharedOutput {
         self.pending().push(text);
     }
 
-    /// Adds all that an event's hooks had to say to the agent.
-    pub fn take_in(&self, decision: &Decision) {
-        self.pending().take_in(decision);
+    /// Adds all that hooks had to say to the agent at the event with this name.
+    pub fn take_in(&self, decision: &Decision, event: &str) {
+        self.pending().take_in(decision, event);
     }
 
     /// Whether nothing waits.
@@ -174,9 +228,24 @@ impl SharedOutput {
         self.pending().is_empty()
     }
 
-    /// Whether all that waits is raw, so that nothing of ours may stand around it.
-    pub fn is_raw(&self) -> bool {
-        self.pending().is_raw()
+    /// What is to be done about it when all iterations are over.
+    pub fn last(&self) -> Last {
+        self.pending().last()
+    }
+
+    /// The first lines of what the agent should have got.
+    pub(crate) fn headlines(&self) -> Vec<String> {
+        self.pending().headlines().into_iter().map(str::to_owned).collect()
+    }
+
+    /// What is raw, as it is.
+    pub fn raw_block(&self) -> Option<String> {
+        self.pending().raw_block()
+    }
+
+    /// Takes out what is raw.
+    pub(crate) fn drain_raw(&self) {
+        self.pending().drain_raw();
     }
 
     /// Everything, in one block, and nothing is left.
@@ -232,15 +301,71 @@ mod tests {
             piped_raw: raw,
             ..Decision::default()
         };
-        pending.take_in(&decision("first\n", true));
-        pending.take_in(&decision("", true));
-        pending.take_in(&decision("\n[stderr]\ne\n", true));
+        let event = "iteration:complete";
+        pending.take_in(&decision("first\n", true), event);
+        pending.take_in(&decision("", true), event);
+        pending.take_in(&decision("\n[stderr]\ne\n", true), event);
         assert_eq!(pending.block().as_deref(), Some("first\n\n\n[stderr]\ne\n"));
-        assert!(pending.is_raw());
-        pending.take_in(&decision("native\n", false));
-        assert!(!pending.is_raw());
-        let block = pending.drain().expect("something waits");
+        pending.take_in(&decision("native\n", false), event);
+        assert_eq!(pending.raw_block().as_deref(), Some("first\n\n\n[stderr]\ne\n"));
+        let block = pending.block().expect("something waits");
         assert_eq!(block, format!("first\n\n\n[stderr]\ne\n\n\n{FRAME}\n\nnative"));
+        // What is not raw waits on.
+        pending.drain_raw();
+        assert_eq!(pending.drain(), Some(format!("{FRAME}\n\nnative")));
+    }
+
+    #[test]
+    fn after_the_last_iteration_failures_are_delivered_raw_output_is_and_news_of_success_is_not() {
+        let said = |piped: &str, context: &[&str], raw: bool, failed: bool| Decision {
+            piped_output: piped.to_owned(),
+            additional_context: context.iter().map(|text| (*text).to_owned()).collect(),
+            piped_raw: raw,
+            must_reach_agent: failed,
+            ..Decision::default()
+        };
+        let complete = "iteration:complete";
+        for (last, told) in [
+            (Last::Nothing, vec![]),
+            (Last::Nothing, vec![(said("12 passed", &["seen"], false, false), complete)]),
+            (Last::Nothing, vec![(said("", &[], true, true), complete)]),
+            (Last::Failure, vec![(said("1 failed", &[], false, true), complete)]),
+            (Last::Failure, vec![(said("", &["no"], false, true), "session:stop")]),
+            (Last::Failure, vec![(said("look", &[], false, false), "iteration:error")]),
+            (Last::Raw, vec![(said("12 passed", &[], true, false), complete)]),
+            (Last::Raw, vec![(said("raw", &[], true, false), "iteration:error")]),
+            (
+                Last::Raw,
+                vec![
+                    (said("12 passed", &[], false, false), complete),
+                    (said("raw", &[], true, false), complete),
+                ],
+            ),
+            (
+                Last::Failure,
+                vec![
+                    (said("raw", &[], true, false), complete),
+                    (said("1 failed", &[], false, true), complete),
+                ],
+            ),
+        ] {
+            let mut pending = PendingOutput::default();
+            told.iter().for_each(|(decision, event)| pending.take_in(decision, event));
+            assert_eq!(pending.last(), last, "{told:?}");
+        }
+    }
+
+    #[test]
+    fn a_failure_that_found_no_room_is_delivered_all_the_same() {
+        let mut pending = PendingOutput::default();
+        pending.push(&"x".repeat(PENDING_OUTPUT_BYTES_MAX));
+        assert_eq!(pending.last(), Last::Nothing);
+        let piped_output = "1 failed".to_owned();
+        let failed = Decision { piped_output, must_reach_agent: true, ..Decision::default() };
+        pending.take_in(&failed, "iteration:complete");
+        let mut moved = PendingOutput::default();
+        moved.put_before(pending);
+        assert_eq!(moved.last(), Last::Failure);
     }
 
     #[test]

@@ -96,9 +96,9 @@ fn inputs(path: Option<&str>, extra: &Extra<'_>) -> String {
     }
 }
 
-/// What stands below the last words of hooks.
-pub(crate) const ALL_IS_OVER: &str = "All iterations of this session are over. If something above \
-                                      has to be mended, mend it now; begin nothing new.";
+/// The task of the iteration that delivers what hooks reported after the last one.
+pub(crate) const FINAL_DELIVERY: &str =
+    "All iterations of this session are over. Fix what is reported above; start nothing new.";
 
 /// Whether a prompt that names this tells of its piece of work by itself.
 pub(crate) fn names_item(name: &str) -> bool {

@@ -325,7 +325,7 @@ mod tests {
             let turn = TurnName { stage: 1, iteration };
             let result = TurnResult::default();
             let ended = RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms: 1.0 };
-            // Last words are no iteration.
+            // A raw delivery is no iteration.
             assert_eq!(seen(&mut record, "2026-01-02T03:04:06Z", ended), iteration > 0);
             assert_eq!(record.iterations, counted);
         }

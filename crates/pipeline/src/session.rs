@@ -12,13 +12,15 @@
 //!
 //! With a queue each piece of work is an execution around its iterations: `queue.rs`.
 //!
-//! What it is made of is in `parts.rs`. Stages are in `stage.rs`, turns of agents in `turn.rs`, the end in `closing.rs`, and what a session
+//! What it is made of is in `parts.rs`. Stages are in `stage.rs`, turns of agents in `turn.rs`, what is delivered after the last in
+//! `delivery.rs`, the end in `closing.rs`, and what a session
 //! that a hook has started leaves in `leaving.rs`. Tasks that are completed meanwhile are in
 //! `completing.rs` and `task_desk.rs`. What a killed session left running is ended in `survivors.rs`.
 
 mod callers;
 mod closing;
 mod completing;
+mod delivery;
 mod drive;
 mod engines;
 mod firing;
@@ -113,8 +115,10 @@ pub struct Session {
     item: Option<WorkItem>,
     /// What was said to be wrong with issues since it began: no more than there are.
     told_of_issues: BTreeSet<String>,
-    /// Times that the end was reached, and hooks might have had something left to say.
-    deliveries: usize,
+    /// What hooks reported after the last iteration was delivered, or is not delivered any more.
+    is_delivered: bool,
+    /// Blocks of its stop that this process has come to.
+    stop_blocks: u32,
     /// What is known of its agents.
     in_use: AgentsInUse,
     name: String,
@@ -267,9 +271,10 @@ impl Session {
             }
         }
         self.task_desk.open();
-        self.deliver().await?;
+        self.deliver_before_stop().await?;
         self.ask_to_stop(reason).await?;
         self.deliver_the_rest().await?;
+        self.note_undelivered()?;
         Ok(reason.as_str())
     }
 

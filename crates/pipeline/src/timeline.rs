@@ -64,6 +64,7 @@ impl Timeline {
             RunEventKind::ItemStarted { stage, execution, item } => {
                 self.course.begin_item(at, stage, execution, item);
             }
+            RunEventKind::FinalDelivery { turn } => self.course.final_delivery = Some(turn),
             RunEventKind::TurnStarting { turn, attempt, .. } => {
                 self.course.begin_turn(at, turn, attempt);
             }
@@ -208,6 +209,7 @@ impl Timeline {
             | RunEventKind::SessionStarted { .. }
             | RunEventKind::SessionResumed { .. }
             | RunEventKind::StageStarted { .. }
+            | RunEventKind::FinalDelivery { .. }
             | RunEventKind::TurnStarting { .. }
             | RunEventKind::TurnEnded { .. }
             | RunEventKind::ItemStarted { .. }

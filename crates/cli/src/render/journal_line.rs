@@ -82,6 +82,9 @@ fn what(kind: &RunEventKind) -> String {
         RunEventKind::StageStarted { stage, index, iterations_max } => {
             format!("stage {index} {} started: {}", said(stage), at_most(*iterations_max))
         }
+        RunEventKind::FinalDelivery { turn } => {
+            format!("final delivery: stage {}, iteration {}", turn.stage, turn.iteration)
+        }
         RunEventKind::TurnStarting { turn, attempt, .. } => format!(
             "turn starts: stage {}, iteration {}, attempt {attempt}",
             turn.stage, turn.iteration

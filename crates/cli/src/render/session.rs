@@ -107,6 +107,10 @@ impl SessionScreen {
             RunEventKind::StageStarted { stage, index, iterations_max } => {
                 format!("stage {index} {}: {}", visible(stage), at_most(*iterations_max))
             }
+            RunEventKind::FinalDelivery { turn } => format!(
+                "  final delivery: {} is for what hooks reported after the last one",
+                of_turn(turn)
+            ),
             RunEventKind::TurnStarting { turn, attempt, .. } => {
                 let again = match attempt {
                     1 => String::new(),
@@ -343,7 +347,7 @@ pub(crate) fn plan_json(plan: &Plan) -> Value {
 
 fn of_turn(turn: &TurnName) -> String {
     match turn.iteration {
-        0 => "last words of the hooks".to_owned(),
+        0 => "final delivery".to_owned(),
         number => format!("iteration {number}"),
     }
 }

@@ -252,7 +252,7 @@ fn working(agent: &Working, now_ms: i64) -> String {
         0 | 1 => String::new(),
         attempt => format!(", attempt {attempt}"),
     };
-    let what = if agent.is_last { "hears the last words of the hooks" } else { "works" };
+    let what = if agent.is_final { "works on the final delivery" } else { "works" };
     format!(
         "▸ agent {} {what}, {}{attempt}{pid}",
         shown(&agent.name),

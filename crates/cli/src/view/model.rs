@@ -20,6 +20,8 @@ pub(crate) struct Model {
     pub(crate) iterations_max: Option<u32>,
     /// The iteration it is in; 0 before the first of its stage.
     pub(crate) iteration: u32,
+    /// The iteration that delivers what hooks reported after the last one.
+    final_delivery: Option<TurnName>,
     /// The piece of work, in words.
     pub(crate) item: Option<String>,
     pub(crate) agent: Option<Working>,
@@ -44,8 +46,8 @@ pub(crate) struct Working {
     pub(crate) since_ms: i64,
     pub(crate) pid: Option<u32>,
     pub(crate) attempt: u32,
-    /// It is told the last words of the hooks.
-    pub(crate) is_last: bool,
+    /// It is told what hooks reported after the last iteration.
+    pub(crate) is_final: bool,
 }
 
 /// A hook that runs.
@@ -115,6 +117,7 @@ impl Model {
                 self.item = Some(words);
             }
             RunEventKind::ItemEnded { .. } => self.item = None,
+            RunEventKind::FinalDelivery { turn } => self.final_delivery = Some(turn.clone()),
             RunEventKind::TurnStarting { turn, attempt, .. } => {
                 self.begin_turn(turn, *attempt, at_ms);
             }
@@ -148,8 +151,11 @@ impl Model {
     }
 
     fn begin_turn(&mut self, turn: &TurnName, attempt: u32, at_ms: i64) {
-        let is_last = turn.iteration == 0;
-        if !is_last {
+        let is_final = turn.iteration == 0 || self.final_delivery.as_ref() == Some(turn);
+        if is_final {
+            self.iterations_max = None;
+        }
+        if turn.iteration > 0 {
             // A stage that goes on is not announced.
             if self.stage != turn.stage {
                 (self.stage, self.iterations_max, self.agent_now) = (turn.stage, None, None);
@@ -164,7 +170,7 @@ impl Model {
             }
         };
         self.output.clear();
-        self.agent = Some(Working { name, since_ms: at_ms, pid: None, attempt, is_last });
+        self.agent = Some(Working { name, since_ms: at_ms, pid: None, attempt, is_final });
     }
 
     fn see_question(&mut self, event: &RunEvent) {
@@ -237,6 +243,7 @@ impl Model {
             | RunEventKind::SessionStarted { .. }
             | RunEventKind::SessionResumed { .. }
             | RunEventKind::StageStarted { .. }
+            | RunEventKind::FinalDelivery { .. }
             | RunEventKind::TurnStarting { .. }
             | RunEventKind::AgentRunning { .. }
             | RunEventKind::AgentOutput { .. }

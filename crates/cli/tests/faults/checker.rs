@@ -218,7 +218,6 @@ impl Checker {
                         self.defect(Defect::SameAttemptTwice, format!("{line:?}"));
                     }
                     let name = (line.name.clone(), line.at.clone(), line.attempt);
-                    // A delivery has the variables of the last iteration.
                     if kind == "hook" && !names.insert(name) {
                         self.defect(Defect::SameAttemptTwice, format!("{line:?}"));
                     }
@@ -418,13 +417,17 @@ impl Checker {
         }
     }
 
-    /// Each piped text reached exactly one turn that completed.
+    /// Each piped text reached exactly one turn that completed; what was said after the last turn reached
+    /// none.
     fn look_at_prompts(&mut self, world: &World, journal: &[RunEvent]) {
         let mut run_ids = BTreeMap::new();
         let mut prompts = String::new();
         let mut expected = BTreeSet::from(["PIPED<greet>".to_owned(), "PIPED<stop>".to_owned()]);
         let mut late = BTreeSet::new();
-        for event in journal {
+        let is_turn = |event: &RunEvent| matches!(event.kind, RunEventKind::TurnStarting { .. });
+        let last_turn = journal.iter().rposition(is_turn).unwrap_or_default();
+        let mut too_late = BTreeSet::new();
+        for (number, event) in journal.iter().enumerate() {
             match &event.kind {
                 RunEventKind::TurnStarting { turn, run_id, .. } => {
                     run_ids.insert(turn.clone(), run_id.clone());
@@ -451,11 +454,16 @@ impl Checker {
                         _ => "",
                     };
                     if !hook.is_empty() {
-                        expected.insert(format!("PIPED<{hook}/{at}>"));
+                        let piped = format!("PIPED<{hook}/{at}>");
+                        match number < last_turn {
+                            true => expected.insert(piped),
+                            false => too_late.insert(piped),
+                        };
                     }
-                    if !key.starts_with("closing/") {
-                        let contexts = late_answers.iter().flat_map(|it| &it.additional_context);
-                        late.extend(contexts.cloned());
+                    let contexts = late_answers.iter().flat_map(|it| &it.additional_context);
+                    match number < last_turn {
+                        true => late.extend(contexts.cloned()),
+                        false => too_late.extend(contexts.cloned()),
                     }
                 }
                 _ => {}
@@ -470,6 +478,15 @@ impl Checker {
                 0 => self.defect(Defect::PipedLost, marker),
                 _ => self.defect(Defect::PipedTwice, marker),
             }
+        }
+        for marker in too_late.into_iter().filter(|marker| prompts.contains(marker.as_str())) {
+            self.defect(Defect::PipedTwice, format!("{marker}, after the last turn"));
+        }
+        let is_delivery =
+            |event: &&RunEvent| matches!(event.kind, RunEventKind::FinalDelivery { .. });
+        let deliveries = journal.iter().filter(is_delivery).count();
+        if deliveries != 1 {
+            self.defect(Defect::DeliveredTwice, format!("{deliveries} final deliveries"));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Interrupts: a session is interrupted at each of its points, in the end once more, and killed between.
-//! It comes to its end once, and exit codes say what became of it.
+//! It comes to its end once, and exit codes say what became of it. What hooks report after its only
+//! iteration is delivered once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
@@ -125,6 +126,39 @@ fn look(ground: &Ground, checker: &mut Checker) {
     for line in ground.log().iter().filter(|line| line.kind == "survivor") {
         checker.defect(Defect::SecondAgent, format!("{line:?}"));
     }
+    look_at_delivery(ground, &journal, checker);
+}
+
+/// The failure of the tests was delivered in one iteration, and what the tests said after that in none.
+fn look_at_delivery(ground: &Ground, journal: &[RunEvent], checker: &mut Checker) {
+    let mut run_ids = BTreeMap::new();
+    let mut prompts: Vec<(u32, String)> = Vec::new();
+    let mut deliveries = 0;
+    for event in journal {
+        match &event.kind {
+            RunEventKind::FinalDelivery { .. } => deliveries += 1,
+            RunEventKind::TurnStarting { turn, run_id, .. } => {
+                run_ids.insert(turn.clone(), run_id.clone());
+            }
+            RunEventKind::TurnEnded { turn, .. } => {
+                let file = ground.outside().join(format!("prompt-{}", run_ids[turn]));
+                let prompt = std::fs::read_to_string(file).unwrap_or_default();
+                prompts.push((turn.iteration, prompt));
+            }
+            _ => {}
+        }
+    }
+    let heard: Vec<(u32, usize, usize)> = prompts
+        .iter()
+        .map(|(iteration, prompt)| {
+            let times = |text: &str| prompt.matches(text).count();
+            (*iteration, times("PIPED<tests/1>"), times("PIPED<tests/2>"))
+        })
+        .collect();
+    if deliveries != 1 || heard != [(1, 0, 0), (2, 1, 0)] {
+        let what = format!("{deliveries} deliveries; iteration, texts in its prompt: {heard:?}");
+        checker.defect(Defect::DeliveredTwice, what);
+    }
 }
 
 const HOOKS_AT_END: [&str; 3] = ["first", "behind", "last"];
@@ -139,6 +173,9 @@ termination: {type: fixed, iterations: 1}
 prompt: Work.
 hooks:
   iteration:complete:
+    - id: tests
+      pipe_output: true
+      command: . @OUTSIDE@/begin hook tests iteration:complete; echo "PIPED<tests/$ITERATION>"; finish; false
     - {id: late, await: false, command: . @OUTSIDE@/begin hook late iteration:complete; sleep 0.05; finish}
   session:stop:
     - {id: may-stop, command: . @OUTSIDE@/begin hook may-stop session:stop; finish}
@@ -152,7 +189,7 @@ hooks:
         "agent",
         r#"
 . @OUTSIDE@/begin turn ends agent
-cat > /dev/null
+cat > "$outside/prompt-$run"
 finish
 "#,
     ),

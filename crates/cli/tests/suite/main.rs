@@ -20,6 +20,7 @@ mod driver;
 mod events;
 mod explain;
 mod faults;
+mod final_delivery;
 mod fire;
 mod first_steps;
 mod gates;

@@ -70,55 +70,6 @@ fn a_failed_hook_pipes_how_it_failed_and_what_it_printed() {
     assert!(second.ends_with(&task(2)), "{second}");
 }
 
-#[test]
-fn what_is_left_is_delivered_once_before_the_stop() {
-    let sandbox = a_loop(
-        "iteration:complete: [{pipe_output: true, command: echo last}], session:stop: [{await: true, command: ls ../prompts | wc -l >> log}]",
-        1,
-    );
-    let ran = run(&sandbox, "loop.yaml", 0);
-    let prompts = prompts(&sandbox);
-    assert_eq!(prompts.len(), 2);
-    assert!(
-        prompts[1]
-            .starts_with(&format!("{FRAME}\n\nlast\n\nAll iterations of this session are over.")),
-        "{}",
-        prompts[1]
-    );
-    assert_eq!(lines(&sandbox, "log"), ["2"]);
-    // It is no iteration.
-    assert!(ran.stdout.contains("\n  1 iteration, "), "{}", ran.stdout);
-}
-
-#[test]
-fn what_a_stop_hook_pipes_is_delivered_before_the_end() {
-    let sandbox = a_loop(
-        "session:stop: [{pipe_output: true, command: echo bye}], session:end: [{await: true, command: ls ../prompts | wc -l >> log}]",
-        1,
-    );
-    run(&sandbox, "loop.yaml", 0);
-    let prompts = prompts(&sandbox);
-    assert_eq!(prompts.len(), 2);
-    assert!(prompts[1].contains("\n\nbye\n\n"), "{}", prompts[1]);
-    assert_eq!(lines(&sandbox, "log"), ["2"]);
-}
-
-#[test]
-fn last_words_have_the_files_of_the_last_iteration() {
-    let sandbox = Sandbox::with_hooks(
-        "hooks: {iteration:complete: [{pipe_output: true, when: '${ITERATION} == 2', command: echo x}]}",
-    )
-    .file(
-        "loop.yaml",
-        "name: work\nprompt: p\ntermination: {type: fixed, iterations: 2}\nagent: {command: 'echo $ITERATION $OUTPUT >> log'}\n",
-    );
-    run(&sandbox, "loop.yaml", 0);
-    let log = lines(&sandbox, "log");
-    assert_eq!(log.len(), 3);
-    assert_eq!(log[1], log[2]);
-    assert!(log[2].ends_with("stage-00-work/iterations/002/output.md"), "{}", log[2]);
-}
-
 /// A loop of an agent that fails whenever there is a file `fail`, counting down.
 fn failing(hooks: &str, fails: &[u32], iterations: u32) -> Sandbox {
     let fails: Vec<String> = fails.iter().map(u32::to_string).collect();

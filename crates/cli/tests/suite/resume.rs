@@ -177,9 +177,9 @@ fn wherever_an_interrupt_comes_the_session_goes_on_from_there() {
             "delay: 1h\n",
             &["agent", "agent"],
         ),
-        // While the last words are delivered.
+        // In the final delivery.
         (
-            "iteration:complete: [{pipe_output: true, when: '${ITERATION} == 2', command: echo x}]".to_owned(),
+            "iteration:complete: [{pipe_output: true, when: '${ITERATION} == 2', command: 'echo x; exit 1'}]".to_owned(),
             format!("if grep -q All.iterations; then echo last $HOOKWRIGHT_ATTEMPT >> log; {hangs}; else echo agent >> log; fi"),
             "",
             &["agent", "agent", "last 1", "last 2"],

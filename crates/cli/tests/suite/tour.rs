@@ -33,7 +33,7 @@ fn the_tour_takes_an_agent_through_three_stages_and_leaves_what_it_made() {
     let log = String::from_utf8(log.stdout).unwrap();
     assert_eq!(
         log.lines().collect::<Vec<_>>(),
-        ["stage plan", "stage work", "stage issues", "last words"]
+        ["stage plan", "stage work", "stage issues", "after the last stage"]
     );
     let session = ".hookwright/sessions/first";
     for (stage, iterations) in [("stage-00-plan", 1), ("stage-01-work", 3), ("stage-02-issues", 2)]

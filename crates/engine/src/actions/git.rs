@@ -329,6 +329,7 @@ impl<'a> Git<'a> {
         self.said
             .additional_context
             .extend(decision.additional_context.iter().chain(piped).cloned());
+        self.said.must_reach_agent |= decision.must_reach_agent;
         for message in &decision.system_messages {
             let all = self.said.system_message.get_or_insert_default();
             if !all.is_empty() {

@@ -122,6 +122,7 @@ pub(super) fn answer(object: &Map<String, Value>, event: &EventName) -> Result<A
         stop_reason: top.text("stopReason")?.or(interrupt_reason),
         system_message: top.text("systemMessage")?,
         additional_context: if contexts.is_empty() { top_contexts } else { contexts },
+        must_reach_agent: false,
         updated_input: updated_input.into_iter().flatten().next(),
         updated_output: output.cloned(),
         suppress_output: top.flag("suppressOutput")? == Some(true),

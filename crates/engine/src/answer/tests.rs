@@ -72,6 +72,7 @@ fn every_field_of_ours_is_read() {
             updated_input: Some(json!({ "command": "ls" })),
             updated_output: Some(json!("shorter")),
             suppress_output: true,
+            must_reach_agent: false,
             updated_permissions: None,
         })
     );

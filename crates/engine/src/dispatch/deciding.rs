@@ -109,6 +109,7 @@ impl Dispatch {
 fn of_late_answer(answer: Answer) -> Decision {
     Decision {
         additional_context: answer.additional_context,
+        must_reach_agent: answer.must_reach_agent,
         system_messages: answer.system_message.into_iter().collect(),
         ..Decision::default()
     }

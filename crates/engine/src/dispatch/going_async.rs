@@ -18,7 +18,7 @@ impl Dispatch {
         if self.runs[number].state != State::Awaited {
             // The event does not wait for it, so that what it answers now is as late as what it answers at its end.
             if let Some(answer) = answer {
-                self.late_answer(number, &answer, steps);
+                self.late_answer(number, &answer, answer.must_reach_agent, steps);
             }
             return;
         }
@@ -38,10 +38,17 @@ impl Dispatch {
     }
 
     /// What a background hook has to say waits for the next safe point; it decides nothing.
-    pub(super) fn late_answer(&self, number: usize, answer: &Answer, steps: &mut Steps) {
+    pub(super) fn late_answer(
+        &self,
+        number: usize,
+        answer: &Answer,
+        reports_failure: bool,
+        steps: &mut Steps,
+    ) {
         let kept = Answer {
             system_message: answer.system_message.clone(),
             additional_context: answer.additional_context.clone(),
+            must_reach_agent: reports_failure && !answer.additional_context.is_empty(),
             ..Answer::default()
         };
         if kept != Answer::default() {

@@ -108,6 +108,7 @@ impl Run {
             suppress_output: answer.suppress_output,
             piped_output: String::new(),
             piped_raw: self.policy.pipes_raw,
+            must_reach_agent: false,
             survives_error: false,
             updated_permissions: answer.updated_permissions.clone(),
         };
@@ -122,7 +123,16 @@ impl Run {
         if self.hook.pipe_output && !answer.suppress_output {
             part.piped_output = self.policy.wire.shown(&self.hook.id, outcome, meaning);
         }
+        let is_told = !part.piped_output.is_empty() || !part.additional_context.is_empty();
+        part.must_reach_agent = is_told && self.reports_failure(meaning);
         part
+    }
+
+    /// Whether what it tells the agent is more than news of a success. Output that is passed on raw has
+    /// rules of its own.
+    pub(super) fn reports_failure(&self, meaning: &Meaning) -> bool {
+        let is_failure = meaning.status != Status::Success || meaning.answer.must_reach_agent;
+        is_failure && !self.policy.pipes_raw
     }
 
     fn verdict(&self, meaning: &Meaning, reason: Option<&str>, power: Power) -> Verdict {

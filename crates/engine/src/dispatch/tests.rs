@@ -804,7 +804,8 @@ fn a_failure_that_is_passed_over_lets_the_next_hook_run() {
 fn a_failure_that_blocks_beside_a_result_adds_its_reason() {
     let machine = Firing::at(RESULT, "id: a, command: x, on_failure: block")
         .play([("a", vec![exit(1).into()])]);
-    assert_eq!(machine.decided(), with_contexts(&["hook a failed (exit code 1)"]));
+    let told = with_contexts(&["hook a failed (exit code 1)"]);
+    assert_eq!(machine.decided(), Decision { must_reach_agent: true, ..told });
 }
 
 #[test]
@@ -1565,6 +1566,7 @@ fn a_late_deny_decides_nothing_but_its_contexts_and_messages_are_kept() {
             answer: Box::new(Answer {
                 system_message: Some("m".into()),
                 additional_context: vec!["c".into()],
+                must_reach_agent: true,
                 ..Answer::default()
             })
         }]
@@ -1704,7 +1706,8 @@ fn a_block_beside_a_result_adds_its_reason_and_blocks_nothing() {
         ),
     ]);
     assert_eq!(machine.order(), ["start a", "start b", "start c", "finished"]);
-    assert_eq!(machine.decided(), with_contexts(&["bad style", "see CI", "no tests"]));
+    let told = with_contexts(&["bad style", "see CI", "no tests"]);
+    assert_eq!(machine.decided(), Decision { must_reach_agent: true, ..told });
     assert_eq!(
         machine.reports(),
         ["a blocked x1: bad style", "b blocked x1: no tests", "c success x1"]
@@ -1814,9 +1817,27 @@ fn piped_output_is_the_text_of_a_success_and_a_failure_says_first_what_failed() 
         machine.decided(),
         Decision {
             piped_output: "12 passed\n[hook b: failed (exit code 1: 1 failed)]\n1 failed".into(),
+            must_reach_agent: true,
             ..with_contexts(&["c"])
         }
     );
+}
+
+#[test]
+fn what_the_agent_is_told_must_reach_it_if_a_hook_that_says_it_did_not_succeed() {
+    let says = || answers(json!({ "additionalContext": "c" }));
+    for (hook, end, must_reach) in [
+        ("pipe_output: true", exited(0, "12 passed", ""), false),
+        ("await: true", says(), false),
+        ("pipe_output: true", exited(1, "1 failed", ""), true),
+        ("pipe_output: true", timed_out(), true),
+        // It fails, and tells the agent nothing.
+        ("await: true", exited(1, "1 failed", ""), false),
+    ] {
+        let hooks = format!("id: a, command: x, {hook}");
+        let machine = Firing::at(OBSERVED, &hooks).play([("a", vec![end.clone().into()])]);
+        assert_eq!(machine.decided().must_reach_agent, must_reach, "{hook} {end:?}");
+    }
 }
 
 // Firings within firings.

@@ -331,6 +331,22 @@ hooks:
 }
 
 #[tokio::test]
+async fn a_failure_that_a_hook_behind_the_commit_pipes_must_reach_the_agent() {
+    for (command, must_reach) in [("echo fine", false), ("echo red; exit 1", true)] {
+        let repository = Repository::new(&format!(
+            "
+hooks:
+  PostExecutionEnd: [{{id: it, await: true, type: git-commit, message: m}}]
+  git:post_commit: [{{pipe_output: true, command: {command}}}]
+"
+        ));
+        repository.write("a", "a");
+        let fired = repository.fire(json!({})).await;
+        assert_eq!(fired.decision.must_reach_agent, must_reach, "{:?}", fired.decision);
+    }
+}
+
+#[tokio::test]
 async fn a_pre_commit_hook_that_asks_blocks_and_one_that_fails_blocks() {
     for (command, reason) in [
         (r#"echo "{\"decision\":\"ask\",\"reason\":\"sure?\"}""#, "nobody can be asked: sure?"),

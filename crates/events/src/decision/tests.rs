@@ -87,6 +87,25 @@ fn all_contexts_and_messages_are_kept_in_configuration_order() {
 }
 
 #[test]
+fn beside_output_that_always_reaches_the_agent_news_of_success_does_too() {
+    let part = |raw: bool, text: &str, must_reach_agent: bool| Decision {
+        piped_output: text.into(),
+        piped_raw: raw,
+        must_reach_agent,
+        ..Decision::default()
+    };
+    for (parts, must_reach) in [
+        ([part(false, "a", false), part(false, "b", false)], false),
+        ([part(false, "a", false), part(false, "b", true)], true),
+        ([part(true, "a", false), part(true, "b", false)], false),
+        ([part(true, "a", false), part(false, "b", false)], true),
+        ([part(false, "a", false), part(true, "", false)], false),
+    ] {
+        assert_eq!(Decision::combine(parts.clone()).must_reach_agent, must_reach, "{parts:?}");
+    }
+}
+
+#[test]
 fn the_record_has_every_field_of_the_documented_shape() {
     let event = Event::new(
         EventName::resolve("tool:pre_execute").expect("known"),
@@ -123,6 +142,7 @@ fn a_decision_comes_back_from_its_record() {
         updated_output: Some(json!("o")),
         suppress_output: true,
         piped_output: "p".into(),
+        must_reach_agent: true,
         updated_permissions: Some(json!([1])),
         ..Decision::default()
     };

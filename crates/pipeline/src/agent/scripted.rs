@@ -79,7 +79,11 @@ impl ScriptedAgent {
     ) -> TurnEnd {
         let Turn { stage, iteration, .. } = turn;
         let performance = Performance::new(turn, watch, cancel);
-        match self.script.part(stage, *iteration) {
+        let part = match turn.is_final_delivery {
+            true => self.script.at_end(),
+            false => self.script.part(stage, *iteration),
+        };
+        match part {
             Part::Deeds(deeds) => performance.play(deeds).await,
             Part::Stop => performance.play(&[script::no_more_turns()]).await,
             Part::Fail => {

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::availability::Choice;
+use crate::pending_output::Last;
 use crate::task_firing::Occasion;
 
 /// A journal on its way.
@@ -149,6 +150,46 @@ fn hook_output_waits_until_the_turn_that_was_given_it_has_ended() {
     assert!(history.pending.block().expect("both").ends_with("first\n\nsecond"));
     let history = told().turn_ends(1, None).read();
     assert!(history.pending.is_empty());
+}
+
+#[test]
+fn a_raw_delivery_was_given_what_is_raw_and_the_rest_waits_on() {
+    let told = || {
+        Told::default()
+            .fires("iteration:complete/0/1")
+            .decides(&Decision { piped_raw: true, ..pipes("raw") })
+            .fires("stage:complete/0")
+            .decides(&pipes("news"))
+            .turn_starts(0, 1)
+    };
+    let cut_off = told().read();
+    assert_eq!(cut_off.raw_delivery(), Some(&turn(0)));
+    assert_eq!(cut_off.pending.raw_block().as_deref(), Some("raw"));
+    let ended = told().turn_ends(0, None).read();
+    assert_eq!((ended.raw_delivery(), ended.pending.raw_block()), (Some(&turn(0)), None));
+    assert!(ended.pending.block().expect("the rest").ends_with("\n\nnews"));
+}
+
+#[test]
+fn a_final_delivery_is_known_from_before_its_hooks_to_its_end_and_may_be_done_again() {
+    let begun = || {
+        Told::default()
+            .fires("iteration:complete/0/1")
+            .decides(&Decision { must_reach_agent: true, ..pipes("red") })
+            .tell(RunEventKind::FinalDelivery { turn: turn(2) })
+    };
+    let history = begun().fires("iteration:start/0/2").decides(&pipes("start")).read();
+    assert_eq!([1, 2].map(|number| history.is_final_delivery(&turn(number))), [false, true]);
+    assert_eq!(history.pending.last(), Last::Failure);
+    let failed = begun().turn_starts(2, 1).turn_ends(2, Some("no key"));
+    let redone = failed
+        .fires("iteration:error/0/2")
+        .decides(&Decision::default())
+        .session_ends("failed")
+        .read();
+    assert!(redone.is_final_delivery(&turn(2)) && !redone.has_ended(&turn(2)));
+    // It gets again what it got.
+    assert_eq!(redone.pending.last(), Last::Failure);
 }
 
 #[test]

@@ -28,33 +28,35 @@ impl Session {
     /// twice about the same stop.
     pub(super) async fn ask_to_stop(&mut self, reason: Reason) -> Result<(), Leave> {
         let index = self.plan.stages.len() - 1;
-        let mut blocks: u32 = 0;
         loop {
+            let blocks = self.stop_blocks;
             let key = format!("session:stop/{}", blocks + 1);
             let asked_again = blocks > 0;
             let data = json!({ "reason": reason.as_str(), "stop_hook_active": asked_again });
             let data = self.data_of_stop(data);
             let decision = self.fire(None, "session:stop", key, data, Vec::new()).await?;
             let Verdict::Block { reason } = decision.verdict else { return Ok(()) };
-            blocks += 1;
-            if let Some(bound) = self.cannot_go_on(index, blocks) {
+            self.stop_blocks += 1;
+            if let Some(bound) = self.cannot_go_on(index) {
                 let note = format!("a hook blocked the stop, but {bound}: {reason}");
                 return Ok(self.write(vec![RunEventKind::Noted { note }])?);
             }
-            let mut course = self.last_stage.clone();
-            if self.work_on(index, &mut course).await? {
+            let (mut course, started) = (self.last_stage.clone(), Instant::now());
+            if self.work_on(index, &mut course, started).await? {
+                self.spend(&mut course, started);
                 self.last_stage = course;
-                self.deliver().await?;
+                self.deliver_before_stop().await?;
                 continue;
             }
             // What was said to an iteration that has ended is not said again.
             if !self.history.has_ended(&turn_name(index, course.iteration + 1)) {
                 self.pending.push(&format!("The session shall not stop yet: {reason}"));
             }
-            let end = self.iteration(index, &mut course, Instant::now()).await?;
+            let end = self.iteration(index, &mut course, started).await?;
             fail_unless_answered(&course, &end)?;
+            self.spend(&mut course, started);
             self.last_stage = course;
-            self.deliver().await?;
+            self.deliver_before_stop().await?;
         }
     }
 
@@ -71,15 +73,17 @@ impl Session {
     }
 
     /// What stands above a hook that blocks the stop.
-    fn cannot_go_on(&self, index: usize, blocks: u32) -> Option<String> {
+    fn cannot_go_on(&self, index: usize) -> Option<String> {
         let done = self.last_stage.iteration;
         if self.plan.stages[index].hard_max.is_some_and(|most| done >= most) {
             return Some("max_iterations is reached".to_owned());
         }
-        if self.last_stage.out_of_time {
+        // What was begun is gone on with, however long it took until then.
+        let is_begun = self.history.last_begun(turn_name(index, 0).stage) > done;
+        if !is_begun && self.is_out_of_time(index) {
             return Some("max_runtime is over".to_owned());
         }
-        (blocks > STOP_BLOCKS_MAX).then(|| {
+        (self.stop_blocks > STOP_BLOCKS_MAX).then(|| {
             format!("it was blocked {STOP_BLOCKS_MAX} times before, and the session ends anyway")
         })
     }

@@ -11,7 +11,6 @@ use super::task_desk::Standing;
 use super::{Leave, Session};
 use crate::desk::{Answer, Reception};
 use crate::history::LeftTask;
-use crate::limits::LAST_PROMPTS_MAX;
 use crate::task_firing::{EVENT, Occasion, Part, TaskFiring};
 
 impl Session {
@@ -158,16 +157,12 @@ impl Session {
         }
     }
 
-    /// Delivers what hooks had to say until nothing is left, also what comes of the tasks that are
-    /// completed meanwhile; then the desk is closed.
+    /// Delivers what hooks have reported since the session was asked to stop, also what comes of the tasks
+    /// that are completed until the desk is closed.
     pub(super) async fn deliver_the_rest(&mut self) -> Result<(), Leave> {
-        for _ in 1..LAST_PROMPTS_MAX {
-            if !self.deliver().await? {
-                break;
-            }
-        }
+        self.deliver(true).await?;
         self.close_desk().await;
-        self.deliver().await?;
+        self.deliver(true).await?;
         self.obey_tasks()
     }
 

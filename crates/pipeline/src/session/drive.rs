@@ -118,7 +118,7 @@ impl Session {
     pub(super) async fn drive(&mut self, index: usize, task: Task<'_>) -> Result<Done, Leave> {
         let Task { name, by: mut candidate, mut prompt, event, left } = task;
         let mut said = usize::from(!self.pending.is_empty());
-        // Last words have the files of the last iteration.
+        // A raw delivery has the files of the last iteration.
         let of = match name.iteration {
             0 => self.last_stage.iteration.max(1),
             number => number,
@@ -143,7 +143,11 @@ impl Session {
                     self.folder.forget_output(at)?;
                     candidate = self.available(index).await?;
                     // What hooks had to say meanwhile.
-                    if let Some(more) = self.pending.block() {
+                    let more = match name.iteration {
+                        0 => self.pending.raw_block(),
+                        _ => self.pending.block(),
+                    };
+                    if let Some(more) = more {
                         prompt.insert(said, more);
                         said += 1;
                     }
@@ -233,7 +237,10 @@ impl Session {
             attempt,
             run_id: run_id.clone(),
         }])?;
-        self.pending.drain();
+        match name.iteration {
+            0 => self.pending.drain_raw(),
+            _ => drop(self.pending.drain()),
+        }
         let at = self.iteration_at(index, of);
         let mut environment = self.agent_environment(event, at, attempt);
         environment.set("HOOKWRIGHT_AGENT", candidate.name.clone());
@@ -245,6 +252,7 @@ impl Session {
             working_dir: self.agent_dir.clone(),
             stage: self.plan.stages[index].name.clone(),
             iteration: name.iteration,
+            is_final_delivery: name.iteration == 0 || self.history.is_final_delivery(name),
             attempt,
             status_file: self.folder.status(at),
             timeout: left.unwrap_or(TURN_TIMEOUT).min(TURN_TIMEOUT),

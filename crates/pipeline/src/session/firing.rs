@@ -76,7 +76,7 @@ impl Session {
             return Err(error.into());
         }
         self.note_question(stage, &fired);
-        self.pending.take_in(&fired.decision);
+        self.pending.take_in(&fired.decision, name);
         if self.interrupt.is_cancelled() {
             return Err(Leave::Interrupted);
         }

@@ -179,7 +179,8 @@ impl Session {
             last_stage: Course::default(),
             item: None,
             told_of_issues: BTreeSet::new(),
-            deliveries: 0,
+            is_delivered: false,
+            stop_blocks: 0,
             in_use,
             name,
         }

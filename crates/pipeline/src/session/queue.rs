@@ -101,12 +101,13 @@ impl Session {
         &mut self,
         index: usize,
         course: &mut Course,
+        started: Instant,
     ) -> Result<bool, Leave> {
         if !matches!(self.plan.stages[index].until, Until::Queue { .. }) {
             return Ok(false);
         }
         let Some(item) = self.next_item(index, course).await? else { return Ok(false) };
-        self.execution(index, course, Instant::now(), item).await?;
+        self.execution(index, course, started, item).await?;
         Ok(true)
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Course {
     pub(super) outputs: Vec<String>,
     /// What the last iteration failed with, if it did.
     pub(super) error: Option<String>,
-    /// What agents took in earlier processes.
+    /// What agents took in earlier processes, and the stage in this one until it ended.
     spent: Duration,
     /// Its time is over.
     pub(super) out_of_time: bool,
@@ -82,6 +82,7 @@ impl Session {
         let outputs: Vec<String> = outputs.iter().map(|path| self.shown(path)).collect();
         let data = self.data_of_iteration(index, &course, json!({ "stage_outputs": outputs }));
         course.out_of_time |= reason == Reason::MaxRuntime;
+        self.spend(&mut course, started);
         self.last_stage = course;
         self.fire(Some(index), "stage:complete", format!("stage:complete/{index}"), data, with)
             .await?;
@@ -126,9 +127,18 @@ impl Session {
         started: Instant,
     ) -> Option<Duration> {
         let most = self.plan.stages[index].max_runtime?;
+        Some(most.saturating_sub(course.spent + self.elapsed(started)))
+    }
+
+    /// How long it has worked since then.
+    fn elapsed(&self, started: Instant) -> Duration {
         // While it waits for an agent nothing runs.
-        let elapsed = started.elapsed().saturating_sub(self.in_use.paused_since(started));
-        Some(most.saturating_sub(course.spent + elapsed))
+        started.elapsed().saturating_sub(self.in_use.paused_since(started))
+    }
+
+    /// What was done since then counts for the stage also when it goes on later.
+    pub(super) fn spend(&self, course: &mut Course, started: Instant) {
+        course.spent += self.elapsed(started);
     }
 
     /// One iteration: its hooks, the agent, its hooks.

@@ -348,7 +348,7 @@ impl TaskDesk {
             ..Firing::default()
         };
         let fired = engine.fire(Event::new(known(EVENT), data), firing).await;
-        self.pending.take_in(&fired.decision);
+        self.pending.take_in(&fired.decision, EVENT);
         fired.decision
     }
 

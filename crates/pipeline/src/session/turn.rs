@@ -72,49 +72,12 @@ impl Session {
         Ok((result, vec![record]))
     }
 
-    /// Delivers what hooks had to say when all iterations were over. It counts as no iteration. Returns
-    /// whether there was anything.
-    pub(super) async fn deliver(&mut self) -> Result<bool, Leave> {
-        self.until_tasks_are_completed().await;
-        self.deliveries += 1;
-        let index = self.plan.stages.len() - 1;
-        let name = turn_name(index + self.deliveries, 0);
-        let is_done = self.history.turns.get(&name).is_some_and(|past| past.result.is_some());
-        if is_done {
-            self.last_stage.error = None;
-            return Ok(true);
-        }
-        if self.pending.is_empty() {
-            return Ok(false);
-        }
-        self.pass_gate().await?;
-        let by = self.available(index).await?;
-        let course = self.last_stage.clone();
-        let event = self.event_of_turn(index, &course);
-        // It is told once, also if the session goes on because it shall not stop yet.
-        let error = self.last_stage.error.take();
-        let error = error.as_deref().map(prompt::last_turn_failed);
-        // What is raw goes without a word of ours.
-        let closing = (!self.pending.is_raw()).then(|| prompt::ALL_IS_OVER.to_owned());
-        let prompt = self.pending.block().into_iter().chain(error).chain(closing).collect();
-        let task = Task { name: &name, by, prompt, event: &event, left: None };
-        let done = self.drive(index, task).await?;
-        let error = self.failure_in_words(&done.ended);
-        let decision = if error.is_none() { "continue" } else { "error" }.to_owned();
-        let mut result = TurnResult { decision, error, ..TurnResult::default() };
-        done.note_in(&mut result);
-        let attempt = self.attempt_of(&name);
-        let duration_ms = done.ended.took.as_secs_f64() * 1000.0;
-        self.write(vec![RunEventKind::TurnEnded { turn: name, attempt, result, duration_ms }])?;
-        Ok(true)
-    }
-
     pub(super) fn iteration_at(&self, index: usize, iteration: u32) -> IterationAt<'_> {
         IterationAt { stage: self.stage_at(index), iteration }
     }
 
     /// What the agent knows of its iteration, as variables.
-    fn event_of_turn(&self, index: usize, course: &Course) -> Event {
+    pub(super) fn event_of_turn(&self, index: usize, course: &Course) -> Event {
         let more = json!({ "stage_outputs": course.outputs, "timestamp": self.clock.now() });
         Event::new(known("iteration:start"), self.data_of_iteration(index, course, more))
     }
@@ -128,6 +91,10 @@ impl Session {
     ) -> Vec<String> {
         let at = self.iteration_at(index, course.iteration);
         let template = &self.plan.stages[index].prompt;
+        let name = turn_name(index, course.iteration);
+        if self.history.is_final_delivery(&name) {
+            return self.prompt_of_delivery(at, course);
+        }
         let output = self.folder.output(at).to_string_lossy().into_owned();
         let carried = self.memory.carried(&self.name);
         let variables = Variables { event, carried: &carried, environment: &self.environment };
@@ -147,7 +114,7 @@ impl Session {
         let said = self.pending.block();
         // Hooks that let a session go on without a word have nothing to say to the agent, and the turn
         // is one like any other; but one that is done again is told why.
-        let is_again = self.history.failed_before(&turn_name(index, course.iteration)).is_some();
+        let is_again = self.history.failed_before(&name).is_some();
         let error = course.error.as_deref().filter(|_| said.is_some() || is_again);
         let error = error.map(|error| prompt::about_error(error, said.is_some()));
         said.into_iter().chain(error).chain([task]).collect()
@@ -267,7 +234,9 @@ impl Session {
         if let Some(failure) = self.failure_in_words(ended) {
             return failed(failure);
         }
-        let needs_status = matches!(self.plan.stages[index].until, Until::Judgment { .. });
+        // What is delivered after the last iteration judges nothing any more.
+        let needs_status = matches!(self.plan.stages[index].until, Until::Judgment { .. })
+            && !self.history.is_final_delivery(&turn_name(index, at.iteration));
         match self.folder.read_status(at) {
             StatusFile::Missing if needs_status => {
                 let complaint = ended.outcome.output().map_or("", |output| &output.stderr);

@@ -24,6 +24,8 @@ pub(super) struct Course {
     /// The piece of work that was left before its end.
     left_item: Option<(u32, u32, WorkItem)>,
     iteration: Option<Iteration>,
+    /// The iteration that delivers what hooks reported after the last one.
+    pub(super) final_delivery: Option<TurnName>,
     /// Its latest deeds, once there are more than are kept at the beginning.
     latest_deeds: VecDeque<Deed>,
     /// What agents used in all.
@@ -117,7 +119,8 @@ impl Course {
             self.stand_in_stage(&at, turn.stage);
             self.go_on_with_item(&at, turn.stage);
         }
-        self.iteration = Some(Iteration::new(at, &turn));
+        let is_final = turn.iteration == 0 || self.final_delivery.as_ref() == Some(&turn);
+        self.iteration = Some(Iteration { is_final, ..Iteration::new(at, &turn) });
     }
 
     /// A stage that goes on is not announced in the journal.

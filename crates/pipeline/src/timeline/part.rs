@@ -118,8 +118,11 @@ pub struct Iteration {
     pub at: String,
     /// The stage's number, from 1.
     pub stage: u32,
-    /// From 1; 0 delivers what hooks had to say at the end.
+    /// From 1; 0 delivers raw output of hooks after the last one, and is no iteration.
     pub iteration: u32,
+    /// It delivers what hooks reported after the last iteration.
+    #[serde(rename = "final_delivery", skip_serializing_if = "std::ops::Not::not")]
+    pub is_final: bool,
     /// 1, or more if an earlier attempt was cut off; 0 if the agent was not started.
     pub attempt: u32,
     /// How far it came.
@@ -160,6 +163,7 @@ impl Iteration {
             at,
             stage: turn.stage,
             iteration: turn.iteration,
+            is_final: false,
             attempt: 0,
             state: IterationState::NotStarted,
             result: None,

@@ -25,6 +25,7 @@ fn hook(event: &str, hook: &str, status: &'static str, took: f64, reason: &str) 
 
 fn iteration(number: u32, result: TurnResult, deeds: Vec<Deed>) -> Part {
     Part::Milestone(Milestone::Iteration(Box::new(Iteration {
+        is_final: false,
         at: at("03:04:05"),
         stage: 1,
         iteration: number,

@@ -12,7 +12,8 @@ const BESIDE_ID: usize = 20 + 2 + 2 + 9 + 2 + 7;
 /// One iteration in a line.
 pub(super) fn of_iteration(page: Page, branch: &str, trunk: &str, one: &Iteration) -> String {
     let name = match one.iteration {
-        0 => "last words of the hooks".to_owned(),
+        0 => "final delivery".to_owned(),
+        number if one.is_final => format!("iteration {number}, final delivery"),
         number => format!("iteration {number}"),
     };
     let attempt = match one.attempt {

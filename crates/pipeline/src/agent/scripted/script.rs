@@ -114,11 +114,13 @@ impl Script {
         }
     }
 
-    /// What is to be done in this iteration (from 1) of this stage; 0 is the turn after the last.
+    /// What is to be done in the turn after the last iteration.
+    pub(super) fn at_end(&self) -> Part<'_> {
+        Part::Deeds(&self.at_end)
+    }
+
+    /// What is to be done in this iteration (from 1) of this stage.
     pub(super) fn part(&self, stage: &str, iteration: u32) -> Part<'_> {
-        if iteration == 0 {
-            return Part::Deeds(&self.at_end);
-        }
         let is_its_own = |turn: &&ScriptTurn| turn.stage.as_deref() == Some(stage);
         let mut turns: Vec<&ScriptTurn> = self.turns.iter().filter(is_its_own).collect();
         if turns.is_empty() {

@@ -135,6 +135,7 @@ mod tests {
             working_dir: folder.to_owned(),
             stage: "work".to_owned(),
             iteration: 1,
+            is_final_delivery: false,
             attempt,
             status_file: folder.join(status_file),
             timeout: Duration::from_secs(1),

@@ -261,6 +261,7 @@ impl Session {
             working_dir: self.root.clone(),
             stage: self.plan.stages[index].name.clone(),
             iteration: course.iteration,
+            is_final_delivery: false,
             attempt: 1,
             status_file: self.folder.path().to_owned(),
             timeout: QUEUE_COMMAND_TIMEOUT,

@@ -46,6 +46,7 @@ impl Situation {
             working_dir,
             stage: "work".to_owned(),
             iteration: 1,
+            is_final_delivery: false,
             attempt: 1,
             timeout: LONG,
             run_id: format!("agents-{}-{number}", std::process::id()),

@@ -87,7 +87,8 @@ fn mark_of(iteration: &Iteration) -> Mark {
 
 fn name_of(iteration: &Iteration) -> String {
     let name = match iteration.iteration {
-        0 => "Last words of the hooks".to_owned(),
+        0 => "Final delivery".to_owned(),
+        number if iteration.is_final => format!("Iteration {number}, final delivery"),
         number => format!("Iteration {number}"),
     };
     if iteration.attempt > 1 { format!("{name}, attempt {}", iteration.attempt) } else { name }

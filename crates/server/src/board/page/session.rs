@@ -152,7 +152,8 @@ fn agent_at_work(iteration: &Iteration) -> Option<Markup> {
         html! {
             (Mark::Runs.sign()) "the agent works on "
             @match iteration.iteration {
-                0 => "the last words of the hooks",
+                0 => "the final delivery",
+                number if iteration.is_final => { "iteration " (number) ", the final delivery" },
                 number => { "iteration " (number) },
             }
             " " (since(&iteration.at))

@@ -91,9 +91,9 @@ fn after_the_last_turn_it_goes_on_as_the_script_says() {
     }
     let script = read("turns: [{stage: work, do: [say: a]}]");
     assert_eq!(script.part("plan", 1), Part::Nothing);
-    assert_eq!(script.part("plan", 0), Part::Deeds(&[]), "nothing is delivered to it");
+    assert_eq!(script.at_end(), Part::Deeds(&[]), "nothing is delivered to it");
     let script = read("turns: [[say: a]]\nat_end: [say: b]");
-    assert_eq!(script.part("x", 0), Part::Deeds(&say("b")));
+    assert_eq!(script.at_end(), Part::Deeds(&say("b")));
 }
 
 #[test]
