@@ -39,6 +39,7 @@ pub(crate) use hook::{CALL, PAGE_OF_CALL, calls_for, marks_of_agents};
 pub(crate) use test::TreeError;
 
 use crate::error::Failure;
+use crate::render::ColorChoice;
 use crate::screen::Screen;
 
 /// Hooks for AI agents: rules that always run.
@@ -51,6 +52,11 @@ use crate::screen::Screen;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
+
+    /// When to use colour: auto, always or never
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    pub(crate) color: ColorChoice,
 }
 
 #[derive(Debug, Subcommand)]

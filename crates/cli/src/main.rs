@@ -52,15 +52,17 @@ mod trust;
 mod user_folders;
 mod view;
 
+use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{Parser, ValueEnum};
 
 use crate::commands::{Arguments, Command};
 use crate::error::Failure;
-use crate::screen::Screen;
+use crate::render::{ColorChoice, Paint};
+use crate::screen::{Screen, choose_color};
 
 fn main() -> ExitCode {
     let screen = Screen;
@@ -69,9 +71,15 @@ fn main() -> ExitCode {
     // Where it cannot be done, children inherit what we ignore.
     let _ = interrupts::catch_ignored_signals();
     let ended = match commands::quick(std::env::args_os().skip(1)) {
-        Some(command) => run(command, &screen),
+        Some(command) => {
+            choose_color(ColorChoice::default());
+            run(command, &screen)
+        }
         None => match Arguments::try_parse() {
-            Ok(arguments) => run(arguments.command, &screen),
+            Ok(arguments) => {
+                choose_color(arguments.color);
+                run(arguments.command, &screen)
+            }
             Err(error) => answer_usage(&error, &screen),
         },
     };
@@ -126,13 +134,26 @@ fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
     })
 }
 
+/// What a command line that asks for help says about colour.
+fn color_in(words: impl Iterator<Item = OsString>) -> ColorChoice {
+    let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let value = |at: usize, word: &str| match word.strip_prefix("--color=") {
+        Some(value) => Some(value.to_owned()),
+        None if word == "--color" => words.get(at + 1).cloned(),
+        None => None,
+    };
+    let said = words.iter().enumerate().find_map(|(at, word)| value(at, word));
+    said.and_then(|word| ColorChoice::from_str(&word, true).ok()).unwrap_or_default()
+}
+
 /// `--help` and `--version` are results; anything else the parser says is bad usage, for which its
 /// own exit code would be 2, which means "block" to whoever called us.
 fn answer_usage(error: &clap::Error, screen: &Screen) -> Result<u8, Failure> {
     let text = error.render().to_string();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            screen.result(&text)?;
+            choose_color(color_in(std::env::args_os()));
+            screen.result(&render::help(&text, Paint::of_results()))?;
             Ok(exit_code::GO_ON)
         }
         _ => {

@@ -18,7 +18,7 @@ pub(crate) mod yaml;
 
 use hookwright_engine::limits::ITERATIONS_MAX;
 
-pub(crate) use paint::Paint;
+pub(crate) use paint::{ColorChoice, Paint, help};
 pub(crate) use table::Table;
 pub(crate) use visible::{escaped, one_line, visible, width};
 

@@ -4,12 +4,12 @@
 //! (`hookwright events | head -1`) is no error: what it did not want to read is dropped.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hookwright_engine::config::{Fault, Warning};
 
 use crate::error::{Advice, Failure};
-use crate::render::{Paint, escaped, faults};
+use crate::render::{ColorChoice, Paint, escaped, faults};
 
 /// What is written there is gone.
 const NOWHERE: &str = "/dev/null";
@@ -109,9 +109,27 @@ impl Screen {
     }
 }
 
-/// How standard error is painted. Asked for only when there is something to paint.
-fn paint() -> Paint {
+/// What the user said about colour, set once when the program begins.
+static CHOICE: OnceLock<ColorChoice> = OnceLock::new();
+
+/// Decides about colour for all that is printed from now on.
+pub(crate) fn choose_color(choice: ColorChoice) {
+    let _ = CHOICE.set(choice);
+    Paint { colour: is_coloured(io::stdout().is_terminal()) }.set_results();
+}
+
+/// Whether text to a terminal, or to something else, has colour.
+pub(crate) fn is_coloured(is_terminal: bool) -> bool {
     let unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    Paint { colour: unset("NO_COLOR") && !dumb && io::stderr().is_terminal() }
+    match CHOICE.get().copied().unwrap_or_default() {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => is_terminal && unset("NO_COLOR") && !dumb,
+    }
+}
+
+/// How standard error is painted. Asked for only when there is something to paint.
+fn paint() -> Paint {
+    Paint { colour: is_coloured(io::stderr().is_terminal()) }
 }

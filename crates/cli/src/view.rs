@@ -31,7 +31,7 @@ use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::render::session::SessionScreen;
-use crate::screen::Screen;
+use crate::screen::{self, Screen};
 use limits::{LEAVING, UNPRINTED_BYTES_MAX};
 use model::Model;
 use painter::Painter;
@@ -68,7 +68,7 @@ impl LiveView {
 
     /// Begins to draw, if the terminal is ours.
     pub(crate) fn start(about: About) -> Option<Self> {
-        let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let colour = screen::is_coloured(true);
         let terminal = Arc::new(Mutex::new(Terminal::find(colour)?));
         let About { session, plan, stages, gate, answering } = about;
         let (heard, bell) = io::pipe().ok()?;

@@ -96,7 +96,7 @@ fn unreadable(loaded: &Loaded, event: &Event) -> Vec<String> {
 }
 
 fn as_text(event: &Event, hooks: &[Explained]) -> String {
-    let mut table = Table::default();
+    let mut table = Table::default().with_outcomes_in(2);
     let (fitting, others): (Vec<&Explained>, Vec<&Explained>) =
         hooks.iter().partition(|explained| !matches!(explained.fate, Fate::Missed { .. }));
     for (number, explained) in fitting.iter().chain(&others).enumerate() {

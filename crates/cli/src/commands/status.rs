@@ -11,7 +11,7 @@ use crate::exit_code;
 use crate::known_session::{KnownSession, ProjectOption, Query, Sessions};
 use crate::known_work::KnownWork;
 use crate::render::table::Table;
-use crate::render::{count, one_line, session_table};
+use crate::render::{Paint, count, one_line, session_table};
 use crate::screen::Screen;
 
 /// Sessions to be resumed that are shown.
@@ -71,13 +71,13 @@ fn shown(running: &[KnownSession], resumable: &[KnownSession]) -> String {
     if running.is_empty() {
         text.push_str("nothing runs here\n");
     } else {
-        text.push_str("running:\n");
+        text.push_str(&heading("running:"));
         text.push_str(&session_table::running(running));
     }
     if resumable.is_empty() {
         return text;
     }
-    text.push_str("can be resumed:\n");
+    text.push_str(&heading("can be resumed:"));
     let first = &resumable[..resumable.len().min(RESUMABLE_SHOWN_MAX)];
     text.push_str(&session_table::resumable(first));
     let more = resumable.len() - first.len();
@@ -86,6 +86,10 @@ fn shown(running: &[KnownSession], resumable: &[KnownSession]) -> String {
         text.push_str(&format!("  and {more}; `hookwright sessions list` shows them\n"));
     }
     text
+}
+
+fn heading(words: &str) -> String {
+    format!("{}\n", Paint::of_results().strong(words))
 }
 
 /// What somebody may want to look at first.
@@ -127,7 +131,7 @@ fn listed<'a>(counts: impl Iterator<Item = (usize, &'a str)>) -> String {
 }
 
 fn issues(work: &KnownWork) -> String {
-    let mut table = Table::default();
+    let mut table = Table::default().with_outcomes_in(1);
     let of_state =
         |state: &'static IssueState| work.issues.iter().filter(move |issue| issue.state == *state);
     let in_order = ORDER.iter().flat_map(of_state);

@@ -1,12 +1,27 @@
 //! How much room text takes on a terminal, and text cut to the room that there is.
 //!
-//! It is for text that was made visible before: nothing in it moves the cursor but what is shown.
+//! It is for text that was made visible before: nothing in it moves the cursor but what is shown. Our own
+//! colours take no room.
 
 use super::width;
 
+/// What begins a colour of ours, and what ends all of them.
+const COLOUR: char = '\x1b';
+const NO_COLOUR: &str = "\x1b[0m";
+
 /// How many columns the text takes.
 pub(crate) fn columns(text: &str) -> usize {
-    text.chars().map(width).sum()
+    let mut in_colour = false;
+    let mut sum = 0;
+    for letter in text.chars() {
+        match (in_colour, letter) {
+            (true, 'm') => in_colour = false,
+            (true, _) => {}
+            (false, COLOUR) => in_colour = true,
+            (false, letter) => sum += width(letter),
+        }
+    }
+    sum
 }
 
 /// The text in at most so many columns; what is missing is marked with `…`.
@@ -16,12 +31,22 @@ pub(crate) fn cut(text: &str, columns_max: usize) -> String {
     }
     let mut shown = String::new();
     let mut room = columns_max.saturating_sub(1);
+    let (mut in_colour, mut has_colour) = (false, false);
     for letter in text.chars() {
-        match room.checked_sub(width(letter)) {
-            Some(rest) => room = rest,
-            None => break,
+        in_colour |= letter == COLOUR;
+        has_colour |= in_colour;
+        if in_colour {
+            in_colour = letter != 'm';
+        } else {
+            match room.checked_sub(width(letter)) {
+                Some(rest) => room = rest,
+                None => break,
+            }
         }
         shown.push(letter);
+    }
+    if has_colour {
+        shown.push_str(NO_COLOUR);
     }
     if columns_max > 0 {
         shown.push('…');
@@ -46,6 +71,8 @@ mod tests {
             ("日本語", 4, "日…"),
             ("e\u{301}e\u{301}e", 3, "e\u{301}e\u{301}e"),
             ("✅ done", 4, "✅ …"),
+            ("\x1b[1;31mabc\x1b[0m", 3, "\x1b[1;31mabc\x1b[0m"),
+            ("\x1b[32mabcd\x1b[0m", 3, "\x1b[32mab\x1b[0m…"),
         ] {
             let cut = cut(text, columns_max);
             assert_eq!(cut, shown);

@@ -4,7 +4,7 @@ use hookwright_engine::Fired;
 use hookwright_events::report::WARNING;
 use hookwright_events::{Event, EventName, Report, RunEventKind, Status, Usage, Verdict};
 
-use super::{count, one_line, visible};
+use super::{Paint, count, one_line, visible};
 
 /// Where a hook's own words begin.
 const INDENT: &str = "                 ";
@@ -41,7 +41,8 @@ pub(crate) fn report(event: &EventName, report: &Report) -> String {
         Status::Started => "in the background".to_owned(),
         Status::Success | Status::Blocked => String::new(),
     };
-    let mut text = format!("{event:<20}  {id:<28}  {status:<9}  {took:>7}  {beside}");
+    let status = Paint::of_results().outcome(&format!("{status:<9}"));
+    let mut text = format!("{event:<20}  {id:<28}  {status}  {took:>7}  {beside}");
     text.truncate(text.trim_end().len());
     text.push('\n');
     match report.status {
@@ -67,7 +68,8 @@ pub(crate) fn waiting(kind: &RunEventKind) -> Option<String> {
         return None;
     };
     let (hook, wait) = (visible(hook), visible(wait));
-    let mut text = format!("waiting for a person (hook {hook}), since {since}, until {until}\n");
+    let waiting = Paint::of_results().odd("waiting for a person");
+    let mut text = format!("{waiting} (hook {hook}), since {since}, until {until}\n");
     text.push_str(&indented(question));
     if let Some(url) = url {
         text.push_str(&indented(url));
@@ -111,6 +113,7 @@ fn decision(fired: &Fired) -> String {
     let mut text = String::new();
     let mut say = |word: &str, what: &str| {
         let mut lines = what.trim_end().lines();
+        let word = Paint::of_results().outcome(word);
         text.push_str(&format!("{word}: {}\n", visible(lines.next().unwrap_or_default())));
         for line in lines {
             text.push_str(&format!("{INDENT}{}\n", visible(line)));

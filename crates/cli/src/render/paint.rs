@@ -1,4 +1,25 @@
-//! Colour, where the terminal has it and nobody asked us not to.
+//! Colour and weight by meaning, where the terminal has them and the user wants them.
+//!
+//! What went well is green, what failed red, what was blocked or waits for a person yellow; what was left
+//! out is faint, names and headings are bold. Only the program's own words are painted, after they were
+//! padded: text of others is made visible first and stays as it is.
+
+use std::sync::OnceLock;
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Everywhere
+    Always,
+    /// Nowhere
+    Never,
+}
+
+/// How standard output is painted. Set once, when the program begins; tests of texts see no colour.
+static RESULTS: OnceLock<Paint> = OnceLock::new();
 
 /// Paints, or leaves the text as it is.
 #[derive(Debug, Clone, Copy)]
@@ -7,6 +28,52 @@ pub(crate) struct Paint {
 }
 
 impl Paint {
+    /// Without any colour.
+    const NONE: Self = Self { colour: false };
+
+    /// How standard output is painted.
+    pub(crate) fn of_results() -> Self {
+        RESULTS.get().copied().unwrap_or(Self::NONE)
+    }
+
+    /// Says how standard output is painted from now on.
+    pub(crate) fn set_results(self) {
+        // The first one counts.
+        let _ = RESULTS.set(self);
+    }
+
+    /// A word that says how something ended or what was decided, maybe with blanks around it.
+    pub(crate) fn outcome(self, word: &str) -> String {
+        let blank = |at: usize| &word[at..];
+        let text = word.trim();
+        let (start, end) = match word.find(text) {
+            Some(start) if !text.is_empty() => (start, start + text.len()),
+            _ => return word.to_owned(),
+        };
+        let painted = match text {
+            "success" | "ok" | "completed" | "done" | "runs" | "passed" | "allow" | "approved"
+            | "stop" | "continue" => self.good(text),
+            "failed" | "timed out" | "FAILED" | "fails" | "aborted" | "abort" | "error"
+            | "gone" | "changed" => self.wrong(text),
+            "blocked" | "block" | "ask" | "rejected" | "interrupted" | "cut off" | "paused"
+            | "waiting" | "depends" | "lapsed" => self.odd(text),
+            "skipped" | "started" | "no" | "disabled" => self.faint(text),
+            "active" | "in_progress" | "in progress" => self.strong(text),
+            _ => text.to_owned(),
+        };
+        format!("{}{painted}{}", &word[..start], blank(end))
+    }
+
+    /// What went well.
+    pub(crate) fn good(self, text: &str) -> String {
+        self.with("32", text)
+    }
+
+    /// What matters less.
+    pub(crate) fn faint(self, text: &str) -> String {
+        self.with("2", text)
+    }
+
     /// What is wrong.
     pub(crate) fn wrong(self, text: &str) -> String {
         self.with("1;31", text)
@@ -38,5 +105,65 @@ impl Paint {
         } else {
             text.to_owned()
         }
+    }
+}
+
+/// A help text with bold headings, commands and options.
+pub(crate) fn help(text: &str, paint: Paint) -> String {
+    let mut painted = String::new();
+    for line in text.split_inclusive('\n') {
+        let words = line.trim_end();
+        let begins = words.trim_start();
+        let indent = &words[..words.len() - begins.len()];
+        let is_heading = indent.is_empty() && words.ends_with(':');
+        let name = match begins.split_once("  ") {
+            _ if indent.is_empty() => "",
+            Some((name, _)) => name,
+            None if begins.starts_with('-') => begins,
+            None => "",
+        };
+        let is_name = name.starts_with('-') || name.split(' ').count() == 1;
+        match (is_heading, is_name && !name.is_empty()) {
+            (true, _) => painted.push_str(&paint.strong(words)),
+            (false, true) => {
+                painted.push_str(indent);
+                painted.push_str(&paint.with("36", name));
+                painted.push_str(&begins[name.len()..]);
+            }
+            (false, false) => painted.push_str(words),
+        }
+        painted.push_str(&line[words.len()..]);
+    }
+    painted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLOUR: Paint = Paint { colour: true };
+
+    #[test]
+    fn a_word_is_painted_by_what_it_means_and_its_blanks_are_not() {
+        for (word, painted) in [
+            ("success  ", "\x1b[32msuccess\x1b[0m  "),
+            ("failed", "\x1b[1;31mfailed\x1b[0m"),
+            (" blocked ", " \x1b[1;33mblocked\x1b[0m "),
+            ("skipped", "\x1b[2mskipped\x1b[0m"),
+            ("another", "another"),
+            ("   ", "   "),
+        ] {
+            assert_eq!(COLOUR.outcome(word), painted);
+            assert_eq!(Paint::NONE.outcome(word), word);
+        }
+    }
+
+    #[test]
+    fn headings_commands_and_options_of_a_help_text_stand_out() {
+        let text = "Hooks.\n\nOptions:\n  run  Runs it\n  -h, --help\n      Print help\n";
+        let painted = "Hooks.\n\n\x1b[1mOptions:\x1b[0m\n  \x1b[36mrun\x1b[0m  Runs it\n  \
+                       \x1b[36m-h, --help\x1b[0m\n      Print help\n";
+        assert_eq!(help(text, COLOUR), painted);
+        assert_eq!(help(text, Paint::NONE), text);
     }
 }

@@ -13,7 +13,7 @@ use hookwright_pipeline::session::Ended;
 use serde_json::{Value, json};
 
 use super::agent_lines::AgentLines;
-use super::{at_most, count, escaped, human, one_line, visible};
+use super::{Paint, at_most, count, escaped, human, one_line, visible};
 
 /// Characters of an agent's words that a line shows.
 const WORDS_MAX: usize = 120;
@@ -97,7 +97,8 @@ impl SessionScreen {
             RunEventKind::SessionStarted { plan, stages, .. } => {
                 let name = event.session.as_deref().unwrap_or_default();
                 let stages = visible(&stages.join(", ")).into_owned();
-                format!("session {name}: {} ({stages})", one_line(plan, WORDS_MAX))
+                let session = Paint::of_results().strong(&format!("session {name}"));
+                format!("{session}: {} ({stages})", one_line(plan, WORDS_MAX))
             }
             RunEventKind::SessionResumed { time, sources } => {
                 let name = event.session.as_deref().unwrap_or_default();
@@ -125,6 +126,7 @@ impl SessionScreen {
             }
             RunEventKind::StageEnded { stage, index, reason, iterations } => {
                 let iterations = count(*iterations as usize, "iteration");
+                let reason = Paint::of_results().outcome(reason);
                 format!("stage {index} {}: {reason} after {iterations}", visible(stage))
             }
             RunEventKind::ItemStarted { item, .. } => {
@@ -148,7 +150,7 @@ impl SessionScreen {
                 format!(
                     "  {}: {} after {}{}",
                     one_line(&name, WORDS_MAX),
-                    state.as_str(),
+                    Paint::of_results().outcome(state.as_str()),
                     human::duration(*duration_ms),
                     reason.unwrap_or_default()
                 )
@@ -166,10 +168,13 @@ impl SessionScreen {
             }
             RunEventKind::Paused { reason, until, .. } => {
                 let until = until.as_deref().map(|until| format!(" until {}", visible(until)));
-                format!("paused{}: {}", until.unwrap_or_default(), one_line(reason, NOTE_MAX))
+                let paused = Paint::of_results().odd("paused");
+                format!("{paused}{}: {}", until.unwrap_or_default(), one_line(reason, NOTE_MAX))
             }
             RunEventKind::Continued {} => "goes on".to_owned(),
-            RunEventKind::Noted { note } => format!("note: {}", one_line(note, NOTE_MAX)),
+            RunEventKind::Noted { note } => {
+                format!("{}: {}", Paint::of_results().strong("note"), one_line(note, NOTE_MAX))
+            }
             RunEventKind::AgentOutput { stream, text } if self.agent_output => {
                 let lines = self.printed.entry(event.session.clone()).or_default();
                 return Some(lines.push(stream, text)).filter(|text| !text.is_empty());
@@ -213,7 +218,9 @@ impl SessionScreen {
         folder: &Path,
         hooks: usize,
     ) -> String {
-        let mut text = format!("session {}: {}", record.name, ended.status);
+        let paint = Paint::of_results();
+        let session = paint.strong(&format!("session {}", record.name));
+        let mut text = format!("{session}: {}", paint.outcome(ended.status));
         if ended.reason != ended.status {
             text.push_str(&format!(" ({})", one_line(&ended.reason, 2 * WORDS_MAX)));
         }
@@ -364,7 +371,8 @@ fn of_result(result: &TurnResult, duration_ms: f64) -> String {
     };
     let words = one_line(words, WORDS_MAX);
     let words = if words.is_empty() { words } else { format!(": {words}") };
-    format!("{} after {:.1} s{changed}{words}", result.decision, duration_ms / 1000.0)
+    let decision = Paint::of_results().outcome(&result.decision);
+    format!("{decision} after {:.1} s{changed}{words}", duration_ms / 1000.0)
 }
 
 fn ordinal(number: u32) -> String {

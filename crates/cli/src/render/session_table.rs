@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Table, count, human, one_line, visible};
+use super::{Paint, Table, count, human, one_line, visible};
 use hookwright_pipeline::record::CUT_OFF;
 
 use crate::config_files::ConfigFiles;
@@ -34,7 +34,7 @@ pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> Strin
         "branch",
     ];
     headings.extend(projects.map(|_| "project"));
-    let mut table = Table::with_headings(&headings);
+    let mut table = Table::with_headings(&headings).with_outcomes_in(1);
     let now = state::now_ms();
     for session in list {
         let record = &session.record;
@@ -84,7 +84,7 @@ fn waits(session: &KnownSession) -> Option<String> {
 
 /// Sessions that can be taken up again, and how.
 pub(crate) fn resumable(list: &[KnownSession]) -> String {
-    let mut table = Table::default();
+    let mut table = Table::default().with_outcomes_in(1);
     for session in list {
         let iterations = count(session.record.iterations as usize, "iteration");
         table.row([
@@ -108,7 +108,9 @@ fn ended_because(session: &KnownSession) -> Option<String> {
 /// What stands above a session's timeline.
 pub(crate) fn heading(session: &KnownSession) -> String {
     let record = &session.record;
-    let mut text = format!("{}: {}", visible(session.name()), session.status_in_words());
+    let paint = Paint::of_results();
+    let name = paint.strong(&visible(session.name()));
+    let mut text = format!("{name}: {}", paint.outcome(&session.status_in_words()));
     if !record.reason.is_empty() && record.reason != session.status {
         text.push_str(&format!(" ({})", one_line(&record.reason, REASON_CHARS_MAX)));
     }

@@ -2,12 +2,15 @@
 
 use std::fmt;
 
-use super::{visible, width};
+use super::{Paint, visible, width};
 
 /// Rows of columns, each as wide as its widest cell.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<Cell>>,
+    has_headings: bool,
+    /// The column whose words say how something ended.
+    outcomes: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -20,9 +23,24 @@ struct Cell {
 impl Table {
     /// A table whose first row are these words.
     pub(crate) fn with_headings(headings: &[&str]) -> Self {
-        let mut table = Self::default();
+        let mut table = Self { has_headings: true, ..Self::default() };
         table.row(headings.iter().copied());
         table
+    }
+
+    /// The same table, whose words in this column, from 0, are painted by what they mean.
+    pub(crate) fn with_outcomes_in(self, column: usize) -> Self {
+        Self { outcomes: Some(column), ..self }
+    }
+
+    /// A cell's text as it is painted.
+    fn painted(&self, row: usize, column: usize, text: &str) -> String {
+        let paint = Paint::of_results();
+        match (row, column) {
+            (0, _) if self.has_headings => paint.strong(text),
+            (_, column) if self.outcomes == Some(column) => paint.outcome(text),
+            _ => text.to_owned(),
+        }
     }
 
     /// Adds a row.
@@ -53,13 +71,13 @@ impl fmt::Display for Table {
                 }
             }
         }
-        for row in &self.rows {
+        for (number, row) in self.rows.iter().enumerate() {
             // Nothing stands behind the last word of a line.
             let mut blanks = 0;
-            for (cell, most) in row.iter().zip(&widest) {
+            for (column, (cell, most)) in row.iter().zip(&widest).enumerate() {
                 let text = cell.text.trim_end();
                 if !text.is_empty() {
-                    write!(f, "{:blanks$}{text}", "")?;
+                    write!(f, "{:blanks$}{}", "", self.painted(number, column, text))?;
                     blanks = cell.text.len() - text.len();
                 } else {
                     blanks += cell.text.len();

@@ -11,7 +11,7 @@ mod words;
 use hookwright_pipeline::limits::DEEDS_KEPT_AT_EACH_END;
 use hookwright_pipeline::timeline::{Deed, Iteration, Milestone, Part};
 
-use super::{at_most, count, human, one_line, visible};
+use super::{Paint, at_most, count, human, one_line, visible};
 use crate::known_session::KnownSession;
 use abridged::{Abridged, Shown};
 use page::{Page, WORDS_MAX, Words};
@@ -190,7 +190,8 @@ impl TimelineScreen {
                     format!(": {}", one_line(&reason, WORDS_MAX))
                 };
                 // The last one closes the tree.
-                self.ended = Some(format!("{} at {}{used}{why}", visible(&status), clock(&at)));
+                let status = Paint::of_results().outcome(&visible(&status));
+                self.ended = Some(format!("{status} at {}{used}{why}", clock(&at)));
                 String::new()
             }
         }

@@ -11,6 +11,7 @@ mod check_runs;
 mod check_warnings;
 mod claude;
 mod code_forge;
+mod colour;
 mod commits;
 mod config;
 mod docs;

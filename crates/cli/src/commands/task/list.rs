@@ -71,7 +71,8 @@ fn states(arguments: &ListArguments) -> Result<Vec<TaskState>, Failure> {
 }
 
 fn table(shown: &[&Task], list: &TaskList) -> String {
-    let mut table = Table::with_headings(&["id", "state", "priority", "waits for", "task"]);
+    let mut table =
+        Table::with_headings(&["id", "state", "priority", "waits for", "task"]).with_outcomes_in(1);
     for task in shown {
         let waits: Vec<String> = list.waits_for(task).map(|id| id.to_string()).collect();
         let waits = if waits.is_empty() { "-".to_owned() } else { waits.join(", ") };

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::case_run::{CaseResult, StepResult};
 use super::comparison::Difference;
 use super::line_diff::Line;
-use crate::render::{count, human, one_line, visible};
+use crate::render::{Paint, count, human, one_line, visible};
 
 /// Where everything about a failed case begins.
 const INDENT: &str = "          ";
@@ -29,9 +29,10 @@ pub(super) fn case(case: &Case, result: &CaseResult, with_time: bool) -> String 
     let took = human::duration(result.duration.as_secs_f64() * 1000.0);
     let took = if with_time { format!("  {took}") } else { String::new() };
     if result.passed() {
-        return format!("  ok      {name}{took}\n");
+        return format!("  {}  {name}{took}\n", Paint::of_results().outcome("ok    "));
     }
-    let mut text = format!("  FAILED  {name} (line {}){took}\n", case.line);
+    let failed = Paint::of_results().outcome("FAILED");
+    let mut text = format!("  {failed}  {name} (line {}){took}\n", case.line);
     for (number, step) in result.steps.iter().enumerate() {
         if !step.differences.is_empty() {
             if case.steps.len() > 1 {

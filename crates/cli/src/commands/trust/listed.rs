@@ -19,7 +19,7 @@ pub(super) fn list(as_json: bool, screen: &Screen) -> Result<u8, Failure> {
     } else if records.is_empty() {
         screen.talk("no file is trusted\n");
     } else {
-        let mut table = Table::with_headings(&["file", "since (UTC)", "now"]);
+        let mut table = Table::with_headings(&["file", "since (UTC)", "now"]).with_outcomes_in(2);
         for record in &records {
             let since = record.since.trim_end_matches('Z').replace('T', " ");
             table.row([&*record.place.to_string_lossy(), &since, now(record)]);

@@ -4,7 +4,7 @@ use hookwright_events::{PauseCause, TurnResult, Usage, WorkItem};
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState};
 
 use super::page::{Page, WORDS_MAX, Words};
-use crate::render::{count, human, one_line, visible};
+use crate::render::{Paint, count, human, one_line, visible};
 
 /// Columns of a hook's line beside its id: the event, how it ended, how long it took.
 const BESIDE_ID: usize = 20 + 2 + 2 + 9 + 2 + 7;
@@ -48,7 +48,8 @@ fn ended(iteration: &Iteration) -> String {
         0 => String::new(),
         number => format!(", {} changed", count(number, "file")),
     };
-    format!("{}, {took}{}{changed}", visible(&result.decision), agent.unwrap_or_default())
+    let decision = Paint::of_results().outcome(&visible(&result.decision));
+    format!("{decision}, {took}{}{changed}", agent.unwrap_or_default())
 }
 
 /// What the agent says of its turn, or why it failed.
@@ -86,7 +87,8 @@ pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
             if let Some(number) = of_iteration {
                 words.push_str(&format!("  (of iteration {number})"));
             }
-            let what = format!("{event:<20}  {id:<most$}  {status:<9}  {took:>7}");
+            let status = Paint::of_results().outcome(&format!("{status:<9}"));
+            let what = format!("{event:<20}  {id:<most$}  {status}  {took:>7}");
             line(&what, Words::in_column(words.trim_start()))
         }
         Deed::Decision { event, verdict, reason } => {
