@@ -385,10 +385,23 @@ impl ConfigFiles {
     }
 
     fn add(&mut self, path: PathBuf, layer: Layer, foreign: Option<&'static dyn Foreign>) {
-        let shown_as = self.shown(&path);
-        let file = ConfigFile::native(path, shown_as, layer);
-        let file = file.knowing(hookwright_dialects::known());
+        let file = ConfigFile { layer, ..self.native_file(path) };
         self.files.push(file.in_dialect(foreign.map(|foreign| foreign as &dyn Dialect)));
+    }
+
+    /// A native file of the project, a loop or a pipeline if its name says so.
+    pub(crate) fn native_file(&self, path: PathBuf) -> ConfigFile {
+        let (shown_as, layer) = (self.shown(&path), layer_of(&path));
+        ConfigFile::native(path, shown_as, layer).knowing(hookwright_dialects::known())
+    }
+
+    /// Adds files that are not known yet.
+    pub(crate) fn add_files(&mut self, files: impl IntoIterator<Item = ConfigFile>) {
+        for file in files {
+            if !self.files.iter().any(|known| known.path == file.path) {
+                self.files.push(file);
+            }
+        }
     }
 }
 

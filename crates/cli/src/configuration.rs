@@ -3,19 +3,30 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use hookwright_engine::config::{Fault, Loaded, Warning};
+use hookwright_engine::config::{self, ConfigFile, Fault, Loaded, Warning};
+use hookwright_engine::hook_set::HookSet;
 use serde_json::Value;
 
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
 use crate::error::{Failure, fault_json};
 use crate::exit_code;
 use crate::render::{count, visible};
+use crate::runner::Place;
 use crate::screen::Screen;
 
 /// What a command knows once it has read its configuration.
 pub(crate) struct Configuration {
     pub(crate) found: ConfigFiles,
     pub(crate) loaded: Loaded,
+}
+
+/// The loops and pipelines of the project, and those that they name; none where files are named, since only
+/// those count then.
+pub(crate) fn runs_of_project(options: &ConfigOptions) -> Result<Vec<ConfigFile>, Failure> {
+    match options.config.is_empty() {
+        true => Ok(Place::find(options)?.runs_of_project()?.files),
+        false => Ok(Vec::new()),
+    }
 }
 
 impl Configuration {
@@ -26,19 +37,28 @@ impl Configuration {
         Ok(Self { found, loaded })
     }
 
-    /// The same, where files that were named are loops and pipelines also if only their content says
-    /// so; and what is probably not meant.
-    pub(crate) fn check(options: &ConfigOptions) -> Result<(Self, Vec<Warning>), Failure> {
-        let mut found = ConfigFiles::find(options)?;
-        if !options.config.is_empty() {
-            found.look_inside();
-        }
+    /// Reads and checks these files; and what is probably not meant.
+    pub(crate) fn check(found: ConfigFiles) -> (Self, Vec<Warning>) {
         let (loaded, warnings) = found.check(&process_environment());
-        Ok((Self { found, loaded }, warnings))
+        (Self { found, loaded }, warnings)
+    }
+
+    /// Reads the loops and pipelines of the project, each by itself, and notes what is wrong with them.
+    /// Returns the hooks of each.
+    pub(crate) fn read_runs(&mut self, options: &ConfigOptions) -> Result<Vec<HookSet>, Failure> {
+        let environment = process_environment();
+        let mut runs = Vec::new();
+        for file in runs_of_project(options)? {
+            let loaded = config::load(std::slice::from_ref(&file), &environment);
+            self.add_faults(loaded.faults.iter().map(|fault| Fault::clone(fault)));
+            runs.push(loaded.hooks);
+            self.found.files.push(file);
+        }
+        Ok(runs)
     }
 
     /// Adds faults that reading the files did not show.
-    pub(crate) fn add_faults(&mut self, faults: Vec<Fault>) {
+    pub(crate) fn add_faults(&mut self, faults: impl IntoIterator<Item = Fault>) {
         for fault in faults {
             if !self.loaded.faults.iter().any(|known| **known == fault) {
                 self.loaded.faults.push(Arc::new(fault));

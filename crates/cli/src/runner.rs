@@ -1,9 +1,10 @@
 //! What `run` and `resume` share: a project, a session in it, and letting it run to its end.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hookwright_engine::config::{Fault, FaultKind};
+use hookwright_engine::config::{ConfigFile, Fault, FaultKind};
 use hookwright_engine::ports::{EndRequest, Ports};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
@@ -14,7 +15,7 @@ use hookwright_pipeline::plan::{Plan, Stage, Surroundings};
 use hookwright_pipeline::record::{Metadata, SessionRecord};
 use hookwright_pipeline::session::{Around, AskPeople, Ended, Gate, Parts, Session, SessionError};
 use hookwright_pipeline::session_id;
-use hookwright_pipeline::sources::{Asked, Finder, Gathered, Source, Sources};
+use hookwright_pipeline::sources::{Asked, Finder, Gathered, ProjectRuns, Source, Sources};
 use hookwright_pipeline::{lease, made_names};
 use hookwright_store::{Fence, Filter, Kind, Store};
 
@@ -52,6 +53,13 @@ pub(crate) struct Prepared {
     pub(crate) sources: Sources,
     pub(crate) plan: Plan,
     pub(crate) secrets: Secrets,
+}
+
+/// The loops and pipelines of a project.
+pub(crate) struct RunFiles {
+    pub(crate) files: Vec<ConfigFile>,
+    /// Folders that have too many entries, as messages name them: not all were looked at.
+    pub(crate) cut: Vec<PathBuf>,
 }
 
 /// The project that a command acts in.
@@ -128,6 +136,25 @@ impl Place {
         let is_news = |fault: &Fault| !matches!(fault.kind, FaultKind::NoAgent);
         faults.extend(Plan::faults_of_children(&sources, &around).into_iter().filter(is_news));
         Ok(faults)
+    }
+
+    /// The project's loops and pipelines, and the loops and pipelines that they name.
+    pub(crate) fn runs_of_project(&self) -> Result<RunFiles, Failure> {
+        let found = ProjectRuns::find(&self.found.project_root, &PROJECT_NAMES);
+        let mut files = Vec::new();
+        for path in found.files {
+            let asked = self.asked(&path.to_string_lossy(), None);
+            let gathered = self.searched(|finder| finder.gather(asked))?;
+            match gathered.sources {
+                Some(sources) => files.extend(sources.runs().filter_map(Source::config_file)),
+                // What is wrong with it is said where its hooks are read.
+                None => files.push(self.found.native_file(path)),
+            }
+        }
+        let mut known = HashSet::new();
+        files.retain(|file| known.insert(file.path.clone()));
+        let cut = found.cut.iter().map(|folder| self.found.shown(folder)).collect();
+        Ok(RunFiles { files, cut })
     }
 
     /// Lets somebody look for files.

@@ -89,6 +89,7 @@ pub mod config;
 pub mod dispatch;
 pub mod engine;
 pub mod explain;
+pub mod first_program;
 pub mod glob;
 pub mod handed_over;
 pub mod hook;

@@ -96,6 +96,46 @@ pub const EVERYWHERE: &[&str] = &[
 pub const OF_WORK: &[&str] =
     &["issue_number", "issue_title", "issue_file", "plan_file", "task_id", "task_content"];
 
+/// What agents send beside these, and what an event says of itself. It travels in the JSON only.
+const BESIDE: &[&str] = &[
+    "background_tasks",
+    "context_limit",
+    "context_usage",
+    "crons",
+    "effort",
+    "elapsed_time",
+    "event",
+    "file_path",
+    "hook",
+    "hook_event_name",
+    "hook_name",
+    "host",
+    "initial_prompt",
+    "input_tokens",
+    "llm_request",
+    "llm_response",
+    "mcp_context",
+    "mcp_server",
+    "message_id",
+    "parent_agent_id",
+    "prompt_response",
+    "session_crons",
+    "session_duration_ms",
+    "stop_reason",
+    "subject",
+    "submitted_prompt",
+    "tool_call_id",
+    "tool_calls",
+    "tool_execution_count",
+    "turn_id",
+    "version",
+];
+
+/// Whether an event may have a field of this spelling, as far as we know.
+pub fn is_known(spelling: &str) -> bool {
+    canonical(spelling).is_some() || BESIDE.iter().any(|name| letters(name).eq(letters(spelling)))
+}
+
 /// Every field, once.
 pub const FIELDS: &[FieldSpec] = &[
     field("session", &["session_name"], Kind::Text, "name of the session"),
@@ -260,6 +300,17 @@ mod tests {
     fn unknown_fields_stay_as_they_are() {
         let given = json!({ "PATH": "/evil", "bash_env": "x", "myField": 1 });
         assert_eq!(normalise(object(given.clone())), object(given));
+    }
+
+    #[test]
+    fn fields_that_agents_send_are_known_under_any_spelling() {
+        for name in ["tool_name", "toolName", "hook_event_name", "turnId", "mcp_server"] {
+            assert!(is_known(name), "{name}");
+        }
+        for name in ["tool_nme", "my_field", ""] {
+            assert!(!is_known(name), "{name}");
+        }
+        assert!(BESIDE.iter().all(|name| canonical(name).is_none()), "listed twice");
     }
 
     #[test]

@@ -24,6 +24,252 @@ pub const TOOLS: &[&[&str]] = &[
     &["task", "Task", "Agent", "spawn_agent"],
 ];
 
+/// What agents' calls of our tools have as input, under every spelling that one of them uses.
+const INPUTS: &[(&str, &[&str])] = &[
+    (
+        "bash",
+        &[
+            "command",
+            "cmd",
+            "description",
+            "timeout",
+            "timeout_ms",
+            "run_in_background",
+            "is_background",
+            "dangerouslyDisableSandbox",
+            "summary",
+            "explanation",
+            "workdir",
+            "cwd",
+            "directory",
+            "dir_path",
+            "justification",
+            "sandbox_permissions",
+            "with_escalated_permissions",
+            "yield_time_ms",
+            "max_output_tokens",
+            "login",
+            "shell",
+            "tty",
+            "mode",
+            "sessionId",
+            "async",
+            "initial_wait",
+            "riskLevel",
+            "riskLevelReason",
+            "fireAndForget",
+            "requires_approval",
+        ],
+    ),
+    (
+        "read",
+        &[
+            "file_path",
+            "filePath",
+            "path",
+            "absolute_path",
+            "target_file",
+            "offset",
+            "limit",
+            "pages",
+            "start_line",
+            "end_line",
+            "view_range",
+        ],
+    ),
+    ("write", &["file_path", "filePath", "path", "content", "contents", "file_text", "overwrite"]),
+    (
+        "edit",
+        &[
+            "file_path",
+            "filePath",
+            "path",
+            "old_string",
+            "new_string",
+            "oldString",
+            "newString",
+            "old_str",
+            "new_str",
+            "replace_all",
+            "replaceAll",
+            "change_all",
+            "edits",
+            "diff",
+            "instruction",
+            "expected_replacements",
+            "command",
+            "input",
+            "patch",
+            "patchText",
+        ],
+    ),
+    (
+        "glob",
+        &[
+            "pattern",
+            "patterns",
+            "path",
+            "dir_path",
+            "folder",
+            "case_sensitive",
+            "respect_git_ignore",
+        ],
+    ),
+    (
+        "grep",
+        &[
+            "pattern",
+            "query",
+            "path",
+            "paths",
+            "dir_path",
+            "glob",
+            "glob_pattern",
+            "include",
+            "include_pattern",
+            "type",
+            "output_mode",
+            "head_limit",
+            "offset",
+            "multiline",
+            "case_insensitive",
+            "limit",
+        ],
+    ),
+    (
+        "task",
+        &[
+            "description",
+            "prompt",
+            "message",
+            "subagent_type",
+            "agent_type",
+            "agent_name",
+            "name",
+            "task_name",
+            "model",
+            "run_in_background",
+            "isolation",
+            "mode",
+            "resume",
+            "session_id",
+            "command",
+        ],
+    ),
+];
+
+/// Tools of agents for which we have no name of our own.
+pub const OTHERS: &[&str] = &[
+    "AskUserQuestion",
+    "BashOutput",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "EnterPlanMode",
+    "EnterWorktree",
+    "ExitPlanMode",
+    "ExitWorktree",
+    "ApplyPatch",
+    "FetchUrl",
+    "KillBash",
+    "KillShell",
+    "LS",
+    "LSP",
+    "ListMcpResourcesTool",
+    "Monitor",
+    "NotebookEdit",
+    "NotebookRead",
+    "ReadMcpResourceTool",
+    "ScheduleWakeup",
+    "SendMessage",
+    "Skill",
+    "SlashCommand",
+    "StructuredOutput",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TaskUpdate",
+    "TodoRead",
+    "TodoWrite",
+    "ToolSearch",
+    "WebFetch",
+    "WebSearch",
+    "Workflow",
+    "activate_skill",
+    "ask_question",
+    "ask_user",
+    "browser_action",
+    "codesearch",
+    "complete_task",
+    "delegate_to_agent",
+    "delete_file",
+    "exec",
+    "exit_plan_mode",
+    "fetch",
+    "fetch_webpage",
+    "google_web_search",
+    "invoke_agent",
+    "list",
+    "list_bash",
+    "list_dir",
+    "list_directory",
+    "list_files",
+    "lsp",
+    "memory",
+    "new_task",
+    "patch",
+    "plan_mode_respond",
+    "question",
+    "read_bash",
+    "read_many_files",
+    "report_intent",
+    "run_commands",
+    "save_memory",
+    "search_files",
+    "search_replace",
+    "send_input",
+    "shutdown",
+    "skill",
+    "stop_bash",
+    "todo_write",
+    "todoread",
+    "todowrite",
+    "update_plan",
+    "update_todo",
+    "use_mcp_tool",
+    "view_image",
+    "wait",
+    "wait_agent",
+    "web_fetch",
+    "web_search",
+    "webfetch",
+    "websearch",
+    "write_bash",
+    "write_stdin",
+    "write_todos",
+];
+
+/// Every name under which an agent has a tool.
+pub fn all_names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().copied().flatten().chain(OTHERS).copied()
+}
+
+/// Whether an agent may have a tool of this name: one that is listed here, or one of a server of its
+/// user's, whose names hold a sign.
+pub fn is_known(name: &str) -> bool {
+    let is_of_server = name.contains("__") || name.contains(['-', '/', '.', ':', ' ']);
+    let is_listed = || all_names().any(|known| known.eq_ignore_ascii_case(name));
+    is_of_server || name.to_ascii_lowercase().starts_with("mcp_") || is_listed()
+}
+
+/// What calls of a tool have as input in any agent; `None` for a tool whose inputs we don't know.
+pub fn inputs(name: &str) -> Option<&'static [&'static str]> {
+    let ours = canonical(name);
+    INPUTS.iter().find(|(tool, _)| *tool == ours).map(|(_, inputs)| *inputs)
+}
+
 /// Every spelling of the tool that `name` names, ours first; `None` for a tool we don't know.
 pub fn spellings(name: &str) -> Option<&'static [&'static str]> {
     TOOLS.iter().copied().find(|row| row.iter().any(|spelling| spelling.eq_ignore_ascii_case(name)))
@@ -44,6 +290,28 @@ mod tests {
             assert_eq!(canonical(name), "bash");
         }
         assert_eq!(canonical("mcp__github__create_issue"), "mcp__github__create_issue");
+    }
+
+    #[test]
+    fn the_inputs_of_every_tool_of_ours_are_known_under_each_of_its_names() {
+        for row in TOOLS {
+            assert!(row.iter().all(|name| inputs(name).is_some()), "{row:?}");
+        }
+        assert!(inputs("Bash").is_some_and(|inputs| inputs.contains(&"command")));
+        assert_eq!(inputs("WebFetch"), None);
+    }
+
+    #[test]
+    fn tools_of_agents_and_of_their_servers_are_known() {
+        for name in
+            ["Bash", "BASH", "WebFetch", "mcp__github__create_issue", "mcp_s_t", "s/t", "s-t"]
+        {
+            assert!(is_known(name), "{name}");
+        }
+        for name in ["bsah", "deploy", ""] {
+            assert!(!is_known(name), "{name}");
+        }
+        assert!(OTHERS.iter().all(|name| spellings(name).is_none()), "listed twice");
     }
 
     #[test]

@@ -7,11 +7,13 @@
 //! it, in `loops/` and `pipelines/` there, in the project's `.hookwright/`, and in the user's folder.
 
 mod child_sources;
+mod project_runs;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use child_sources::ChildSources;
+pub use project_runs::ProjectRuns;
 
 use hookwright_engine::config::{
     AgentKind, ConfigFile, Dialect, Fault, FaultKind, LoopFile, Place, PromptSpec, Scope,
@@ -85,7 +87,7 @@ impl Source {
     }
 
     /// The file as the configuration's reader takes it.
-    pub(crate) fn config_file(&self) -> Option<ConfigFile> {
+    pub fn config_file(&self) -> Option<ConfigFile> {
         let layer = self.role.layer()?;
         let dialect = self.dialect.as_deref().and_then(hookwright_dialects::named);
         let file = ConfigFile::native(self.path.clone(), self.shown_as.clone(), layer);
@@ -109,6 +111,13 @@ pub struct Sources {
 }
 
 impl Sources {
+    /// The loops and pipelines among them, also those that hooks start.
+    pub fn runs(&self) -> impl Iterator<Item = &Source> {
+        let of_children = self.children.iter().flat_map(|child| &child.all);
+        let all = self.all.iter().chain(of_children);
+        all.filter(|source| matches!(source.role, Role::Loop | Role::Pipeline))
+    }
+
     /// This file alone.
     fn of(main: Source) -> Self {
         let (loops, children) = (Vec::new(), Vec::new());

@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use hookwright_engine::config::{Fault, FaultKind, Warning};
+use hookwright_engine::config::{ConfigFile, Fault, FaultKind, Warning};
 use hookwright_engine::hook::Layer;
+use hookwright_pipeline::sources::Source;
 use serde_json::json;
 
 use self::unfired_hooks::UnfiredHooks;
 use crate::config_files::{ConfigFiles, ConfigOptions};
 use crate::configuration::Configuration;
-use crate::error::{Advice, Certainty, Failure, unfired_together, warning_json};
+use crate::error::{Advice, Certainty, Failure, cut_folder, unfired_together, warning_json};
 use crate::exit_code;
 use crate::render::count;
 use crate::runner::Place;
@@ -21,16 +22,18 @@ use crate::screen::Screen;
 
 /// Read the configuration and show everything that is wrong with it
 ///
-/// Every file is read to its end and every fault is shown with its place, what was found, what was
-/// expected and what to do. Of a loop or a pipeline also the loops, prompts, scripts and programs that
-/// it names. Nothing is run. Ends with 0 when there is no fault and with 1 when
+/// Without FILE: the whole project, which are its hook files, its loops and its pipelines (beside
+/// hookwright.yaml, in loops/, pipelines/ and .hookwright/). Every file is read to its end and every
+/// fault is shown with its place, what was found, what was expected and what to do. Of a loop or a
+/// pipeline also the loops, prompts, scripts and programs that it names. Nothing is run. Ends with 0 when there is no fault and with 1 when
 /// there is one.
 ///
 /// Warnings are about commands that can be run but probably don't do what is meant: a variable in
 /// single quotes, somebody's text outside quotes or where the shell evaluates it again, a variable
-/// that nobody sets; about entries of other systems' files that cannot be used; about hooks that
-/// nothing fires; and about files in a folder of issues that are probably meant as issues and are none.
-/// They don't change how the check ends, unless --strict is given.
+/// that nobody sets; about programs and scripts that are not there; about tools that no agent has and
+/// inputs that a tool does not have; about hooks that nothing fires; about entries of other systems'
+/// files that cannot be used; and about files in a folder of issues that are probably meant as issues
+/// and are none. They don't change how the check ends, unless --strict is given.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
     /// Files to check instead of those that would be found, like --config
@@ -51,11 +54,21 @@ pub(crate) struct CheckArguments {
 
 pub(crate) fn check(mut arguments: CheckArguments, screen: &Screen) -> Result<u8, Failure> {
     arguments.options.config.append(&mut arguments.files);
-    let (mut configuration, mut warnings) = Configuration::check(&arguments.options)?;
-    let of_runs = OfRuns::find(&configuration.found, &arguments.options)?;
+    let mut found = ConfigFiles::find(&arguments.options)?;
+    let mut notes = Vec::new();
+    if arguments.options.config.is_empty() {
+        let runs = Place::find(&arguments.options)?.runs_of_project()?;
+        found.add_files(runs.files);
+        notes.extend(runs.cut.iter().map(|folder| cut_folder(folder)));
+    } else {
+        found.look_inside();
+    }
+    let of_runs = OfRuns::find(&found, &arguments.options)?;
+    found.add_files(of_runs.named.clone());
+    let (mut configuration, mut warnings) = Configuration::check(found);
     warnings.append(&mut of_runs.unfired.warnings());
     let unfired = of_runs.unfired.without_runs(&configuration);
-    let notes = unfired_together(Certainty::AsFarAsKnown, &unfired);
+    notes.extend(unfired_together(Certainty::AsFarAsKnown, &unfired));
     configuration.add_faults(of_runs.faults);
     configuration.add_left_out(of_runs.left_out);
     let has_faults = !configuration.loaded.faults.is_empty();
@@ -89,6 +102,8 @@ struct OfRuns {
     left_out: Vec<Arc<Fault>>,
     /// Their hooks that nothing fires.
     unfired: UnfiredHooks,
+    /// The loops and pipelines that they name.
+    named: Vec<ConfigFile>,
 }
 
 impl OfRuns {
@@ -96,7 +111,7 @@ impl OfRuns {
         let searching = options.searching();
         let faults_of_children = Place::find(&searching)?.faults_of_children(found)?;
         let (mut faults, mut left_out) = (faults_of_children, Vec::new());
-        let mut unfired = UnfiredHooks::new(found);
+        let (mut unfired, mut named) = (UnfiredHooks::new(found), Vec::new());
         let runs =
             found.files.iter().filter(|file| matches!(file.layer, Layer::Loop | Layer::Pipeline));
         for file in runs {
@@ -107,6 +122,7 @@ impl OfRuns {
             match place.prepare(place.asked(&asked, None))? {
                 Ok(prepared) => {
                     unfired.add(&prepared);
+                    named.extend(prepared.sources.runs().filter_map(Source::config_file));
                     // What is left out of other files keeps nothing from running.
                     let others = &place.found.files;
                     let is_other = |fault: &Arc<Fault>| {
@@ -122,7 +138,7 @@ impl OfRuns {
                 }
             }
         }
-        Ok(Self { faults, left_out, unfired })
+        Ok(Self { faults, left_out, unfired, named })
     }
 }
 

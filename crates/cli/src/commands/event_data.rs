@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hookwright_engine::nearest::nearest;
+use hookwright_events::field::{self, FIELDS};
 use hookwright_events::{Event, EventName, table};
 use serde_json::{Map, Value};
 
-use crate::error::{DataFailure, Failure};
+use crate::error::{DataFailure, Failure, unknown_field};
+use crate::render::count;
+use crate::screen::Screen;
 
 /// An event's data are kept whole in memory, several times over; nothing real is larger.
 const DATA_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -35,6 +38,25 @@ impl EventArguments {
     /// Whether hooks can block it.
     pub(crate) fn can_block(&self) -> bool {
         EventName::resolve(&self.event).is_some_and(|event| event.power().can_block())
+    }
+}
+
+/// Keys that one warning names.
+const UNKNOWN_KEYS_MAX: usize = 5;
+
+/// Says which data no event has. They reach hooks in the JSON, but never as a variable.
+pub(super) fn warn_of_unknown_keys(event: &Event, screen: &Screen) {
+    // What an event of the open namespace carries is nowhere listed.
+    let Some(spec) = event.name.spec() else { return };
+    let unknown: Vec<&String> = event.data.keys().filter(|key| !field::is_known(key)).collect();
+    for key in unknown.iter().take(UNKNOWN_KEYS_MAX) {
+        let own = spec.fields.iter().chain(field::EVERYWHERE).copied();
+        let near =
+            nearest(key, own).or_else(|| nearest(key, FIELDS.iter().map(|field| field.name)));
+        screen.advice("warning:", &[unknown_field(key, near)]);
+    }
+    if let Some(more) = unknown.len().checked_sub(UNKNOWN_KEYS_MAX).filter(|more| *more > 0) {
+        screen.talk(&format!("and {} that no event has\n", count(more, "other field")));
     }
 }
 

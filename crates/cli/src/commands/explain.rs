@@ -1,17 +1,18 @@
 //! `hookwright explain`: what would run at an event, and why, without running it.
 
 use clap::Args;
-use hookwright_engine::config::Loaded;
+use hookwright_engine::config::{self, ConfigFile, Loaded};
 use hookwright_engine::dispatch::can_block;
 use hookwright_engine::explain::{Asked, Explained, Fate, Missed, explain as explain_hooks};
 use hookwright_engine::hook::Terms;
 use hookwright_events::Event;
 use serde_json::{Value, json};
 
-use super::event_data::EventArguments;
+use super::event_data::{EventArguments, warn_of_unknown_keys};
 use super::fire::HookSwitches;
 use crate::chain_above::chain_above;
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
+use crate::configuration::runs_of_project;
 use crate::error::{Failure, fault_json};
 use crate::exit_code;
 use crate::render::{Table, count, human, visible};
@@ -21,7 +22,8 @@ use crate::screen::Screen;
 ///
 /// Hooks that fit are listed in the order in which they would run, with the rules they run under;
 /// then the others, each with what kept it away. Where a condition asks what an earlier hook
-/// leaves, that hook is named instead of guessing.
+/// leaves, that hook is named instead of guessing. For every loop and pipeline of the project that has
+/// a fitting hook of its own, the same is said for a run of it.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
     #[command(flatten)]
@@ -40,6 +42,7 @@ pub(crate) struct ExplainArguments {
 
 pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u8, Failure> {
     let event = arguments.event.event(arguments.options.cwd.as_deref())?;
+    warn_of_unknown_keys(&event, screen);
     let found = ConfigFiles::find(&arguments.options)?;
     let environment = process_environment();
     let (loaded, _) = found.load(&environment);
@@ -50,6 +53,20 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
     let asked = Asked { skip, chain: &chain, environment: &environment };
     let hooks = explain_hooks(&loaded.hooks, &event, asked);
     let blocked_by = unreadable(&loaded, &event);
+    let mut runs = Vec::new();
+    let found = found.without_hooks_of_agents();
+    for run in runs_of_project(&arguments.options)? {
+        let files: Vec<ConfigFile> = std::iter::once(&run).chain(&found.files).cloned().collect();
+        let of_run = config::load(&files, &environment);
+        let fits = |explained: &Explained| {
+            explained.hook.source.path.as_ref() == run.path && is_fitting(explained)
+        };
+        let hooks = explain_hooks(&of_run.hooks, &event, asked);
+        let faults = of_run.faults.iter().filter(|fault| fault.source.path == run.shown_as).count();
+        if faults > 0 || hooks.iter().any(fits) {
+            runs.push(InRun { file: run.shown_as.display().to_string(), hooks, faults });
+        }
+    }
     if arguments.json {
         let faults: Vec<Value> = loaded.faults.iter().map(|fault| fault_json(fault)).collect();
         screen.json(&json!({
@@ -59,6 +76,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
             "can_block": can_block(&event),
             "switched_off": all_off,
             "hooks": hooks.iter().map(as_json).collect::<Vec<_>>(),
+            "runs": runs.iter().map(run_json).collect::<Vec<_>>(),
             "blocked_by": blocked_by,
             "faults": faults,
             "left_out": loaded.left_out.iter().map(|fault| fault_json(fault)).collect::<Vec<_>>(),
@@ -66,7 +84,19 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
     } else {
         screen.left_out(&loaded.left_out);
         screen.faults(loaded.faults.iter().map(AsRef::as_ref));
-        screen.result(&as_text(&event, &hooks))?;
+        let subject = event.subject().map(|subject| format!(" ({subject})")).unwrap_or_default();
+        screen.result(&as_text(&format!("{}{subject}", event.name), &hooks))?;
+        for InRun { file, hooks, faults } in &runs {
+            if *faults > 0 {
+                let faults = count(*faults, "fault");
+                let text = format!(
+                    "in runs of {file}: nothing, it has {faults}; run `hookwright check`\n"
+                );
+                screen.result(&visible(&text))?;
+            } else {
+                screen.result(&as_text(&format!("in runs of {file}"), hooks))?;
+            }
+        }
         for entry in &blocked_by {
             let line = format!("blocked: an entry that cannot be read may be a guard: {entry}\n");
             screen.result(&visible(&line))?;
@@ -86,6 +116,14 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
     Ok(exit_code::OUR_FAULT)
 }
 
+/// What would happen in runs of a loop or a pipeline that has fitting hooks of its own.
+struct InRun {
+    file: String,
+    hooks: Vec<Explained>,
+    /// With these it does not run.
+    faults: usize,
+}
+
 /// Entries of foreign files that cannot be read and block this event. With a fault of a native file
 /// nothing runs anyway.
 fn unreadable(loaded: &Loaded, event: &Event) -> Vec<String> {
@@ -95,20 +133,22 @@ fn unreadable(loaded: &Loaded, event: &Event) -> Vec<String> {
     }
 }
 
-fn as_text(event: &Event, hooks: &[Explained]) -> String {
+fn is_fitting(explained: &Explained) -> bool {
+    !matches!(explained.fate, Fate::Missed { .. })
+}
+
+fn as_text(heading: &str, hooks: &[Explained]) -> String {
     let mut table = Table::default().with_outcomes_in(2);
     let (fitting, others): (Vec<&Explained>, Vec<&Explained>) =
-        hooks.iter().partition(|explained| !matches!(explained.fate, Fate::Missed { .. }));
+        hooks.iter().partition(|explained| is_fitting(explained));
     for (number, explained) in fitting.iter().chain(&others).enumerate() {
         let (word, why) = in_words(&explained.fate);
         let number = if number < fitting.len() { (number + 1).to_string() } else { "-".to_owned() };
         let source = explained.hook.source.to_string();
         table.row([number.as_str(), &explained.hook.id, word, &why, &source]);
     }
-    let subject = event.subject().map(|subject| format!(" ({subject})")).unwrap_or_default();
-    let heading =
-        format!("{}{subject}: {} of {}\n", event.name, fitting.len(), count(hooks.len(), "hook"));
-    format!("{}{table}", crate::render::visible(&heading))
+    let heading = format!("{heading}: {} of {}\n", fitting.len(), count(hooks.len(), "hook"));
+    format!("{}{table}", visible(&heading))
 }
 
 fn in_words(fate: &Fate) -> (&'static str, String) {
@@ -149,6 +189,11 @@ fn rules(terms: &Terms) -> String {
         retries => format!(", {retries} retries"),
     };
     format!("{waits}, at most {timeout}{retries}, on failure {}", terms.on_failure.as_str())
+}
+
+fn run_json(run: &InRun) -> Value {
+    let hooks: Vec<Value> = run.hooks.iter().map(as_json).collect();
+    json!({ "file": run.file, "faults": run.faults, "hooks": hooks })
 }
 
 fn as_json(explained: &Explained) -> Value {

@@ -16,7 +16,7 @@ use hookwright_engine::ports::Ports;
 use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
 use hookwright_events::{Decision, Event, Power, Report, RunEvent, RunEventKind, Verdict};
 
-use super::event_data::{EventArguments, with_session};
+use super::event_data::{EventArguments, warn_of_unknown_keys, with_session};
 use super::late::{Late, with_late};
 use crate::approvals::{self, Asking};
 use crate::chain_above::chain_above;
@@ -102,6 +102,7 @@ pub(crate) fn off_by_environment() -> Option<&'static str> {
 
 pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Failure> {
     let event = arguments.event.event(arguments.options.cwd.as_deref())?;
+    warn_of_unknown_keys(&event, screen);
     let answer = Answering { arguments, screen };
     if let Some(why) = arguments.switches.all_off() {
         screen.talk(&format!("hooks are switched off ({why})\n"));

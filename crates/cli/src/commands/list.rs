@@ -23,7 +23,7 @@ const FLAG_CHARS_MAX: usize = 40;
 
 /// List every hook with what it does and where it came from
 ///
-/// The columns are the hook's id, the event as it was written, its type, what it does, the file and
+/// Hooks of the project's loops and pipelines come first, as in a run. The columns are the hook's id, the event as it was written, its type, what it does, the file and
 /// line it stands in, and whatever else was written: `disabled`, `once`, `matcher`, `when`,
 /// `await`, `on_failure`, `pipe_output`. With a faulty configuration the hooks that could be read
 /// are listed, the faults are shown on standard error, and the exit code is 1.
@@ -38,28 +38,30 @@ pub(crate) struct ListArguments {
 }
 
 pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Failure> {
-    let configuration = Configuration::read(&arguments.options)?;
-    let hooks = configuration.loaded.hooks.hooks();
+    let mut configuration = Configuration::read(&arguments.options)?;
+    let runs = configuration.read_runs(&arguments.options)?;
+    let sets = || runs.iter().chain([&configuration.loaded.hooks]);
+    let hooks: usize = sets().map(|set| set.hooks().len()).sum();
     if arguments.json {
-        screen.json(&as_json(&configuration))?;
+        screen.json(&as_json(&configuration, sets()))?;
     } else if configuration.found.files.is_empty() {
         configuration.say_nothing_was_found(screen);
     } else {
-        if !hooks.is_empty() {
-            screen.result(&table(&configuration.loaded.hooks).to_string())?;
+        if hooks > 0 {
+            screen.result(&table(sets()).to_string())?;
         }
         configuration.show_left_out(screen);
         configuration.show_faults(screen);
         let files = count(configuration.found.files.len(), "file");
-        screen.talk(&format!("{} in {files}\n", count(hooks.len(), "hook")));
+        screen.talk(&format!("{} in {files}\n", count(hooks, "hook")));
     }
     Ok(configuration.exit_code())
 }
 
-fn table(set: &HookSet) -> Table {
+fn table<'s>(sets: impl Iterator<Item = &'s HookSet>) -> Table {
     let cut = |text: &str| one_line(text, FLAG_CHARS_MAX);
     let mut table = Table::with_headings(&["id", "event", "type", "action", "source", "flags"]);
-    for hook in set.hooks() {
+    for (set, hook) in sets.flat_map(|set| set.hooks().iter().map(move |hook| (set, hook))) {
         table.row([
             &one_line(&hook.id, NAME_CHARS_MAX),
             &one_line(&hook.event, NAME_CHARS_MAX),
@@ -112,9 +114,9 @@ pub(super) fn flags(
     flags
 }
 
-fn as_json(configuration: &Configuration) -> Value {
-    let hooks = configuration.loaded.hooks.hooks();
-    let hooks: Vec<Value> = hooks.iter().map(|hook| hook_json(hook)).collect();
+fn as_json<'s>(configuration: &Configuration, sets: impl Iterator<Item = &'s HookSet>) -> Value {
+    let hooks = sets.flat_map(HookSet::hooks);
+    let hooks: Vec<Value> = hooks.map(|hook| hook_json(hook)).collect();
     json!({
         "version": 1,
         "hooks": hooks,

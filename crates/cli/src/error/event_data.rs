@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Failure, Message, without_number};
+use super::{Advice, Failure, Message, did_you_mean, without_number};
 
 /// Why `--data` are no data of an event.
 #[derive(Debug)]
@@ -58,4 +58,13 @@ impl DataFailure {
             },
         }
     }
+}
+
+/// What is said of a field that no event has.
+pub(crate) fn unknown_field(name: &str, nearest: Option<&str>) -> Advice {
+    let help = did_you_mean(nearest).unwrap_or_else(|| {
+        "hooks read it in the JSON on standard input; it is no variable, and `when` cannot ask for it"
+            .to_owned()
+    });
+    Advice::new(format!("no event has the field `{name}`"), help)
 }

@@ -1,11 +1,19 @@
 //! What a person should do about a command of a hook that may not do what was meant.
 
+use std::path::Path;
+
 use hookwright_engine::config::{Warning, WarningKind};
+use hookwright_engine::first_program::WhyNot;
 use hookwright_engine::template::{Evaluation, WarningKind as OfVariable};
+use hookwright_events::tool;
+use hookwright_pipeline::limits::FOLDER_ENTRIES_MAX;
 use serde_json::{Value, json};
 
 use super::firing::unfired_advice;
 use super::{Advice, did_you_mean};
+
+/// Inputs of a tool that a message names.
+const INPUTS_NAMED_MAX: usize = 5;
 
 /// A warning as one JSON object.
 pub(crate) fn warning_json(warning: &Warning) -> Value {
@@ -21,6 +29,10 @@ pub(crate) fn warning_json(warning: &Warning) -> Value {
             WarningKind::Variable(OfVariable::Unknown) => "unknown",
             WarningKind::NotEnforced => "not_enforced",
             WarningKind::NothingFires { .. } => "nothing_fires",
+            WarningKind::CannotRun(WhyNot::NotThere) => "no_program",
+            WarningKind::CannotRun(WhyNot::NotExecutable) => "not_executable",
+            WarningKind::UnknownTool => "unknown_tool",
+            WarningKind::UnknownInput { .. } => "unknown_input",
         },
         "message": advice.heading,
         "found": warning.name,
@@ -39,6 +51,47 @@ pub(crate) fn warning_advice(warning: &Warning) -> Advice {
             "write a hook at `tool:pre_execute` that denies, or set the permissions of the agent itself",
         ),
         WarningKind::NothingFires { hosts } => unfired_advice(reference, name, hosts),
+        WarningKind::CannotRun(WhyNot::NotThere) if name.contains('/') || name.contains('.') => {
+            Advice::new(
+                format!("there is no file `{name}`, so hook `{reference}` cannot run it"),
+                "write it, or correct its path; paths begin at the project root, or at `working_dir`",
+            )
+        }
+        WarningKind::CannotRun(WhyNot::NotThere) => Advice::new(
+            format!("there is no program `{name}`, so hook `{reference}` cannot run it"),
+            "install it, or correct its name",
+        ),
+        WarningKind::CannotRun(WhyNot::NotExecutable) => Advice::new(
+            format!("`{name}` is not executable, so hook `{reference}` cannot run it"),
+            format!("make it executable: `chmod +x {name}`"),
+        ),
+        WarningKind::UnknownTool => Advice::new(
+            format!("no agent has a tool `{name}`, so hook `{reference}` never wakes for it"),
+            did_you_mean(warning.nearest.as_deref()).unwrap_or_else(|| {
+                format!("for a tool of your own write a regular expression: `matcher: /^{name}$/`")
+            }),
+        ),
+        WarningKind::UnknownInput { tools } => Advice::new(
+            format!("{} no input `{name}`, so `{reference}` is always empty", have(tools)),
+            match &warning.nearest {
+                Some(near) => format!("did you mean `${{TOOL_INPUT.{near}}}`?"),
+                None => {
+                    let known =
+                        tools.first().and_then(|tool| tool::inputs(tool)).unwrap_or_default();
+                    let known = known.iter().take(INPUTS_NAMED_MAX).copied().collect::<Vec<_>>();
+                    format!("its inputs are {} and so on", known.join(", "))
+                }
+            },
+        ),
+    }
+}
+
+/// `the tool \`bash\` has`.
+fn have(tools: &[String]) -> String {
+    let names: Vec<String> = tools.iter().map(|tool| format!("`{tool}`")).collect();
+    match &names[..] {
+        [one] => format!("the tool {one} has"),
+        several => format!("the tools {} have", several.join(", ")),
     }
 }
 
@@ -86,4 +139,16 @@ fn evaluation_help(evaluation: Evaluation, reference: &str) -> String {
             format!("pass it as an argument: `sh -c '… \"$1\" …' sh \"{reference}\"`")
         }
     }
+}
+
+/// What is said of a folder in which not every file was looked at.
+pub(crate) fn cut_folder(folder: &Path) -> Advice {
+    Advice::new(
+        format!(
+            "`{}` has more than {FOLDER_ENTRIES_MAX} entries: loops and pipelines were looked for in the \
+             first of them",
+            folder.display()
+        ),
+        "name the others: `hookwright check FILE`",
+    )
 }

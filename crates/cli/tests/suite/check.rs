@@ -11,7 +11,7 @@ const FAULTY: &str = "hoks: {}\n";
 #[test]
 fn a_project_without_faults_is_counted() {
     let sandbox = Sandbox::with_hooks(
-        "hooks:\n  Stop:\n    - command: a\n    - command: b\n  stage:*:\n    - command: c\n",
+        "hooks:\n  Stop:\n    - command: echo a\n    - command: echo b\n  stage:*:\n    - command: echo c\n",
     );
     assert_eq!(sandbox.run(&["check"]), Ran::new(0, "1 file checked, 3 hooks, no faults\n", ""));
 }
@@ -298,7 +298,7 @@ help: name a folder that exists, or leave `--cwd` out
 #[test]
 fn programs_read_every_fault_with_its_facts() {
     let sandbox = Sandbox::with_hooks(
-        "hooks:\n  Stop:\n    - command: x\n    - command: x\n      on_failure: abrt\n",
+        "hooks:\n  Stop:\n    - command: echo\n    - command: x\n      on_failure: abrt\n",
     )
     .global("");
     assert_eq!(
@@ -448,7 +448,7 @@ fn a_name_that_is_very_long_is_cut() {
 
 #[test]
 fn more_hooks_than_a_set_holds_are_a_fault() {
-    let many = "    - {command: x}\n".repeat(10_001);
+    let many = "    - {command: echo}\n".repeat(10_001);
     let sandbox = Sandbox::with_hooks(&format!("hooks:\n  Stop:\n{many}"));
     assert_eq!(
         sandbox.run(&["check"]),
@@ -458,7 +458,7 @@ fn more_hooks_than_a_set_holds_are_a_fault() {
             "error: more than 10000 hooks
      --> hookwright.yaml:10003:7
       |
-10003 |     - {command: x}
+10003 |     - {command: echo}
       |       ^
 help: let one hook with a pattern like `tool:*` do the work of many
 

@@ -936,14 +936,14 @@ fn an_id_that_stands_twice() {
         said_about(
             "hooks:
   Stop:
-    - {command: x, id: a}
-    - {command: y, id: a}
+    - {command: echo, id: a}
+    - {command: echo, id: a}
 "
         ),
         "error: the id `a` stands twice, first in line 3
  --> hookwright.yaml:4:7
   |
-4 |     - {command: y, id: a}
+4 |     - {command: echo, id: a}
   |       ^
 help: give one of the two another `id`
 "

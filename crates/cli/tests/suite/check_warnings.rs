@@ -152,7 +152,9 @@ fn the_place_is_right_however_the_command_is_written() {
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().map_or(0, |row| row.chars().count()) + 1;
         let expected = format!("{line}:{column} unquoted PROMPT");
-        assert_eq!(of_command(command), [expected], "{command}");
+        let mut found = of_command(command);
+        found.retain(|warning| !warning.contains("no_program"));
+        assert_eq!(found, [expected], "{command}");
     }
     let json = Sandbox::new().file(
         "hookwright.json",
@@ -244,7 +246,8 @@ help: write a hook at `tool:pre_execute` that denies, or set the permissions of 
     );
     assert_eq!(sandbox.run(&["check", "--strict"]).code, 1);
     for empty in ["permissions: {}", "permissions: {deny: [], allow: []}"] {
-        let sandbox = Sandbox::with_hooks(&format!("{empty}\nhooks: {{Stop: [{{command: x}}]}}\n"));
+        let sandbox =
+            Sandbox::with_hooks(&format!("{empty}\nhooks: {{Stop: [{{command: echo}}]}}\n"));
         assert_eq!(sandbox.run(&["check", "--strict"]).code, 0, "{empty}");
     }
 }

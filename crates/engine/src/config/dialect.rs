@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::node::Node;
 use super::{ConfigFile, Fault, Loaded, SourceFile};
-use crate::hook::{Action, Hook};
+use crate::hook::Hook;
 use crate::hook_set::{Broken, Full};
 use crate::pattern::Pattern;
 use crate::policy::Policy;
@@ -67,8 +67,7 @@ impl Loaded {
         self.left_out.extend(faults);
     }
 
-    /// Looks for what is probably not meant in the command of a hook that stands at `node`, if
-    /// anybody wants to know.
+    /// Looks for what is probably not meant in a hook that stands at `node`, if anybody wants to know.
     pub fn look_at(
         &mut self,
         hook: &Hook,
@@ -76,8 +75,9 @@ impl Loaded {
         source: &Arc<SourceFile>,
         environment: &Environment,
     ) {
-        if let (Some(warnings), Action::Shell(shell)) = (&mut self.warnings, &hook.action) {
-            warnings.look_at(node, shell, hook.policy.wire, source, environment);
+        if let Some(warnings) = &mut self.warnings {
+            warnings.look_at(node, hook, None, source, environment);
+            warnings.look_for_program(node, hook, source, environment);
         }
     }
 

@@ -52,6 +52,11 @@ const SUPERSEDED: &[(&str, &str)] = &[
     ("check_before", "`termination: {type: queue}`, which looks before it starts"),
 ];
 
+/// Whether a key is one of a loop or a pipeline.
+pub(super) fn is_key_of_run(key: &str) -> bool {
+    LOOP_KEYS.contains(&key) || PIPELINE_KEYS.contains(&key)
+}
+
 /// Reads a whole file into `loaded`.
 pub(super) fn read(
     source: &Arc<SourceFile>,
@@ -311,8 +316,12 @@ impl Reading<'_> {
             environment: self.environment,
         };
         let hook = entry::read(node, place, &mut notes);
-        if let Some(hook) = &hook {
-            self.loaded.look_at(hook, node, self.source, self.environment);
+        if let (Some(hook), Some(warnings)) = (&hook, &mut self.loaded.warnings) {
+            warnings.look_at(node, hook, Some(at), self.source, self.environment);
+            // What is wrong with it comes first.
+            if notes.faults.is_empty() {
+                warnings.look_for_program(node, hook, self.source, self.environment);
+            }
         }
         if let (Some(hook), true) = (hook, notes.faults.is_empty()) {
             if let Some(first_line) = self.ids.insert(hook.id.clone(), node.at.line) {

@@ -2,13 +2,16 @@
 //! do what their author thinks. What is odd about a place is `template/warnings.rs`'s to know; here
 //! it gets its place in the file.
 
-use std::path::Path;
+mod tools;
+
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::node::{Field, Node, Raw};
+use super::node::{Field, Mark, Node, Raw};
 use super::written::Written;
 use super::{Place, SourceFile};
-use crate::hook::Shell;
+use crate::first_program::{WhyNot, cannot_run};
+use crate::hook::{Action, Hook, Layer, Shell};
 use crate::limits::WARNINGS_OF_A_COMMAND_MAX;
 use crate::nearest::nearest;
 use crate::policy::{Known, Wire};
@@ -46,6 +49,15 @@ pub enum WarningKind {
         /// The hosts that it is for; all if empty.
         hosts: Vec<Box<str>>,
     },
+    /// A program or script that a hook cannot run.
+    CannotRun(WhyNot),
+    /// A tool that no agent has.
+    UnknownTool,
+    /// A part of the input that no tool of the hook has.
+    UnknownInput {
+        /// The tools that the hook looks at.
+        tools: Vec<String>,
+    },
 }
 
 /// What was found so far.
@@ -55,6 +67,8 @@ pub(super) struct Warnings {
     /// The project's own path holds a character that means something to a shell, and so do all paths
     /// below it.
     are_paths_odd: bool,
+    /// The project root, where commands run, if it is known.
+    root: Option<PathBuf>,
 }
 
 impl Warnings {
@@ -62,7 +76,7 @@ impl Warnings {
     pub(super) fn below(root: &Path) -> Self {
         let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+@%:,=".contains(letter);
         let are_paths_odd = !root.to_string_lossy().chars().all(is_plain);
-        Self { found: Vec::new(), are_paths_odd }
+        Self { found: Vec::new(), are_paths_odd, root: Some(root.to_owned()) }
     }
 }
 
@@ -94,18 +108,86 @@ const OF_A_RUN: &[&str] = &[
 const PROJECT: &str = "HOOKWRIGHT_PROJECT";
 
 impl Warnings {
-    /// Adds those of a shell hook. `entry` is what it was read from.
+    /// Adds those of a hook. `entry` is what it was read from, `event_at` where its event is written.
     pub(super) fn look_at(
         &mut self,
         entry: &Node,
-        shell: &Shell,
-        wire: &dyn Wire,
+        hook: &Hook,
+        event_at: Option<Mark>,
         source: &Arc<SourceFile>,
         environment: &Environment,
     ) {
-        let are_paths_odd = self.are_paths_odd;
-        self.found.extend(of_shell_hook(entry, shell, wire, source, environment, are_paths_odd));
+        if let Action::Shell(shell) = &hook.action {
+            let (wire, are_paths_odd) = (hook.policy.wire, self.are_paths_odd);
+            self.found.extend(of_shell_hook(
+                entry,
+                shell,
+                wire,
+                source,
+                environment,
+                are_paths_odd,
+            ));
+        }
+        self.found.extend(tools::of_hook(entry, hook, event_at, source));
     }
+
+    /// Adds what is said of a program or script that is not there.
+    pub(super) fn look_for_program(
+        &mut self,
+        entry: &Node,
+        hook: &Hook,
+        source: &Arc<SourceFile>,
+        environment: &Environment,
+    ) {
+        if let Action::Shell(shell) = &hook.action {
+            let cannot_run = self.cannot_run(entry, hook, shell, source, environment);
+            // A file names it once, however many of its hooks run it.
+            let is_news = |news: &Warning| {
+                let same = |known: &Warning| known.kind == news.kind && known.name == news.name;
+                !self.found.iter().any(|known| same(known) && Arc::ptr_eq(&known.source, source))
+            };
+            let cannot_run = cannot_run.filter(is_news);
+            self.found.extend(cannot_run);
+        }
+    }
+
+    fn cannot_run(
+        &self,
+        entry: &Node,
+        hook: &Hook,
+        shell: &Shell,
+        source: &Arc<SourceFile>,
+        environment: &Environment,
+    ) -> Option<Warning> {
+        let sets_path = || shell.env.iter().any(|(name, _)| name == "PATH");
+        if !hook.enabled || shell.exec.is_some() || !is_plain_shell(shell) || sets_path() {
+            return None;
+        }
+        let (node, text) = command_of(entry)?;
+        let root = self.root.as_ref()?;
+        let folder = shell.working_dir.as_ref().map_or_else(|| root.clone(), |dir| root.join(dir));
+        // Hooks for all projects run in each of them.
+        let paths_count = hook.layer != Layer::Global;
+        let found = cannot_run(text, environment.for_hooks(), &folder, paths_count)?;
+        let whole = node.at.place(source);
+        let start = text.find(found.name)?;
+        let part = start..start + found.name.len();
+        let place = Written::new(&whole, &source.text, text).place(&part).unwrap_or(whole);
+        Some(Warning {
+            source: Arc::clone(source),
+            place,
+            kind: WarningKind::CannotRun(found.why),
+            name: found.name.to_owned(),
+            reference: hook.id.clone(),
+            nearest: None,
+        })
+    }
+}
+
+/// Whether a hook's shell reads commands as the lexer does.
+fn is_plain_shell(shell: &Shell) -> bool {
+    let program = shell.shell.as_deref().unwrap_or("bash");
+    SHELLS.contains(&program.rsplit('/').next().unwrap_or(program))
 }
 
 /// The warnings of a shell hook, in the order of its command.
@@ -117,9 +199,7 @@ fn of_shell_hook(
     environment: &Environment,
     are_paths_odd: bool,
 ) -> Vec<Warning> {
-    let program = shell.shell.as_deref().unwrap_or("bash");
-    let program = program.rsplit('/').next().unwrap_or(program);
-    let Some((node, text)) = command_of(entry).filter(|_| SHELLS.contains(&program)) else {
+    let Some((node, text)) = command_of(entry).filter(|_| is_plain_shell(shell)) else {
         return Vec::new();
     };
     let is_set = |name: &str| {

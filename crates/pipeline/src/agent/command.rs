@@ -1,10 +1,8 @@
 //! [`CommandAgent`]: any program is an agent. Its prompt comes by standard input or as an argument;
 //! it works in the project root, and what it prints is kept within a bound.
 //!
-//! Where a prompt stands that is an argument: `prompt_place.rs`. Whether its program is there at
-//! all, before anything starts: `first_program.rs`.
+//! Where a prompt stands that is an argument: `prompt_place.rs`.
 
-mod first_program;
 mod prompt_place;
 
 use std::ffi::OsString;
@@ -12,6 +10,7 @@ use std::path::Path;
 
 use hookwright_dialects::agents::Preset;
 use hookwright_engine::config::PromptBy;
+use hookwright_engine::first_program;
 pub use prompt_place::PromptPlaceError;
 use tokio_util::sync::CancellationToken;
 

@@ -65,10 +65,8 @@ impl UnfiredHooks {
         let mut named = HashSet::new();
         let unfired = self.unfired.iter().filter(|(hook, _)| {
             let of_run = matches!(hook.layer, Layer::Loop | Layer::Pipeline);
-            let is_fired = || {
-                self.has_unknown_run || self.fired.contains(&key(hook)) || self.is_connected(hook)
-            };
-            (of_run || !is_fired()) && named.insert(key(hook))
+            let elsewhere = || !of_run && (self.has_unknown_run || self.is_connected(hook));
+            !self.fired.contains(&key(hook)) && !elsewhere() && named.insert(key(hook))
         });
         let warning = |(hook, source): &(Arc<Hook>, Arc<SourceFile>)| Warning {
             source: Arc::clone(source),

@@ -1,5 +1,6 @@
 //! Whether the program that a command begins with is there: an agent that is not installed is one
-//! clear error before anything starts, instead of exit code 127 in every iteration.
+//! clear error before anything starts, instead of exit code 127 in every iteration, and a guard whose
+//! script was renamed is named before it is needed.
 //!
 //! Only what is certain is said. A command that begins with anything but a plain name, or with a
 //! name that the shell may know by itself, is left to the shell.
@@ -93,7 +94,7 @@ const SHELLS_OWN: &[&str] = &[
 ];
 
 /// The first program's name, if there is certainly none of that name.
-pub(super) fn missing<'a>(
+pub fn missing<'a>(
     command: &'a str,
     env: &[(OsString, OsString)],
     working_dir: &Path,
@@ -107,17 +108,75 @@ pub(super) fn missing<'a>(
     find_program(OsStr::new(name), path, working_dir).is_none().then_some(name)
 }
 
+/// Programs that run the script which is their first argument.
+const INTERPRETERS: &[&str] = &[
+    "sh", "bash", "dash", "ksh", "zsh", "python", "python3", "node", "deno", "bun", "ruby", "perl",
+    "php",
+];
+
+/// What a command begins with and cannot run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CannotRun<'a> {
+    /// The program or script, a part of the command's text.
+    pub name: &'a str,
+    /// Why.
+    pub why: WhyNot,
+}
+
+/// Why a program or script cannot be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyNot {
+    /// There is none.
+    NotThere,
+    /// It is there, but may not be executed.
+    NotExecutable,
+}
+
+/// What a command begins with and certainly cannot run: its first program, or the script that its first
+/// program is to run. `paths_count` is whether a relative path means a file in `working_dir`.
+pub fn cannot_run<'a>(
+    command: &'a str,
+    env: &[(OsString, OsString)],
+    working_dir: &Path,
+    paths_count: bool,
+) -> Option<CannotRun<'a>> {
+    let name = plain_name(command)?;
+    let is_path = |name: &str| name.contains('/');
+    let is_certain = |name: &str| paths_count || !is_path(name) || name.starts_with('/');
+    if missing(command, env, working_dir).is_some() {
+        let is_there = is_path(name) && working_dir.join(name).is_file();
+        let why = if is_there { WhyNot::NotExecutable } else { WhyNot::NotThere };
+        return Some(CannotRun { name, why }).filter(|_| is_certain(name));
+    }
+    let behind = command.trim_start()[name.len()..].trim_start_matches([' ', '\t']);
+    let script = plain_word(behind)?;
+    let is_script = !script.starts_with('-') && (is_path(script) || script.contains('.'));
+    let runs_scripts = name.rsplit('/').next().is_some_and(|name| INTERPRETERS.contains(&name));
+    if !runs_scripts || !is_script || !is_certain(script) || !paths_count {
+        return None;
+    }
+    // Shells look for a script without a slash in PATH, too.
+    let is_there = working_dir.join(script).exists()
+        || (!is_path(script)
+            && find_program(OsStr::new(script), value_of("PATH", env)?, working_dir).is_some());
+    (!is_there).then_some(CannotRun { name: script, why: WhyNot::NotThere })
+}
+
 /// The command's first word, if it can be nothing but a program's name.
 fn plain_name(command: &str) -> Option<&str> {
-    let command = command.trim_start();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./+-".contains(c);
-    let end = command.find(|c: char| !is_plain(c)).unwrap_or(command.len());
-    let (name, rest) = command.split_at(end);
-    let ends_the_word = rest.is_empty() || rest.starts_with([' ', '\t', '\n', ';', '|', '&']);
+    let name = plain_word(command.trim_start())?;
     // `name ()` defines a function.
-    let is_function = rest.trim_start().starts_with('(');
-    let is_program = !name.is_empty() && ends_the_word && !is_function;
-    (is_program && !SHELLS_OWN.contains(&name)).then_some(name)
+    let is_function = command.trim_start()[name.len()..].trim_start().starts_with('(');
+    (!is_function && !SHELLS_OWN.contains(&name)).then_some(name)
+}
+
+/// The word that a text begins with, if no part of it means anything to a shell.
+fn plain_word(text: &str) -> Option<&str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./+-".contains(c);
+    let end = text.find(|c: char| !is_plain(c)).unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    let ends_the_word = rest.is_empty() || rest.starts_with([' ', '\t', '\n', ';', '|', '&']);
+    (!word.is_empty() && ends_the_word).then_some(word)
 }
 
 /// Bash takes functions from its environment, and reads a file that the environment names.
@@ -186,6 +245,37 @@ mod tests {
         ] {
             assert_eq!(missing_in(command, &[PATH]), None, "{command}");
         }
+    }
+
+    #[test]
+    fn scripts_of_interpreters_are_looked_for_too() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("there.sh"), "").expect("written");
+        let env: Vec<(OsString, OsString)> = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        let found = |command: &'static str, paths_count: bool| {
+            let found = cannot_run(command, &env, folder.path(), paths_count);
+            found.map(|found| (found.name, found.why))
+        };
+        for (command, expected) in [
+            ("./guard.sh x", Some(("./guard.sh", WhyNot::NotThere))),
+            ("./there.sh", Some(("./there.sh", WhyNot::NotExecutable))),
+            ("sh there.sh", None),
+            ("sh  ./gone.sh && true", Some(("./gone.sh", WhyNot::NotThere))),
+            ("bash gone.sh", Some(("gone.sh", WhyNot::NotThere))),
+            ("sh -c ./gone.sh", None),
+            ("sh gone", None),
+            ("sh \"$X/gone.sh\"", None),
+            ("cat ./gone.sh", None),
+            ("no-such-program", Some(("no-such-program", WhyNot::NotThere))),
+        ] {
+            assert_eq!(found(command, true), expected, "{command}");
+        }
+        // Where the folder is not known.
+        for command in ["./guard.sh", "sh ./gone.sh", "bash gone.sh"] {
+            assert_eq!(found(command, false), None, "{command}");
+        }
+        assert!(found("no-such-program", false).is_some());
+        assert!(found("/no/such/program", false).is_some());
     }
 
     #[test]
