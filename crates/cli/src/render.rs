@@ -8,6 +8,7 @@ pub(crate) mod columns;
 pub(crate) mod faults;
 pub(crate) mod human;
 pub(crate) mod journal_line;
+mod local_time;
 mod paint;
 pub(crate) mod session;
 pub(crate) mod session_table;
@@ -18,6 +19,7 @@ pub(crate) mod yaml;
 
 use hookwright_engine::limits::ITERATIONS_MAX;
 
+pub(crate) use local_time::{local, local_to_the_millisecond};
 pub(crate) use paint::{ColorChoice, Paint, help};
 pub(crate) use table::Table;
 pub(crate) use visible::{escaped, one_line, visible, width};

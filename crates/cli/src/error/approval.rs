@@ -8,6 +8,7 @@ use hookwright_store::WaitError;
 
 use super::storage::of_store;
 use super::{Message, did_you_mean, quoted, without_number};
+use crate::render::local;
 
 /// What keeps a command from deciding or showing what waits.
 #[derive(Debug)]
@@ -96,12 +97,12 @@ fn of_ended(wait: &Wait) -> Message {
                 Word::No => "rejected".to_owned(),
                 Word::Offered => format!("answered with `{}`", decision.action),
             };
-            let (by, at) = (&decision.by, iso(decision.at_ms));
+            let (by, at) = (&decision.by, local(&iso(decision.at_ms)));
             let heading = format!("`{id}` has been {what} already, by {by}, at {at}");
             (heading, "the first answer counts; nothing was changed")
         }
         WaitState::Expired => (
-            format!("the time to decide `{id}` was over at {}", iso(wait.until_ms)),
+            format!("the time to decide `{id}` was over at {}", local(&iso(wait.until_ms))),
             "what happens then is what the hook's `on_timeout` says",
         ),
         WaitState::Waiting | WaitState::Abandoned => (

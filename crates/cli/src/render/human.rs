@@ -4,7 +4,7 @@ use hookwright_engine::Fired;
 use hookwright_events::report::WARNING;
 use hookwright_events::{Event, EventName, Report, RunEventKind, Status, Usage, Verdict};
 
-use super::{Paint, count, one_line, visible};
+use super::{Paint, count, local, one_line, visible};
 
 /// Where a hook's own words begin.
 const INDENT: &str = "                 ";
@@ -69,7 +69,8 @@ pub(crate) fn waiting(kind: &RunEventKind) -> Option<String> {
     };
     let (hook, wait) = (visible(hook), visible(wait));
     let waiting = Paint::of_results().odd("waiting for a person");
-    let mut text = format!("{waiting} (hook {hook}), since {since}, until {until}\n");
+    let mut text =
+        format!("{waiting} (hook {hook}), since {}, until {}\n", local(since), local(until));
     text.push_str(&indented(question));
     if let Some(url) = url {
         text.push_str(&indented(url));

@@ -2,7 +2,7 @@
 
 use hookwright_events::{Decision, Outcome, RunEvent, RunEventKind, Verdict};
 
-use super::{at_most, count, human, one_line, visible};
+use super::{at_most, count, human, local_to_the_millisecond, one_line};
 
 /// Characters of words and reasons.
 const WORDS_MAX: usize = 200;
@@ -13,7 +13,7 @@ pub(crate) fn of(sequence: u64, event: &RunEvent) -> String {
         0 => String::new(),
         number => format!("#{number}"),
     };
-    let at = visible(&event.at);
+    let at = local_to_the_millisecond(&event.at);
     format!("{sequence:>6}  {at}  {firing:<5}  {}\n", what(&event.kind).trim_end())
 }
 

@@ -13,7 +13,7 @@ use hookwright_pipeline::session::Ended;
 use serde_json::{Value, json};
 
 use super::agent_lines::AgentLines;
-use super::{Paint, at_most, count, escaped, human, one_line, visible};
+use super::{Paint, at_most, count, escaped, human, local, one_line, visible};
 
 /// Characters of an agent's words that a line shows.
 const WORDS_MAX: usize = 120;
@@ -167,7 +167,7 @@ impl SessionScreen {
                 format!("  {to} takes over from {from}: {}", one_line(reason, WORDS_MAX))
             }
             RunEventKind::Paused { reason, until, .. } => {
-                let until = until.as_deref().map(|until| format!(" until {}", visible(until)));
+                let until = until.as_deref().map(|until| format!(" until {}", local(until)));
                 let paused = Paint::of_results().odd("paused");
                 format!("{paused}{}: {}", until.unwrap_or_default(), one_line(reason, NOTE_MAX))
             }

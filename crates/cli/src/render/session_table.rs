@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Paint, Table, count, human, one_line, visible};
+use super::{Paint, Table, count, human, local, one_line, visible};
 use hookwright_pipeline::record::CUT_OFF;
 
 use crate::config_files::ConfigFiles;
@@ -23,16 +23,8 @@ const COMMIT_CHARS: usize = 10;
 
 /// A list of sessions; with their projects, if there is somebody who can name them.
 pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> String {
-    let mut headings = vec![
-        "name",
-        "status",
-        "plan",
-        "stage",
-        "iterations",
-        "started (UTC)",
-        "duration",
-        "branch",
-    ];
+    let mut headings =
+        vec!["name", "status", "plan", "stage", "iterations", "started", "duration", "branch"];
     headings.extend(projects.map(|_| "project"));
     let mut table = Table::with_headings(&headings).with_outcomes_in(1);
     let now = state::now_ms();
@@ -44,7 +36,7 @@ pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> Strin
             one_line(&record.plan, CELL_CHARS_MAX),
             stage(session),
             record.iterations.to_string(),
-            moment(&record.start_time),
+            local(&record.start_time),
             duration(session, now),
             one_line(record.metadata.git_branch.as_deref().unwrap_or("-"), CELL_CHARS_MAX),
         ];
@@ -77,7 +69,7 @@ pub(crate) fn running(list: &[KnownSession]) -> String {
 /// What a session waits for.
 fn waits(session: &KnownSession) -> Option<String> {
     let pause = session.record.pause.as_ref()?;
-    let until = pause.until.as_deref().map(|until| format!(" until {}", visible(until)));
+    let until = pause.until.as_deref().map(|until| format!(" until {}", local(until)));
     let (name, reason) = (session.name(), one_line(&pause.reason, PAUSE_CHARS_MAX));
     Some(format!("  {name} waits{}: {reason}\n", until.unwrap_or_default()))
 }
@@ -118,10 +110,10 @@ pub(crate) fn heading(session: &KnownSession) -> String {
         text.push_str(&format!(", {}", human::duration(took as f64)));
     }
     text.push_str(&format!(
-        "\n  {} with agent {}, began {} UTC",
+        "\n  {} with agent {}, began {}",
         visible(&one_line(&record.plan, CELL_CHARS_MAX)),
         visible(&record.provider),
-        moment(&record.start_time)
+        local(&record.start_time)
     ));
     if let Some(branch) = &record.metadata.git_branch {
         text.push_str(&format!(", branch {}", one_line(branch, CELL_CHARS_MAX)));
@@ -152,9 +144,4 @@ fn duration(session: &KnownSession, now_ms: i64) -> String {
         None if session.status == CUT_OFF => "?".to_owned(),
         None => "-".to_owned(),
     }
-}
-
-/// `2026-01-02T03:04:05.678Z` as people read it, without what is less than a second.
-fn moment(time: &str) -> String {
-    time.chars().take("2026-01-02T03:04:05".len()).collect::<String>().replace('T', " ")
 }

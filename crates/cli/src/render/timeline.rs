@@ -11,7 +11,7 @@ mod words;
 use hookwright_pipeline::limits::DEEDS_KEPT_AT_EACH_END;
 use hookwright_pipeline::timeline::{Deed, Iteration, Milestone, Part};
 
-use super::{Paint, at_most, count, human, one_line, visible};
+use super::{Paint, at_most, count, human, local, one_line, visible};
 use crate::known_session::KnownSession;
 use abridged::{Abridged, Shown};
 use page::{Page, WORDS_MAX, Words};
@@ -129,7 +129,7 @@ impl TimelineScreen {
             Milestone::SessionBegan { .. } | Milestone::Iteration(_) => String::new(),
             Milestone::SessionResumed { at, time } => {
                 let times = if time == 1 { "".to_owned() } else { format!(" ({time} times now)") };
-                format!("├─ taken up again at {}{times}\n", clock(&at))
+                format!("├─ taken up again at {}{times}\n", local(&at))
             }
             Milestone::StageBegan { stage, index, iterations_max, .. } => {
                 self.in_stage = true;
@@ -191,7 +191,7 @@ impl TimelineScreen {
                 };
                 // The last one closes the tree.
                 let status = Paint::of_results().outcome(&visible(&status));
-                self.ended = Some(format!("{status} at {}{used}{why}", clock(&at)));
+                self.ended = Some(format!("{status} at {}{used}{why}", local(&at)));
                 String::new()
             }
         }
@@ -323,11 +323,6 @@ fn of_number(number: usize, noun: &str) -> String {
         (_, "piece of work") => format!("{number} pieces of work"),
         _ => count(number, noun),
     }
-}
-
-/// `03:04:05` of `2026-01-02T03:04:05.678Z`, with its day.
-fn clock(time: &str) -> String {
-    time.chars().take("2026-01-02T03:04:05".len()).collect::<String>().replace('T', " ")
 }
 
 #[cfg(test)]

@@ -78,6 +78,11 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime").block_on(future)
 }
 
+/// A moment of ISO 8601 as people read it where clocks show UTC.
+fn in_utc(moment: &str) -> String {
+    moment[.."2026-01-02T03:04:05".len()].replace('T', " ")
+}
+
 #[test]
 fn without_any_wait_nothing_is_listed_made_or_decided() {
     let sandbox = Sandbox::new();
@@ -143,9 +148,10 @@ fn approving_in_another_process_wakes_whoever_waits() {
     // The first answer counts.
     let late = sandbox.run(&["reject", &open.id]);
     let heading = format!(
-        "error: `{}` has been approved already, by {}, without a terminal, at {at}\n",
+        "error: `{}` has been approved already, by {}, without a terminal, at {}\n",
         open.id,
-        this_user()
+        this_user(),
+        in_utc(&at)
     );
     let help = "help: the first answer counts; nothing was changed\n";
     assert_eq!(late, Ran::new(1, "", &format!("{heading}{help}")));
@@ -154,7 +160,7 @@ fn approving_in_another_process_wakes_whoever_waits() {
 
 #[test]
 fn rejecting_works_while_nobody_listens_and_nobody_runs_the_session() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::new().set("TZ", "UTC0");
     let desk = session(&sandbox, dead);
     let open = ask(&desk, question(HOUR));
     drop(desk);
@@ -201,13 +207,14 @@ fn a_wait_outside_of_sessions_names_none_to_resume() {
 
 #[test]
 fn a_wait_whose_time_is_over_cannot_be_approved() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::new().set("TZ", "UTC0");
     let desk = session(&sandbox, alive);
     let open = ask(&desk, question(Duration::ZERO));
     let late = format!(
         "error: the time to decide `{}` was over at {}\n\
          help: what happens then is what the hook's `on_timeout` says\n",
-        open.id, open.until
+        open.id,
+        in_utc(&open.until)
     );
     assert_eq!(sandbox.run(&["approve", &open.id]), Ran::new(1, "", &late));
 }

@@ -459,8 +459,31 @@ fn without_seconds(line: &str) -> String {
     words.join(" ")
 }
 
+/// `2026-01-02 03:04:05` as `TIME`.
+fn one_word_moments(line: &str) -> String {
+    let is_like = |word: &str, pattern: &str| {
+        word.len() == pattern.len()
+            && word.chars().zip(pattern.chars()).all(|(letter, like)| match like {
+                '0' => letter.is_ascii_digit(),
+                other => letter == other,
+            })
+    };
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split(' ') {
+        let plain = word.trim_end_matches([',', '\n']);
+        match words.last_mut() {
+            Some(date) if is_like(date, "0000-00-00") && is_like(plain, "00:00:00") => {
+                *date = format!("TIME{}", &word[plain.len()..]);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words.join(" ")
+}
+
 /// A question without what is another one every time: times, address and id.
 fn without_question(line: &str) -> String {
+    let line = &one_word_moments(line);
     let mut after = "";
     let shown = |word: &'static str, rest: &str| format!("{word}{rest}");
     let words = line.split(' ').map(|word| {
@@ -468,7 +491,7 @@ fn without_question(line: &str) -> String {
         let rest = &word[plain.len()..];
         after = plain;
         match before {
-            "since" | "until" if plain.contains('T') && plain.ends_with('Z') => shown("TIME", rest),
+            "since" | "until" if plain == "TIME" => shown("TIME", rest),
             "approve" | "reject" if plain.len() == 8 => shown("ID", rest),
             _ if plain.contains("/callback/") => shown("ADDRESS", rest),
             _ => word.to_owned(),

@@ -136,7 +136,7 @@ fn the_list_is_newest_first_and_can_be_narrowed() {
     assert_eq!(shown.stderr, "the newest 2; `--limit N` shows more\n");
     assert_eq!(
         without_times(&shown.stdout),
-        "name status plan stage iterations started (UTC) duration branch\n\
+        "name status plan stage iterations started duration branch\n\
          a-2 completed work 1/1 work 1 T T D -\n\
          b-1 completed work 1/1 work 1 T T D -\n"
     );
@@ -251,7 +251,7 @@ fn show_draws_stages_iterations_hooks_and_decisions() {
     assert_eq!(
         without_times(&shown.stdout),
         "one: completed, D\n\
-         work with agent scripted, began T T UTC\n\
+         work with agent scripted, began T T\n\
          │ session:start hello success D\n\
          ├─ stage 1 work: at most 2 iterations\n\
          │ ├─ iteration 1: continue, D: did it\n\
@@ -422,7 +422,7 @@ fn a_session_whose_process_is_gone_was_cut_off() {
     let listed = sandbox.run(&["sessions", "list"]);
     assert_eq!(
         without_times(&listed.stdout),
-        "name status plan stage iterations started (UTC) duration branch\n\
+        "name status plan stage iterations started duration branch\n\
          one cut off work 1/1 work 0 T T ? -\n"
     );
     assert_eq!(listed.stderr, "1 session was cut off; go on with: hookwright resume one\n");
@@ -728,4 +728,26 @@ fn prune_removes_links_and_not_what_they_lead_to() {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, "1 session deleted\n"));
     assert!(!folder.exists());
     assert!(sandbox.path("precious/file").exists());
+}
+
+#[test]
+fn times_that_people_read_are_those_of_their_own_zone() {
+    let sandbox = project(1, "").set("TZ", "XYZ-5:30");
+    run(&sandbox, "one");
+    let (_, shown) = sandbox.json(&["sessions", "show", "one", "--json"]);
+    let start = shown["session"]["startTime"].as_str().unwrap();
+    assert!(start.ends_with('Z'), "programs read UTC: {start}");
+    let of_utc = |zone: &str| {
+        let at = format!("date --date={start} '+%Y-%m-%d %H:%M:%S'");
+        let output = Command::new("sh").args(["-c", &at]).env("TZ", zone).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let (here, there) = (of_utc("XYZ-5:30"), of_utc("UTC0"));
+    assert_ne!(here, there);
+    for words in
+        [&["sessions", "list"][..], &["sessions", "show", "one"], &["sessions", "log", "one"]]
+    {
+        let ran = sandbox.run(words);
+        assert!(ran.stdout.contains(&here) && !ran.stdout.contains(&there), "{words:?}: {ran:?}");
+    }
 }

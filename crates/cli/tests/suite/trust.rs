@@ -310,7 +310,7 @@ fn the_list_says_since_when_and_what_became_of_each() {
         Ran::new(
             0,
             &format!(
-                "file{gap}  since (UTC)          now\n\
+                "file{gap}  since                now\n\
                  {a}  {when}  unchanged\n{b}  {when}  changed\n{c}  {when}  gone\n{d}  {when}  unreadable\n"
             ),
             ""

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::error::Failure;
 use crate::exit_code;
-use crate::render::Table;
+use crate::render::{Table, local};
 use crate::screen::Screen;
 use crate::trust::{self, Record, Sha256, Trust};
 
@@ -19,9 +19,9 @@ pub(super) fn list(as_json: bool, screen: &Screen) -> Result<u8, Failure> {
     } else if records.is_empty() {
         screen.talk("no file is trusted\n");
     } else {
-        let mut table = Table::with_headings(&["file", "since (UTC)", "now"]).with_outcomes_in(2);
+        let mut table = Table::with_headings(&["file", "since", "now"]).with_outcomes_in(2);
         for record in &records {
-            let since = record.since.trim_end_matches('Z').replace('T', " ");
+            let since = local(&record.since);
             table.row([&*record.place.to_string_lossy(), &since, now(record)]);
         }
         screen.result(&table.to_string())?;

@@ -4,7 +4,7 @@ use hookwright_events::{PauseCause, TurnResult, Usage, WorkItem};
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState};
 
 use super::page::{Page, WORDS_MAX, Words};
-use crate::render::{Paint, count, human, one_line, visible};
+use crate::render::{Paint, count, human, local, one_line, visible};
 
 /// Columns of a hook's line beside its id: the event, how it ended, how long it took.
 const BESIDE_ID: usize = 20 + 2 + 2 + 9 + 2 + 7;
@@ -126,7 +126,7 @@ pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
             let (cause, long) = (of_cause(*cause), duration_ms.map(human::duration));
             let what = match (long, until) {
                 (Some(long), _) => format!("paused ({cause}) for {long}"),
-                (None, Some(until)) => format!("paused ({cause}) until {}", visible(until)),
+                (None, Some(until)) => format!("paused ({cause}) until {}", local(until)),
                 (None, None) => format!("paused ({cause})"),
             };
             line(&what, Words::after_colon(reason))
