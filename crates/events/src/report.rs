@@ -76,6 +76,9 @@ pub struct Report {
     /// People see all that it printed, also where all is well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_output: bool,
+    /// It asked that what it printed is not shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hides_output: bool,
 }
 
 impl Report {

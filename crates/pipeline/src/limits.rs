@@ -120,6 +120,12 @@ pub const FIRINGS_REMEMBERED_MAX: usize = 10_000;
 /// counted: a person reads neither, and an iteration is told only when it is over.
 pub const DEEDS_KEPT_AT_EACH_END: usize = 2_500;
 
+/// Lines of what a hook printed that did not succeed: the last ones, in which programs say what went wrong.
+pub const HOOK_LINES_MAX: usize = 10;
+
+/// Characters of such a line.
+pub const HOOK_LINE_CHARS_MAX: usize = 200;
+
 /// Hooks and questions of a timeline that have begun and not ended. More than ever are at once; beyond it,
 /// the oldest count as cut off.
 pub const UNDER_WAY_MAX: usize = 1_000;

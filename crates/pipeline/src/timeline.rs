@@ -7,6 +7,7 @@
 
 mod course;
 mod deed;
+mod last_lines;
 mod part;
 mod question;
 
@@ -20,6 +21,7 @@ use crate::limits::{FIRINGS_REMEMBERED_MAX, UNDER_WAY_MAX};
 use crate::record::milliseconds;
 use course::{Course, ItemEnd};
 pub use deed::{Deed, QuestionState};
+use last_lines::Printed;
 pub use part::{Iteration, IterationState, Milestone, Part};
 use question::Question;
 
@@ -31,6 +33,8 @@ pub struct Timeline {
     firings: BTreeMap<u64, (EventName, Option<TurnName>)>,
     /// Hooks that run, by firing and id.
     hooks: BTreeMap<(u64, String), RunningHook>,
+    /// What hooks printed that have ended and were not reported.
+    printed: Printed,
     /// What is asked, by firing and hook.
     questions: BTreeMap<(u64, String), Question>,
     /// The pause that is not over, as it will be told.
@@ -155,10 +159,12 @@ impl Timeline {
             }
             RunEventKind::HookReported { report } => {
                 let ran = self.hooks.remove(&(firing, report.id.clone()));
+                let last_lines = self.printed.take(firing, &report);
                 let Report { id, status, reason, attempts, duration_ms, .. } = report;
                 // A report counts the attempts of its own process only.
                 let attempts = attempts.max(ran.as_ref().map_or(0, |ran| ran.attempt));
                 let end = HookEnd::new(status.as_str(), reason, attempts, Some(duration_ms));
+                let end = HookEnd { last_lines, ..end };
                 self.add_hook(firing, id, ran.map(|ran| ran.at), end);
             }
             RunEventKind::HookWaiting { hook, wait, question, since, .. } => {
@@ -171,6 +177,7 @@ impl Timeline {
                 }
             }
             RunEventKind::HookEnded { hook, outcome, .. } => {
+                self.printed.see(firing, &hook, &outcome);
                 if let Some(question) = self.questions.remove(&(firing, hook.clone())) {
                     let event = self.event_of(firing);
                     self.course.add(question.ended(event, hook, outcome));
@@ -262,7 +269,7 @@ impl Timeline {
     }
 
     fn add_hook(&mut self, firing: u64, hook: String, at: Option<String>, end: HookEnd) {
-        let HookEnd { status, reason, attempts, duration_ms } = end;
+        let HookEnd { status, reason, attempts, duration_ms, last_lines } = end;
         let event = self.event_of(firing);
         let turn = self.firings.get(&firing).and_then(|(_, turn)| turn.clone());
         let elsewhere = turn.filter(|turn| self.course.turn().as_ref() != Some(turn));
@@ -276,6 +283,7 @@ impl Timeline {
             reason,
             attempts,
             duration_ms,
+            last_lines,
         });
     }
 
@@ -300,6 +308,7 @@ struct HookEnd {
     reason: Option<String>,
     attempts: u32,
     duration_ms: Option<f64>,
+    last_lines: Vec<String>,
 }
 
 impl HookEnd {
@@ -309,7 +318,7 @@ impl HookEnd {
         attempts: u32,
         duration_ms: Option<f64>,
     ) -> Self {
-        Self { status, reason, attempts, duration_ms }
+        Self { status, reason, attempts, duration_ms, last_lines: Vec::new() }
     }
 }
 

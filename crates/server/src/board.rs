@@ -15,7 +15,7 @@ mod stream;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hookwright_events::{Report, RunEvent, RunEventKind, Wait};
+use hookwright_events::{Output, Report, RunEvent, RunEventKind, Wait};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::stored_session::StoredSession;
 use hookwright_pipeline::timeline::{Deed, QuestionState};
@@ -27,6 +27,9 @@ use self::chronicle::{Chronicle, Told};
 use self::rows::What;
 use crate::approvals::Approvals;
 use crate::limits;
+
+/// Entries of a journal that are read at once when one is looked for.
+const ENTRIES_AT_ONCE: u64 = 64;
 
 /// What the page of sessions shows.
 pub struct Board {
@@ -195,7 +198,7 @@ impl Board {
         chronicle
     }
 
-    /// The report that stands in this entry of a session's journal.
+    /// The report that stands in this entry of a session's journal, with what the hook printed.
     pub(crate) fn report(
         &self,
         which: &Which,
@@ -207,10 +210,42 @@ impl Board {
         let Some(after) = sequence.checked_sub(1) else { return Ok(None) };
         let entry = self.store.journal(&journal, after, 1)?.pop();
         let event = entry.and_then(|entry| serde_json::from_str::<RunEvent>(&entry.value).ok());
-        Ok(match event.map(|event| event.kind) {
-            Some(RunEventKind::HookReported { report }) => Some((session, report)),
-            _ => None,
-        })
+        let Some(RunEvent { firing, kind: RunEventKind::HookReported { mut report }, .. }) = event
+        else {
+            return Ok(None);
+        };
+        if !report.hides_output
+            && let Some(output) = self.output_before(&journal, sequence, firing, &report.id)?
+        {
+            (report.stdout, report.stderr) = (output.stdout, output.stderr);
+        }
+        Ok(Some((session, report)))
+    }
+
+    /// What a hook printed whose report stands in this entry: the end of its last attempt has it.
+    fn output_before(
+        &self,
+        journal: &JournalKey,
+        sequence: u64,
+        firing: u64,
+        hook: &str,
+    ) -> Result<Option<Output>, StoreError> {
+        let oldest = sequence.saturating_sub(limits::OUTPUT_LOOK_BACK_MAX);
+        let mut before = sequence;
+        while before > oldest + 1 {
+            let after = before.saturating_sub(1 + ENTRIES_AT_ONCE).max(oldest);
+            let most = usize::try_from(before - 1 - after).unwrap_or_default();
+            for entry in self.store.journal(journal, after, most)?.iter().rev() {
+                let Ok(event) = serde_json::from_str::<RunEvent>(&entry.value) else { continue };
+                if let RunEventKind::HookEnded { hook: of, outcome, .. } = event.kind
+                    && (event.firing, of.as_str()) == (firing, hook)
+                {
+                    return Ok(outcome.output().cloned());
+                }
+            }
+            before = after + 1;
+        }
+        Ok(None)
     }
 
     /// The wait with this id, if it is one of those that are shown.

@@ -111,11 +111,9 @@ pub const QUESTIONS_SHOWN_MAX: usize = 20;
 /// Reports that are kept until their row comes; those of one iteration, as a rule a handful.
 pub const REPORTS_WITHOUT_ROW_MAX: usize = 1_000;
 
-/// Lines of what a failed hook printed, beside its row.
-pub const EXCERPT_LINES_MAX: usize = 6;
-
-/// Characters of such a line.
-pub const EXCERPT_LINE_CHARS_MAX: usize = 200;
+/// Entries of a journal before a hook's report in which its output is looked for. As a rule it stands right
+/// before it; there are more only where very many hooks run at once.
+pub const OUTPUT_LOOK_BACK_MAX: u64 = 10_000;
 
 /// Characters of a reason or a summary on a page.
 pub const WORDS_CHARS_MAX: usize = 1_000;

@@ -235,6 +235,7 @@ mod tests {
             reason: reason.map(str::to_owned),
             interrupted: false,
             shows_output: true,
+            hides_output: false,
         };
         let text = super::report(&EventName::resolve("Stop").expect("known"), &report);
         text.lines().skip(1).map(|line| format!("{}\n", &line[INDENT.len()..])).collect()

@@ -74,4 +74,5 @@ mod usage;
 mod wanted;
 mod webhooks;
 mod whole_project;
+mod why_failed;
 mod written_guards;

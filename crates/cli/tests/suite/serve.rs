@@ -36,6 +36,22 @@ impl Serve {
         Self { child, stdout, url: url.to_owned() }
     }
 
+    /// A page, as somebody sees it who has opened the address.
+    pub(crate) fn page(&self, path: &str) -> String {
+        let port = self.port();
+        let get = |path: &str, cookie: &str| {
+            let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\nCookie: {cookie}\r\n\r\n")
+                .unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        };
+        let opened = get(self.url.split_once(&format!(":{port}")).unwrap().1, "");
+        let cookie = opened.split("set-cookie: ").nth(1).unwrap().split(';').next().unwrap();
+        get(path, cookie)
+    }
+
     fn port(&self) -> u16 {
         self.url.split(':').nth(2).unwrap().split('/').next().unwrap().parse().unwrap()
     }

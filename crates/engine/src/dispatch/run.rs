@@ -302,6 +302,7 @@ impl Run {
             shows_output: self.policy.shows_output
                 && output.is_some()
                 && matches!(self.hook.action, Action::Shell(_)),
+            hides_output: hidden,
         }
     }
 }

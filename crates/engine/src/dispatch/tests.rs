@@ -489,6 +489,7 @@ fn a_report_tells_everything_about_a_run() {
             reason: Some("no".into()),
             interrupted: false,
             shows_output: false,
+            hides_output: false,
         }]
     );
 }
@@ -1793,6 +1794,7 @@ fn output_that_is_to_be_suppressed_is_in_no_report_and_not_piped() {
             reason: None,
             interrupted: false,
             shows_output: false,
+            hides_output: true,
         }]
     );
     assert_eq!(machine.decided().piped_output, "");

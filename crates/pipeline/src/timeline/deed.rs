@@ -28,6 +28,9 @@ pub enum Deed {
         attempts: u32,
         /// How long it ran, all attempts together.
         duration_ms: Option<f64>,
+        /// What it printed last, if it did not succeed and its reason does not say it.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        last_lines: Vec<String>,
     },
     /// The hooks asked for something.
     Decision {

@@ -109,6 +109,7 @@ fn ran(firing: u64, hook: &str) -> Vec<(u64, RunEventKind)> {
         reason: None,
         interrupted: false,
         shows_output: false,
+        hides_output: false,
     };
     vec![(firing, starting), (firing, RunEventKind::HookReported { report })]
 }

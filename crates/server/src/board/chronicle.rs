@@ -5,8 +5,7 @@
 
 use std::collections::VecDeque;
 
-use hookwright_events::visible_text::visible;
-use hookwright_events::{Report, RunEvent, RunEventKind, Status, Usage};
+use hookwright_events::{RunEvent, RunEventKind, Usage};
 use hookwright_pipeline::timeline::Timeline;
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
@@ -58,7 +57,7 @@ impl Chronicle {
 
     fn see(&mut self, sequence: u64, event: RunEvent) {
         if let RunEventKind::HookReported { report } = &event.kind {
-            self.reports.add(sequence, report);
+            self.reports.add(sequence, &report.id);
         }
         for part in self.timeline.see(event) {
             self.rows.add(part, &mut self.reports);
@@ -76,52 +75,22 @@ impl Chronicle {
     }
 }
 
-/// Reports whose hooks have no row yet. A hook gets its row when the part of the timeline is whole that it
-/// belongs to; those of one hook come in the order of their reports.
+/// Entries of reports whose hooks have no row yet. A hook gets its row when the part of the timeline is
+/// whole that it belongs to; those of one hook come in the order of their reports.
 #[derive(Clone, Default)]
-pub(crate) struct Reports(VecDeque<(String, Reported)>);
-
-/// What a row says of a report.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reported {
-    /// Its entry in the journal.
-    pub(crate) sequence: u64,
-    /// The end of what the hook printed, where something went wrong.
-    pub(crate) excerpt: String,
-}
+pub(crate) struct Reports(VecDeque<(String, u64)>);
 
 impl Reports {
-    fn add(&mut self, sequence: u64, report: &Report) {
-        let excerpt = match report.status {
-            Status::Success | Status::Skipped | Status::Started => String::new(),
-            Status::Blocked | Status::Failed | Status::TimedOut => excerpt(report),
-        };
+    fn add(&mut self, sequence: u64, hook: &str) {
         if self.0.len() == limits::REPORTS_WITHOUT_ROW_MAX {
             self.0.pop_front();
         }
-        self.0.push_back((report.id.clone(), Reported { sequence, excerpt }));
+        self.0.push_back((hook.to_owned(), sequence));
     }
 
     /// The oldest one of this hook.
-    pub(super) fn take(&mut self, hook: &str) -> Option<Reported> {
+    pub(super) fn take(&mut self, hook: &str) -> Option<u64> {
         let at = self.0.iter().position(|(id, _)| id == hook)?;
-        self.0.remove(at).map(|(_, reported)| reported)
+        self.0.remove(at).map(|(_, sequence)| sequence)
     }
-}
-
-/// The last lines that a hook printed, unless the reason says the same.
-fn excerpt(report: &Report) -> String {
-    let printed = if report.stderr.trim().is_empty() { &report.stdout } else { &report.stderr };
-    let printed = printed.trim();
-    let reason = report.reason.as_deref().unwrap_or_default();
-    if printed.is_empty() || reason.ends_with(printed) {
-        return String::new();
-    }
-    let lines: Vec<&str> = printed.lines().rev().take(limits::EXCERPT_LINES_MAX).collect();
-    let lines: Vec<String> = lines
-        .into_iter()
-        .rev()
-        .map(|line| line.chars().take(limits::EXCERPT_LINE_CHARS_MAX).collect())
-        .collect();
-    visible(&lines.join("\n")).into_owned()
 }

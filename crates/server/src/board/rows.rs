@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use hookwright_events::Usage;
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, Milestone, Part};
 
-use super::chronicle::{Reported, Reports};
+use super::chronicle::Reports;
 use crate::limits;
 
 /// The latest parts.
@@ -40,10 +40,10 @@ pub(crate) struct Row {
 pub(crate) enum What {
     /// Anything but an iteration.
     Milestone(Milestone),
-    /// An iteration, with the reports of its deeds.
-    Iteration(Box<Iteration>, Vec<Option<Reported>>),
+    /// An iteration, with the journal's entries that report its deeds.
+    Iteration(Box<Iteration>, Vec<Option<u64>>),
     /// Something that happened outside of iterations.
-    Deed(Deed, Option<Reported>),
+    Deed(Deed, Option<u64>),
 }
 
 impl What {
@@ -225,8 +225,8 @@ impl Rows {
     }
 }
 
-/// The report of a hook that has one: only those have a duration.
-fn report_of(deed: &Deed, reports: &mut Reports) -> Option<Reported> {
+/// The entry that reports a hook, if there is one: only those have a duration.
+fn report_of(deed: &Deed, reports: &mut Reports) -> Option<u64> {
     match deed {
         Deed::Hook { hook, duration_ms: Some(_), .. } => reports.take(hook),
         Deed::Hook { .. }

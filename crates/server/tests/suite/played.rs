@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use hookwright_events::{EventName, Report, RunEvent, RunEventKind, Status, TurnName, TurnResult};
+use hookwright_events::{
+    EventName, Outcome, Output, Report, RunEvent, RunEventKind, Status, TurnName, TurnResult,
+};
 use hookwright_pipeline::lease::{self, Holder};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_server::approvals::{iso, now_ms};
@@ -145,7 +147,20 @@ impl Played {
     /// A hook that had started ends like this.
     pub(crate) fn reports(&mut self, firing: u64, took: i64, report: Report) {
         self.passes(took);
-        let report = Report { duration_ms: took as f64, ..report };
+        // As a session's journal has it: the output stands once, with the end of the attempt.
+        let Report { stdout, stderr, .. } = report.clone();
+        let output = Output { stdout, stderr, ..Output::default() };
+        self.happens(
+            firing,
+            RunEventKind::HookEnded {
+                hook: report.id.clone(),
+                attempt: 1,
+                outcome: Outcome::Exited { code: report.exit_code.unwrap_or(1), output },
+                duration_ms: took as f64,
+            },
+        );
+        let (stdout, stderr) = (String::new(), String::new());
+        let report = Report { duration_ms: took as f64, stdout, stderr, ..report };
         self.happens(firing, RunEventKind::HookReported { report });
     }
 
@@ -190,6 +205,7 @@ pub(crate) fn report(id: &str) -> Report {
         reason: None,
         interrupted: false,
         shows_output: false,
+        hides_output: false,
     }
 }
 

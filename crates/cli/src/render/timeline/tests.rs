@@ -20,6 +20,7 @@ fn hook(event: &str, hook: &str, status: &'static str, took: f64, reason: &str) 
         reason: Some(reason.to_owned()),
         attempts: 1,
         duration_ms: Some(took),
+        last_lines: Vec::new(),
     }
 }
 

@@ -76,7 +76,17 @@ pub(super) fn of_item(item: &WorkItem) -> String {
 pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
     let line = |what: &str, words: Words<'_>| page.line(trunk, trunk, what, words);
     match deed {
-        Deed::Hook { event, of_iteration, hook, status, reason, attempts, duration_ms, .. } => {
+        Deed::Hook {
+            event,
+            of_iteration,
+            hook,
+            status,
+            reason,
+            attempts,
+            duration_ms,
+            last_lines,
+            ..
+        } => {
             let (id, most) = page.id(trunk, hook, BESIDE_ID);
             let status = status.replace('_', " ");
             let took = duration_ms.map(human::duration).unwrap_or_default();
@@ -89,7 +99,11 @@ pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
             }
             let status = Paint::of_results().outcome(&format!("{status:<9}"));
             let what = format!("{event:<20}  {id:<most$}  {status}  {took:>7}");
-            line(&what, Words::in_column(words.trim_start()))
+            let mut text = line(&what, Words::in_column(words.trim_start()));
+            for printed in last_lines {
+                text.push_str(&line(&format!("    {}", visible(printed)), Words::NONE));
+            }
+            text
         }
         Deed::Decision { event, verdict, reason } => {
             line(&format!("{event:<20}  decision: {verdict}"), Words::after_colon(reason))

@@ -1,19 +1,14 @@
 //! What happened: hooks, decisions, questions, children, pauses, notes.
 
+use hookwright_events::visible_text::visible;
 use hookwright_pipeline::timeline::{Deed, QuestionState};
 use maud::{Markup, html};
 
-use super::super::chronicle::Reported;
 use super::timeline::Drawing;
 use super::words::{Mark, bar, duration, moment, said, since, word};
 
 impl Drawing<'_> {
-    pub(super) fn deed(
-        &self,
-        deed: &Deed,
-        report: Option<&Reported>,
-        whole: Option<f64>,
-    ) -> Markup {
+    pub(super) fn deed(&self, deed: &Deed, report: Option<u64>, whole: Option<f64>) -> Markup {
         match deed {
             Deed::Hook { .. } => self.hook(deed, report, whole),
             Deed::Decision { event, verdict, reason } => told(
@@ -56,9 +51,18 @@ impl Drawing<'_> {
         }
     }
 
-    fn hook(&self, deed: &Deed, report: Option<&Reported>, whole: Option<f64>) -> Markup {
-        let Deed::Hook { at, event, of_iteration, hook, status, reason, attempts, duration_ms } =
-            deed
+    fn hook(&self, deed: &Deed, report: Option<u64>, whole: Option<f64>) -> Markup {
+        let Deed::Hook {
+            at,
+            event,
+            of_iteration,
+            hook,
+            status,
+            reason,
+            attempts,
+            duration_ms,
+            last_lines,
+        } = deed
         else {
             return html! {};
         };
@@ -69,7 +73,7 @@ impl Drawing<'_> {
                 span.event { (said(event)) }
                 span.what {
                     @match report {
-                        Some(report) => a href=(self.report_path(report.sequence)) { (said(hook)) },
+                        Some(report) => a href=(self.report_path(report)) { (said(hook)) },
                         None => (said(hook)),
                     }
                     " " span class={ "status " (mark.class()) } { (word(status)) }
@@ -88,8 +92,8 @@ impl Drawing<'_> {
                     }
                 }
                 @if let Some(reason) = reason { p.reason { (said(reason)) } }
-                @if let Some(report) = report.filter(|report| !report.excerpt.is_empty()) {
-                    pre.excerpt tabindex="0" { (report.excerpt) }
+                @if !last_lines.is_empty() {
+                    pre.excerpt tabindex="0" { (visible(&last_lines.join("\n"))) }
                 }
             }
         }

@@ -3,7 +3,6 @@
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState};
 use maud::{Markup, html};
 
-use super::super::chronicle::Reported;
 use super::timeline::Drawing;
 use super::words::{Mark, bar, duration, moment, said, since, used_in_full};
 use crate::limits;
@@ -17,7 +16,7 @@ impl Drawing<'_> {
         &self,
         id: &str,
         iteration: &Iteration,
-        reports: &[Option<Reported>],
+        reports: &[Option<u64>],
         is_unfolded: bool,
     ) -> Markup {
         let mark = mark_of(iteration);
@@ -54,7 +53,7 @@ impl Drawing<'_> {
                             (bar(took, whole, mark)) span.took { (duration(took)) } }
                     }
                     @for (deed, report) in iteration.deeds.iter().zip(reports).take(limits::DEEDS_SHOWN_MAX) {
-                        (self.deed(deed, report.as_ref(), whole))
+                        (self.deed(deed, *report, whole))
                     }
                     @if let Some(more) = deeds_not_shown(iteration) {
                         p.quiet {

@@ -95,7 +95,7 @@ impl Drawing<'_> {
                 li class=(depth) id=(id) { (self.iteration(id, iteration, reports, is_unfolded)) }
             },
             What::Deed(deed, report) => html! {
-                li class=(depth) id=(id) { (self.deed(deed, report.as_ref(), None)) }
+                li class=(depth) id=(id) { (self.deed(deed, *report, None)) }
             },
             What::Milestone(milestone) => html! {
                 li class={ (depth) " milestone" } id=(id) { (self.milestone(milestone)) }

@@ -28,6 +28,7 @@ fn report(id: &str, status: Status) -> Report {
         reason: None,
         interrupted: false,
         shows_output: false,
+        hides_output: false,
     }
 }
 
