@@ -9,6 +9,7 @@ mod approval;
 mod editing;
 mod event_data;
 mod firing;
+mod importing;
 mod serving;
 mod session;
 mod storage;
@@ -29,6 +30,7 @@ pub(crate) use self::approval::ApprovalFailure;
 pub(crate) use self::editing::EditFailure;
 pub(crate) use self::event_data::{DataFailure, unknown_field};
 pub(crate) use self::firing::{Certainty, fired_by, unfired_together};
+pub(crate) use self::importing::{ImportFailure, still_found};
 pub(crate) use self::session::SessionFailure;
 use self::storage::of_store;
 pub(crate) use self::task::TaskFailure;
@@ -79,6 +81,8 @@ pub(crate) enum Failure {
     Store(StoreError),
     /// A file was not edited.
     Edit(EditFailure),
+    /// A file is not replaced by a native one.
+    Import(ImportFailure),
     /// What is trusted cannot be read or changed.
     Trust(TrustError),
     /// Files that are not trusted, and no terminal.
@@ -132,6 +136,7 @@ impl Failure {
             | Failure::NoStateFolder
             | Failure::Store(_)
             | Failure::Edit(_)
+            | Failure::Import(_)
             | Failure::Trust(_)
             | Failure::NobodyToAsk { .. }
             | Failure::TrustFromInside
@@ -259,6 +264,7 @@ impl Failure {
             },
             Failure::Store(error) => of_store(error),
             Failure::Edit(failure) => failure.message(),
+            Failure::Import(failure) => failure.message(),
             Failure::Trust(error) => trust::of_trust(error),
             Failure::NobodyToAsk { places } => trust::nobody_to_ask(places),
             Failure::TrustFromInside => trust::from_inside(),

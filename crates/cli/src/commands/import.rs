@@ -1,14 +1,17 @@
 //! `hookwright import`: another system's hooks in the native format.
 
-use std::path::PathBuf;
+mod replacement;
+
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hookwright_dialects::Foreign;
 use hookwright_dialects::native::{self, Said};
 use hookwright_engine::config::Loaded;
 
+use self::replacement::{Replaced, Replacement, found_by_itself};
 use crate::config_files::{ConfigFiles, ConfigOptions, dialect_names, process_environment};
-use crate::error::Failure;
+use crate::error::{Failure, ImportFailure, still_found};
 use crate::exit_code;
 use crate::render::{count, visible, yaml};
 use crate::screen::Screen;
@@ -18,7 +21,13 @@ use crate::screen::Screen;
 /// What stands in the file as it is goes to standard output as YAML, ready for hookwright.yaml. Where
 /// native hooks differ from those of the other system, the hook keeps its dialect (`dialect: NAME`) so
 /// that it does what it did, and a comment above it says what the difference is. What cannot be used is
-/// shown on standard error, and the file itself stays as it is.
+/// shown on standard error, and the file itself stays as it is. As long as it is found, its hooks run
+/// beside the native ones, so all of them run twice.
+///
+/// With --replace the native file is written (hookwright.yaml in the project, hooks.yaml for all
+/// projects), and the old file is renamed so that nothing finds it: FILE.before-import, or with a number
+/// if that is taken. No file is ever overwritten, and nothing is changed if anything in the file cannot
+/// be imported, or if its system reads other settings from it.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArguments {
     /// The file
@@ -28,6 +37,10 @@ pub(crate) struct ImportArguments {
     /// Whose file it is, where its name doesn't say it
     #[arg(long, value_name = "NAME", value_parser = dialect_names())]
     dialect: Option<String>,
+
+    /// Write the native file and rename the old one, instead of printing
+    #[arg(long)]
+    replace: bool,
 
     /// Act as if started in this folder
     #[arg(long, value_name = "DIR")]
@@ -52,9 +65,49 @@ pub(crate) fn import(arguments: &ImportArguments, screen: &Screen) -> Result<u8,
     if imported.hooks.is_empty() && imported.unsaid.is_empty() && !loaded.left_out.is_empty() {
         return Ok(exit_code::OUR_FAULT);
     }
-    screen.result(&imported.text(&file.shown_as.display().to_string(), foreign.name()))?;
-    screen.talk(&imported.summary(loaded.left_out.len()));
+    let text = imported.text(&file.shown_as.display().to_string(), foreign.name());
+    let summary = imported.summary(loaded.left_out.len());
+    let all = ConfigFiles::find(&ConfigOptions {
+        config: Vec::new(),
+        dialect: None,
+        cwd: arguments.cwd.clone(),
+        no_global_hooks: false,
+    })?;
+    if arguments.replace {
+        let replacement = Replacement::of(&file.path, &all)?;
+        let entries = loaded.left_out.len() + imported.unsaid.len();
+        if entries > 0 {
+            let file = file.shown_as.clone();
+            return Err(ImportFailure::SomeLeftOut { file, entries }.into());
+        }
+        let hooks = imported.hooks.iter().map(|(_, list)| list.len()).sum();
+        let replaced = replacement.carry_out(&text, hooks)?;
+        screen.result(&visible(&told(&replaced, &file.shown_as)))?;
+        screen.talk(&summary);
+        return Ok(exit_code::GO_ON);
+    }
+    screen.result(&text)?;
+    screen.talk(&summary);
+    if found_by_itself(&file.path, &all).is_some() {
+        let can_be_replaced = Replacement::of(&file.path, &all).is_ok();
+        screen.advice("note:", &[still_found(&file.shown_as, can_be_replaced)]);
+    }
     Ok(exit_code::GO_ON)
+}
+
+/// What was done.
+fn told(replaced: &Replaced, old: &Path) -> String {
+    let Replaced { native, backup, now_count } = replaced;
+    let (native, backup, old) = (native.display(), backup.display(), old.display());
+    let mut text = format!("wrote {native}\nrenamed {old} to {backup}\n");
+    for place in now_count {
+        text.push_str(&format!("the hook of {place} counts now: {old} had replaced it\n"));
+    }
+    text.push_str(&format!(
+        "inside agents {native} counts once it is trusted: `hookwright trust`\n\
+         to go back: `rm {native} && mv {backup} {old}`\n"
+    ));
+    text
 }
 
 /// The hooks of a file, as a native one says them.

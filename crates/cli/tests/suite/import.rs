@@ -54,7 +54,10 @@ hooks:
       timeout: 60
       on_failure: continue
 ",
-            "3 hooks, 1 of them with their dialect\n"
+            "3 hooks, 1 of them with their dialect
+note: .autoagent/config.json is still found, so these hooks run twice once a native file has them too
+help: remove them from .autoagent/config.json then
+"
         )
     );
 }

@@ -1,0 +1,124 @@
+//! Why a file is not replaced by a native one, in words for people.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Advice, Failure, Message, without_number};
+
+/// Why `import --replace` changes nothing.
+#[derive(Debug)]
+pub(crate) enum ImportFailure {
+    /// Nothing looks for the file, so its hooks do not run twice.
+    NotFoundByItself { file: PathBuf },
+    /// An agent reads the file itself.
+    AgentReadsIt { file: PathBuf },
+    /// It has other settings of its system.
+    HoldsMore { file: PathBuf, key: String },
+    /// Some entries have no native form.
+    SomeLeftOut { file: PathBuf, entries: usize },
+    /// There is a native file with other content.
+    NativeIsThere { native: PathBuf, old: PathBuf },
+    /// What would be written is not the same as what is there.
+    NotTheSame { file: PathBuf, cause: String },
+    /// The native file cannot be written.
+    CannotWrite { file: PathBuf, cause: io::Error },
+    /// The old file cannot be renamed.
+    CannotRename { file: PathBuf, cause: io::Error },
+    /// There is no folder for the user's files.
+    NoUserFolder,
+}
+
+/// What is said of an imported file that is still found.
+pub(crate) fn still_found(file: &Path, can_be_replaced: bool) -> Advice {
+    let file = file.display();
+    let heading =
+        format!("{file} is still found, so these hooks run twice once a native file has them too");
+    let help = match can_be_replaced {
+        false => format!("remove them from {file} then"),
+        true => format!(
+            "`hookwright import {file} --replace` writes the native file and renames {file}"
+        ),
+    };
+    Advice::new(heading, help)
+}
+
+impl From<ImportFailure> for Failure {
+    fn from(failure: ImportFailure) -> Self {
+        Failure::Import(failure)
+    }
+}
+
+impl ImportFailure {
+    pub(super) fn message(&self) -> Message {
+        let at = |file: &PathBuf| Some(file.display().to_string());
+        match self {
+            ImportFailure::NotFoundByItself { file } => Message {
+                heading: "nothing finds this file by itself, so there is nothing to replace".into(),
+                place: at(file),
+                help: format!(
+                    "write the native file: `hookwright import {} > hookwright.yaml`",
+                    file.display()
+                ),
+            },
+            ImportFailure::AgentReadsIt { file } => Message {
+                heading:
+                    "the agent reads this file itself and would run none of its hooks any more"
+                        .into(),
+                place: at(file),
+                help: format!(
+                    "`hookwright import {} > hookwright.yaml`, then remove the imported hooks from it; \
+                     nothing was changed",
+                    file.display()
+                ),
+            },
+            ImportFailure::HoldsMore { file, key } => Message {
+                heading: format!("the file holds more than hooks: `{key}`"),
+                place: at(file),
+                help: format!(
+                    "`hookwright import {} > hookwright.yaml`, then remove `hooks` from it; nothing was changed",
+                    file.display()
+                ),
+            },
+            ImportFailure::SomeLeftOut { file, entries } => Message {
+                heading: format!(
+                    "{entries} of its entries cannot be imported, so the file is not replaced"
+                ),
+                place: at(file),
+                help: "correct or remove these entries first; nothing was changed".into(),
+            },
+            ImportFailure::NativeIsThere { native, old } => Message {
+                heading: format!(
+                    "`{}` is there already, and is never overwritten",
+                    native.display()
+                ),
+                place: at(old),
+                help: format!(
+                    "copy what `hookwright import {}` prints into it, then rename the old file; nothing was \
+                     changed",
+                    old.display()
+                ),
+            },
+            ImportFailure::NotTheSame { file, cause } => Message {
+                heading: format!("the native file would not be the same: {cause}"),
+                place: at(file),
+                help: "import it by hand: `hookwright import FILE` prints it; nothing was changed"
+                    .into(),
+            },
+            ImportFailure::CannotWrite { file, cause } => Message {
+                heading: format!("the file cannot be written: {}", without_number(cause)),
+                place: at(file),
+                help: "make its folder writable; nothing was changed".into(),
+            },
+            ImportFailure::CannotRename { file, cause } => Message {
+                heading: format!("the file cannot be renamed: {}", without_number(cause)),
+                place: at(file),
+                help: "make its folder writable; nothing was changed".into(),
+            },
+            ImportFailure::NoUserFolder => Message {
+                heading: "there is no home folder for hooks of all projects".into(),
+                place: None,
+                help: "set HOME or XDG_CONFIG_HOME".into(),
+            },
+        }
+    }
+}
