@@ -400,6 +400,8 @@ fn make_ten_thousand_sessions(folder: &Path) {
             value: serde_json::to_string(&record).unwrap(),
             created_at_ms: 1_767_323_045_678 + number,
             status,
+            queued: None,
+            moves: None,
         }
     });
     store.commit(&Commit { puts: puts.collect(), ..Commit::synced() }).unwrap();

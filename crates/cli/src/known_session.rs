@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::lease::Holder;
 use hookwright_pipeline::record::{CUT_OFF, SessionRecord};
+use hookwright_pipeline::session_issues::read_issues;
 use hookwright_pipeline::stored_session::StoredSession;
 use hookwright_store::{Filter, JournalKey, Kind, Record, SqliteStore, records};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -274,6 +275,16 @@ impl Sessions {
         let store = self.store.as_ref().ok_or_else(missing)?;
         let record = state::session(store, &self.project, name.as_str())?.ok_or_else(missing)?;
         Ok((store, known(store, record)?))
+    }
+
+    /// Reads the lists of issues of these sessions, which are no part of their records and only programs
+    /// read.
+    pub(crate) fn read_issues(&self, list: &mut [KnownSession]) -> Result<(), Failure> {
+        let Some(store) = &self.store else { return Ok(()) };
+        for session in list {
+            read_issues(store, &mut session.record).map_err(Failure::Store)?;
+        }
+        Ok(())
     }
 
     /// The session that this one, which a hook has started, came from in the end.

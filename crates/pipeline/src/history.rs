@@ -15,7 +15,7 @@ mod past_item;
 mod tasks;
 mod unfinished;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hookwright_engine::past::{PastFiring, fired_by};
 use hookwright_engine::ports::{Keepsake, Remembered};
@@ -53,6 +53,8 @@ pub struct History {
     stages_ended: BTreeMap<u32, (String, u32)>,
     /// Pieces of work that were taken from queues, by stage and execution.
     pub(crate) items: BTreeMap<(u32, u32), PastItem>,
+    /// Those of them that are open again since the session worked on them last, by stage.
+    put_back: HashMap<u32, HashSet<String>>,
     /// Executions of stages that ended, at their end.
     executions_at_end: BTreeMap<u32, u32>,
     /// Turns of agents. A session that runs removes those that it has passed.
@@ -194,6 +196,20 @@ impl History {
         Some((reason, *iterations))
     }
 
+    /// Notes what became of a piece of work of a stage (from 1).
+    pub(crate) fn note_end_of_item(&mut self, stage: u32, key: &str, state: ItemState) {
+        let put_back = self.put_back.entry(stage).or_default();
+        match state {
+            ItemState::Open => put_back.insert(key.to_owned()),
+            ItemState::Done | ItemState::Failed | ItemState::Blocked => put_back.remove(key),
+        };
+    }
+
+    /// Whether a piece of work of a stage (from 1) is open again since the session worked on it last.
+    pub(crate) fn is_put_back(&self, stage: u32, key: &str) -> bool {
+        self.put_back.get(&stage).is_some_and(|keys| keys.contains(key))
+    }
+
     /// How many executions a stage (from 1) had when it ended.
     pub(crate) fn executions_at_end(&self, stage: u32) -> Option<u32> {
         self.executions_at_end.get(&stage).copied()
@@ -285,7 +301,10 @@ impl History {
             RunEventKind::ItemStarted { stage, execution, item } => {
                 self.items.insert((stage, execution), PastItem::new(item, event.at));
             }
-            RunEventKind::ItemEnded { stage, execution, state, reason, iterations, .. } => {
+            RunEventKind::ItemEnded {
+                stage, execution, key, state, reason, iterations, ..
+            } => {
+                self.note_end_of_item(stage, &key, state);
                 // Whatever else leaves one open comes behind an iteration.
                 let is_left = state == ItemState::Open && iterations == 0;
                 let left_at = is_left.then(|| self.last_begun(stage));

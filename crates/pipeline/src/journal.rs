@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::limits::RECORD_CONFLICTS_MAX;
 use crate::record::SessionRecord;
+use crate::session_issues::IssueLog;
 
 /// Where a session's run events go.
 pub struct SessionJournal {
@@ -33,6 +34,8 @@ struct State {
     last: u64,
     version: Option<u64>,
     record: SessionRecord,
+    /// The session's issues, once it has any.
+    issues: Option<IssueLog>,
     /// Set by the first failure: from then on nothing is written, so that nothing has a gap.
     broken: Option<StoreError>,
     /// What is asked about every event, each with its number.
@@ -59,7 +62,8 @@ impl SessionJournal {
         let key = JournalKey { project: record.workspace.clone(), session: record.name.clone() };
         let session_id = record.id.clone();
         let (broken, beside) = (None, Vec::new());
-        let state = State { last, version, record, broken, beside, last_beside: 0 };
+        let issues = None;
+        let state = State { last, version, record, issues, broken, beside, last_beside: 0 };
         let state = Mutex::new(state);
         Self { store, key, session_id, fence, secrets, state }
     }
@@ -74,9 +78,12 @@ impl SessionJournal {
         self.state().record.clone()
     }
 
-    /// Adds issues to the session's record, which is written with the next entry that changes it.
-    pub(crate) fn plan_issues(&self, numbers: &[u64]) {
-        self.state().record.plan_issues(numbers);
+    /// Adds issues that the session means to work on. They are written with the next entry that changes its
+    /// record.
+    pub(crate) fn plan_issues(&self, numbers: &[u64]) -> Result<(), StoreError> {
+        let mut state = self.state();
+        state.issues(&*self.store)?.plan(numbers);
+        Ok(())
     }
 
     /// Why nothing can be written any more.
@@ -134,8 +141,13 @@ impl SessionJournal {
         let mut record = state.record.clone();
         let mut changed = state.version.is_none();
         for event in &events {
+            state.see_issue(event, &record, &*self.store)?;
             changed |= record.see(event);
         }
+        let pages = match &state.issues {
+            Some(issues) if changed => issues.puts(&mut record),
+            _ => Vec::new(),
+        };
         let is_relied_on = events.iter().any(|event| is_relied_on(&event.kind));
         let append = Append { journal: &self.key, expected: state.last, entries: &entries };
         faults::point("journal entry");
@@ -151,6 +163,7 @@ impl SessionJournal {
             commit.fence = Some(&self.fence);
             commit.append = Some(append);
             commit.puts.extend(changed.then(|| self.put(&record, state.version)));
+            commit.puts.extend(pages.iter().cloned());
             commit.puts.extend(others.iter().cloned());
             let mine = commit.puts.len();
             commit.puts.extend(beside);
@@ -169,6 +182,7 @@ impl SessionJournal {
                 state.last = committed.last;
                 if changed {
                     state.version = committed.versions.first().copied();
+                    state.issues.iter_mut().for_each(IssueLog::written);
                 }
                 state.record = record;
                 Ok(())
@@ -189,6 +203,8 @@ impl SessionJournal {
             value: serde_json::to_string(record).unwrap_or_default(),
             created_at_ms: record.created_at_ms(),
             status: record.status.clone(),
+            queued: None,
+            moves: None,
         }
     }
 
@@ -224,6 +240,32 @@ fn is_relied_on(kind: &RunEventKind) -> bool {
 }
 
 impl State {
+    /// The session's issues.
+    fn issues(&mut self, store: &dyn Store) -> Result<&mut IssueLog, StoreError> {
+        let issues = match self.issues.take() {
+            Some(issues) => issues,
+            None => IssueLog::read(store, &self.record)?,
+        };
+        Ok(self.issues.insert(issues))
+    }
+
+    fn see_issue(
+        &mut self,
+        event: &RunEvent,
+        record: &SessionRecord,
+        store: &dyn Store,
+    ) -> Result<(), StoreError> {
+        let is_about_one = match &event.kind {
+            RunEventKind::ItemStarted { item, .. } => item.number().is_some(),
+            RunEventKind::ItemEnded { .. } => record.current_issue.is_some(),
+            _ => false,
+        };
+        if is_about_one {
+            self.issues(store)?.see(event, record);
+        }
+        Ok(())
+    }
+
     /// What is to be kept with these events.
     fn beside(&mut self, events: &[&RunEvent]) -> Vec<Put> {
         let asked = self.beside.iter_mut();

@@ -134,9 +134,24 @@ pub const UNDER_WAY_MAX: usize = 1_000;
 /// paused, and somebody resumes it.
 pub const PAUSE_MAX: Duration = hookwright_engine::limits::WAIT_MAX;
 
-/// Issues of a folder, and lines of a queue's command: more nobody works off, and each is looked at
-/// whenever the next one is chosen.
-pub const ISSUES_MAX: usize = 10_000;
+/// Issues of a folder. Their names are kept in memory while a session works them off: about 15 MB.
+pub const ISSUES_MAX: usize = 100_000;
+
+/// Records of issues that are read at once.
+pub const ISSUES_READ_AT_ONCE: usize = 10_000;
+
+/// Lines of a queue's command: each is looked at whenever the next one is chosen.
+pub const QUEUE_LINES_MAX: usize = 10_000;
+
+/// How long after its last change a folder of issues is listed again although its times are the same: two
+/// changes within one tick of the file system's clock leave the same time.
+pub const FOLDER_CHANGE_TICK: Duration = Duration::from_millis(100);
+
+/// The same for a file system whose times have whole seconds.
+pub const FOLDER_CHANGE_TICK_COARSE: Duration = Duration::from_secs(2);
+
+/// Issues in a page of a session's lists: the last page is written with every issue.
+pub const SESSION_ISSUES_PER_PAGE: usize = 256;
 
 /// Files of a folder of issues that are named because they are none: enough to see what is wrong.
 pub const MISNAMED_TOLD_MAX: usize = 5;

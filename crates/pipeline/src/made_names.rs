@@ -62,6 +62,8 @@ pub fn next(store: &dyn Store) -> Result<SessionName, StoreError> {
             value: serde_json::to_string(&made).unwrap_or_default(),
             created_at_ms: 0,
             status: String::new(),
+            queued: None,
+            moves: None,
         };
         match store.commit(&Commit { puts: vec![put], ..Commit::unsynced() }) {
             Ok(_) => return Ok(name),

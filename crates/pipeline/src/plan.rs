@@ -22,7 +22,7 @@ use hookwright_engine::variables::Environment;
 
 use crate::agent::Candidate;
 use crate::limits::ITERATIONS_BY_DEFAULT;
-use crate::queue::{FoundIssues, Queue};
+use crate::queue::Queue;
 use crate::sources::{Role, Source, Sources, default_prompt, fault_at, folder_of};
 
 /// What a session will do.
@@ -436,7 +436,8 @@ impl<'a> Planning<'a> {
         }
     }
 
-    /// Issues that cannot be read are found before anything starts.
+    /// Issues that cannot be worked on are found before anything starts, as far as that shows without opening
+    /// their files.
     fn look_at(&mut self, queue: &Queue, spec: &QueueSpec, source: &Source) {
         let (Queue::Issues(folder), QueueSpec::Issues(_, place)) = (queue, spec) else { return };
         let kind = if !folder.path().is_dir() {
@@ -446,7 +447,7 @@ impl<'a> Planning<'a> {
                 looked_in: Box::default(),
                 nearest: None,
             }
-        } else if let Err(error) = folder.read().and_then(FoundIssues::whole) {
+        } else if let Err(error) = folder.look_over() {
             FaultKind::BadQueue { problem: error.to_string() }
         } else {
             if let Some(problem) = folder.misnamed() {

@@ -6,7 +6,9 @@
 //! | the project's tasks | a task | in the store, with the task |
 //! | a command | a line that it prints | the command's own affair; a session takes none twice that failed |
 
+mod folder_listing;
 mod issue_folder;
+mod issue_queue;
 mod issue_states;
 
 use std::path::Path;
@@ -14,6 +16,7 @@ use std::path::Path;
 use hookwright_engine::config::QueueSpec;
 
 pub use issue_folder::{FoundIssues, Issue, IssueError, IssueFolder};
+pub(crate) use issue_queue::{IssueQueue, QueueError};
 pub use issue_states::{IssueRecord, IssueState, IssueStates, KeptIssue};
 
 /// Where a stage's work is found.

@@ -1,9 +1,7 @@
 //! [`SessionRecord`]: what lists and `show` tell of a session, with the names that AutoAgent's users
 //! know.
 
-use std::collections::HashSet;
-
-use hookwright_events::{ItemState, RunEvent, RunEventKind, Usage};
+use hookwright_events::{RunEvent, RunEventKind, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::AGENT_SESSIONS_MAX;
@@ -35,12 +33,23 @@ pub struct SessionRecord {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Issues of this session: those that were open when it began, and those that it found later.
+    /// Issues of this session: those that were open when it began, and those that it found later. In the
+    /// store only records of earlier versions have this list and the next two; `session_issues.rs` fills
+    /// them in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub issues_planned: Vec<u64>,
     /// Issues that were completed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub issues_completed: Vec<u64>,
     /// Issues that failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub issues_failed: Vec<u64>,
+    /// How long these lists are, if they are in pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issues: Option<IssueCounts>,
+    /// The pages that have the lists.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub issue_pages: u32,
     /// The issue that is being worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_issue: Option<u64>,
@@ -85,6 +94,17 @@ pub struct SessionRecord {
     /// Its folder, from the project root, if a hook started it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
+}
+
+/// How many issues of a session became what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssueCounts {
+    /// Those that it means to work on.
+    pub planned: usize,
+    /// Those that were completed.
+    pub completed: usize,
+    /// Those that failed.
+    pub failed: usize,
 }
 
 /// The hook that started a session.
@@ -168,6 +188,15 @@ impl SessionRecord {
         RESUMABLE.contains(&status) && self.parent.is_none()
     }
 
+    /// How many issues became what.
+    pub fn issue_counts(&self) -> IssueCounts {
+        self.issues.unwrap_or(IssueCounts {
+            planned: self.issues_planned.len(),
+            completed: self.issues_completed.len(),
+            failed: self.issues_failed.len(),
+        })
+    }
+
     /// When it ended, in milliseconds since 1970.
     pub fn ended_at_ms(&self) -> Option<i64> {
         self.end_time.as_deref().and_then(milliseconds)
@@ -196,13 +225,10 @@ impl SessionRecord {
             RunEventKind::ItemStarted { item, .. } => {
                 let Some(number) = item.number() else { return false };
                 self.current_issue = Some(number);
-                self.plan_issues(&[number]);
             }
-            RunEventKind::ItemEnded { key, state, .. } => {
+            RunEventKind::ItemEnded { state, .. } => {
                 *self.work.entry(state.as_str().to_owned()).or_default() += 1;
-                if self.current_issue.take().is_some() {
-                    self.end_issue(key.parse().unwrap_or_default(), *state);
-                }
+                self.current_issue = None;
             }
             RunEventKind::TurnEnded { turn, result, .. } => {
                 let is_used = self.see_use(
@@ -243,25 +269,6 @@ impl SessionRecord {
 }
 
 impl SessionRecord {
-    /// Adds issues that this session means to work on.
-    pub(crate) fn plan_issues(&mut self, numbers: &[u64]) {
-        let known: HashSet<u64> = self.issues_planned.iter().copied().collect();
-        self.issues_planned.extend(numbers.iter().filter(|number| !known.contains(number)));
-    }
-
-    fn end_issue(&mut self, number: u64, state: ItemState) {
-        // One that was opened again and taken again counts as what it is now.
-        self.issues_completed.retain(|known| *known != number);
-        self.issues_failed.retain(|known| *known != number);
-        match state {
-            ItemState::Done => self.issues_completed.push(number),
-            ItemState::Failed => self.issues_failed.push(number),
-            ItemState::Blocked | ItemState::Open => {}
-        }
-    }
-}
-
-impl SessionRecord {
     /// What an agent used. Whether it told anything.
     fn see_use(
         &mut self,
@@ -283,6 +290,10 @@ impl SessionRecord {
         }
         usage.is_some() || session.is_some()
     }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// How a hook ended, if this tells of its end.
@@ -368,9 +379,6 @@ mod tests {
             "workspace",
             "command",
             "args",
-            "issuesPlanned",
-            "issuesCompleted",
-            "issuesFailed",
             "currentIssue",
             "status",
             "provider",

@@ -59,6 +59,7 @@ use crate::history::History;
 use crate::journal::SessionJournal;
 use crate::pending_output::SharedOutput;
 use crate::plan::{Plan, Reason};
+use crate::queue::IssueQueue;
 use crate::sources::Sources;
 use crate::task_firing::Part;
 use drive::AgentsInUse;
@@ -113,6 +114,8 @@ pub struct Session {
     last_stage: Course,
     /// The piece of work that is being done.
     item: Option<WorkItem>,
+    /// What is known of its folders of issues, by their paths from the root.
+    issue_queues: BTreeMap<String, IssueQueue>,
     /// What was said to be wrong with issues since it began: no more than there are.
     told_of_issues: BTreeSet<String>,
     /// What hooks reported after the last iteration was delivered, or is not delivered any more.
@@ -240,7 +243,7 @@ impl Session {
     async fn work(&mut self) -> Result<&'static str, Leave> {
         self.folder.create()?;
         let begins = self.history.last == 0;
-        self.plan_open_issues();
+        self.plan_open_issues()?;
         let with = if begins {
             vec![RunEventKind::SessionStarted {
                 plan: self.plan.name.clone(),

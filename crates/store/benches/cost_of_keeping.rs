@@ -219,6 +219,8 @@ fn session(number: usize) -> Put {
         value: format!("{{\"name\": {number}, \"text\": \"{}\"}}", "x".repeat(670)),
         created_at_ms: 1_700_000_000_000 + number as i64,
         status: if number % 100 == 5 && number % 7 != 3 { "running" } else { "completed" }.into(),
+        queued: None,
+        moves: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What can be changed at once.
 
-use crate::{JournalKey, Kind, RecordKey};
+use crate::{JournalKey, Kind, LaneMove, Queued, RecordKey};
 
 /// One change of the store: all of it happens or nothing.
 ///
@@ -16,6 +16,8 @@ pub struct Commit<'a> {
     pub drop_journals: Vec<JournalKey>,
     /// Entries for the end of one journal.
     pub append: Option<Append<'a>>,
+    /// Records that must be as their reader found them. They stay as they are.
+    pub expects: Vec<Expect>,
     /// Records to forget.
     pub deletes: Vec<Delete>,
     /// Records to write.
@@ -41,6 +43,7 @@ impl Commit<'_> {
             fence: None,
             drop_journals: Vec::new(),
             append: None,
+            expects: Vec::new(),
             deletes: Vec::new(),
             puts: Vec::new(),
         }
@@ -91,6 +94,21 @@ pub struct Put {
     pub created_at_ms: i64,
     /// A word to filter by.
     pub status: String,
+    /// Its place in a queue, if it waits in one.
+    pub queued: Option<Queued>,
+    /// Records of the same kind and project that it moves from one lane to another.
+    pub moves: Option<LaneMove>,
+}
+
+/// A record that must be as its reader found it.
+#[derive(Debug, Clone)]
+pub struct Expect {
+    /// What it is.
+    pub kind: Kind,
+    /// Whose and which.
+    pub key: RecordKey,
+    /// What must be there now.
+    pub expected: Expected,
 }
 
 /// A record to forget.

@@ -8,6 +8,7 @@
 //! A task is never removed; one that will not be done is cancelled.
 
 mod error;
+mod lanes;
 mod list;
 mod rules;
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use hookwright_events::task::{Task, TaskId, TaskState, USUAL};
 
-use crate::{Commit, Durability, Expected, Filter, Kind, Put, Record, RecordKey};
+use crate::{Commit, Expect, Expected, Filter, Kind, Put, Record, RecordKey};
 use crate::{Store, StoreError, limits, records};
 
 pub use error::TaskError;
@@ -138,11 +139,12 @@ impl KeptTasks {
                 session: new.session.clone(),
             };
             task.set_state(new.state);
+            let (waits_for, expects) = self.first_to_wait_for(&task)?;
             let puts = vec![
-                self.put(&task, Expected::Absent),
+                self.put(&task, Expected::Absent, waits_for),
                 self.put_list(&ListRecord { last: task.id.0, ..list }, now_ms),
             ];
-            if let Some(version) = self.try_commit(puts)? {
+            if let Some(version) = self.try_commit(puts, expects)? {
                 return Ok(KeptTask { task, version });
             }
         }
@@ -207,7 +209,7 @@ impl KeptTasks {
         taken.task.set_state(TaskState::InProgress);
         taken.task.session = Some(session.to_owned());
         taken.task.updated_ms = now_ms;
-        Ok(self.try_commit(vec![self.put_for(&taken)])?.is_some())
+        Ok(self.try_commit(vec![self.put_for(&taken)], Vec::new())?.is_some())
     }
 
     /// Puts a task into a state, whoever works on it.
@@ -241,11 +243,12 @@ impl KeptTasks {
             if task == kept.task {
                 return Ok(kept);
             }
+            let (waits_for, expects) = self.first_to_wait_for(&task)?;
             let puts = vec![
-                self.put(&task, Expected::Version(kept.version)),
+                self.put(&task, Expected::Version(kept.version), waits_for),
                 self.put_list(&list, now_ms),
             ];
-            if let Some(version) = self.try_commit(puts)? {
+            if let Some(version) = self.try_commit(puts, expects)? {
                 return Ok(KeptTask { task, version });
             }
         }
@@ -254,7 +257,7 @@ impl KeptTasks {
     /// A changed task, to be kept in somebody else's commit. That fails if the task is no longer what
     /// it was when it was read.
     pub fn put_for(&self, changed: &KeptTask) -> Put {
-        self.put(&changed.task, Expected::Version(changed.version))
+        self.put(&changed.task, Expected::Version(changed.version), None)
     }
 
     /// A task after a change that the list as a whole allows.
@@ -296,16 +299,15 @@ impl KeptTasks {
             if !change(&mut kept.task) {
                 return Ok(kept);
             }
-            if let Some(version) = self.try_commit(vec![self.put_for(&kept)])? {
+            if let Some(version) = self.try_commit(vec![self.put_for(&kept)], Vec::new())? {
                 return Ok(KeptTask { version, ..kept });
             }
         }
     }
 
     /// The version of the first of these records after the commit; `None` if somebody else was faster.
-    fn try_commit(&self, puts: Vec<Put>) -> Result<Option<u64>, TaskError> {
-        let durability = Durability::Synced;
-        match self.store.commit(&Commit { durability, puts, ..Commit::synced() }) {
+    fn try_commit(&self, puts: Vec<Put>, expects: Vec<Expect>) -> Result<Option<u64>, TaskError> {
+        match self.store.commit(&Commit { puts, expects, ..Commit::synced() }) {
             Ok(committed) => Ok(committed.versions.first().copied()),
             Err(StoreError::RecordConflict { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -338,10 +340,13 @@ impl KeptTasks {
             value: list.last.to_string(),
             created_at_ms: now_ms,
             status: LIST.to_owned(),
+            queued: None,
+            moves: None,
         }
     }
 
-    fn put(&self, task: &Task, expected: Expected) -> Put {
+    /// A task to keep. One that is open waits for this one, as far as its writer knows.
+    fn put(&self, task: &Task, expected: Expected, waits_for: Option<TaskId>) -> Put {
         Put {
             kind: Kind::Task,
             key: self.key(&task.id.to_string()),
@@ -349,6 +354,8 @@ impl KeptTasks {
             value: serde_json::to_string(task).expect("a task is plain data with text keys"),
             created_at_ms: task.created_ms,
             status: task.state.as_str().to_owned(),
+            queued: lanes::place(task, waits_for),
+            moves: lanes::moved_by(task),
         }
     }
 

@@ -257,5 +257,7 @@ fn put(wait: &Wait, expected: Expected) -> Put {
         value: serde_json::to_string(wait).expect("a wait is plain data with text keys"),
         created_at_ms: wait.since_ms,
         status: wait.state.as_str().to_owned(),
+        queued: None,
+        moves: None,
     }
 }

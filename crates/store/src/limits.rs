@@ -38,6 +38,9 @@ pub const NAME_BYTES_MAX: usize = 1024;
 /// Bytes of a status: it is a word, and stands in every index.
 pub const STATUS_BYTES_MAX: usize = 64;
 
+/// Bytes of a lane's name: it names a folder and a session.
+pub const LANE_BYTES_MAX: usize = 4 * 1024;
+
 /// Statuses in one filter.
 pub const STATUSES_MAX: usize = 32;
 
@@ -94,7 +97,7 @@ pub(crate) fn check_commit(commit: &Commit<'_>) -> Result<(), StoreError> {
         count += 1;
         bytes += value.len();
     }
-    let named = count + commit.deletes.len() + commit.drop_journals.len();
+    let named = count + commit.expects.len() + commit.deletes.len() + commit.drop_journals.len();
     check("values in one commit", named, VALUES_PER_COMMIT_MAX)?;
     check("bytes of one commit", bytes, COMMIT_BYTES_MAX)?;
     if let Some(append) = &commit.append {
@@ -103,6 +106,10 @@ pub(crate) fn check_commit(commit: &Commit<'_>) -> Result<(), StoreError> {
     for put in &commit.puts {
         check_key(&put.key.project, &put.key.name)?;
         check("bytes of a status", put.status.len(), STATUS_BYTES_MAX)?;
+        let moves = put.moves.iter().map(|moved| &moved.to);
+        for lane in put.queued.iter().map(|queued| &queued.lane).chain(moves) {
+            check("bytes of a lane", lane.len(), LANE_BYTES_MAX)?;
+        }
     }
     Ok(())
 }

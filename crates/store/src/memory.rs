@@ -3,12 +3,14 @@
 //! For tests and for hosts that keep nothing. It grows with what is put into it; nothing makes room.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::page::Page;
 use crate::{
-    Acquired, Append, Commit, Committed, Delete, Entry, Fence, Filter, Held, JournalKey, Kind,
-    Place, Put, Record, RecordKey, Store, StoreError, limits,
+    Acquired, Append, Commit, Committed, Delete, Entry, Expected, Fence, Filter, Heading, Held,
+    JournalKey, Kind, LaneKey, LaneMove, Place, Put, Queued, Record, RecordKey, Store, StoreError,
+    limits,
 };
 
 /// A store in memory. Every commit is as safe as the program itself.
@@ -72,7 +74,8 @@ impl Store for MemoryStore {
     }
 
     fn get(&self, kind: Kind, key: &RecordKey) -> Result<Option<Record>, StoreError> {
-        Ok(self.state().records.get(&(kind, key.clone())).cloned())
+        let state = self.state();
+        Ok(state.records.get(&(kind, key.clone())).map(|kept| kept.record.clone()))
     }
 
     fn list(&self, kind: Kind, filter: &Filter) -> Result<Vec<Record>, StoreError> {
@@ -80,7 +83,7 @@ impl Store for MemoryStore {
         let state = self.state();
         let of_kind = state.records.iter().filter(|((other, _), _)| *other == kind);
         let mut found: Vec<&Record> =
-            of_kind.map(|(_, record)| record).filter(|record| passes(filter, record)).collect();
+            of_kind.map(|(_, kept)| &kept.record).filter(|record| passes(filter, record)).collect();
         found.sort_by_key(|record| std::cmp::Reverse(record.place));
         let mut page = Page::new(filter.limit.min(limits::RECORDS_PER_PAGE_MAX));
         for record in found {
@@ -90,6 +93,57 @@ impl Store for MemoryStore {
             page.push(record.clone(), record.value.len());
         }
         Ok(page.into_items())
+    }
+
+    fn headings(&self, kind: Kind, filter: &Filter) -> Result<Vec<Heading>, StoreError> {
+        let records = self.list(kind, filter)?.into_iter();
+        let heading = |record: Record| Heading {
+            name: record.key.name,
+            status: record.status,
+            place: record.place,
+        };
+        Ok(records.map(heading).collect())
+    }
+
+    fn queue(
+        &self,
+        lane: LaneKey<'_>,
+        from_rank: i64,
+        limit: usize,
+    ) -> Result<Vec<(i64, Record)>, StoreError> {
+        let state = self.state();
+        let mut page = Page::new(limit.min(limits::RECORDS_PER_PAGE_MAX));
+        for ((_, _, _, rank, _), key) in state.lane(lane, from_rank) {
+            let Some(Kept { record, .. }) = state.records.get(&(lane.kind, key.clone())) else {
+                continue;
+            };
+            if !page.has_room(record.value.len()) {
+                break;
+            }
+            page.push((*rank, record.clone()), record.value.len());
+        }
+        Ok(page.into_items())
+    }
+
+    fn next_lane(&self, behind: LaneKey<'_>) -> Result<Option<String>, StoreError> {
+        let state = self.state();
+        let (kind, project) = (behind.kind, behind.project);
+        let mut from = lane_place(behind, i64::MAX);
+        from.4 = u64::MAX;
+        let next = state.lanes.range((Bound::Excluded(from), Bound::Unbounded)).next();
+        let next = next.filter(|((of, whose, ..), _)| *of == kind && whose == project);
+        Ok(next.map(|((_, _, lane, ..), _)| lane.clone()))
+    }
+
+    fn queued(&self, prefix: LaneKey<'_>) -> Result<u64, StoreError> {
+        let state = self.state();
+        let lanes = state.lanes.range(lane_place(prefix, i64::MIN)..);
+        let count = lanes
+            .take_while(|((kind, project, lane, ..), _)| {
+                *kind == prefix.kind && project == prefix.project && lane.starts_with(prefix.lane)
+            })
+            .count();
+        Ok(count as u64)
     }
 
     fn acquire(
@@ -133,10 +187,26 @@ fn passes(filter: &Filter, record: &Record) -> bool {
         && filter.before.is_none_or(|before| record.place < before)
 }
 
+/// A record, and where it waits.
+#[derive(Debug, Clone)]
+struct Kept {
+    record: Record,
+    queued: Option<Queued>,
+}
+
+/// Kind, project, lane, rank and insertion: the order of queues.
+type LanePlace = (Kind, String, String, i64, u64);
+
+fn lane_place(lane: LaneKey<'_>, rank: i64) -> LanePlace {
+    (lane.kind, lane.project.to_owned(), lane.lane.to_owned(), rank, 0)
+}
+
 #[derive(Debug, Default)]
 struct State {
     journals: HashMap<JournalKey, Vec<String>>,
-    records: BTreeMap<(Kind, RecordKey), Record>,
+    records: BTreeMap<(Kind, RecordKey), Kept>,
+    /// The records that wait in queues.
+    lanes: BTreeMap<LanePlace, RecordKey>,
     leases: HashMap<String, Held>,
     /// Versions and tokens: goes up with each that is given.
     revision: u64,
@@ -158,6 +228,41 @@ impl State {
         self.journals.get(journal).map_or(0, Vec::len) as u64
     }
 
+    /// What is in a lane from this rank on.
+    fn lane(
+        &self,
+        lane: LaneKey<'_>,
+        from_rank: i64,
+    ) -> impl Iterator<Item = (&LanePlace, &RecordKey)> {
+        let mut last = lane_place(lane, i64::MAX);
+        last.4 = u64::MAX;
+        self.lanes.range(lane_place(lane, from_rank)..=last)
+    }
+
+    /// Keeps a record, or forgets it; returns what was there.
+    fn set(&mut self, key: &(Kind, RecordKey), kept: Option<Kept>) -> Option<Kept> {
+        let place = |kept: &Kept| {
+            let Queued { lane, rank } = kept.queued.clone()?;
+            Some((key.0, key.1.project.clone(), lane, rank, kept.record.place.inserted))
+        };
+        let new = kept.as_ref().and_then(place);
+        let before = match kept {
+            Some(kept) => self.records.insert(key.clone(), kept),
+            None => self.records.remove(key),
+        };
+        if let Some(place) = before.as_ref().and_then(place) {
+            self.lanes.remove(&place);
+        }
+        if let Some(place) = new {
+            self.lanes.insert(place, key.1.clone());
+        }
+        before
+    }
+
+    fn version(&self, key: &(Kind, RecordKey)) -> Option<u64> {
+        self.records.get(key).map(|kept| kept.record.version)
+    }
+
     fn next_revision(&mut self) -> u64 {
         self.revision += 1;
         self.revision
@@ -174,7 +279,7 @@ struct Changes<'a> {
 enum Undo {
     Journal { key: JournalKey, values: Option<Vec<String>> },
     Append { key: JournalKey, len: usize },
-    Record { key: (Kind, RecordKey), record: Option<Record> },
+    Record { key: (Kind, RecordKey), kept: Option<Kept> },
 }
 
 impl Changes<'_> {
@@ -184,6 +289,9 @@ impl Changes<'_> {
             self.undo.push(Undo::Journal { key: journal.clone(), values });
         }
         let last = commit.append.as_ref().map(|append| self.append(append)).transpose()?;
+        for expect in &commit.expects {
+            self.expect(&(expect.kind, expect.key.clone()), expect.expected)?;
+        }
         for delete in &commit.deletes {
             self.delete(delete)?;
         }
@@ -204,27 +312,31 @@ impl Changes<'_> {
         Ok(last)
     }
 
+    fn expect(&self, key: &(Kind, RecordKey), expected: Expected) -> Result<(), StoreError> {
+        let found = self.state.version(key);
+        if expected.is(found) {
+            return Ok(());
+        }
+        let (kind, key) = key.clone();
+        Err(StoreError::RecordConflict { kind, key, expected, found })
+    }
+
+    fn set(&mut self, key: (Kind, RecordKey), kept: Option<Kept>) {
+        let kept = self.state.set(&key, kept);
+        self.undo.push(Undo::Record { key, kept });
+    }
+
     fn delete(&mut self, delete: &Delete) -> Result<(), StoreError> {
         let key = (delete.kind, delete.key.clone());
-        let found = self.state.records.get(&key).map(|record| record.version);
-        if !delete.expected.is(found) {
-            let (kind, key) = key;
-            let expected = delete.expected;
-            return Err(StoreError::RecordConflict { kind, key, expected, found });
-        }
-        let record = self.state.records.remove(&key);
-        self.undo.push(Undo::Record { key, record });
+        self.expect(&key, delete.expected)?;
+        self.set(key, None);
         Ok(())
     }
 
     fn put(&mut self, put: &Put) -> Result<u64, StoreError> {
         let key = (put.kind, put.key.clone());
-        let there = self.state.records.get(&key);
-        let (found, place) = (there.map(|record| record.version), there.map(|record| record.place));
-        if !put.expected.is(found) {
-            let (kind, key) = key;
-            return Err(StoreError::RecordConflict { kind, key, expected: put.expected, found });
-        }
+        self.expect(&key, put.expected)?;
+        let place = self.state.records.get(&key).map(|kept| kept.record.place);
         let version = self.state.next_revision();
         let place = place.unwrap_or_else(|| {
             self.state.inserted += 1;
@@ -232,9 +344,25 @@ impl Changes<'_> {
         });
         let (status, value) = (put.status.clone(), put.value.clone());
         let record = Record { key: put.key.clone(), version, place, status, value };
-        let record = self.state.records.insert(key.clone(), record);
-        self.undo.push(Undo::Record { key, record });
+        self.set(key, Some(Kept { record, queued: put.queued.clone() }));
+        if let Some(moved) = &put.moves {
+            self.move_lane(put, moved);
+        }
         Ok(version)
+    }
+
+    fn move_lane(&mut self, put: &Put, moved: &LaneMove) {
+        let from = LaneKey { kind: put.kind, project: &put.key.project, lane: &moved.from };
+        let keys: Vec<RecordKey> =
+            self.state.lane(from, i64::MIN).map(|(_, key)| key.clone()).collect();
+        for key in keys {
+            let key = (put.kind, key);
+            let Some(mut kept) = self.state.records.get(&key).cloned() else { continue };
+            if let Some(queued) = &mut kept.queued {
+                queued.lane.clone_from(&moved.to);
+            }
+            self.set(key, Some(kept));
+        }
     }
 }
 
@@ -251,11 +379,8 @@ impl Drop for Changes<'_> {
                         values.truncate(len);
                     }
                 }
-                Undo::Record { key, record: Some(record) } => {
-                    self.state.records.insert(key, record);
-                }
-                Undo::Record { key, record: None } => {
-                    self.state.records.remove(&key);
+                Undo::Record { key, kept } => {
+                    self.state.set(&key, kept);
                 }
             }
         }

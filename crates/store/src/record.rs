@@ -16,6 +16,8 @@ pub enum Kind {
     Issue,
     /// How many of something were made, so that none is made twice.
     Counter,
+    /// A page of the list of a session's issues.
+    SessionIssues,
 }
 
 impl Kind {
@@ -28,6 +30,7 @@ impl Kind {
             Self::Task => "task",
             Self::Issue => "issue",
             Self::Counter => "counter",
+            Self::SessionIssues => "session issues",
         }
     }
 }
@@ -65,6 +68,17 @@ pub struct Place {
     pub inserted: u64,
 }
 
+/// What the indexes have of a record: all but its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heading {
+    /// The record's name.
+    pub name: String,
+    /// A word to filter by.
+    pub status: String,
+    /// Where it stands in a list.
+    pub place: Place,
+}
+
 /// Which records, and how many.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
@@ -86,6 +100,23 @@ impl Filter {
     pub fn newest(limit: usize) -> Self {
         Self { project: None, statuses: Vec::new(), name_prefix: None, before: None, limit }
     }
+}
+
+/// The headings of all records that pass the filter, newest first, page by page, as [`records`].
+pub fn headings(
+    store: &dyn Store,
+    kind: Kind,
+    filter: Filter,
+) -> impl Iterator<Item = Result<Heading, StoreError>> + '_ {
+    let mut filter = Filter { limit: filter.limit.min(limits::RECORDS_PER_PAGE_MAX), ..filter };
+    let pages = std::iter::from_fn(move || {
+        let page = store.headings(kind, &filter);
+        if let Ok(headings) = &page {
+            filter.before = Some(headings.last()?.place);
+        }
+        Some(page)
+    });
+    one_by_one(pages)
 }
 
 /// All records that pass the filter, newest first, page by page; the filter's limit bounds a page.

@@ -27,8 +27,8 @@ use self::files::Files;
 use self::last_commits::LastCommits;
 use self::write::Writer;
 use crate::{
-    Acquired, Commit, Committed, Durability, Entry, Filter, Held, JournalKey, Kind, Loss, Record,
-    RecordKey, Store, StoreError, limits,
+    Acquired, Commit, Committed, Durability, Entry, Filter, Heading, Held, JournalKey, Kind,
+    LaneKey, Loss, Record, RecordKey, Store, StoreError, limits,
 };
 
 /// A store in the file `store.sqlite3` of a folder, which has to be on a local file system. Any
@@ -162,6 +162,28 @@ impl Store for SqliteStore {
     fn list(&self, kind: Kind, filter: &Filter) -> Result<Vec<Record>, StoreError> {
         limits::check_statuses(&filter.statuses)?;
         self.read(|connection| read::list(connection, kind, filter))
+    }
+
+    fn headings(&self, kind: Kind, filter: &Filter) -> Result<Vec<Heading>, StoreError> {
+        limits::check_statuses(&filter.statuses)?;
+        self.read(|connection| read::headings(connection, kind, filter))
+    }
+
+    fn queue(
+        &self,
+        lane: LaneKey<'_>,
+        from_rank: i64,
+        limit: usize,
+    ) -> Result<Vec<(i64, Record)>, StoreError> {
+        self.read(|connection| read::queue(connection, lane, from_rank, limit))
+    }
+
+    fn next_lane(&self, behind: LaneKey<'_>) -> Result<Option<String>, StoreError> {
+        self.read(|connection| read::next_lane(connection, behind))
+    }
+
+    fn queued(&self, prefix: LaneKey<'_>) -> Result<u64, StoreError> {
+        self.read(|connection| read::queued(connection, prefix))
     }
 
     fn acquire(

@@ -1,8 +1,8 @@
 //! The one trait. What a commit is made of stands in `commit.rs`.
 
 use crate::{
-    Acquired, Commit, Committed, Entry, Filter, Held, JournalKey, Kind, Record, RecordKey,
-    StoreError,
+    Acquired, Commit, Committed, Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Record,
+    RecordKey, StoreError,
 };
 
 /// Sessions, the journal of each, waits and tasks. The promises stand on the crate's front page.
@@ -44,6 +44,24 @@ pub trait Store: Send + Sync {
     /// as [`Store::journal`] is: the end is an empty page. [`records`](crate::records) reads on
     /// until then.
     fn list(&self, kind: Kind, filter: &Filter) -> Result<Vec<Record>, StoreError>;
+
+    /// The headings of the records that [`Store::list`] would return: no value is read.
+    fn headings(&self, kind: Kind, filter: &Filter) -> Result<Vec<Heading>, StoreError>;
+
+    /// Records of a lane from this rank on, each with its rank, lowest rank first. A page is bounded as
+    /// [`Store::list`] is.
+    fn queue(
+        &self,
+        lane: LaneKey<'_>,
+        from_rank: i64,
+        limit: usize,
+    ) -> Result<Vec<(i64, Record)>, StoreError>;
+
+    /// The first lane of the same kind and project behind this one, by name. The lane itself need not exist.
+    fn next_lane(&self, behind: LaneKey<'_>) -> Result<Option<String>, StoreError>;
+
+    /// How many records the lanes have whose names begin so.
+    fn queued(&self, prefix: LaneKey<'_>) -> Result<u64, StoreError>;
 
     /// Takes a lease: granted if nobody holds it, or if `instead_of` is the token of whoever holds
     /// it now, because the caller has found that holder dead. Each grant has a new, higher token.

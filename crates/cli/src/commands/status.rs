@@ -42,12 +42,14 @@ pub(crate) struct StatusArguments {
 
 pub(crate) fn status(arguments: &StatusArguments, screen: &Screen) -> Result<u8, Failure> {
     let sessions = Sessions::find(&arguments.project)?;
-    let running = sessions.list(&Query { statuses: vec!["active"], ..Query::default() })?;
+    let mut running = sessions.list(&Query { statuses: vec!["active"], ..Query::default() })?;
     let statuses = RESUMABLE.to_vec();
-    let resumable =
+    let mut resumable =
         sessions.list(&Query { statuses, limit: Some(RESUMABLE_MAX), ..Query::default() })?;
     let work = KnownWork::find(&sessions.found.project_root)?;
     if arguments.json {
+        sessions.read_issues(&mut running)?;
+        sessions.read_issues(&mut resumable)?;
         let all =
             |list: &[KnownSession]| -> Vec<Value> { list.iter().map(KnownSession::json).collect() };
         let (running, resumable) = (all(&running), all(&resumable));

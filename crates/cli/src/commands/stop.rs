@@ -118,8 +118,9 @@ fn tell(
     name: &str,
     screen: &Screen,
 ) -> Result<(), Failure> {
-    let (_, session) = sessions.named(name)?;
+    let (_, mut session) = sessions.named(name)?;
     if arguments.json {
+        sessions.read_issues(std::slice::from_mut(&mut session))?;
         return screen.json(&json!({ "version": 1, "session": session.json() }));
     }
     let name = visible(session.name());

@@ -46,6 +46,7 @@ mod orphans;
 mod piped_output;
 mod plans;
 mod queue_bounds;
+mod queue_costs;
 mod queues;
 mod receiver;
 mod reopen;

@@ -4,13 +4,13 @@
 //! What is written there is read and never changed. The title is the first heading, else the file's
 //! name.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use hookwright_events::{WorkItem, WorkSource};
 
+use super::folder_listing::{FolderListing, IssueFiles};
 use super::without_nul;
 use crate::limits::{ISSUE_HEAD_BYTES_MAX, ISSUES_MAX, MISNAMED_TOLD_MAX};
 
@@ -116,26 +116,55 @@ impl IssueFolder {
         self.root.join(&self.shown)
     }
 
-    /// Its issues. One that cannot be worked on is no reason to forget the others.
+    /// Its files, without opening any.
+    pub(crate) fn list(&self) -> Result<FolderListing, IssueError> {
+        FolderListing::read(self)
+    }
+
+    /// The first thing that is wrong with it, as far as that shows without opening a file: two issues or
+    /// plans with one number, a name that is no file, a file that may not be read.
+    pub fn look_over(&self) -> Result<(), IssueError> {
+        for files in self.list()?.into_files() {
+            let file = below(&self.shown, &files?.1.name);
+            let path = self.root.join(&file);
+            rustix::fs::access(path, rustix::fs::Access::READ_OK)
+                .map_err(|cause| IssueError::NotRead { path: file, cause: cause.into() })?;
+        }
+        Ok(())
+    }
+
+    /// Its issues with their titles, which are read from the files. An issue that cannot be worked on is no
+    /// reason to forget the others.
     pub fn read(&self) -> Result<FoundIssues, IssueError> {
-        let mut plans = self.plans()?;
         let mut found = FoundIssues::default();
-        for (number, name) in numbered(&self.path(), &self.shown)? {
-            let plan_file = plans.remove(&number).transpose();
-            match name.and_then(|name| Ok((self.title_of(&name)?, name, plan_file?))) {
-                Ok((title, name, plan_file)) => {
-                    let file = below(&self.shown, &name);
-                    found.issues.push(Issue { number, title, file, plan_file });
-                }
+        for files in self.list()?.into_files() {
+            match files.and_then(|(number, files)| self.issue(number, &files)) {
+                Ok(issue) => found.issues.push(issue),
                 Err(fault) => found.faults.push(fault),
             }
         }
         Ok(found)
     }
 
-    fn title_of(&self, name: &str) -> Result<String, IssueError> {
-        let file = below(&self.shown, name);
-        title_of(&self.root.join(&file), &file, name)
+    /// The issue of these files. Its own file is opened for the title.
+    pub(crate) fn issue(&self, number: u64, files: &IssueFiles) -> Result<Issue, IssueError> {
+        let file = below(&self.shown, &files.name);
+        let title = title_of(&self.root.join(&file), &file, &files.name)?;
+        Ok(Issue { number, title, file, plan_file: files.plan_file.clone() })
+    }
+
+    /// The folders that plans may be in, from the root: those of the second one come first.
+    pub(super) fn plan_folders(&self) -> [String; 2] {
+        let beside = match self.shown.rsplit_once('/') {
+            Some((above, _)) => format!("{above}/plans"),
+            None => "plans".to_owned(),
+        };
+        [below(&self.shown, "plans"), beside]
+    }
+
+    /// Where a folder or file of the project is.
+    pub(super) fn at(&self, from_root: &str) -> PathBuf {
+        self.root.join(from_root)
     }
 
     /// Which files are probably meant as issues and are none, in words. What has no number (`README.md`)
@@ -159,26 +188,6 @@ impl IssueFolder {
         misnamed.sort();
         misnamed
     }
-
-    /// Plans by number, as paths from the root.
-    fn plans(&self) -> Result<BTreeMap<u64, Result<String, IssueError>>, IssueError> {
-        let beside = match self.shown.rsplit_once('/') {
-            Some((above, _)) => format!("{above}/plans"),
-            None => "plans".to_owned(),
-        };
-        let mut plans = BTreeMap::new();
-        for folder in [below(&self.shown, "plans"), beside] {
-            let path = self.root.join(&folder);
-            if path.is_dir() {
-                let found = numbered(&path, &folder)?;
-                plans.extend(found.into_iter().map(|(number, name)| {
-                    let file = name.map(|name| format!("{folder}/{name}"));
-                    (number, file)
-                }));
-            }
-        }
-        Ok(plans)
-    }
 }
 
 impl Issue {
@@ -195,43 +204,13 @@ impl Issue {
     }
 }
 
-/// The files of a folder whose names begin with a number, by number, which one alone may have.
-fn numbered(
-    path: &Path,
-    shown: &str,
-) -> Result<BTreeMap<u64, Result<String, IssueError>>, IssueError> {
-    let failed = |cause: io::Error| IssueError::NotRead { path: shown.to_owned(), cause };
-    let mut names: Vec<(u64, String)> = Vec::new();
-    for entry in path.read_dir().map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        let Some(number) = number_of(&name) else { continue };
-        if names.len() >= ISSUES_MAX {
-            return Err(IssueError::TooMany { folder: shown.to_owned() });
-        }
-        names.push((number, name));
-    }
-    names.sort();
-    let mut found = BTreeMap::new();
-    for (number, name) in names {
-        let slot = found.entry(number).or_insert_with(|| Ok(name.clone()));
-        if let Ok(first) = slot
-            && *first != name
-        {
-            let (first, second) = (below(shown, first), below(shown, &name));
-            *slot = Err(IssueError::SameNumber { number, first, second });
-        }
-    }
-    Ok(found)
-}
-
 /// A file of a folder, from the root; the root itself has no name.
-fn below(folder: &str, name: &str) -> String {
+pub(super) fn below(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
 /// The number of `7-title.md` or `7.md`; other files are no issues.
-fn number_of(name: &str) -> Option<u64> {
+pub(super) fn number_of(name: &str) -> Option<u64> {
     let stem = name.strip_suffix(".md")?;
     let (number, title) = stem.split_once('-').unwrap_or((stem, "-"));
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

@@ -2,19 +2,24 @@
 //!
 //! A session takes an issue by writing its name into the record, so that no two work on the same one.
 //! Whether that session still runs is known by its lease: what a dead one has taken is open to others.
+//!
+//! Records of issues that may be taken wait in lanes (`hookwright_store`, `queue.rs`): `open/FOLDER//` has
+//! those that were opened again, `by/FOLDER//SESSION/` those that a session works on. So the next one is
+//! found without reading the others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hookwright_events::{ItemState, WorkItem};
 use hookwright_store::{
-    Commit, Expected, Filter, Kind, Put, Record, RecordKey, Store, StoreError, records,
+    Commit, Expected, Filter, Kind, LaneKey, Put, Queued, Record, RecordKey, Store, StoreError,
+    headings, records,
 };
 use serde::{Deserialize, Serialize};
 
 use super::IssueFolder;
 use crate::lease;
-use crate::limits::ISSUES_MAX;
+use crate::limits::ISSUES_READ_AT_ONCE;
 use crate::record::milliseconds;
 
 /// The states of a project's issues.
@@ -74,6 +79,14 @@ impl IssueState {
     }
 }
 
+impl IssueState {
+    const ALL: [Self; 5] = [Self::Open, Self::Active, Self::Blocked, Self::Failed, Self::Done];
+
+    fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
+    }
+}
+
 impl From<ItemState> for IssueState {
     fn from(state: ItemState) -> Self {
         match state {
@@ -101,13 +114,82 @@ impl IssueStates {
 
     /// What is known of the issues of all folders, by folder and number.
     pub fn all(&self) -> Result<BTreeMap<(String, u64), KeptIssue>, StoreError> {
-        let filter = Filter { project: Some(self.project.clone()), ..Filter::newest(ISSUES_MAX) };
+        let filter = self.all_records();
         let mut known = BTreeMap::new();
         for record in records(&*self.store, Kind::Issue, filter) {
             let Some(kept) = kept(&record?) else { continue };
             known.insert((kept.record.folder.clone(), kept.record.number), kept);
         }
         Ok(known)
+    }
+
+    /// The states of a folder's issues, by number. An issue that is not among them is open.
+    pub(crate) fn states(
+        &self,
+        folder: &IssueFolder,
+    ) -> Result<BTreeMap<u64, IssueState>, StoreError> {
+        let prefix = format!("{}/", folder.shown());
+        let filter = Filter { name_prefix: Some(prefix.clone()), ..self.all_records() };
+        let mut states = BTreeMap::new();
+        for heading in headings(&*self.store, Kind::Issue, filter) {
+            let heading = heading?;
+            let number = heading.name.strip_prefix(&prefix).and_then(|rest| rest.parse().ok());
+            if let (Some(number), Some(state)) = (number, IssueState::named(&heading.status)) {
+                states.insert(number, state);
+            }
+        }
+        Ok(states)
+    }
+
+    /// The first record of an open issue of a folder, by number, of those that are `wanted`.
+    pub(crate) fn first_open(
+        &self,
+        folder: &IssueFolder,
+        wanted: &dyn Fn(u64) -> bool,
+    ) -> Result<Option<KeptIssue>, StoreError> {
+        self.first_of(&open_lane(folder.shown()), wanted)
+    }
+
+    /// The first record of an issue that this session or a dead one works on, of those that are `wanted`.
+    pub(crate) fn first_left(
+        &self,
+        folder: &IssueFolder,
+        session: &str,
+        wanted: &dyn Fn(u64) -> bool,
+    ) -> Result<Option<KeptIssue>, StoreError> {
+        let prefix = lanes_of_sessions(folder.shown());
+        let (mut behind, mut first) = (prefix.clone(), None::<KeptIssue>);
+        while let Some(lane) = self.store.next_lane(self.lane(&behind))?
+            && let Some(holder) = lane.strip_prefix(&prefix)
+        {
+            let holder = holder.trim_end_matches('/');
+            if (holder == session || self.is_dead(holder)?)
+                && let Some(other) = self.first_of(&lane, wanted)?
+                && first.as_ref().is_none_or(|first| other.record.number < first.record.number)
+            {
+                first = Some(other);
+            }
+            behind = lane;
+        }
+        Ok(first)
+    }
+
+    fn first_of(
+        &self,
+        lane: &str,
+        wanted: &dyn Fn(u64) -> bool,
+    ) -> Result<Option<KeptIssue>, StoreError> {
+        let (mut rest, mut limit) = (Some(i64::MIN), 1);
+        while let Some(from) = rest {
+            let page = self.store.queue(self.lane(lane), from, limit)?;
+            rest = page.last().and_then(|(last, _)| last.checked_add(1));
+            limit = (limit * 2).min(ISSUES_READ_AT_ONCE);
+            let mut kept = page.iter().filter_map(|(_, record)| kept(record));
+            if let Some(first) = kept.find(|kept| wanted(kept.record.number)) {
+                return Ok(Some(first));
+            }
+        }
+        Ok(None)
     }
 
     /// What is known of one issue.
@@ -140,28 +222,12 @@ impl IssueStates {
         }
     }
 
-    /// The other session that works on an issue, or did before it died.
-    pub fn left_by(
-        &self,
-        folder: &IssueFolder,
-        item: &WorkItem,
-        session: &str,
-    ) -> Result<Option<String>, StoreError> {
-        let record = self.get(folder, &item.key)?.map(|kept| kept.record);
-        let is_anothers =
-            |record: &IssueRecord| record.state == IssueState::Active && record.session != session;
-        Ok(record.filter(is_anothers).map(|record| record.session))
-    }
-
     /// Whether a session may take an issue of which this is known.
     pub fn is_free(&self, record: &IssueRecord, session: &str) -> Result<bool, StoreError> {
         match record.state {
             IssueState::Open => Ok(true),
             IssueState::Active if record.session == session => Ok(true),
-            IssueState::Active => {
-                let lease = lease::name_of(&self.project, &record.session);
-                Ok(lease::holder(&*self.store, &lease)?.is_none())
-            }
+            IssueState::Active => self.is_dead(&record.session),
             IssueState::Blocked | IssueState::Failed | IssueState::Done => Ok(false),
         }
     }
@@ -197,6 +263,20 @@ impl IssueStates {
         self.store.commit(&commit).map(drop)
     }
 
+    /// Whether no process runs a session.
+    fn is_dead(&self, session: &str) -> Result<bool, StoreError> {
+        let lease = lease::name_of(&self.project, session);
+        Ok(lease::holder(&*self.store, &lease)?.is_none())
+    }
+
+    fn all_records(&self) -> Filter {
+        Filter { project: Some(self.project.clone()), ..Filter::newest(ISSUES_READ_AT_ONCE) }
+    }
+
+    fn lane<'a>(&'a self, lane: &'a str) -> LaneKey<'a> {
+        LaneKey { kind: Kind::Issue, project: &self.project, lane }
+    }
+
     fn put(&self, record: &IssueRecord, known: Option<&KeptIssue>) -> Put {
         Put {
             kind: Kind::Issue,
@@ -205,6 +285,8 @@ impl IssueStates {
             value: serde_json::to_string(record).unwrap_or_default(),
             created_at_ms: milliseconds(&record.at).unwrap_or(0),
             status: record.state.as_str().to_owned(),
+            queued: place(record),
+            moves: None,
         }
     }
 
@@ -231,6 +313,26 @@ fn record(
         session: session.to_owned(),
         at: now.to_owned(),
     }
+}
+
+/// Where the record of an issue waits for its turn, if it does.
+fn place(record: &IssueRecord) -> Option<Queued> {
+    let lane = match record.state {
+        IssueState::Open => open_lane(&record.folder),
+        IssueState::Active => format!("{}{}/", lanes_of_sessions(&record.folder), record.session),
+        IssueState::Blocked | IssueState::Failed | IssueState::Done => return None,
+    };
+    Some(Queued { lane, rank: i64::try_from(record.number).unwrap_or(i64::MAX) })
+}
+
+/// The lane of issues that were begun and are open again. No folder has two slashes in a row.
+fn open_lane(folder: &str) -> String {
+    format!("open/{folder}//")
+}
+
+/// What the lanes of issues begin with that sessions work on.
+fn lanes_of_sessions(folder: &str) -> String {
+    format!("by/{folder}//")
 }
 
 fn kept(record: &Record) -> Option<KeptIssue> {

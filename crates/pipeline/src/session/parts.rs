@@ -178,6 +178,7 @@ impl Session {
             iterations: 0,
             last_stage: Course::default(),
             item: None,
+            issue_queues: BTreeMap::new(),
             told_of_issues: BTreeSet::new(),
             is_delivered: false,
             stop_blocks: 0,

@@ -9,6 +9,7 @@
 //! `pre_end` makes it a failure; after a failure the next one follows.
 
 mod choice;
+mod issues;
 mod tasks;
 
 use std::collections::BTreeSet;
@@ -285,10 +286,17 @@ impl Session {
         }
         faults::point("item ended");
         self.show(&event);
+        self.history.note_end_of_item(stage, &item.key, state);
         if let Some(past) = self.history.items.get_mut(&(stage, execution)) {
             past.ended = Some((state, reason.clone()));
         }
         Ok((state, reason))
+    }
+
+    /// Whether this session has put a piece of work back. Another session may take it; this one would take it
+    /// again and again.
+    fn is_put_back(&self, index: usize, key: &str) -> bool {
+        self.history.is_put_back(turn_name(index, 0).stage, key)
     }
 
     /// Milliseconds since a time of the journal; a clock that was set back makes none negative.

@@ -81,6 +81,8 @@ impl Played {
             value: serde_json::to_string(&self.record).unwrap(),
             created_at_ms: self.record.created_at_ms(),
             status: self.record.status.clone(),
+            queued: None,
+            moves: None,
         };
         let append = Append { journal: &journal, expected: self.entries, entries: &entries };
         let commit = Commit { append: Some(append), puts: vec![put], ..Commit::unsynced() };

@@ -1,11 +1,13 @@
 //! What can be asked of a store.
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params, params_from_iter};
 
 use super::failure::Failure;
 use crate::page::Page;
-use crate::{Entry, Filter, Held, JournalKey, Kind, Place, Record, RecordKey, limits};
+use crate::{
+    Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Place, Record, RecordKey, limits,
+};
 
 /// The columns of a record, in the order in which [`record_of`] reads them.
 const COLUMNS: &str = "project, name, version, created_at, id, status, value";
@@ -90,25 +92,90 @@ pub(super) fn list(
     kind: Kind,
     filter: &Filter,
 ) -> Result<Vec<Record>, Failure> {
-    let (sql, values) = list_query(kind, filter);
+    let (sql, values) = list_query(COLUMNS, kind, filter);
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(values))?;
-    let mut page = Page::new(filter.limit.min(limits::RECORDS_PER_PAGE_MAX));
+    page_of(statement.query(params_from_iter(values))?, filter.limit, record_of)
+}
+
+/// A page of rows that begin with [`COLUMNS`].
+fn page_of<T>(
+    mut rows: Rows<'_>,
+    limit: usize,
+    read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, Failure> {
+    let mut page = Page::new(limit.min(limits::RECORDS_PER_PAGE_MAX));
     while let Some(row) = rows.next()? {
         let value = row.get_ref(VALUE_COLUMN)?.as_str().map_err(rusqlite::Error::from)?;
         if !page.has_room(value.len()) {
             break;
         }
-        page.push(record_of(row)?, value.len());
+        page.push(read(row)?, value.len());
     }
     Ok(page.into_items())
 }
 
+pub(super) fn headings(
+    connection: &Connection,
+    kind: Kind,
+    filter: &Filter,
+) -> Result<Vec<Heading>, Failure> {
+    let (sql, values) = list_query("name, status, created_at, id", kind, filter);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut page = Page::new(filter.limit.min(limits::RECORDS_PER_PAGE_MAX));
+    while let Some(row) = rows.next()? {
+        let name = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+        if !page.has_room(name.len()) {
+            break;
+        }
+        let place = Place { created_at_ms: row.get(2)?, inserted: row.get(3)? };
+        let bytes = name.len();
+        page.push(Heading { name: name.to_owned(), status: row.get(1)?, place }, bytes);
+    }
+    Ok(page.into_items())
+}
+
+pub(super) fn queue(
+    connection: &Connection,
+    lane: LaneKey<'_>,
+    from_rank: i64,
+    limit: usize,
+) -> Result<Vec<(i64, Record)>, Failure> {
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS}, rank FROM records INDEXED BY records_in_lanes
+        WHERE kind = ?1 AND project = ?2 AND lane = ?3 AND rank >= ?4 ORDER BY rank, id"
+    ))?;
+    let rows = statement.query(params![lane.kind.word(), lane.project, lane.lane, from_rank])?;
+    page_of(rows, limit, |row| Ok((row.get(VALUE_COLUMN + 1)?, record_of(row)?)))
+}
+
+pub(super) fn next_lane(
+    connection: &Connection,
+    behind: LaneKey<'_>,
+) -> Result<Option<String>, Failure> {
+    let mut statement = connection.prepare_cached(
+        "SELECT lane FROM records INDEXED BY records_in_lanes
+        WHERE kind = ?1 AND project = ?2 AND lane > ?3 ORDER BY lane LIMIT 1",
+    )?;
+    let values = params![behind.kind.word(), behind.project, behind.lane];
+    Ok(statement.query_row(values, |row| row.get(0)).optional()?)
+}
+
+pub(super) fn queued(connection: &Connection, prefix: LaneKey<'_>) -> Result<u64, Failure> {
+    let mut statement = connection.prepare_cached(
+        "SELECT count(*) FROM records INDEXED BY records_in_lanes
+        WHERE kind = ?1 AND project = ?2 AND lane >= ?3 AND (?4 IS NULL OR lane < ?4)",
+    )?;
+    let end = end_of_prefix(prefix.lane);
+    let values = params![prefix.kind.word(), prefix.project, prefix.lane, end];
+    Ok(statement.query_row(values, |row| row.get(0))?)
+}
+
 /// The statement for a filter and its values, which are never part of the text. The index is named,
 /// because without statistics SQLite might choose one that has to be sorted.
-fn list_query(kind: Kind, filter: &Filter) -> (String, Vec<Value>) {
+fn list_query(columns: &str, kind: Kind, filter: &Filter) -> (String, Vec<Value>) {
     let index = if filter.project.is_some() { "records_of_project" } else { "records_of_all" };
-    let mut sql = format!("SELECT {COLUMNS} FROM records INDEXED BY {index} WHERE kind = ?");
+    let mut sql = format!("SELECT {columns} FROM records INDEXED BY {index} WHERE kind = ?");
     let mut values = vec![Value::from(kind.word().to_owned())];
     if let Some(project) = &filter.project {
         sql.push_str(" AND project = ?");

@@ -9,7 +9,7 @@ pub(super) const APPLICATION_ID: i64 = 0x486b_5772;
 
 /// Each step takes a file from the version that is its index to the next one. Steps that have been
 /// released never change; a new version is a new step at the end.
-pub(super) const STEPS: &[&str] = &[STEP_1];
+pub(super) const STEPS: &[&str] = &[STEP_1, STEP_2];
 
 /// - `journals`: ids are never given twice (`AUTOINCREMENT`), so that a reader of a journal that was
 ///   dropped and begun anew meanwhile finds nothing rather than other entries.
@@ -43,6 +43,30 @@ const STEP_1: &str = "
     CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, token INTEGER NOT NULL);
     CREATE TABLE counter (revision INTEGER NOT NULL);
     INSERT INTO counter VALUES (0);
+";
+
+/// Queues: `records_in_lanes` has only records that wait in one, in their order. Tasks and issues that
+/// are there get the lanes that `kept_tasks/lanes.rs` and the pipeline's `issue_states.rs` write today. A
+/// value that is no JSON stays out of the queue.
+const STEP_2: &str = "
+    ALTER TABLE records ADD COLUMN lane TEXT;
+    ALTER TABLE records ADD COLUMN rank INTEGER;
+    UPDATE records SET
+        rank = (json_extract(value, '$.priority') << 56) + CAST(substr(name, 5) AS INTEGER),
+        lane = CASE status
+            WHEN 'open' THEN 'open/'
+            ELSE 'by/' || json_extract(value, '$.session') || '/'
+        END
+    WHERE kind = 'task' AND status IN ('open', 'in_progress') AND json_valid(value);
+    UPDATE records SET
+        rank = json_extract(value, '$.number'),
+        lane = CASE status
+            WHEN 'open' THEN 'open/' || json_extract(value, '$.folder') || '//'
+            ELSE 'by/' || json_extract(value, '$.folder') || '//'
+                || json_extract(value, '$.session') || '/'
+        END
+    WHERE kind = 'issue' AND status IN ('open', 'active') AND json_valid(value);
+    CREATE INDEX records_in_lanes ON records (kind, project, lane, rank, id) WHERE lane IS NOT NULL;
 ";
 
 /// The version that a file has after all steps.

@@ -72,6 +72,49 @@ fn a_new_file_has_the_version_of_all_steps() {
 }
 
 #[test]
+fn tasks_and_issues_of_the_first_version_get_their_places_in_the_queue() {
+    let mut connection = Connection::open_in_memory().unwrap();
+    assert!(is_done(migrate(&mut connection, &schema::STEPS[..1])));
+    let task = r#"{"id": "TAS-12", "priority": 3, "depends_on": [], "session": "calm-fox"}"#;
+    let issue = r#"{"folder": "a/issues", "number": 7, "session": "calm-fox"}"#;
+    let rows = [
+        ("task", "TAS-12", "open", task),
+        ("task", "TAS-13", "in_progress", task),
+        ("task", "TAS-14", "in_progress", r#"{"priority": 0}"#),
+        ("task", "TAS-15", "completed", task),
+        ("task", "TAS-16", "open", "no JSON"),
+        ("task", "list", "list", "16"),
+        ("issue", "a/issues/7", "open", issue),
+        ("issue", "a/issues/8", "active", issue),
+        ("issue", "a/issues/9", "done", issue),
+        ("session", "calm-fox", "active", "{}"),
+    ];
+    for (version, (kind, name, status, value)) in (1..).zip(rows) {
+        let insert = "INSERT INTO records (kind, project, name, version, created_at, status, value)
+            VALUES (?1, '/p', ?2, ?3, 0, ?4, ?5)";
+        let version: i64 = version;
+        connection.execute(insert, (kind, name, version, status, value)).unwrap();
+    }
+    assert!(is_done(migrate(&mut connection, schema::STEPS)));
+    let mut placed = connection
+        .prepare("SELECT name, lane, rank FROM records WHERE lane IS NOT NULL ORDER BY id")
+        .unwrap();
+    let placed: Vec<(String, String, i64)> = placed
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let place = |name: &str, lane: &str, rank: i64| (name.to_owned(), lane.to_owned(), rank);
+    let expected = [
+        place("TAS-12", "open/", (3 << 56) + 12),
+        place("TAS-13", "by/calm-fox/", (3 << 56) + 13),
+        place("a/issues/7", "open/a/issues//", 7),
+        place("a/issues/8", "by/a/issues//calm-fox/", 7),
+    ];
+    assert_eq!(placed, expected);
+}
+
+#[test]
 fn the_log_does_not_grow_for_ever() {
     let (_folder, store) = store();
     let value = "x".repeat(4_000);
@@ -150,7 +193,16 @@ fn a_database_without_room_is_full_and_works_again_after_it() {
     assert!(matches!(full, StoreError::Full { .. }), "{full:?}");
     let key = RecordKey { project: "/one".into(), name: "a".into() };
     let (kind, expected, status) = (Kind::Task, Expected::Any, "open".into());
-    let put = Put { kind, key, expected, value: large.clone(), created_at_ms: 0, status };
+    let put = Put {
+        kind,
+        key,
+        expected,
+        value: large.clone(),
+        created_at_ms: 0,
+        status,
+        queued: None,
+        moves: None,
+    };
     let full = store.commit(&Commit { puts: vec![put], ..Commit::synced() }).unwrap_err();
     assert!(matches!(full, StoreError::Full { .. }), "{full:?}");
     assert_eq!(store.last(&journal()).unwrap(), 1);

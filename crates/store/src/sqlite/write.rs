@@ -11,7 +11,7 @@ use super::last_commits::{LastCommits, Note};
 use super::read::{holder, journal_id, last_of};
 use crate::{
     Acquired, Append, Commit, Committed, Delete, Durability, Expected, Fence, JournalKey, Kind,
-    Put, RecordKey, StoreError, limits,
+    LaneMove, Put, Queued, RecordKey, StoreError, limits,
 };
 
 /// The connection that writes.
@@ -178,6 +178,9 @@ fn make(connection: &Connection, commit: &Commit<'_>) -> Result<(Committed, Opti
         Some(append) => append_entries(connection, append)?,
         None => (0, None),
     };
+    for expect in &commit.expects {
+        expect_record(connection, expect.kind, &expect.key, expect.expected)?;
+    }
     for delete in &commit.deletes {
         delete_record(connection, delete)?;
     }
@@ -238,6 +241,7 @@ struct There {
     id: i64,
     version: u64,
     status: String,
+    queued: Option<Queued>,
 }
 
 fn expect_record(
@@ -247,11 +251,14 @@ fn expect_record(
     expected: Expected,
 ) -> Result<Option<There>, Failure> {
     let mut statement = connection.prepare_cached(
-        "SELECT id, version, status FROM records WHERE kind = ?1 AND project = ?2 AND name = ?3",
+        "SELECT id, version, status, lane, rank FROM records
+        WHERE kind = ?1 AND project = ?2 AND name = ?3",
     )?;
     let there = statement
         .query_row(params![kind.word(), key.project, key.name], |row| {
-            Ok(There { id: row.get(0)?, version: row.get(1)?, status: row.get(2)? })
+            let (lane, rank): (Option<String>, Option<i64>) = (row.get(3)?, row.get(4)?);
+            let queued = lane.zip(rank).map(|(lane, rank)| Queued { lane, rank });
+            Ok(There { id: row.get(0)?, version: row.get(1)?, status: row.get(2)?, queued })
         })
         .optional()?;
     let found = there.as_ref().map(|there| there.version);
@@ -282,25 +289,30 @@ fn put_records(connection: &Connection, puts: &[Put]) -> Result<Vec<u64>, Failur
 }
 
 fn put_record(connection: &Connection, put: &Put, version: u64) -> Result<(), Failure> {
+    let lane = put.queued.as_ref().map(|queued| &queued.lane);
+    let rank = put.queued.as_ref().map(|queued| queued.rank);
+    let (kind, key) = (put.kind.word(), &put.key);
     match expect_record(connection, put.kind, &put.key, put.expected)? {
         None => {
             let mut insert = connection.prepare_cached(
-                "INSERT INTO records (kind, project, name, version, created_at, status, value)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO records
+                    (kind, project, name, version, created_at, status, value, lane, rank)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?;
-            let (kind, key, created_at) = (put.kind.word(), &put.key, put.created_at_ms);
             insert.execute(params![
                 kind,
                 key.project,
                 key.name,
                 version,
-                created_at,
+                put.created_at_ms,
                 put.status,
-                put.value
+                put.value,
+                lane,
+                rank
             ])?;
         }
-        // The status stands in two indexes, which are left alone while it stays the same.
-        Some(there) if there.status == put.status => {
+        // Status and place are in indexes, which are left alone while both stay the same.
+        Some(there) if there.status == put.status && there.queued == put.queued => {
             connection
                 .prepare_cached("UPDATE records SET version = ?2, value = ?3 WHERE id = ?1")?
                 .execute(params![there.id, version, put.value])?;
@@ -308,10 +320,19 @@ fn put_record(connection: &Connection, put: &Put, version: u64) -> Result<(), Fa
         Some(there) => {
             connection
                 .prepare_cached(
-                    "UPDATE records SET version = ?2, value = ?3, status = ?4 WHERE id = ?1",
+                    "UPDATE records SET version = ?2, value = ?3, status = ?4, lane = ?5, rank = ?6
+                    WHERE id = ?1",
                 )?
-                .execute(params![there.id, version, put.value, put.status])?;
+                .execute(params![there.id, version, put.value, put.status, lane, rank])?;
         }
+    }
+    if let Some(LaneMove { from, to }) = &put.moves {
+        connection
+            .prepare_cached(
+                "UPDATE records INDEXED BY records_in_lanes SET lane = ?4
+                WHERE kind = ?1 AND project = ?2 AND lane = ?3",
+            )?
+            .execute(params![kind, key.project, from, to])?;
     }
     Ok(())
 }

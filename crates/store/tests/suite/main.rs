@@ -11,6 +11,7 @@ mod damage;
 #[cfg(target_os = "linux")]
 mod durability;
 mod processes;
+mod queues;
 mod room;
 mod situation;
 mod tasks;

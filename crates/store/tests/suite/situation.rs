@@ -35,6 +35,8 @@ pub(crate) fn put(name: &str, expected: Expected, value: &str) -> Put {
         value: value.into(),
         created_at_ms: 1_000,
         status: "running".into(),
+        queued: None,
+        moves: None,
     }
 }
 

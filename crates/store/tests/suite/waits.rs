@@ -191,6 +191,8 @@ fn what_is_no_wait_of_ours_is_named() {
         value: "{}".into(),
         created_at_ms: 0,
         status: "waiting".into(),
+        queued: None,
+        moves: None,
     };
     let commit = hookwright_store::Commit::synced();
     store.commit(&hookwright_store::Commit { puts: vec![put], ..commit }).unwrap();

@@ -33,6 +33,7 @@ pub(crate) fn current(arguments: &CurrentArguments, screen: &Screen) -> Result<u
         return Err(SessionFailure::NoneYet { project }.into());
     }
     if arguments.json {
+        sessions.read_issues(&mut list)?;
         screen.json(&as_json(&list))?;
         return Ok(exit_code::GO_ON);
     }

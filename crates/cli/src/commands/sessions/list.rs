@@ -59,6 +59,7 @@ pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Fai
     let are_more = list.len() > shown_max;
     list.truncate(shown_max);
     if arguments.json {
+        sessions.read_issues(&mut list)?;
         screen.json(&as_json(&list))?;
         return Ok(exit_code::GO_ON);
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::lease::{self, LeaseError};
+use hookwright_pipeline::session_issues::page_keys;
 use hookwright_store::{Commit, Delete, Expected, Fence, Kind, RecordKey, SqliteStore, Store};
 use serde_json::{Value, json};
 
@@ -57,7 +58,10 @@ pub(crate) struct PruneArguments {
 
 pub(crate) fn prune(arguments: &PruneArguments, screen: &Screen) -> Result<u8, Failure> {
     let sessions = Sessions::find(&arguments.project)?;
-    let chosen = choose(arguments, &sessions)?;
+    let mut chosen = choose(arguments, &sessions)?;
+    if arguments.json {
+        sessions.read_issues(&mut chosen)?;
+    }
     let Some(store) = sessions.store.as_ref().filter(|_| arguments.yes && !chosen.is_empty())
     else {
         say(arguments, &sessions, &chosen, screen)?;
@@ -147,10 +151,15 @@ fn delete_under(
     };
     remove_folder(&root, session.name())?;
     let children = sessions.started_by_hooks_of(session)?;
-    let delete = |session: &KnownSession| Delete {
-        kind: Kind::Session,
-        key: RecordKey { project: workspace.clone(), name: session.name().to_owned() },
-        expected: Expected::Version(session.version),
+    let delete = |session: &KnownSession| {
+        let record = Delete {
+            kind: Kind::Session,
+            key: RecordKey { project: workspace.clone(), name: session.name().to_owned() },
+            expected: Expected::Version(session.version),
+        };
+        let page = |key| Delete { kind: Kind::SessionIssues, key, expected: Expected::Any };
+        let pages: Vec<Delete> = page_keys(&session.record).map(page).collect();
+        pages.into_iter().chain([record])
     };
     // Their folders are in that of the session.
     let all = || children.iter().chain([session]);
@@ -159,7 +168,7 @@ fn delete_under(
         .commit(&Commit {
             fence: Some(fence),
             drop_journals: all().map(KnownSession::journal).collect(),
-            deletes: all().map(delete).collect(),
+            deletes: all().flat_map(delete).collect(),
             ..Commit::unsynced()
         })
         .map_err(Failure::Store)?;

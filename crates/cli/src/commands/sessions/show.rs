@@ -39,9 +39,10 @@ pub(crate) struct ShowArguments {
 
 pub(crate) fn show(arguments: &ShowArguments, screen: &Screen) -> Result<u8, Failure> {
     let sessions = Sessions::find(&arguments.project)?;
-    let (store, session) =
+    let (store, mut session) =
         sessions.chosen(arguments.name.as_deref(), Choice::Show("sessions show"))?;
     if arguments.json {
+        sessions.read_issues(std::slice::from_mut(&mut session))?;
         show_json(store, &session, screen)?;
         return Ok(exit_code::GO_ON);
     }

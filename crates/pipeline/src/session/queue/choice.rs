@@ -1,10 +1,10 @@
 //! Which piece of work comes next: the one that the journal knows, else the first that is open and
 //! that no other session works on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hookwright_events::{Event, ItemState, Outcome, RunEventKind, WorkItem, WorkSource};
+use hookwright_events::{Event, ItemState, Outcome, WorkItem, WorkSource};
 use hookwright_process::{Leader, Stream};
 use hookwright_store::{JournalKey, Put};
 
@@ -14,15 +14,30 @@ use super::super::{Leave, Session, known};
 use crate::agent::{AgentWatch, Turn, shell_run};
 use crate::history::History;
 use crate::lease;
-use crate::limits::{ISSUES_MAX, QUEUE_COMMAND_TIMEOUT};
+use crate::limits::{QUEUE_COMMAND_TIMEOUT, QUEUE_LINES_MAX, RECORD_CONFLICTS_MAX};
 use crate::plan::Until;
-use crate::queue::{FoundIssues, Issue, IssueError, IssueFolder, IssueStates, Queue, without_nul};
+use crate::queue::{IssueStates, Queue, without_nul};
 
 /// A piece of work that was taken for a session.
 pub(super) struct Taken {
     pub(super) item: WorkItem,
     /// The dead session that worked on it.
     pub(super) left_by: Option<String>,
+}
+
+/// Pieces of work that other processes changed between the choice and the taking, and how often.
+#[derive(Default)]
+pub(super) struct Missed(BTreeMap<u64, u32>);
+
+impl Missed {
+    pub(super) fn note(&mut self, number: u64) {
+        *self.0.entry(number).or_default() += 1;
+    }
+
+    /// Whether it was tried often enough: a record that is never as it was read must not hold the session.
+    pub(super) fn is_given_up(&self, number: u64) -> bool {
+        self.0.get(&number).is_some_and(|times| *times >= RECORD_CONFLICTS_MAX)
+    }
 }
 
 impl Session {
@@ -87,15 +102,17 @@ impl Session {
         let open = match self.queue_of(index) {
             // To ask it might change what it says.
             Queue::Command(_) => return Ok(0),
-            Queue::Issues(folder) => {
-                let issues = self.read_issues(&folder)?.issues;
-                self.open_among(&folder, issues)?.into_iter().map(|item| item.key).collect()
-            }
-            Queue::Tasks => self.open_tasks()?,
+            Queue::Issues(folder) => self.open_issues(index, &folder)?,
+            Queue::Tasks => self.open_tasks(index)?,
         };
-        // The one that was being done when the session was interrupted is counted among those begun.
-        let tried = self.tried(index);
-        Ok(open.iter().filter(|key| tried.get(key.as_str()) != Some(&None)).count())
+        Ok(open)
+    }
+
+    /// The keys of what was begun and has not ended: it was being done when the session was interrupted, and is
+    /// counted among what was begun.
+    pub(super) fn in_work(&self, index: usize) -> BTreeSet<&str> {
+        let tried = self.tried(index).into_iter();
+        tried.filter(|(_, state)| state.is_none()).map(|(key, _)| key).collect()
     }
 
     /// What has to be written with the end of a piece of work.
@@ -122,85 +139,12 @@ impl Session {
         }
     }
 
-    fn issue_states(&self) -> IssueStates {
+    pub(super) fn issue_states(&self) -> IssueStates {
         IssueStates::new(Arc::clone(self.journal.store()), self.journal.project())
     }
 
-    fn take_issue(&mut self, index: usize, folder: &IssueFolder) -> Result<Option<Taken>, Leave> {
-        let FoundIssues { issues, faults } = self.read_issues(folder)?;
-        self.note_faults_of_issues(&faults)?;
-        let tried = self.tried(index);
-        let states = self.issue_states();
-        let open = self.open_among(folder, issues)?;
-        self.plan_issues(&open);
-        for item in open {
-            // What was cut off by a bound of this session is for another one.
-            if tried.get(item.key.as_str()) == Some(&Some(ItemState::Open)) {
-                continue;
-            }
-            self.check_cost(index)?;
-            let left_by = states.left_by(folder, &item, &self.name)?;
-            if states.take(folder, &item, &self.name, &self.clock.now())? {
-                return Ok(Some(Taken { item, left_by }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Notes in the session's record what is open in its folders of issues. One that cannot be read is
-    /// told about when its stage comes.
-    pub(in crate::session) fn plan_open_issues(&self) {
-        for index in 0..self.plan.stages.len() {
-            let Until::Queue { queue: Queue::Issues(folder), .. } = &self.plan.stages[index].until
-            else {
-                continue;
-            };
-            let found = self.read_issues(folder).and_then(|it| self.open_among(folder, it.issues));
-            self.plan_issues(&found.unwrap_or_default());
-        }
-    }
-
-    fn plan_issues(&self, open: &[WorkItem]) {
-        let numbers: Vec<u64> = open.iter().filter_map(WorkItem::number).collect();
-        self.journal.plan_issues(&numbers);
-    }
-
-    fn read_issues(&self, folder: &IssueFolder) -> Result<FoundIssues, Leave> {
-        folder.read().map_err(|error| Leave::Failed(error.to_string()))
-    }
-
-    /// Before a session starts, anything wrong with an issue is a fault. When it becomes wrong later, the
-    /// others are still worked off, and what was left is told, once.
-    fn note_faults_of_issues(&mut self, faults: &[IssueError]) -> Result<(), Leave> {
-        for fault in faults {
-            let note = format!("left out: {fault}");
-            if self.told_of_issues.insert(note.clone()) {
-                self.write(vec![RunEventKind::Noted { note }])?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Those of the issues that this session may take.
-    fn open_among(&self, folder: &IssueFolder, issues: Vec<Issue>) -> Result<Vec<WorkItem>, Leave> {
-        let states = self.issue_states();
-        let known = states.all()?;
-        let mut open = Vec::new();
-        for issue in issues {
-            let kept = known.get(&(folder.shown().to_owned(), issue.number));
-            let is_free = match kept {
-                Some(kept) => states.is_free(&kept.record, &self.name)?,
-                None => true,
-            };
-            if is_free {
-                open.push(issue.item());
-            }
-        }
-        Ok(open)
-    }
-
     /// What this session has begun of a stage's queue, and what became of it last.
-    pub(super) fn tried(&self, index: usize) -> BTreeMap<&str, Option<ItemState>> {
+    fn tried(&self, index: usize) -> BTreeMap<&str, Option<ItemState>> {
         let stage = turn_name(index, 0).stage;
         let of_stage = self.history.items.range((stage, 0)..=(stage, u32::MAX));
         of_stage
@@ -281,7 +225,7 @@ impl Session {
             Outcome::Exited { code: 0, output } => {
                 let printed = self.secrets.hide(&output.stdout);
                 let lines = printed.lines().map(str::trim).filter(|line| !line.is_empty());
-                Ok(lines.take(ISSUES_MAX).map(str::to_owned).collect())
+                Ok(lines.take(QUEUE_LINES_MAX).map(str::to_owned).collect())
             }
             outcome => {
                 let why = failure_of("it", outcome).unwrap_or_else(|| "it did nothing".to_owned());

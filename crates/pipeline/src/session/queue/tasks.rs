@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use hookwright_events::task::{Task, TaskId, TaskState};
 use hookwright_events::{ItemState, WorkItem, WorkSource};
-use hookwright_store::{Claim, KeptTask, KeptTasks, Put, TaskError};
+use hookwright_store::{Claim, KeptTask, KeptTasks, Put, StoreError, TaskError};
 
 use super::super::{Leave, Session};
-use super::choice::Taken;
+use super::choice::{Missed, Taken};
 use crate::desk::Answer;
 use crate::lease;
 use crate::limits::RECORD_CONFLICTS_MAX;
@@ -28,23 +28,21 @@ impl Session {
     /// The next task, taken for this session.
     pub(super) fn take_task(&self, index: usize) -> Result<Option<Taken>, Leave> {
         let tasks = self.tasks();
-        let tried = self.tried(index);
         // What was put back is for another session; this one would take it again and again.
-        let is_left = |id: TaskId| tried.get(&*id.to_string()) == Some(&Some(ItemState::Open));
-        let list = tasks.list(&[TaskState::Open, TaskState::InProgress])?;
-        for kept in &list.tasks {
-            let is_next = !is_left(kept.task.id) && list.waits_for(&kept.task).next().is_none();
-            if !is_next || !self.is_free(&kept.task)? {
-                continue;
-            }
+        let mut missed = Missed::default();
+        loop {
+            let skip =
+                |id: TaskId| missed.is_given_up(id.0) || self.is_put_back(index, &id.to_string());
+            let next = tasks.next(&skip, &|session| self.may_take_from(session))?;
+            let Some(kept) = next else { return Ok(None) };
             self.check_cost(index)?;
-            if self.take(&tasks, kept)? {
+            if self.take(&tasks, &kept)? {
                 let is_begun = kept.task.state == TaskState::InProgress;
                 let left_by = kept.task.session.clone().filter(|by| is_begun && *by != self.name);
                 return Ok(Some(Taken { item: item(&kept.task), left_by }));
             }
+            missed.note(kept.task.id.0);
         }
-        Ok(None)
     }
 
     fn take(&self, tasks: &KeptTasks, kept: &KeptTask) -> Result<bool, Leave> {
@@ -76,15 +74,16 @@ impl Session {
         Ok(false)
     }
 
-    /// The tasks that this session may take, and those that wait for others.
-    pub(super) fn open_tasks(&self) -> Result<Vec<String>, Leave> {
-        let mut open = Vec::new();
-        for kept in self.tasks().list(&[TaskState::Open, TaskState::InProgress])?.tasks {
-            if self.is_free(&kept.task)? {
-                open.push(kept.task.id.to_string());
-            }
+    /// How many tasks this session may take now or later, and has not begun.
+    pub(super) fn open_tasks(&self, index: usize) -> Result<usize, Leave> {
+        let tasks = self.tasks();
+        let mut open = tasks.count_open(&|session| self.may_take_from(session))?;
+        for key in self.in_work(index) {
+            let found = TaskId::typed(key).map(|id| tasks.find(id)).transpose()?.flatten();
+            let is_counted = found.map_or(Ok(false), |kept| self.is_free(&kept.task))?;
+            open -= u64::from(is_counted).min(open);
         }
-        Ok(open)
+        Ok(usize::try_from(open).unwrap_or(usize::MAX))
     }
 
     /// Whether this session may take a task: nobody works on it, or only a session that nobody runs, like
@@ -92,15 +91,20 @@ impl Session {
     fn is_free(&self, task: &Task) -> Result<bool, Leave> {
         match (task.state, &task.session) {
             (TaskState::Open, _) => Ok(true),
-            (TaskState::InProgress, Some(session)) if *session == self.name => Ok(true),
-            (TaskState::InProgress, Some(session)) => {
-                let lease = lease::name_of(self.journal.project(), session);
-                Ok(lease::holder(&**self.journal.store(), &lease)?.is_none())
-            }
+            (TaskState::InProgress, Some(session)) => Ok(self.may_take_from(session)?),
             // Whoever works on it without a session says so by hand, and ends it so.
             (TaskState::InProgress, None) => Ok(false),
             (TaskState::Completed | TaskState::Blocked | TaskState::Cancelled, _) => Ok(false),
         }
+    }
+
+    /// Whether this session may take what another one works on: it is the same, or no process runs it.
+    fn may_take_from(&self, session: &str) -> Result<bool, StoreError> {
+        if session == self.name {
+            return Ok(true);
+        }
+        let lease = lease::name_of(self.journal.project(), session);
+        Ok(lease::holder(&**self.journal.store(), &lease)?.is_none())
     }
 
     /// What becomes of a task with the end of its execution. Whatever was said about it meanwhile

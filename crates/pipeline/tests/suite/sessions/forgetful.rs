@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use hookwright_store::{
-    Acquired, Commit, Committed, Entry, Filter, Held, JournalKey, Kind, MemoryStore, Record,
-    RecordKey, Store, StoreError,
+    Acquired, Commit, Committed, Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey,
+    MemoryStore, Record, RecordKey, Store, StoreError,
 };
 
 /// A store that may forget.
@@ -65,6 +65,27 @@ impl Store for Forgetful {
 
     fn list(&self, kind: Kind, filter: &Filter) -> Result<Vec<Record>, StoreError> {
         self.kept.list(kind, filter)
+    }
+
+    fn headings(&self, kind: Kind, filter: &Filter) -> Result<Vec<Heading>, StoreError> {
+        self.kept.headings(kind, filter)
+    }
+
+    fn queue(
+        &self,
+        lane: LaneKey<'_>,
+        from_rank: i64,
+        limit: usize,
+    ) -> Result<Vec<(i64, Record)>, StoreError> {
+        self.kept.queue(lane, from_rank, limit)
+    }
+
+    fn next_lane(&self, behind: LaneKey<'_>) -> Result<Option<String>, StoreError> {
+        self.kept.next_lane(behind)
+    }
+
+    fn queued(&self, prefix: LaneKey<'_>) -> Result<u64, StoreError> {
+        self.kept.queued(prefix)
     }
 
     fn acquire(

@@ -3,7 +3,7 @@
 use hookwright_engine::limits::ITERATIONS_MAX;
 use hookwright_events::Usage;
 use hookwright_events::visible_text::visible;
-use hookwright_pipeline::record::{CUT_OFF, SessionRecord};
+use hookwright_pipeline::record::{CUT_OFF, IssueCounts, SessionRecord};
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, QuestionState};
 use maud::{Markup, html};
 
@@ -81,7 +81,7 @@ fn facts(story: &Story, context: &Context<'_>) -> Markup {
                     div { dt { "Runs" } dd { (since(&record.start_time)) } }
                 }
                 div { dt { "Iterations" } dd { (record.iterations) } }
-                @if !record.issues_planned.is_empty() {
+                @if record.issue_counts().planned > 0 {
                     div { dt { "Issues" } dd { (issues(record)) } }
                 }
                 @if let Some(all) = used_in_full(told.used) {
@@ -114,8 +114,7 @@ fn facts(story: &Story, context: &Context<'_>) -> Markup {
 
 /// How far a queue of issues has come.
 fn issues(record: &SessionRecord) -> String {
-    let [planned, completed, failed] =
-        [&record.issues_planned, &record.issues_completed, &record.issues_failed].map(Vec::len);
+    let IssueCounts { planned, completed, failed } = record.issue_counts();
     let failed = if failed == 0 { String::new() } else { format!(", {failed} failed") };
     format!("{completed} of {planned} done{failed}")
 }

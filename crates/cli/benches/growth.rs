@@ -1,0 +1,39 @@
+//! Costs that must not grow with what is there: each is measured for several sizes in one run, and what
+//! counts is the ratio between sizes. Figures: `docs/performance.md`.
+//!
+//! `cargo bench -p hookwright --bench growth` measures all of it, with a name behind it (`-- issues`) one part.
+#![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
+
+#[path = "growth/project.rs"]
+mod project;
+#[path = "growth/queues.rs"]
+mod queues;
+
+/// One part of the benchmark. In a test it only has to run.
+type Part = fn(is_test: bool);
+
+const PARTS: [(&str, Part); 2] = [("issues", queues::issues), ("tasks", queues::tasks)];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --benches` asks only whether it runs.
+    let is_test = arguments.iter().any(|argument| argument == "--test");
+    let named: Vec<&String> =
+        arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
+    for (name, part) in PARTS {
+        if named.is_empty() || named.iter().any(|wanted| *wanted == name) {
+            part(is_test);
+        }
+    }
+}
+
+/// Prints what each size costs, and how much more than the first one.
+fn print(what: &str, unit: &str, costs: &[(usize, f64)], target: &str) {
+    let first = costs[0].1;
+    let columns: Vec<String> = costs
+        .iter()
+        .map(|(size, cost)| format!("{size}: {cost:.2} {unit} ({:.2} x)", cost / first))
+        .collect();
+    println!("{what}: {} (target: {target})", columns.join(", "));
+}

@@ -1,0 +1,64 @@
+//! A project of its own, in memory where there is such a file system, and what a command costs in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// A home folder with a project in it.
+pub(crate) struct Project {
+    folder: TempDir,
+}
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        let in_memory = Path::new("/dev/shm");
+        let folder = if in_memory.is_dir() {
+            TempDir::new_in(in_memory).unwrap()
+        } else {
+            TempDir::new().unwrap()
+        };
+        fs::create_dir(folder.path().join("project")).unwrap();
+        Self { folder }
+    }
+
+    /// A path, named from the project root.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        fs::canonicalize(self.folder.path()).unwrap().join("project").join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// The folder of the store.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path("../state/hookwright")
+    }
+
+    /// Runs the binary; returns what it and its children took of the processor, in milliseconds.
+    pub(crate) fn processor_time(&self, arguments: &[&str]) -> f64 {
+        let script = "TIMEFORMAT='%3U %3S'; time \"$@\" > /dev/null 2>&1";
+        let mut shell = Command::new("bash");
+        self.prepare(&mut shell)
+            .args(["-c", script, "bash", env!("CARGO_BIN_EXE_hookwright")])
+            .args(arguments);
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{arguments:?}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        let seconds = printed.split_whitespace().map(|time| time.parse::<f64>().unwrap());
+        seconds.sum::<f64>() * 1000.0
+    }
+
+    fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
+            .current_dir(self.path(""))
+            .env("HOME", self.folder.path())
+            .env("XDG_STATE_HOME", self.path("../state"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+    }
+}

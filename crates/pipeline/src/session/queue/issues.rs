@@ -1,0 +1,119 @@
+//! Issues as pieces of work: taken in the order of their numbers, from a folder that is listed again when it
+//! has changed.
+
+use hookwright_events::RunEventKind;
+
+use super::super::{Leave, Session};
+use super::choice::{Missed, Taken};
+use crate::plan::Until;
+use crate::queue::{IssueFolder, IssueQueue, IssueState, KeptIssue, Queue, QueueError};
+
+impl From<QueueError> for Leave {
+    fn from(error: QueueError) -> Self {
+        match error {
+            QueueError::Store(error) => error.into(),
+            QueueError::Folder(error) => Leave::Failed(error.to_string()),
+        }
+    }
+}
+
+impl Session {
+    /// The next issue, taken for this session.
+    pub(super) fn take_issue(
+        &mut self,
+        index: usize,
+        folder: &IssueFolder,
+    ) -> Result<Option<Taken>, Leave> {
+        let mut queue = self.issue_queue(folder);
+        let taken = self.take_from(&mut queue, index, folder);
+        self.issue_queues.insert(folder.shown().to_owned(), queue);
+        taken
+    }
+
+    fn take_from(
+        &mut self,
+        queue: &mut IssueQueue,
+        index: usize,
+        folder: &IssueFolder,
+    ) -> Result<Option<Taken>, Leave> {
+        let states = self.issue_states();
+        let found = queue.refresh(&states, &self.name)?;
+        self.journal.plan_issues(&found)?;
+        for fault in queue.take_faults() {
+            self.note_fault_of_issue(&fault)?;
+        }
+        let (mut is_last_try, mut missed) = (false, Missed::default());
+        loop {
+            // What was cut off by a bound of this session is for another one.
+            let skip = |number: u64| {
+                missed.is_given_up(number) || self.is_put_back(index, &number.to_string())
+            };
+            let Some((number, kept)) = queue.first(&states, &self.name, &skip)? else {
+                if std::mem::replace(&mut is_last_try, true) || !queue.forgive() {
+                    return Ok(None);
+                }
+                continue;
+            };
+            self.check_cost(index)?;
+            let item = match queue.issue(number) {
+                Ok(issue) => issue.item(),
+                Err(fault) => {
+                    self.note_fault_of_issue(&fault.to_string())?;
+                    continue;
+                }
+            };
+            let left_by = kept.and_then(|kept| left_by_another(kept, &self.name));
+            if states.take(folder, &item, &self.name, &self.clock.now())? {
+                return Ok(Some(Taken { item, left_by }));
+            }
+            missed.note(number);
+        }
+    }
+
+    /// How many issues of a folder are open and were not begun by this session.
+    pub(super) fn open_issues(&self, index: usize, folder: &IssueFolder) -> Result<usize, Leave> {
+        let in_work = self.in_work(index);
+        let is_begun = |key: &str| in_work.contains(key);
+        Ok(IssueQueue::count_open(folder, &self.issue_states(), &self.name, &is_begun)?)
+    }
+
+    /// Notes in the session's record what is open in its folders of issues. A folder that cannot be listed is
+    /// told about when its stage comes.
+    pub(in crate::session) fn plan_open_issues(&mut self) -> Result<(), Leave> {
+        let folders = self.plan.stages.iter().filter_map(|stage| match &stage.until {
+            Until::Queue { queue: Queue::Issues(folder), .. } => Some(folder.clone()),
+            Until::Queue { .. } | Until::Fixed | Until::Judgment { .. } => None,
+        });
+        for folder in folders.collect::<Vec<_>>() {
+            let mut queue = self.issue_queue(&folder);
+            if let Ok(found) = queue.refresh(&self.issue_states(), &self.name) {
+                self.journal.plan_issues(&found)?;
+                self.issue_queues.insert(folder.shown().to_owned(), queue);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the session knows of a folder.
+    fn issue_queue(&mut self, folder: &IssueFolder) -> IssueQueue {
+        let known = self.issue_queues.remove(folder.shown());
+        known.unwrap_or_else(|| IssueQueue::new(folder))
+    }
+
+    /// Before a session starts, what is wrong with the names of issues is a fault. Later the others are still
+    /// worked off, and what is left out is told, once.
+    fn note_fault_of_issue(&mut self, fault: &str) -> Result<(), Leave> {
+        let note = format!("left out: {fault}");
+        if self.told_of_issues.insert(note.clone()) {
+            self.write(vec![RunEventKind::Noted { note }])?;
+        }
+        Ok(())
+    }
+}
+
+/// The other session that works on an issue, or did before it died.
+fn left_by_another(kept: KeptIssue, session: &str) -> Option<String> {
+    let record = kept.record;
+    let is_anothers = record.state == IssueState::Active && record.session != session;
+    is_anothers.then_some(record.session)
+}

@@ -1,0 +1,195 @@
+//! Lanes of the queue of tasks: the next task is found without reading the others.
+//!
+//! | lane | has |
+//! |---|---|
+//! | `open/` | open tasks, of which some may have to wait |
+//! | `after/TAS-7/` | open tasks that wait for TAS-7, which is not completed |
+//! | `by/calm-fox/` | tasks that this session works on |
+//!
+//! A task that waits for several others is in the lane of one of them. The commit that completes TAS-7
+//! moves its lane to `open/`; there a task is looked at when its turn comes, and moved to the lane of the
+//! next task that it waits for. That one is expected to be as it was read, so no task is left in the lane
+//! of a completed one.
+
+use hookwright_events::task::{Task, TaskId, TaskState};
+
+use super::{KeptTask, KeptTasks, TaskError, read};
+use crate::{Commit, Expect, Expected, Kind, LaneKey, LaneMove, Put, Queued, StoreError, limits};
+
+const OPEN: &str = "open/";
+const AFTER: &str = "after/";
+const BY: &str = "by/";
+
+/// Where a task waits for its turn, if it does. A task in progress without a session is in somebody's hands.
+pub(super) fn place(task: &Task, waits_for: Option<TaskId>) -> Option<Queued> {
+    let lane = match (task.state, &task.session, waits_for) {
+        (TaskState::Open, _, None) => OPEN.to_owned(),
+        (TaskState::Open, _, Some(other)) => lane_behind(other),
+        (TaskState::InProgress, Some(session), _) => format!("{BY}{session}/"),
+        (TaskState::InProgress, None, _) => return None,
+        (TaskState::Completed | TaskState::Blocked | TaskState::Cancelled, ..) => return None,
+    };
+    Some(Queued { lane, rank: rank(task) })
+}
+
+/// What the end of a task lets move.
+pub(super) fn moved_by(task: &Task) -> Option<LaneMove> {
+    let is_completed = task.state == TaskState::Completed;
+    is_completed.then(|| LaneMove { from: lane_behind(task.id), to: OPEN.to_owned() })
+}
+
+fn lane_behind(id: TaskId) -> String {
+    format!("{AFTER}{id}/")
+}
+
+/// By priority, then by number.
+fn rank(task: &Task) -> i64 {
+    let number = i64::try_from(task.id.0).unwrap_or(i64::MAX).min((1 << 56) - 1);
+    (i64::from(task.priority) << 56) + number
+}
+
+impl KeptTasks {
+    /// The first task that can be begun now and is not to be skipped: an open one, or one of a session that
+    /// is over.
+    pub fn next(
+        &self,
+        skip: &dyn Fn(TaskId) -> bool,
+        is_over: &dyn Fn(&str) -> Result<bool, StoreError>,
+    ) -> Result<Option<KeptTask>, TaskError> {
+        let mut first = self.first_of(OPEN, skip)?;
+        for lane in self.lanes_of_sessions() {
+            let (lane, session) = lane?;
+            if is_over(&session)?
+                && let Some(other) = self.first_of(&lane, skip)?
+                && first.as_ref().is_none_or(|first| rank(&other.task) < rank(&first.task))
+            {
+                first = Some(other);
+            }
+        }
+        Ok(first)
+    }
+
+    /// How many tasks are open, those that wait included, and how many tasks sessions that are over left.
+    pub fn count_open(
+        &self,
+        is_over: &dyn Fn(&str) -> Result<bool, StoreError>,
+    ) -> Result<u64, TaskError> {
+        let mut count =
+            self.store.queued(self.lane(OPEN))? + self.store.queued(self.lane(AFTER))?;
+        for lane in self.lanes_of_sessions() {
+            let (lane, session) = lane?;
+            if is_over(&session)? {
+                count += self.store.queued(self.lane(&lane))?;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Each lane of a session, and the session.
+    fn lanes_of_sessions(&self) -> impl Iterator<Item = Result<(String, String), StoreError>> + '_ {
+        let mut behind = BY.to_owned();
+        std::iter::from_fn(move || {
+            let lane = match self.store.next_lane(self.lane(&behind)) {
+                Ok(lane) => lane?,
+                Err(error) => return Some(Err(error)),
+            };
+            let session = lane.strip_prefix(BY)?.trim_end_matches('/').to_owned();
+            behind.clone_from(&lane);
+            Some(Ok((lane, session)))
+        })
+    }
+
+    /// The first task of a lane that waits for no other. Those before it that wait leave the lane `open/`.
+    fn first_of(
+        &self,
+        lane: &str,
+        skip: &dyn Fn(TaskId) -> bool,
+    ) -> Result<Option<KeptTask>, TaskError> {
+        let (mut rest, mut limit) = (Some(i64::MIN), 1);
+        while let Some(from) = rest {
+            let page = self.store.queue(self.lane(lane), from, limit)?;
+            rest = page.last().and_then(|(last, _)| last.checked_add(1));
+            limit = (limit * 2).min(limits::TASKS_PER_PAGE);
+            let (mut first, mut waiting) = (None, Vec::new());
+            for (_, record) in &page {
+                let kept = read(record)?;
+                if skip(kept.task.id) {
+                    continue;
+                }
+                match self.first_to_wait_for(&kept.task)? {
+                    (None, _) => {
+                        first = Some(kept);
+                        break;
+                    }
+                    (Some(other), expects) => waiting.push((kept, other, expects)),
+                }
+            }
+            if lane == OPEN {
+                self.move_behind_others(waiting)?;
+            }
+            if first.is_some() {
+                return Ok(first);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first task that is not completed and that this one waits for, and what has to be so when that
+    /// is written down.
+    pub(super) fn first_to_wait_for(
+        &self,
+        task: &Task,
+    ) -> Result<(Option<TaskId>, Vec<Expect>), TaskError> {
+        if !matches!(task.state, TaskState::Open | TaskState::InProgress) {
+            return Ok((None, Vec::new()));
+        }
+        for id in &task.depends_on {
+            let found = self.find(*id)?;
+            if found.as_ref().is_some_and(|other| other.task.state == TaskState::Completed) {
+                continue;
+            }
+            let expected = found.map_or(Expected::Absent, |other| Expected::Version(other.version));
+            let key = self.key(&id.to_string());
+            return Ok((Some(*id), vec![Expect { kind: Kind::Task, key, expected }]));
+        }
+        Ok((None, Vec::new()))
+    }
+
+    /// Moves tasks to the lanes of those that they wait for.
+    fn move_behind_others(
+        &self,
+        waiting: Vec<(KeptTask, TaskId, Vec<Expect>)>,
+    ) -> Result<(), TaskError> {
+        let changes: Vec<(Put, Vec<Expect>)> = waiting
+            .into_iter()
+            .map(|(kept, other, expects)| {
+                let expected = Expected::Version(kept.version);
+                (self.put(&kept.task, expected, Some(other)), expects)
+            })
+            .collect();
+        if changes.is_empty() || self.try_to_move(&changes)? {
+            return Ok(());
+        }
+        // Another process changed one of them. It stays where it is, the others are moved.
+        for change in changes {
+            self.try_to_move(&[change])?;
+        }
+        Ok(())
+    }
+
+    /// Whether all of them were as they had been read. Not synced: a task that is in the wrong lane is only
+    /// looked at once more.
+    fn try_to_move(&self, changes: &[(Put, Vec<Expect>)]) -> Result<bool, TaskError> {
+        let puts = changes.iter().map(|(put, _)| put.clone()).collect();
+        let expects = changes.iter().flat_map(|(_, expects)| expects.iter().cloned()).collect();
+        match self.store.commit(&Commit { puts, expects, ..Commit::unsynced() }) {
+            Ok(_) => Ok(true),
+            Err(StoreError::RecordConflict { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn lane<'a>(&'a self, lane: &'a str) -> LaneKey<'a> {
+        LaneKey { kind: Kind::Task, project: &self.project, lane }
+    }
+}
