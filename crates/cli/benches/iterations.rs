@@ -1,5 +1,5 @@
 //! What the runner itself costs: time, syncs and memory of a session whose agent does next to
-//! nothing, without hooks and outside of git. Figures: `docs/performance.md`.
+//! nothing, without hooks, outside of git and in it. Figures: `docs/performance.md`.
 //!
 //! The time of an iteration is the difference between a long and a short session, so that start and
 //! end do not count; the store is on a file system in memory, so that no sync takes time. Peaks of
@@ -20,7 +20,12 @@ fn main() {
     // `cargo test --benches` asks only whether it runs.
     let is_test = std::env::args().any(|arg| arg == "--test");
     let (rounds, many) = if is_test { (1, 50) } else { (ROUNDS, 10_000) };
+    // `cargo bench --bench iterations -- git` measures that alone.
+    if std::env::args().any(|arg| arg == "git") {
+        return work_of_an_iteration_in_git(rounds, many / 20);
+    }
     time_of_an_iteration(rounds, many / 10);
+    work_of_an_iteration_in_git(rounds, many / 20);
     time_of_a_spawn(rounds, many / 50);
     syncs_of_an_iteration(many / 10);
     memory(many / 10);
@@ -95,6 +100,27 @@ stages:
         began.elapsed()
     }
 
+    /// The same with a repository in it, everything committed.
+    fn in_git(self) -> Self {
+        for words in [
+            "init --quiet",
+            "add -A",
+            "-c user.name=a -c user.email=a@example.com commit --quiet -m first",
+        ] {
+            let mut git = Command::new("git");
+            git.args(words.split(' ')).current_dir(self.path("")).env("HOME", self.folder.path());
+            assert!(git.status().unwrap().success());
+        }
+        self
+    }
+
+    /// Runs the session; the processor time that it took, with all that it started, in seconds.
+    fn work(&self) -> f64 {
+        let before = work_of_children();
+        self.run(&[]);
+        work_of_children() - before
+    }
+
     fn peak(&self) -> String {
         let peak = fs::read_to_string(self.path("peak")).unwrap();
         let kilobytes: f64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
@@ -115,6 +141,46 @@ fn time_of_an_iteration(rounds: usize, iterations: u32) {
     let (least, median) = (each[0], each[each.len() / 2]);
     println!(
         "one iteration, without agent, hooks, git and syncs: {median:.2} ms (least {least:.2})"
+    );
+}
+
+/// Processor time of all processes that this one has started and that have ended, in seconds.
+fn work_of_children() -> f64 {
+    // Ticks of a hundredth of a second: the 14th and 15th numbers behind the name in parentheses.
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let numbers = stat.rsplit(')').next().unwrap().split_whitespace().skip(13).take(2);
+    numbers.map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
+}
+
+/// What an iteration takes of a processor in a repository, with the calls of git, beside one outside of
+/// any, and beside one that calls `git status` once.
+fn work_of_an_iteration_in_git(rounds: usize, iterations: u32) {
+    let each = |make: &dyn Fn(u32) -> Project| {
+        let (short, long) = (make(1).work(), make(1 + iterations).work());
+        (long - short) * 1000.0 / f64::from(iterations)
+    };
+    let (mut without, mut within, mut floor) = (vec![], vec![], vec![]);
+    for _ in 0..rounds {
+        without.push(each(&Project::new));
+        within.push(each(&|iterations| Project::new(iterations).in_git()));
+        let project = Project::new(1).in_git();
+        let before = work_of_children();
+        for _ in 0..iterations {
+            let mut git = Command::new("git");
+            git.args(["status", "--porcelain=v2", "-z"]).current_dir(project.path(""));
+            assert!(git.stdout(Stdio::null()).status().unwrap().success());
+        }
+        floor.push((work_of_children() - before) * 1000.0 / f64::from(iterations));
+    }
+    let median = |mut each: Vec<f64>| {
+        each.sort_by(f64::total_cmp);
+        each[each.len() / 2]
+    };
+    let (without, within, floor) = (median(without), median(within), median(floor));
+    println!(
+        "one iteration in git: {within:.2} ms of a processor (target: at most 2.5), without git \
+         {without:.2} ms, one `git status` {floor:.2} ms; ratio to both {:.2}",
+        within / (without + floor)
     );
 }
 

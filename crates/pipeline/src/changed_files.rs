@@ -6,18 +6,21 @@
 //! never count.
 //!
 //! In a git work tree git itself is asked (`git.rs`), so ignored files don't count. Elsewhere, or
-//! without git, all files are looked at (`walk.rs`); the look after an iteration is then also the one
-//! before the next, where that follows at once and nothing ran in between. Either way a look is bounded
-//! in time and size; where it could not see, the list is empty and [`Changes::note`] says why.
+//! without git, all files are looked at (`walk.rs`). Either way a look is bounded in time and size; where
+//! it could not see, the list is empty and [`Changes::note`] says why.
+//!
+//! The look after an iteration is also the one before the next, where that follows at once, nothing ran in
+//! between, and the root is still in the same repository (`repository_place.rs`).
 
 mod file_print;
 mod git;
+mod repository_place;
 mod walk;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hookwright_process::{find_program, runs_started};
@@ -25,6 +28,7 @@ use tokio::time::Instant;
 
 use crate::limits::{CHANGED_FILES_MAX, CHANGED_FILES_TIMEOUT, LOOK_KEPT};
 use git::{Git, GitProblem, GitSeen};
+use repository_place::RepositoryPlace;
 use walk::Walked;
 
 /// Where to look, and how git is called there. Cheap to clone.
@@ -34,16 +38,36 @@ pub struct WorkTree {
     git: Option<Git>,
     timeout: Duration,
     files_max: usize,
-    kept: Arc<Mutex<Option<KeptLook>>>,
+    kept: Arc<Mutex<Kept>>,
 }
 
-/// A look at all files that may serve once more.
+/// What one look leaves for the next.
+#[derive(Debug, Default)]
+struct Kept {
+    look: Option<KeptLook>,
+    /// Where the root is in its repository, in git's words, for as long as it is in this one.
+    prefix: Option<(RepositoryPlace, Arc<[u8]>)>,
+}
+
+/// A look that may serve once more.
 #[derive(Debug)]
 struct KeptLook {
-    walked: Arc<Walked>,
+    seen: Seen,
+    /// The repository at that time, if there was one.
+    place: Option<RepositoryPlace>,
     began: Instant,
-    /// How many runs had been started, and how many looks been made, when it began.
+    /// How many runs had been started, and how many looks been made, when it had ended.
     runs: u64,
+    looks: u64,
+}
+
+/// The beginning of a look that may be kept.
+struct Beginning {
+    at: Instant,
+    /// How many runs had been started; none if one was under way.
+    runs: Option<u64>,
+    /// How many of these were calls of git for this work tree.
+    calls: u64,
     looks: u64,
 }
 
@@ -61,12 +85,14 @@ struct Bounds {
 #[derive(Debug)]
 pub struct Snapshot {
     work_tree: WorkTree,
+    /// The repository that the root was in, if it was in one.
+    place: Option<RepositoryPlace>,
     seen: Seen,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Seen {
-    Git(GitSeen),
+    Git(Arc<GitSeen>),
     Files(Arc<Walked>),
     Nothing(Unseen),
 }
@@ -168,19 +194,19 @@ impl WorkTree {
         }
     }
 
-    async fn see(&self) -> Seen {
+    async fn see(&self, place: Option<&RepositoryPlace>) -> Seen {
+        if let Some(seen) = self.take_kept(place) {
+            return seen;
+        }
         let bounds = self.bounds();
-        if let Some(git) = self.git.as_ref().filter(|_| may_be_in_repository(&self.root)) {
-            match git.see(&self.root, bounds).await {
-                Ok(seen) => return Seen::Git(seen),
+        LOOKS.fetch_add(1, Ordering::Relaxed);
+        if let (Some(git), Some(place)) = (&self.git, place) {
+            match self.see_by_git(git, place, bounds).await {
+                Ok(seen) => return Seen::Git(Arc::new(seen)),
                 Err(GitProblem::NotARepository) => {}
                 Err(problem) => return Seen::Nothing(self.unseen(problem)),
             }
         }
-        if let Some(walked) = self.take_kept() {
-            return Seen::Files(walked);
-        }
-        LOOKS.fetch_add(1, Ordering::Relaxed);
         let root = Arc::clone(&self.root);
         match self.in_time(bounds, move || walk::walk(&root, bounds)).await {
             Ok(walked) => Seen::Files(Arc::new(walked)),
@@ -188,34 +214,83 @@ impl WorkTree {
         }
     }
 
-    /// The look after the last iteration, if nothing can have changed since that an iteration is not
-    /// blamed for.
-    fn take_kept(&self) -> Option<Arc<Walked>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let is_alone = LOOKS.load(Ordering::Relaxed) == kept.looks;
-        let is_still_so = kept.began.elapsed() < LOOK_KEPT && runs_started() == Some(kept.runs);
-        (is_alone && is_still_so).then_some(kept.walked)
+    /// Asks git, and where the root is in its repository only once.
+    async fn see_by_git(
+        &self,
+        git: &Git,
+        place: &RepositoryPlace,
+        bounds: Bounds,
+    ) -> Result<GitSeen, GitProblem> {
+        let known = self.kept().prefix.clone().filter(|(known, _)| known == place);
+        let seen = git.see(&self.root, known.map(|(_, prefix)| prefix), bounds).await?;
+        self.kept().prefix = Some((place.clone(), seen.prefix()));
+        Ok(seen)
     }
 
-    fn keep(&self, look: KeptLook) {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(look);
+    /// The look after the last iteration, if nothing can have changed since that an iteration is not
+    /// blamed for.
+    fn take_kept(&self, place: Option<&RepositoryPlace>) -> Option<Seen> {
+        let kept = self.kept().look.take()?;
+        let is_alone = LOOKS.load(Ordering::Relaxed) == kept.looks;
+        let is_still_so = kept.began.elapsed() < LOOK_KEPT && runs_started() == Some(kept.runs);
+        (is_alone && is_still_so && kept.place.as_ref() == place).then_some(kept.seen)
+    }
+
+    fn begin_look(&self) -> Beginning {
+        let (at, runs) = (Instant::now(), runs_started());
+        let calls = self.git.as_ref().map_or(0, Git::calls);
+        Beginning { at, runs, calls, looks: LOOKS.fetch_add(1, Ordering::Relaxed) + 1 }
+    }
+
+    /// Keeps a look that has ended, unless something else ran meanwhile or the root is not in the repository
+    /// any more in which it was at the look before.
+    fn keep(&self, seen: Seen, began: &Beginning, place: Option<&RepositoryPlace>) {
+        if RepositoryPlace::find(&self.root).as_ref() != place {
+            return;
+        }
+        let calls = self.git.as_ref().map_or(0, Git::calls) - began.calls;
+        let Some(runs) =
+            runs_started().filter(|now| began.runs.map(|then| then + calls) == Some(*now))
+        else {
+            return;
+        };
+        let (place, looks) = (place.cloned(), began.looks);
+        self.kept().look = Some(KeptLook { seen, place, began: began.at, runs, looks });
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at all files again.
     async fn walk_again(
         &self,
         before: &Arc<Walked>,
+        place: Option<&RepositoryPlace>,
         bounds: Bounds,
     ) -> Result<(Vec<Vec<u8>>, Option<Unseen>), Unseen> {
-        let (began, runs) = (Instant::now(), runs_started());
-        let looks = LOOKS.fetch_add(1, Ordering::Relaxed) + 1;
+        let began = self.begin_look();
         let (root, before) = (Arc::clone(&self.root), Arc::clone(before));
         let look = move || walk::changed_since(&root, &before, bounds);
         let walk::Compared { changed, note, after } = self.in_time(bounds, look).await?;
-        if let Some(runs) = runs {
-            self.keep(KeptLook { walked: Arc::new(after), began, runs, looks });
-        }
+        self.keep(Seen::Files(Arc::new(after)), &began, place);
         Ok((changed, note))
+    }
+
+    /// Asks git again.
+    async fn ask_git_again(
+        &self,
+        before: &GitSeen,
+        place: Option<&RepositoryPlace>,
+        bounds: Bounds,
+    ) -> Result<Vec<Vec<u8>>, GitProblem> {
+        let git = self.git.as_ref().expect("git has seen");
+        let began = self.begin_look();
+        let compared = git.changed_since(&self.root, before, bounds).await?;
+        if let Some(after) = compared.after {
+            self.keep(Seen::Git(Arc::new(after)), &began, place);
+        }
+        Ok(compared.changed)
     }
 
     /// Reads files on a thread of its own. One that hangs in the system is left behind.
@@ -236,20 +311,21 @@ impl Snapshot {
     /// Looks at the work tree. Needs a tokio runtime with io and time. Never fails: what could not
     /// be seen is said by [`Snapshot::changed_since`].
     pub async fn take(work_tree: &WorkTree) -> Self {
-        Self { work_tree: work_tree.clone(), seen: work_tree.see().await }
+        let place = RepositoryPlace::find(&work_tree.root);
+        let seen = work_tree.see(place.as_ref()).await;
+        Self { work_tree: work_tree.clone(), place, seen }
     }
 
     /// Looks again, and compares.
     pub async fn changed_since(&self) -> Changes {
-        let work_tree = &self.work_tree;
+        let (work_tree, place) = (&self.work_tree, self.place.as_ref());
         let bounds = work_tree.bounds();
         let found = match &self.seen {
             Seen::Git(before) => {
-                let git = work_tree.git.as_ref().expect("git has seen");
-                let changed = git.changed_since(&work_tree.root, before, bounds).await;
+                let changed = work_tree.ask_git_again(before, place, bounds).await;
                 changed.map(|paths| (paths, None)).map_err(|problem| work_tree.unseen(problem))
             }
-            Seen::Files(before) => work_tree.walk_again(before, bounds).await,
+            Seen::Files(before) => work_tree.walk_again(before, place, bounds).await,
             Seen::Nothing(unseen) => Err(unseen.clone()),
         };
         match found {
@@ -260,13 +336,6 @@ impl Snapshot {
             Err(unseen) => Changes { paths: Vec::new(), note: Some(unseen) },
         }
     }
-}
-
-/// Whether git may find a repository: it looks for `.git` here and above. To ask git itself costs
-/// two processes for each iteration.
-fn may_be_in_repository(root: &Path) -> bool {
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    root.ancestors().any(|folder| folder.join(".git").symlink_metadata().is_ok())
 }
 
 fn shown(paths: Vec<Vec<u8>>) -> Vec<String> {

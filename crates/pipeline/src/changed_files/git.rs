@@ -81,6 +81,17 @@ const EMPTY_TREES: [&str; 2] = [
 pub(super) struct Git {
     program: PathBuf,
     environment: Arc<[(OsString, OsString)]>,
+    /// How often it was.
+    calls: Arc<AtomicU64>,
+}
+
+/// What two looks have told.
+#[derive(Debug)]
+pub(super) struct Compared {
+    /// The paths, from the root, of all that is not as it was.
+    pub(super) changed: Vec<Vec<u8>>,
+    /// The second look, as good as a first one; none if not all of it could be seen.
+    pub(super) after: Option<GitSeen>,
 }
 
 /// Why git did not tell.
@@ -96,8 +107,14 @@ pub(super) enum GitProblem {
 #[derive(Debug)]
 pub(super) struct GitSeen {
     /// The root, from the top of the work tree: empty, or with `/` at its end.
-    prefix: Vec<u8>,
+    prefix: Arc<[u8]>,
     repository: Repository,
+}
+
+impl GitSeen {
+    pub(super) fn prefix(&self) -> Arc<[u8]> {
+        Arc::clone(&self.prefix)
+    }
 }
 
 #[derive(Debug)]
@@ -147,25 +164,40 @@ impl Git {
                 || INHERITED.iter().any(|kept| name.starts_with(kept.as_bytes()))
         };
         let kept = environment.iter().filter(|(name, _)| is_kept(name)).cloned();
-        Self { program, environment: kept.collect() }
+        Self { program, environment: kept.collect(), calls: Arc::default() }
     }
 
-    /// Looks at the work tree that the root is in.
-    pub(super) async fn see(&self, root: &Path, bounds: Bounds) -> Result<GitSeen, GitProblem> {
-        let (prefix, listed) = tokio::join!(self.prefix(root, bounds), self.status(root, bounds));
-        let (prefix, listed) = (prefix?, listed?);
+    /// How often git was called.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Looks at the work tree that the root is in, at this place in it if that is known.
+    pub(super) async fn see(
+        &self,
+        root: &Path,
+        prefix: Option<Arc<[u8]>>,
+        bounds: Bounds,
+    ) -> Result<GitSeen, GitProblem> {
+        let (prefix, listed) = match prefix {
+            Some(prefix) => (prefix, self.status(root, bounds).await?),
+            None => {
+                let looks = tokio::join!(self.prefix(root, bounds), self.status(root, bounds));
+                (looks.0?.into(), looks.1?)
+            }
+        };
         let listed = listed.below(&prefix);
         let prints = self.prints(root, listed.paths.into_keys(), 0, bounds).await?;
         Ok(GitSeen { prefix, repository: Repository { head: listed.head, prints } })
     }
 
-    /// The paths, from the root, of all that is not as it was.
+    /// Looks again, and compares.
     pub(super) async fn changed_since(
         &self,
         root: &Path,
         before: &GitSeen,
         bounds: Bounds,
-    ) -> Result<Vec<Vec<u8>>, GitProblem> {
+    ) -> Result<Compared, GitProblem> {
         let was = &before.repository;
         let known = was.prints.keys().cloned();
         let (listed, prints) =
@@ -184,7 +216,25 @@ impl Git {
                 .filter(|path| differs(listed.paths.get(*path), moved.get(*path)))
                 .cloned(),
         );
-        Ok(changed.into_iter().filter(|path| !is_ours(path)).collect())
+        let changed = changed.into_iter().filter(|path| !is_ours(path)).collect();
+        let after = self.as_first_look(root, before.prefix(), listed, prints, bounds).await;
+        Ok(Compared { changed, after: after.ok() })
+    }
+
+    /// Makes a first look of a second one: with prints of all that is listed now, and of nothing else.
+    async fn as_first_look(
+        &self,
+        root: &Path,
+        prefix: Arc<[u8]>,
+        listed: Listed,
+        mut prints: BTreeMap<Vec<u8>, Print>,
+        bounds: Bounds,
+    ) -> Result<GitSeen, GitProblem> {
+        prints.retain(|path, _| listed.paths.contains_key(path));
+        let new: Vec<Vec<u8>> =
+            listed.paths.into_keys().filter(|path| !prints.contains_key(path)).collect();
+        prints.extend(self.prints(root, new.into_iter(), 0, bounds).await?);
+        Ok(GitSeen { prefix, repository: Repository { head: listed.head, prints } })
     }
 
     /// Where the root is in its work tree. A root that git ignores is none of git's business.
@@ -294,6 +344,7 @@ impl Git {
     ) -> Result<Vec<u8>, GitProblem> {
         static CALLS: AtomicU64 = AtomicU64::new(0);
         let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let launch = Launch {
             program: self.program.clone(),
             args: SETTINGS.iter().chain(arguments).map(OsString::from).collect(),

@@ -788,14 +788,19 @@ async fn without_git_folders_that_cannot_be_listed_are_noted_and_the_rest_is_see
     }
 }
 
-#[test]
-fn without_git_a_look_serves_twice_where_nothing_ran_in_between() {
+/// Runs a test in a process where nothing else looks or runs.
+fn run_alone(test: &str) {
     let mut command = Command::new(std::env::current_exe().expect("this test has a path"));
-    let test = "changed_files::alone_a_look_serves_twice";
-    let output = command.args(["--exact", test, "--ignored", "--nocapture"]).output();
+    let test = format!("changed_files::{test}");
+    let output = command.args(["--exact", &test, "--ignored", "--nocapture"]).output();
     let output = output.expect("it starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+}
+
+#[test]
+fn without_git_a_look_serves_twice_where_nothing_ran_in_between() {
+    run_alone("alone_a_look_serves_twice");
 }
 
 #[tokio::test]
@@ -829,6 +834,119 @@ async fn alone_a_look_serves_twice() {
         }
     }
     panic!("every look was made twice");
+}
+
+#[test]
+fn in_git_a_look_serves_twice_and_where_the_root_is_in_it_is_asked_once() {
+    run_alone("alone_a_look_at_git_serves_twice");
+}
+
+/// How often git was called in each of these ways.
+fn calls(log: &Path) -> [usize; 2] {
+    let log = fs::read_to_string(log).expect("git was called");
+    ["rev-parse", "status"].map(|word| log.matches(&format!(" {word} ")).count())
+}
+
+#[tokio::test]
+#[ignore = "wants a process where nothing else looks or runs; run by the test above"]
+async fn alone_a_look_at_git_serves_twice() {
+    let mut tree = Tree::committed();
+    let (log, programs) = (tree.dir.path().join("log"), tree.dir.path().join("programs"));
+    fs::create_dir(&programs).expect("made");
+    let git =
+        format!("#!/bin/sh\necho \"$@\" >> '{}'\nPATH={PATH} exec git \"$@\"\n", log.display());
+    fs::write(programs.join("git"), git).expect("written");
+    fs::set_permissions(programs.join("git"), fs::Permissions::from_mode(0o755)).expect("set");
+    tree.set("PATH", format!("{}:{PATH}", programs.display()));
+    let work_tree = tree.work_tree();
+    tree.set("PATH", PATH);
+    // What an agent may do to a repository, each in an iteration of its own.
+    type Deed = fn(&Tree);
+    let deeds: [(Deed, &[&str]); 10] = [
+        (|tree| tree.write("new", "1"), &["new"]),
+        (|_| {}, &[]),
+        (|tree| tree.write("new", "2"), &["new"]),
+        (|tree| tree.write("a", "edited"), &["a"]),
+        (|tree| tree.git("add -A"), &[]),
+        (|tree| tree.git("commit --quiet -m more"), &[]),
+        (|tree| tree.write("new", "3"), &["new"]),
+        (|tree| tree.git("reset --quiet --hard HEAD~1"), &["a", "new"]),
+        (|tree| tree.git("checkout --quiet -b other"), &[]),
+        (|tree| tree.remove("b"), &["b"]),
+    ];
+    // A look is kept for a second, which a busy machine may need for nothing at all.
+    for _ in 0..20 {
+        tree.git("checkout --quiet --force -B main");
+        tree.git("reset --quiet --hard");
+        run_true().await;
+        let before = if log.exists() { calls(&log)[1] } else { 0 };
+        for (number, (deed, expected)) in deeds.iter().enumerate() {
+            let changes = tree.changes_in(&work_tree, deed).await;
+            assert_eq!(changes, paths(expected), "deed {number}");
+        }
+        let [places, looks] = calls(&log);
+        assert_eq!(places, 1);
+        if looks - before == deeds.len() + 1 {
+            // With a hook in between every look is one of its own.
+            let before = calls(&log)[1];
+            for _ in 0..3 {
+                tree.write("by a hook", &calls(&log)[1].to_string());
+                run_true().await;
+                assert_eq!(tree.changes_in(&work_tree, |_| {}).await, paths(&[]));
+            }
+            return assert_eq!(calls(&log), [1, before + 6]);
+        }
+    }
+    panic!("looks were made twice");
+}
+
+#[test]
+fn a_root_that_changes_its_repository_is_looked_at_anew() {
+    run_alone("alone_a_root_that_changes_its_repository_is_looked_at_anew");
+}
+
+#[tokio::test]
+#[ignore = "wants a process where nothing else looks or runs; run by the test above"]
+async fn alone_a_root_that_changes_its_repository_is_looked_at_anew() {
+    let tree = Tree::without_git();
+    tree.write("a", "a");
+    tree.git_in("..", "init --quiet --initial-branch=main");
+    tree.git_in("..", "add tree");
+    tree.git_in("..", "commit --quiet -m first");
+    fs::write(tree.path("../.gitignore"), "/tree/\n").expect("written");
+    let work_tree = tree.work_tree();
+    let next = async |deed: fn(&Tree)| tree.changes_in(&work_tree, deed).await;
+    // The repository above would ignore the root, but has a file in it.
+    let changes = next(|tree| {
+        tree.write("a", "new");
+        tree.write("b", "new");
+    });
+    assert_eq!(changes.await, paths(&["a"]));
+    // From here on it has none, so all files count.
+    next(|tree| tree.git("rm --quiet --cached a")).await;
+    assert_eq!(next(|tree| tree.write("c", "c")).await, paths(&["c"]));
+    // From here on it ignores nothing, and then the root again.
+    next(|tree| fs::remove_file(tree.path("../.gitignore")).expect("removed")).await;
+    next(|tree| fs::write(tree.path("../.gitignore"), "/tree/\n").expect("written")).await;
+    assert_eq!(next(|tree| tree.write("c", "again")).await, paths(&["c"]));
+    // It has a repository of its own from here on, which ignores some.
+    next(|tree| {
+        tree.git("init --quiet --initial-branch=main");
+        tree.write(".gitignore", "*.log\n");
+    })
+    .await;
+    let changes = next(|tree| {
+        tree.write("d", "d");
+        tree.write("d.log", "");
+    });
+    assert_eq!(changes.await, paths(&["d"]));
+    // And none at all from here on.
+    next(|tree| {
+        fs::remove_dir_all(tree.path(".git")).expect("removed");
+        fs::remove_dir_all(tree.path("../.git")).expect("removed");
+    })
+    .await;
+    assert_eq!(next(|tree| tree.write("e.log", "")).await, paths(&["e.log"]));
 }
 
 async fn run_true() {

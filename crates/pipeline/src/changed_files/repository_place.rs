@@ -1,0 +1,118 @@
+//! [`RepositoryPlace`]: by what it is known, without asking git, that a folder is still at the same place of
+//! the same repository.
+//!
+//! Where a folder is in its repository, and whether that ignores it, follows from where `.git` is, from the
+//! repository's settings, from the lists of ignored files above the folder, and, if the repository is above
+//! it, from the index: a folder with files in it is not ignored. As long as none of these files is another
+//! one, git would answer the same.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Where a folder is in a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RepositoryPlace {
+    folder: PathBuf,
+    marks: Vec<Mark>,
+}
+
+/// By what a file is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Missing,
+    /// Its times change with every file in it.
+    Folder {
+        device: u64,
+        inode: u64,
+    },
+    File {
+        device: u64,
+        inode: u64,
+        bytes: u64,
+        changed: (i64, i64),
+    },
+}
+
+impl RepositoryPlace {
+    /// None where git would find no repository: it looks for `.git` here and above.
+    pub(super) fn find(folder: &Path) -> Option<Self> {
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let mut marks = Vec::new();
+        let mut is_in_repository = false;
+        for above in folder.ancestors() {
+            let git = above.join(".git");
+            let mark = Mark::of(&git);
+            marks.push(mark);
+            if mark != Mark::Missing {
+                is_in_repository = true;
+                marks
+                    .extend([git.join("config"), git.join("info/exclude")].map(|it| Mark::of(&it)));
+            }
+            // The folder's own list says nothing about itself, and a repository never ignores its top.
+            if above != folder {
+                marks.extend([above.join(".gitignore"), git.join("index")].map(|it| Mark::of(&it)));
+            }
+        }
+        is_in_repository.then_some(Self { folder, marks })
+    }
+}
+
+impl Mark {
+    fn of(path: &Path) -> Self {
+        // A link counts as what it leads to; one that leads nowhere is still there.
+        match fs::metadata(path).or_else(|_| fs::symlink_metadata(path)) {
+            Err(_) => Self::Missing,
+            Ok(found) if found.is_dir() => Self::Folder { device: found.dev(), inode: found.ino() },
+            Ok(found) => Self::File {
+                device: found.dev(),
+                inode: found.ino(),
+                bytes: found.len(),
+                changed: (found.ctime(), found.ctime_nsec()),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_another_one_when_git_might_answer_otherwise_and_only_then() {
+        let outer = tempfile::tempdir().unwrap();
+        let folder = outer.path().join("sub/root");
+        fs::create_dir_all(&folder).unwrap();
+        assert_eq!(RepositoryPlace::find(&folder), None);
+        let write = |name: &str, text: &str| {
+            let path = outer.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(".git/config", "");
+        let mut last = RepositoryPlace::find(&folder);
+        assert!(last.is_some());
+        for (name, matters) in [
+            ("sub/root/file", false),
+            ("sub/root/.gitignore", false),
+            (".git/HEAD", false),
+            (".git/index", true),
+            (".git/config", true),
+            (".git/info/exclude", true),
+            (".gitignore", true),
+            ("sub/.gitignore", true),
+            ("sub/root/.git", true),
+            ("sub/root/.git", true),
+        ] {
+            // Of another length each time: a file system's clock may stand still for a while.
+            write(name, &format!("{name}{last:?}"));
+            let now = RepositoryPlace::find(&folder);
+            assert_eq!(now != last, matters, "{name}");
+            last = now;
+        }
+        // The same place by another way.
+        let link = outer.path().join("link");
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        assert_eq!(RepositoryPlace::find(&link), last);
+    }
+}
