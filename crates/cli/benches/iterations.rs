@@ -26,6 +26,7 @@ fn main() {
     }
     time_of_an_iteration(rounds, many / 10);
     work_of_an_iteration_in_git(rounds, many / 20);
+    bytes_of_an_iteration(many / 20);
     time_of_a_spawn(rounds, many / 50);
     syncs_of_an_iteration(many / 10);
     memory(many / 10);
@@ -206,6 +207,18 @@ fn time_of_a_spawn(rounds: usize, spawns: u32) {
     each.sort_by(f64::total_cmp);
     let (least, median) = (each[0], each[each.len() / 2]);
     println!("spawn of a child pipeline, beside its agent: {median:.2} ms (least {least:.2})");
+}
+
+/// What an iteration adds to the store, of which its journal is the most.
+fn bytes_of_an_iteration(iterations: u32) {
+    let bytes = |iterations: u32| {
+        let project = Project::new(iterations);
+        project.run(&[]);
+        let files = fs::read_dir(project.folder.path().join("state/hookwright")).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().len()).sum::<u64>()
+    };
+    let each = bytes(1 + iterations).saturating_sub(bytes(1)) as f64 / f64::from(iterations);
+    println!("one iteration in the store: {each:.0} bytes");
 }
 
 fn syncs_of_an_iteration(iterations: u32) {

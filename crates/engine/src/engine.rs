@@ -105,6 +105,9 @@ pub struct Firing {
     pub passed: Vec<String>,
     /// Ids of hooks that run here once more, also with `once`.
     pub again: Vec<String>,
+    /// The host makes the event's data anew when it takes the firing up again. Then they are journalled only
+    /// where a hook is woken, which has to read the same again.
+    pub remakes_data: bool,
 }
 
 /// What came of firing an event.

@@ -39,7 +39,8 @@ pub enum RunEventKind {
         /// What its host calls this firing, so that it finds it again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
-        /// Its data, where a journal keeps them.
+        /// Its data, where a journal keeps them: not where no hook is woken and its host can make them
+        /// anew.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<Map<String, Value>>,
         /// What background hooks of earlier firings had to say, handed out here.

@@ -24,6 +24,7 @@
 mod child_files;
 mod context;
 mod open_folder;
+mod open_iteration;
 mod session_name;
 mod status;
 
@@ -34,13 +35,11 @@ use std::path::{Path, PathBuf};
 pub use child_files::ChildOutput;
 pub use context::{Context, ContextInputs, ContextLimits, ContextPaths, ContextStage};
 pub use open_folder::Keep;
+pub use open_iteration::OpenIteration;
 pub use session_name::{SessionName, SessionNameError};
 pub use status::{BrokenStatus, Decision, Status, StatusFile};
 
-use hookwright_process::Captured;
-use open_folder::{OpenFolder, Read};
-
-use crate::limits::OUTPUT_READ_BYTES_MAX;
+use open_folder::OpenFolder;
 
 /// Where sessions are, from the project root.
 const SESSIONS: [&str; 2] = [".hookwright", "sessions"];
@@ -238,52 +237,25 @@ impl SessionFolder {
         self.in_iteration(at, OUTPUT)
     }
 
-    /// Makes the iteration's folder, so that the agent can write its files.
-    pub fn create_iteration(&self, at: IterationAt<'_>) -> Result<(), FolderError> {
-        self.make_iteration(at).map(drop)
+    /// Makes the iteration's folder, so that the agent can write its files, and holds it open. It is not
+    /// held while the agent works, who may put another one in its place.
+    pub fn make_iteration(&self, at: IterationAt<'_>) -> Result<OpenIteration, FolderError> {
+        let (stage, iteration) = (at.stage.folder_name(), at.folder_name());
+        let mut folder = OpenFolder::root(&self.root)?;
+        let names = self.names.iter().map(String::as_str);
+        for name in names.chain([&*stage, "iterations", &*iteration]) {
+            folder = folder.make(name)?;
+        }
+        Ok(OpenIteration(folder))
     }
 
-    /// Writes `context.json`.
-    pub fn write_context(&self, at: IterationAt<'_>, context: &Context) -> Result<(), FolderError> {
-        let mut json = serde_json::to_vec_pretty(context).expect("strings, numbers and lists");
-        json.push(b'\n');
-        self.make_iteration(at)?.replace(CONTEXT, &json, Keep::ThroughCrash)
-    }
-
-    /// Writes `output.md`.
-    pub fn write_output(
+    /// The iteration's folder, held open; `None` if there is none.
+    pub fn open_iteration(
         &self,
         at: IterationAt<'_>,
-        output: &[u8],
-        keep: Keep,
-    ) -> Result<(), FolderError> {
-        self.make_iteration(at)?.replace(OUTPUT, output, keep)
-    }
-
-    /// Reads what the agent answered.
-    pub fn read_status(&self, at: IterationAt<'_>) -> StatusFile {
-        match self.open_iteration(at) {
-            Ok(Some(folder)) => status::read(&folder, STATUS),
-            Ok(None) => StatusFile::Missing,
-            Err(error) => StatusFile::Broken(BrokenStatus::Unreadable { cause: error.to_string() }),
-        }
-    }
-
-    /// Removes the answer of an attempt that was cut off, so that nobody takes it for the next one's.
-    pub fn forget_status(&self, at: IterationAt<'_>) -> Result<(), FolderError> {
-        self.forget(at, STATUS)
-    }
-
-    /// Removes the output of an attempt that was cut off.
-    pub fn forget_output(&self, at: IterationAt<'_>) -> Result<(), FolderError> {
-        self.forget(at, OUTPUT)
-    }
-
-    /// Whether the iteration has an output: the agent may have written it itself. Only a regular
-    /// file is one.
-    pub fn has_output(&self, at: IterationAt<'_>) -> Result<bool, FolderError> {
-        let folder = self.open_iteration(at)?;
-        folder.map_or(Ok(false), |folder| folder.has_file(OUTPUT))
+    ) -> Result<Option<OpenIteration>, FolderError> {
+        let folder = self.open(&[&at.stage.folder_name(), "iterations", &at.folder_name()])?;
+        Ok(folder.map(OpenIteration))
     }
 
     /// An iteration's output as text: its first and its last half, if it has more bytes than these.
@@ -292,16 +264,8 @@ impl SessionFolder {
         at: IterationAt<'_>,
         bytes_max: usize,
     ) -> Result<String, FolderError> {
-        let Some(folder) = self.open_iteration(at)? else { return Ok(String::new()) };
-        Ok(match folder.read(OUTPUT, OUTPUT_READ_BYTES_MAX)? {
-            Read::Missing | Read::NotAFile { .. } => String::new(),
-            Read::TooBig { bytes } => format!("[{bytes} bytes, too many to be read]"),
-            Read::Whole(whole) => {
-                let mut kept = Captured::default();
-                kept.push(&whole, bytes_max);
-                kept.text().into_owned()
-            }
-        })
+        let folder = self.open_iteration(at)?;
+        folder.map_or(Ok(String::new()), |folder| folder.read_output(bytes_max))
     }
 
     /// The outputs a stage has so far, in the order of its iterations.
@@ -334,26 +298,8 @@ impl SessionFolder {
         Ok(outputs)
     }
 
-    fn forget(&self, at: IterationAt<'_>, name: &str) -> Result<(), FolderError> {
-        self.open_iteration(at)?.map_or(Ok(()), |folder| folder.remove(name))
-    }
-
     fn in_iteration(&self, at: IterationAt<'_>, name: &str) -> PathBuf {
         self.stage(at.stage).join("iterations").join(at.folder_name()).join(name)
-    }
-
-    fn make_iteration(&self, at: IterationAt<'_>) -> Result<OpenFolder, FolderError> {
-        let (stage, iteration) = (at.stage.folder_name(), at.folder_name());
-        let mut folder = OpenFolder::root(&self.root)?;
-        let names = self.names.iter().map(String::as_str);
-        for name in names.chain([&*stage, "iterations", &*iteration]) {
-            folder = folder.make(name)?;
-        }
-        Ok(folder)
-    }
-
-    fn open_iteration(&self, at: IterationAt<'_>) -> Result<Option<OpenFolder>, FolderError> {
-        self.open(&[&at.stage.folder_name(), "iterations", &at.folder_name()])
     }
 
     /// A folder below the session's; `None` if it, or one on the way to it, is not there.

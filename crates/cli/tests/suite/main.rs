@@ -34,6 +34,7 @@ mod import;
 mod import_replace;
 mod interrupted_end;
 mod interrupts;
+mod iteration_costs;
 mod iteratr;
 mod lifecycle;
 mod linking;

@@ -249,7 +249,8 @@ impl Driver {
         match &mut kind {
             RunEventKind::Fired { key, data, .. } if keeps => {
                 *key = self.firing.key.clone();
-                *data = Some(self.event.data.clone());
+                let is_read = !self.dispatch.hooks().is_empty() || !self.firing.remakes_data;
+                *data = is_read.then(|| self.event.data.clone());
             }
             RunEventKind::HookStarting { hook, attempt, run_id, digest, .. } if keeps => {
                 *attempt += self.firing.past.as_ref().map_or(0, |past| past.cut_off(hook));

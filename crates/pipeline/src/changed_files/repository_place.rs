@@ -38,30 +38,35 @@ impl RepositoryPlace {
     /// None where git would find no repository: it looks for `.git` here and above.
     pub(super) fn find(folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        let mut marks = Vec::new();
-        let mut is_in_repository = false;
-        for above in folder.ancestors() {
+        let mut marks: Vec<Mark> =
+            folder.ancestors().map(|above| Mark::of(&above.join(".git"))).collect();
+        // As a rule the search ends here outside of repositories, and it is made twice an iteration.
+        if marks.iter().all(|mark| *mark == Mark::Missing) {
+            return None;
+        }
+        for (number, above) in folder.ancestors().enumerate() {
             let git = above.join(".git");
-            let mark = Mark::of(&git);
-            marks.push(mark);
-            if mark != Mark::Missing {
-                is_in_repository = true;
-                marks
-                    .extend([git.join("config"), git.join("info/exclude")].map(|it| Mark::of(&it)));
+            if marks[number] != Mark::Missing {
+                marks.extend(["config", "info/exclude"].map(|name| Mark::of(&git.join(name))));
             }
             // The folder's own list says nothing about itself, and a repository never ignores its top.
             if above != folder {
                 marks.extend([above.join(".gitignore"), git.join("index")].map(|it| Mark::of(&it)));
             }
         }
-        is_in_repository.then_some(Self { folder, marks })
+        Some(Self { folder, marks })
     }
 }
 
 impl Mark {
     fn of(path: &Path) -> Self {
         // A link counts as what it leads to; one that leads nowhere is still there.
-        match fs::metadata(path).or_else(|_| fs::symlink_metadata(path)) {
+        let found = fs::symlink_metadata(path);
+        let found = found.map(|found| match found.is_symlink() {
+            true => fs::metadata(path).unwrap_or(found),
+            false => found,
+        });
+        match found {
             Err(_) => Self::Missing,
             Ok(found) if found.is_dir() => Self::Folder { device: found.dev(), inode: found.ino() },
             Ok(found) => Self::File {

@@ -11,6 +11,7 @@ use hookwright_events::{FailureCause, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::FolderError;
 use super::open_folder::{OpenFolder, Read};
 use crate::limits::STATUS_BYTES_MAX;
 
@@ -121,6 +122,21 @@ impl fmt::Display for Decision {
 }
 
 /// Reads the file of this name.
+impl StatusFile {
+    /// The status, if there is one.
+    pub fn read(&self) -> Option<&Status> {
+        match self {
+            Self::Read(status) => Some(status),
+            Self::Missing | Self::Broken(_) => None,
+        }
+    }
+
+    /// One whose folder cannot be opened.
+    pub(crate) fn unreadable(error: &FolderError) -> Self {
+        Self::Broken(BrokenStatus::Unreadable { cause: error.to_string() })
+    }
+}
+
 pub(super) fn read(folder: &OpenFolder, name: &str) -> StatusFile {
     let broken = match folder.read(name, STATUS_BYTES_MAX) {
         Ok(Read::Missing) => return StatusFile::Missing,

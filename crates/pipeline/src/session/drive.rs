@@ -20,7 +20,7 @@ use super::watching::Watching;
 use super::{Leave, Session};
 use crate::agent::{Candidate, Turn, TurnEnd};
 use crate::availability::{Availability, Choice};
-use crate::folder::{Decision, Status, StatusFile};
+use crate::folder::{Decision, OpenIteration, Status, StatusFile};
 use crate::history::History;
 use crate::limits::{PAUSE_LOOK, PAUSE_MAX, TURN_TIMEOUT};
 use crate::record::milliseconds;
@@ -42,6 +42,10 @@ pub(super) struct AgentsInUse {
 /// A turn that was done.
 pub(super) struct Done {
     pub(super) ended: TurnEnd,
+    /// What the agent answered.
+    pub(super) status: StatusFile,
+    /// The folder in which it did, if it is there.
+    pub(super) folder: Option<OpenIteration>,
     /// Who did it, where that is a question.
     agent: Option<String>,
     agent_session: Option<String>,
@@ -128,19 +132,15 @@ impl Session {
             let left = left.map(|left| left.saturating_sub(worked));
             let ended = self.attempt(index, of, &candidate, name, &prompt, event, left).await?;
             worked += ended.took;
-            let at = self.iteration_at(index, of);
-            let status = match self.folder.read_status(at) {
-                StatusFile::Read(status) => Some(status),
-                StatusFile::Missing | StatusFile::Broken(_) => None,
-            };
-            let done = self.done(index, &candidate, ended, status.as_deref());
+            let done = self.done(index, of, &candidate, ended);
             self.in_use.spending.add(name.stage, done.usage.as_ref());
-            match self.given_up(&done.ended, status.as_deref()) {
+            match self.given_up(&done.ended, done.status.read()) {
                 Some(given_up) if self.gives_way(index, &candidate, &given_up) => {
                     self.write_given_up(name, &candidate, &done, given_up)?;
-                    let at = self.iteration_at(index, of);
-                    self.folder.forget_status(at)?;
-                    self.folder.forget_output(at)?;
+                    if let Some(folder) = &done.folder {
+                        folder.forget_status()?;
+                        folder.forget_output()?;
+                    }
                     candidate = self.available(index).await?;
                     // What hooks had to say meanwhile.
                     let more = match name.iteration {
@@ -272,14 +272,17 @@ impl Session {
         }
     }
 
-    fn done(
-        &self,
-        index: usize,
-        candidate: &Candidate,
-        ended: TurnEnd,
-        status: Option<&Status>,
-    ) -> Done {
-        let (session, usage) = match (&ended.said, status) {
+    /// What came of a turn, for which the agent had the files of this iteration.
+    fn done(&self, index: usize, of: u32, candidate: &Candidate, ended: TurnEnd) -> Done {
+        let (folder, status) = match self.folder.open_iteration(self.iteration_at(index, of)) {
+            Ok(Some(folder)) => {
+                let status = folder.read_status();
+                (Some(folder), status)
+            }
+            Ok(None) => (None, StatusFile::Missing),
+            Err(error) => (None, StatusFile::unreadable(&error)),
+        };
+        let (session, usage) = match (&ended.said, status.read()) {
             (Some(said), _) => (said.session.clone(), said.usage.map(Usage::believable)),
             (None, Some(status)) => (status.agent_session.clone(), status.usage),
             (None, None) => (None, None),
@@ -289,7 +292,8 @@ impl Session {
             || session.is_some()
             || usage.is_some();
         let agent_session = session.map(|session| self.secrets.hide(&session).into_owned());
-        Done { ended, agent: is_question.then(|| candidate.name.clone()), agent_session, usage }
+        let agent = is_question.then(|| candidate.name.clone());
+        Done { ended, status, folder, agent, agent_session, usage }
     }
 
     /// Why the turn was not done at all, if it was not.

@@ -59,6 +59,7 @@ impl Session {
             past,
             passed,
             again,
+            remakes_data: true,
             ..Firing::default()
         };
         let engine = self.engine(stage);

@@ -11,14 +11,14 @@ use hookwright_events::{Event, Outcome, RunEventKind, TurnResult};
 use hookwright_process::MARKER;
 use serde_json::json;
 
-use super::drive::Task;
+use super::drive::{Done, Task};
 use super::stage::{Course, turn_name};
 use super::{Leave, Session, known};
 use crate::agent::TurnEnd;
 use crate::changed_files::Snapshot;
 use crate::folder::{
-    Context, ContextInputs, ContextLimits, ContextStage, Decision, IterationAt, Keep, StageAt,
-    StatusFile,
+    Context, ContextInputs, ContextLimits, ContextStage, Decision, IterationAt, Keep,
+    OpenIteration, StageAt, StatusFile,
 };
 use crate::limits::LAST_WORDS_CHARS_MAX;
 use crate::plan::Until;
@@ -36,12 +36,13 @@ impl Session {
         self.pass_gate().await?;
         let name = turn_name(index, course.iteration);
         let at = self.iteration_at(index, course.iteration);
-        self.folder.create_iteration(at)?;
-        self.folder.forget_status(at)?;
-        self.folder.forget_output(at)?;
+        let folder = self.folder.make_iteration(at)?;
+        folder.forget_status()?;
+        folder.forget_output()?;
         let left = self.time_left(index, course, started);
         let inputs = self.inputs(index)?;
-        self.folder.write_context(at, &self.context(index, course, left, &inputs)?)?;
+        folder.write_context(&self.context(index, course, left, &inputs)?)?;
+        drop(folder);
         let event = self.event_of_turn(index, course);
         let before = Snapshot::take(&self.work_tree).await;
         let by = self.available(index).await?;
@@ -49,16 +50,19 @@ impl Session {
         // neither be in this prompt nor wait for the next.
         let prompt = self.prompt(index, course, &event, &inputs);
         let task = Task { name: &name, by, prompt, event: &event, left };
-        let done = self.drive(index, task).await?;
-        let ended = &done.ended;
-        let at = self.iteration_at(index, course.iteration);
-        self.keep_output(at, ended)?;
+        let mut done = self.drive(index, task).await?;
+        let folder = match done.folder.take() {
+            Some(folder) => folder,
+            None => self.folder.make_iteration(self.iteration_at(index, course.iteration))?,
+        };
+        self.keep_output(&folder, &done.ended)?;
         let changed = before.changed_since().await;
         if let Some(note) = changed.note {
             self.write(vec![RunEventKind::Noted { note: format!("CHANGED_FILES: {note}") }])?;
         }
-        let mut result = self.result_of(index, at, ended);
+        let mut result = self.result_of(index, course.iteration, &done);
         done.note_in(&mut result);
+        let ended = &done.ended;
         // Without `max_runtime` it is an agent that hangs.
         if left.is_some() && matches!(ended.outcome, Outcome::TimedOut { .. }) {
             result.out_of_time = true;
@@ -216,15 +220,16 @@ impl Session {
     }
 
     /// What the agent printed becomes its output, unless it wrote one itself.
-    fn keep_output(&self, at: IterationAt<'_>, ended: &TurnEnd) -> Result<(), Leave> {
-        if self.folder.has_output(at)? {
+    fn keep_output(&self, folder: &OpenIteration, ended: &TurnEnd) -> Result<(), Leave> {
+        if folder.has_output()? {
             return Ok(());
         }
         let printed = printed(ended, &self.secrets);
-        Ok(self.folder.write_output(at, printed.as_bytes(), Keep::ThroughCrash)?)
+        Ok(folder.write_output(printed.as_bytes(), Keep::ThroughCrash)?)
     }
 
-    fn result_of(&self, index: usize, at: IterationAt<'_>, ended: &TurnEnd) -> TurnResult {
+    fn result_of(&self, index: usize, iteration: u32, done: &Done) -> TurnResult {
+        let ended = &done.ended;
         let hide = |text: &str| self.secrets.hide(text).into_owned();
         let failed = |error: String| TurnResult {
             decision: "error".to_owned(),
@@ -236,8 +241,8 @@ impl Session {
         }
         // What is delivered after the last iteration judges nothing any more.
         let needs_status = matches!(self.plan.stages[index].until, Until::Judgment { .. })
-            && !self.history.is_final_delivery(&turn_name(index, at.iteration));
-        match self.folder.read_status(at) {
+            && !self.history.is_final_delivery(&turn_name(index, iteration));
+        match &done.status {
             StatusFile::Missing if needs_status => {
                 let complaint = ended.outcome.output().map_or("", |output| &output.stderr);
                 let words = last_words(&printed(ended, &self.secrets));

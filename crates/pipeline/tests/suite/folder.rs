@@ -17,6 +17,59 @@ use hookwright_pipeline::limits::STATUS_BYTES_MAX;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+/// Each step on its own, with the way to the folder anew.
+trait OneByOne {
+    fn create_iteration(&self, at: IterationAt<'_>) -> Result<(), FolderError>;
+    fn write_context(&self, at: IterationAt<'_>, context: &Context) -> Result<(), FolderError>;
+    fn write_output(&self, at: IterationAt<'_>, text: &[u8], keep: Keep)
+    -> Result<(), FolderError>;
+    fn forget_status(&self, at: IterationAt<'_>) -> Result<(), FolderError>;
+    fn forget_output(&self, at: IterationAt<'_>) -> Result<(), FolderError>;
+    fn has_output(&self, at: IterationAt<'_>) -> Result<bool, FolderError>;
+    fn read_status(&self, at: IterationAt<'_>) -> StatusFile;
+}
+
+impl OneByOne for SessionFolder {
+    fn create_iteration(&self, at: IterationAt<'_>) -> Result<(), FolderError> {
+        self.make_iteration(at).map(drop)
+    }
+
+    fn write_context(&self, at: IterationAt<'_>, context: &Context) -> Result<(), FolderError> {
+        self.make_iteration(at)?.write_context(context)
+    }
+
+    fn write_output(
+        &self,
+        at: IterationAt<'_>,
+        text: &[u8],
+        keep: Keep,
+    ) -> Result<(), FolderError> {
+        self.make_iteration(at)?.write_output(text, keep)
+    }
+
+    fn forget_status(&self, at: IterationAt<'_>) -> Result<(), FolderError> {
+        self.open_iteration(at)?.map_or(Ok(()), |folder| folder.forget_status())
+    }
+
+    fn forget_output(&self, at: IterationAt<'_>) -> Result<(), FolderError> {
+        self.open_iteration(at)?.map_or(Ok(()), |folder| folder.forget_output())
+    }
+
+    fn has_output(&self, at: IterationAt<'_>) -> Result<bool, FolderError> {
+        self.open_iteration(at)?.map_or(Ok(false), |folder| folder.has_output())
+    }
+
+    fn read_status(&self, at: IterationAt<'_>) -> StatusFile {
+        match self.open_iteration(at) {
+            Ok(folder) => folder.map_or(StatusFile::Missing, |folder| folder.read_status()),
+            Err(error) => {
+                let cause = error.to_string();
+                StatusFile::Broken(BrokenStatus::Unreadable { cause })
+            }
+        }
+    }
+}
+
 const PLAN: StageAt<'_> = StageAt { index: 0, name: "plan" };
 const FIRST: IterationAt<'_> = IterationAt { stage: PLAN, iteration: 1 };
 const KEEP: Keep = Keep::ThroughCrash;

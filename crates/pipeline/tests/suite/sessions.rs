@@ -3,6 +3,7 @@
 
 mod clock;
 mod forgetful;
+mod journal;
 mod project;
 
 use std::sync::Mutex;

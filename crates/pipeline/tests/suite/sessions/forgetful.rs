@@ -13,12 +13,22 @@ pub(crate) struct Forgetful {
     kept: MemoryStore,
     /// Entries with this text are not taken, after so many that were.
     refused: Mutex<Option<(&'static str, usize)>>,
+    /// What is done to every entry that is read.
+    rewritten: Mutex<Option<Rewrite>>,
 }
+
+/// Makes another entry of an entry.
+type Rewrite = fn(String) -> String;
 
 impl Forgetful {
     /// From now on takes this many entries with this text, and then none.
     pub(crate) fn refuse(&self, text: &'static str, after: usize) {
         *self.refused.lock().expect("nobody panicked") = Some((text, after));
+    }
+
+    /// From now on journals read as if another program had written their entries.
+    pub(crate) fn rewrite(&self, rewritten: Rewrite) {
+        *self.rewritten.lock().expect("nobody panicked") = Some(rewritten);
     }
 
     /// From now on takes everything.
@@ -48,7 +58,13 @@ impl Store for Forgetful {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        self.kept.journal(journal, after, limit)
+        let mut entries = self.kept.journal(journal, after, limit)?;
+        if let Some(rewritten) = *self.rewritten.lock().expect("nobody panicked") {
+            for entry in &mut entries {
+                entry.value = rewritten(std::mem::take(&mut entry.value));
+            }
+        }
+        Ok(entries)
     }
 
     fn last(&self, journal: &JournalKey) -> Result<u64, StoreError> {

@@ -21,6 +21,7 @@ use hookwright_pipeline::session::{Around, Ended, Gate, Parts, Session, SessionE
 use hookwright_pipeline::sources::{Asked, Finder};
 use hookwright_process::IgnoredSignals;
 use hookwright_store::{Fence, JournalKey, Kind, RecordKey, Store};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::forgetful::Forgetful;
@@ -104,6 +105,13 @@ impl Project {
         let key = RecordKey { project: self.workspace(), name: name.to_owned() };
         let kept = self.store.get(Kind::Session, &key).expect("it can be read")?;
         Some((serde_json::from_str(&kept.value).expect("as written"), kept.version))
+    }
+
+    /// The entries of the session's journal.
+    pub(super) fn journal(&self) -> Vec<Value> {
+        let journal = JournalKey { project: self.workspace(), session: "s".to_owned() };
+        let entries = self.store.journal(&journal, 0, usize::MAX).expect("it can be read");
+        entries.iter().map(|entry| serde_json::from_str(&entry.value).expect("JSON")).collect()
     }
 
     fn workspace(&self) -> String {
