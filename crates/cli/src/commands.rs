@@ -10,6 +10,7 @@ mod event_data;
 mod events;
 mod explain;
 mod fire;
+mod help;
 mod hook;
 mod import;
 mod init;
@@ -35,6 +36,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use event_data::with_session;
 pub(crate) use fire::{HookSwitches, off_by_environment, runtime};
+pub(crate) use help::parse;
 pub(crate) use hook::{CALL, PAGE_OF_CALL, calls_for, marks_of_agents};
 pub(crate) use test::TreeError;
 
@@ -48,7 +50,7 @@ use crate::screen::Screen;
 /// after an iteration, when a session ends. A hook can look on, or say no. Hooks stand in
 /// hookwright.yaml, which is found upwards from the working directory.
 #[derive(Debug, Parser)]
-#[command(name = "hookwright", version, disable_help_subcommand = true)]
+#[command(name = "hookwright", version)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -56,10 +56,10 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
+use clap::ValueEnum;
 use clap::error::ErrorKind;
-use clap::{Parser, ValueEnum};
 
-use crate::commands::{Arguments, Command};
+use crate::commands::Command;
 use crate::error::Failure;
 use crate::render::{ColorChoice, Paint};
 use crate::screen::{Screen, choose_color};
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
             choose_color(ColorChoice::default());
             run(command, &screen)
         }
-        None => match Arguments::try_parse() {
+        None => match commands::parse() {
             Ok(arguments) => {
                 choose_color(arguments.color);
                 run(arguments.command, &screen)

@@ -17,7 +17,7 @@ use crate::screen::Screen;
 ///
 /// Without a name: every event with its other names, what a block does there, which part of its
 /// data a matcher looks at, and when it happens. With a name or alias: all about that event, with
-/// its data fields and the variables they become.
+/// its data fields and the variables they become. On a terminal it fits the width.
 #[derive(Debug, Args)]
 pub(crate) struct EventsArguments {
     /// An event's name or one of its aliases
@@ -33,7 +33,8 @@ pub(crate) fn events(arguments: &EventsArguments, screen: &Screen) -> Result<u8,
     if arguments.json {
         screen.json(&as_json(one))?;
     } else {
-        screen.result(&one.map_or_else(overview, details))?;
+        let columns = screen.columns();
+        screen.result(&one.map_or_else(|| overview(columns), |spec| details(spec, columns)))?;
     }
     Ok(exit_code::GO_ON)
 }
@@ -49,7 +50,7 @@ fn resolve(name: &str) -> Result<&'static EventSpec, Failure> {
     })
 }
 
-fn overview() -> String {
+fn overview(columns: Option<usize>) -> String {
     let mut table = Table::with_headings(&["event", "aliases", "a block", "subject", "when"]);
     for spec in EVENTS {
         table.row([
@@ -60,10 +61,10 @@ fn overview() -> String {
             spec.when,
         ]);
     }
-    table.to_string()
+    table.fitted(columns)
 }
 
-fn details(spec: &'static EventSpec) -> String {
+fn details(spec: &'static EventSpec, columns: Option<usize>) -> String {
     let mut facts = Table::default();
     facts.row(["event", spec.name]);
     facts.row(["when", spec.when]);
@@ -93,6 +94,7 @@ fn details(spec: &'static EventSpec) -> String {
     for (name, meaning) in MADE_BY_THE_ENGINE {
         fields.row(["", name, "", meaning]);
     }
+    let (facts, fields) = (facts.fitted(columns), fields.fitted(columns));
     format!("{facts}\n{fields}\nEvery variable exists also with the prefix {PREFIX}.\n")
 }
 

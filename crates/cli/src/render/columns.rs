@@ -54,9 +54,52 @@ pub(crate) fn cut(text: &str, columns_max: usize) -> String {
     shown
 }
 
+/// The text in lines of at most so many columns, broken between words. A word that is wider than that is
+/// broken too.
+pub(crate) fn wrapped(text: &str, columns_max: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut room = columns_max;
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is one");
+        let blank = usize::from(!line.is_empty());
+        if columns(word) + blank <= room {
+            line.push_str(&" ".repeat(blank));
+            line.push_str(word);
+            room -= columns(word) + blank;
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(String::new());
+        }
+        room = columns_max;
+        for letter in word.chars() {
+            if width(letter) > room {
+                lines.push(String::new());
+                room = columns_max.max(width(letter));
+            }
+            lines.last_mut().expect("there is one").push(letter);
+            room -= width(letter);
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        for (text, columns_max, lines) in [
+            ("", 5, &[""][..]),
+            ("a bc d", 4, &["a bc", "d"]),
+            ("abcdef g", 4, &["abcd", "ef g"]),
+            ("a abcdef", 4, &["a", "abcd", "ef"]),
+            ("日本語", 4, &["日本", "語"]),
+        ] {
+            assert_eq!(wrapped(text, columns_max), lines, "{text}");
+        }
+    }
 
     #[test]
     fn text_is_cut_by_the_room_it_takes_and_not_by_its_letters() {

@@ -2,7 +2,14 @@
 
 use std::fmt;
 
+use super::columns::wrapped;
 use super::{Paint, visible, width};
+
+/// Between two columns.
+const GAP: usize = 2;
+
+/// What stands before the cells of a row that stand below each other.
+const INDENT: usize = 4;
 
 /// Rows of columns, each as wide as its widest cell.
 #[derive(Debug, Default)]
@@ -31,6 +38,99 @@ impl Table {
     /// The same table, whose words in this column, from 0, are painted by what they mean.
     pub(crate) fn with_outcomes_in(self, column: usize) -> Self {
         Self { outcomes: Some(column), ..self }
+    }
+
+    /// The table in at most so many columns, if there is a bound: long cells take several lines, and where
+    /// even that is too wide, the cells of a row stand below each other.
+    pub(crate) fn fitted(&self, columns_max: Option<usize>) -> String {
+        let mut widths = self.widest();
+        let total =
+            |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+        let Some(columns_max) = columns_max.filter(|max| total(&widths) > *max) else {
+            return self.to_string();
+        };
+        let least = self.longest_words();
+        while total(&widths) > columns_max {
+            let can_shrink = |column: &usize| widths[*column] > least[*column];
+            let widest = (0..widths.len()).filter(can_shrink).max_by_key(|column| widths[*column]);
+            match widest {
+                Some(widest) => widths[widest] -= 1,
+                None => return self.stacked(columns_max),
+            }
+        }
+        let mut text = String::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            let cells: Vec<Vec<String>> =
+                row.iter().zip(&widths).map(|(cell, width)| wrapped(&cell.text, *width)).collect();
+            for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0).max(1) {
+                let mut blanks = 0;
+                for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
+                    let part = cell.get(line).map_or("", String::as_str);
+                    if !part.is_empty() {
+                        let painted = self.painted(number, column, part);
+                        text.push_str(&format!("{:blanks$}{painted}", ""));
+                        blanks = 0;
+                    }
+                    blanks += width - super::columns::columns(part) + GAP;
+                }
+                text.push('\n');
+            }
+        }
+        text
+    }
+
+    /// Each row as lines: its first cell, and the others below it, with their headings.
+    fn stacked(&self, columns_max: usize) -> String {
+        let headings = self.rows.first().filter(|_| self.has_headings);
+        let widest = headings.iter().flat_map(|row| row.iter()).map(|cell| cell.columns).max();
+        let label_width = widest.unwrap_or(0);
+        let mut text = String::new();
+        for (number, row) in self.rows.iter().enumerate().skip(usize::from(self.has_headings)) {
+            for (column, cell) in row.iter().enumerate() {
+                if column == 0 {
+                    for line in wrapped(&cell.text, columns_max) {
+                        text.push_str(&self.painted(number, column, &line));
+                        text.push('\n');
+                    }
+                    continue;
+                }
+                let label = headings.and_then(|row| row.get(column)).map_or("", |cell| &cell.text);
+                let room = columns_max.saturating_sub(INDENT + label_width + GAP).max(1);
+                let lines = wrapped(&cell.text, room).into_iter().filter(|line| !line.is_empty());
+                for (at, line) in lines.enumerate() {
+                    let label = if at == 0 { label } else { "" };
+                    let line = self.painted(number, column, &line);
+                    let label = format!("{:INDENT$}{label:label_width$}{:GAP$}", "", "");
+                    text.push_str(&format!("{label}{line}\n"));
+                }
+            }
+        }
+        text
+    }
+
+    /// The width of the widest cell of each column.
+    fn widest(&self) -> Vec<usize> {
+        self.of_columns(|cell| cell.columns)
+    }
+
+    /// The width of the longest word of each column: less would tear it apart.
+    fn longest_words(&self) -> Vec<usize> {
+        self.of_columns(|cell| {
+            cell.text.split(' ').map(super::columns::columns).max().unwrap_or_default()
+        })
+    }
+
+    fn of_columns(&self, of_cell: impl Fn(&Cell) -> usize) -> Vec<usize> {
+        let mut most: Vec<usize> = Vec::new();
+        for row in &self.rows {
+            for (at, cell) in row.iter().enumerate() {
+                match most.get_mut(at) {
+                    Some(most) => *most = of_cell(cell).max(*most),
+                    None => most.push(of_cell(cell)),
+                }
+            }
+        }
+        most
     }
 
     /// A cell's text as it is painted.
@@ -62,15 +162,7 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut widest: Vec<usize> = Vec::new();
-        for row in &self.rows {
-            for (at, cell) in row.iter().enumerate() {
-                match widest.get_mut(at) {
-                    Some(most) => *most = cell.columns.max(*most),
-                    None => widest.push(cell.columns),
-                }
-            }
-        }
+        let widest = self.widest();
         for (number, row) in self.rows.iter().enumerate() {
             // Nothing stands behind the last word of a line.
             let mut blanks = 0;
@@ -82,10 +174,68 @@ impl fmt::Display for Table {
                 } else {
                     blanks += cell.text.len();
                 }
-                blanks += most - cell.columns + 2;
+                blanks += most - cell.columns + GAP;
             }
             writeln!(f)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::with_headings(&["event", "aliases", "when"]);
+        table.row(["session:end", "on_session_complete, SessionEnd", "the session has ended"]);
+        table.row(["user:interrupt", "", "the user has interrupted"]);
+        table
+    }
+
+    #[test]
+    fn a_table_that_fits_is_as_it_is() {
+        for columns_max in [None, Some(73), Some(200)] {
+            assert_eq!(table().fitted(columns_max), table().to_string());
+        }
+    }
+
+    #[test]
+    fn long_cells_take_several_lines() {
+        assert_eq!(
+            table().fitted(Some(56)),
+            "event           aliases               when
+session:end     on_session_complete,  the session has
+                SessionEnd            ended
+user:interrupt                        the user has
+                                      interrupted
+"
+        );
+    }
+
+    #[test]
+    fn where_words_would_be_torn_apart_cells_stand_below_each_other() {
+        assert_eq!(
+            table().fitted(Some(40)),
+            "session:end
+    aliases  on_session_complete,
+             SessionEnd
+    when     the session has ended
+user:interrupt
+    when     the user has interrupted
+"
+        );
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_bound_that_its_words_allow() {
+        for columns_max in 34..100 {
+            for line in table().fitted(Some(columns_max)).lines() {
+                assert!(
+                    super::super::columns::columns(line) <= columns_max,
+                    "{columns_max}: {line}"
+                );
+            }
+        }
     }
 }

@@ -74,6 +74,7 @@ const ALIAS_TABLES: &[&str] = &[
 const ABOUT_OTHERS: &[&str] = &[
     "crates/dialects",
     "crates/cli/src/commands/config",
+    "crates/cli/src/commands/help.rs",
     "crates/cli/src/commands/hook",
     "crates/cli/src/config_files.rs",
     "crates/cli/src/env_file.rs",

@@ -135,3 +135,46 @@ fn programs_read_the_whole_table_or_one_event_of_it() {
     assert!(!fields(&one).contains(&"TOOL_NAME".to_owned()));
     assert!(fields(&one).contains(&"STOP_HOOK_ACTIVE".to_owned()));
 }
+
+/// `script` gives the binary a terminal; `stty` says how wide it is.
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_terminal_no_line_is_wider_than_it_and_nothing_is_left_out() {
+    let sandbox = Sandbox::new().set("NO_COLOR", "1");
+    let in_terminal = |arguments: &str, columns: usize| {
+        let binary = sandbox.command(&[]);
+        let script = format!("stty cols {columns}; {} {arguments}", binary.get_program().display());
+        let mut command = std::process::Command::new("script");
+        command
+            .args(["-qec", &script, "/dev/null"])
+            .current_dir(sandbox.path("."))
+            .env_clear()
+            .envs(binary.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.output().ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let words = |text: &str| {
+        let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        words.sort();
+        words.dedup();
+        words
+    };
+    for arguments in ["events", "events session:end", "events tool:pre_execute"] {
+        let whole = sandbox.run(&arguments.split(' ').collect::<Vec<_>>()).stdout;
+        for columns in [60, 80, 100, 120, 300] {
+            let Some(shown) = in_terminal(arguments, columns) else { return };
+            for line in shown.lines() {
+                let line = line.trim_end_matches('\r');
+                // A sentence behind a table is a line of its own, which terminals break.
+                let is_sentence = line.starts_with("Every variable");
+                assert!(is_sentence || line.chars().count() <= columns, "{columns}: {line}");
+            }
+            let (shown, whole) = (words(&shown), words(&whole));
+            let lost: Vec<&String> = whole.iter().filter(|word| !shown.contains(word)).collect();
+            // Where cells stand below each other, the first column needs no heading.
+            assert!(
+                lost.iter().all(|word| ["event", "field"].contains(&word.as_str())),
+                "{lost:?}"
+            );
+        }
+    }
+}

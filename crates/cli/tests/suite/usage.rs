@@ -76,3 +76,59 @@ fn output_that_cannot_be_written_is_our_fault() {
         )
     );
 }
+
+#[test]
+fn help_is_a_command_and_groups_commands_by_what_people_do() {
+    let sandbox = Sandbox::new();
+    let help = sandbox.run(&["help"]);
+    assert_eq!(help, sandbox.run(&["--help"]));
+    assert_eq!((help.code, help.stderr.as_str()), (0, ""));
+    let headings: Vec<&str> =
+        help.stdout.lines().filter(|line| line.ends_with(':') && !line.starts_with(' ')).collect();
+    assert_eq!(
+        headings,
+        [
+            "Write hooks:",
+            "Try them without an agent:",
+            "Let an agent work:",
+            "Give it work:",
+            "Answer its questions:",
+            "Put hooks inside an agent:",
+            "Move from another system:",
+            "Get help:",
+            "Options:"
+        ]
+    );
+    for command in [&["check"][..], &["task", "add"]] {
+        let asked = [&["help"][..], command].concat();
+        let told = sandbox.run(&asked);
+        assert_eq!(told, sandbox.run(&[command, &["--help"]].concat()));
+        assert!(told.stdout.contains(":\n  hookwright check") || command[0] == "task");
+    }
+    let ran = sandbox.run(&["help", "nonsense"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+}
+
+#[test]
+fn examples_of_commands_that_need_no_agent_do_what_they_say() {
+    let sandbox = Sandbox::new();
+    let binary = sandbox.command(&[]).get_program().display().to_string();
+    for command in ["init", "template", "events", "list", "schema", "fire", "explain"] {
+        let help = sandbox.run(&["help", command]).stdout;
+        let examples: Vec<&str> =
+            help.lines().filter_map(|line| line.strip_prefix("  hookwright ")).collect();
+        assert!(!examples.is_empty(), "{help}");
+        for example in examples {
+            let plain = sandbox.command(&[]);
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", &format!("'{binary}' {example}")]).current_dir(sandbox.path("."));
+            shell
+                .env_clear()
+                .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            let ran = Ran::from(shell.output().expect("it starts"));
+            // The template's guard says no.
+            let expected = if example.contains("sudo ls") { 2 } else { 0 };
+            assert_eq!(ran.code, expected, "{example}: {ran:?}");
+        }
+    }
+}
