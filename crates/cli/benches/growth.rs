@@ -5,6 +5,8 @@
 #![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
 
+#[path = "growth/background.rs"]
+mod background;
 #[path = "growth/project.rs"]
 mod project;
 #[path = "growth/queues.rs"]
@@ -13,7 +15,12 @@ mod queues;
 /// One part of the benchmark. In a test it only has to run.
 type Part = fn(is_test: bool);
 
-const PARTS: [(&str, Part); 2] = [("issues", queues::issues), ("tasks", queues::tasks)];
+const PARTS: [(&str, Part); 4] = [
+    ("issues", queues::issues),
+    ("tasks", queues::tasks),
+    ("webhooks", background::webhooks),
+    ("shell-hooks", background::shell_hooks),
+];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -22,7 +22,8 @@ mod step;
 mod stop;
 pub(crate) mod whether;
 
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hookwright_events::{Event, Outcome, Power, Report, RunEventKind, Status};
@@ -77,6 +78,12 @@ pub struct Dispatch {
     given: Given,
     power: Power,
     runs: Vec<Run>,
+    /// The hooks that run although nothing waits for them, by number.
+    in_background: BTreeSet<usize>,
+    /// Those of them that have ended since somebody asked last.
+    out_of_background: Vec<usize>,
+    /// For hooks that are the same as others: the one of them that runs.
+    strictest_twins: OnceLock<HashMap<Box<str>, Option<usize>>>,
     carried: Carried,
     /// The next hook to look at.
     next: usize,
@@ -109,6 +116,9 @@ impl Dispatch {
             given,
             power,
             runs,
+            in_background: BTreeSet::new(),
+            out_of_background: Vec::new(),
+            strictest_twins: OnceLock::new(),
             carried,
             next: 0,
             batch: Vec::new(),
@@ -183,13 +193,14 @@ impl Dispatch {
         &self.carried
     }
 
-    /// Hooks that still run although the decision was made.
-    pub fn in_background(&self) -> Vec<Arc<Hook>> {
-        self.runs
-            .iter()
-            .filter(|run| matches!(run.state, State::Background | State::BackgroundSleep))
-            .map(|run| Arc::clone(&run.hook))
-            .collect()
+    /// The numbers of hooks that still run although the decision was made.
+    pub fn in_background(&self) -> &BTreeSet<usize> {
+        &self.in_background
+    }
+
+    /// The numbers of background hooks that have ended since this was asked last.
+    pub fn take_out_of_background(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.out_of_background)
     }
 
     /// The record of every hook that fitted, in the order in which they ran.
@@ -229,6 +240,24 @@ impl Dispatch {
         }
     }
 
+    fn set_state(&mut self, number: usize, state: State) {
+        self.runs[number].state = state;
+        match state {
+            State::Background | State::BackgroundSleep => {
+                self.in_background.insert(number);
+            }
+            State::Waiting
+            | State::Awaited
+            | State::AwaitedSleep
+            | State::HandedOver
+            | State::Skipped
+            | State::Done => {
+                let was_there = self.in_background.remove(&number);
+                self.out_of_background.extend(was_there.then_some(number));
+            }
+        }
+    }
+
     fn take_turn(&mut self, number: usize, steps: &mut Steps) {
         let whether = match self.given.past.get(number) {
             Some(PastHook::Started) => Whether::Runs,
@@ -250,13 +279,14 @@ impl Dispatch {
             }
             Whether::Passed(reason) => return self.pass(number, reason, steps),
         };
-        let run = &mut self.runs[number];
+        let run = &self.runs[number];
         let awaited = run.terms.awaited;
-        run.state = match awaited {
+        let state = match awaited {
             true => State::Awaited,
             false if self.given.background.hands_over(&run.hook) => State::HandedOver,
             false => State::Background,
         };
+        self.set_state(number, state);
         if awaited {
             self.batch.push(number);
         }
@@ -264,7 +294,7 @@ impl Dispatch {
             // It did not start, so there is nothing to wait for and nothing to try again.
             let outcome = Outcome::NotStarted { cause };
             let meaning = self.read(number, &outcome);
-            self.runs[number].state = State::Done;
+            self.set_state(number, State::Done);
             self.settled(number, outcome, meaning, steps);
             return;
         }
@@ -272,8 +302,8 @@ impl Dispatch {
     }
 
     fn pass(&mut self, number: usize, reason: String, steps: &mut Steps) {
+        self.set_state(number, State::Skipped);
         let run = &mut self.runs[number];
-        run.state = State::Skipped;
         run.reason = Some(reason.clone());
         let hook = run.hook.id.clone();
         steps.record(|| RunEventKind::HookSkipped { hook, reason });
@@ -343,17 +373,28 @@ impl Dispatch {
     /// equals the first.
     fn stricter_twin(&self, number: usize) -> Option<usize> {
         let twin = self.runs[number].hook.twin.as_deref()?;
-        let strictness = |number: &usize| {
-            let terms = self.runs[*number].terms;
+        let strictest = self.strictest_twins.get_or_init(|| self.find_strictest_twins());
+        strictest.get(twin).copied().flatten().filter(|strictest| *strictest != number)
+    }
+
+    /// By what makes hooks the same, the one that runs. Once a firing: of thousands of hooks each would
+    /// otherwise look at all.
+    fn find_strictest_twins(&self) -> HashMap<Box<str>, Option<usize>> {
+        let strictness = |number: usize| {
+            let terms = self.runs[number].terms;
             (terms.awaited, terms.on_failure != Exhausted::Continue)
         };
-        let same = (0..self.runs.len()).rev().filter(|other| {
-            let hook = &self.runs[*other].hook;
-            hook.twin.as_deref() == Some(twin)
-                && whether::switched_off(hook, &self.given.event, &self.given.skip).is_none()
-        });
-        // Of equals `max_by_key` gives the last, which is the first in order.
-        same.max_by_key(strictness).filter(|strictest| *strictest != number)
+        let mut strictest: HashMap<Box<str>, Option<usize>> = HashMap::new();
+        for (number, run) in self.runs.iter().enumerate() {
+            let Some(twin) = run.hook.twin.clone() else { continue };
+            let first = strictest.entry(twin).or_default();
+            let is_on =
+                whether::switched_off(&run.hook, &self.given.event, &self.given.skip).is_none();
+            if is_on && first.is_none_or(|first| strictness(number) > strictness(first)) {
+                *first = Some(number);
+            }
+        }
+        strictest
     }
 
     fn variables(&self) -> Variables<'_> {
@@ -398,7 +439,7 @@ impl Dispatch {
             let attempt = run.attempts + 1;
             let after_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
             let reason = meaning.reason.clone().unwrap_or_default();
-            run.state = match run.state {
+            let state = match run.state {
                 State::Awaited => State::AwaitedSleep,
                 _ => State::BackgroundSleep,
             };
@@ -409,13 +450,14 @@ impl Dispatch {
                 after_ms,
                 reason,
             });
+            self.set_state(number, state);
             steps.push(Step::Sleep { hook: number, delay });
             return;
         }
         let was_awaited = run.is_awaited();
-        run.state = State::Done;
+        self.set_state(number, State::Done);
         if !was_awaited {
-            let reports_failure = run.reports_failure(&meaning);
+            let reports_failure = self.runs[number].reports_failure(&meaning);
             self.late_answer(number, &meaning.answer, reports_failure, steps);
         }
         self.settled(number, outcome, meaning, steps);
@@ -430,8 +472,7 @@ impl Dispatch {
     }
 
     fn try_again(&mut self, number: usize, steps: &mut Steps) {
-        let run = &mut self.runs[number];
-        run.state = match run.state {
+        let state = match self.runs[number].state {
             State::AwaitedSleep => State::Awaited,
             State::BackgroundSleep => State::Background,
             // It was interrupted while it slept.
@@ -442,6 +483,7 @@ impl Dispatch {
             | State::Skipped
             | State::Done => return,
         };
+        self.set_state(number, state);
         self.start(number, steps);
     }
 
@@ -456,10 +498,9 @@ impl Dispatch {
     fn end_retries(&mut self, steps: &mut Steps) {
         self.over = true;
         for number in 0..self.runs.len() {
-            let run = &mut self.runs[number];
-            if matches!(run.state, State::AwaitedSleep | State::BackgroundSleep) {
-                run.state = State::Done;
-                if let Some((outcome, meaning)) = run.last.take() {
+            if matches!(self.runs[number].state, State::AwaitedSleep | State::BackgroundSleep) {
+                self.set_state(number, State::Done);
+                if let Some((outcome, meaning)) = self.runs[number].last.take() {
                     self.settled(number, outcome, meaning, steps);
                 }
             }

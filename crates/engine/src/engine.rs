@@ -309,7 +309,7 @@ impl Engine {
 
     /// Ids of hooks that run although nothing waits for them.
     pub fn in_background(&self) -> Vec<String> {
-        self.shared.background().hooks.iter().map(|(_, hook)| hook.clone()).collect()
+        self.shared.background().hooks.values().cloned().collect()
     }
 
     /// Waits until everything that was started has ended. Each hook has its own timeout, so this
@@ -405,7 +405,8 @@ impl Drop for Underway {
         {
             let mut background = shared.background();
             background.firings += 1;
-            background.hooks.extend(left.into_iter().map(|hook| (driver.number(), hook)));
+            let named = left.into_iter().map(|(hook, id)| ((driver.number(), hook), id));
+            background.hooks.extend(named);
         }
         // Outside of the task: a runtime that ends may drop it before its first poll.
         let tracked = Tracked { shared, number: driver.number() };
@@ -426,7 +427,11 @@ impl Drop for Tracked {
     fn drop(&mut self) {
         let mut background = self.shared.background();
         background.firings -= 1;
-        background.hooks.retain(|(firing, _)| *firing != self.number);
+        // None is left, unless the runtime has ended before them.
+        let of_firing = (self.number, 0)..=(self.number, usize::MAX);
+        let left: Vec<(u64, usize)> =
+            background.hooks.range(of_firing).map(|(place, _)| *place).collect();
+        left.iter().for_each(|place| drop(background.hooks.remove(place)));
         drop(background);
         self.shared.quiet.notify_waiters();
     }

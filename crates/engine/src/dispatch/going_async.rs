@@ -27,8 +27,8 @@ impl Dispatch {
             let meaning = self.read(number, &outcome);
             (outcome, meaning)
         });
+        self.set_state(number, State::Background);
         let run = &mut self.runs[number];
-        run.state = State::Background;
         run.decides = early.is_some();
         run.reason = early.as_ref().and_then(|(_, meaning)| run.explain(meaning));
         run.early =

@@ -255,10 +255,7 @@ impl Machine {
 
     fn whose_turn(&self) -> Option<usize> {
         let in_background = self.dispatch.in_background();
-        let is_awaited = |number: &&usize| {
-            let id = &self.dispatch.hook(**number).id;
-            !in_background.iter().any(|hook| hook.id == *id)
-        };
+        let is_awaited = |number: &&usize| !in_background.contains(*number);
         let all = || self.running.iter().chain(&self.sleeping);
         all().find(is_awaited).or_else(|| all().next()).copied()
     }
@@ -1509,10 +1506,35 @@ fn a_hook_that_goes_async_lets_the_decision_go_on_and_is_reported_as_started() {
     machine.ends("b", exit(0));
     assert_eq!(machine.order(), ["start a", "start b", "finished"]);
     assert_eq!(machine.reports(), ["a started x1", "b success x1"]);
-    let running: Vec<String> =
-        machine.dispatch.in_background().iter().map(|hook| hook.id.clone()).collect();
+    let running: Vec<&str> = machine
+        .dispatch
+        .in_background()
+        .iter()
+        .map(|number| machine.dispatch.hook(*number).id.as_str())
+        .collect();
     assert_eq!(running, ["a"]);
     assert_eq!(machine.decided(), Decision::default());
+}
+
+#[test]
+fn a_background_hook_has_ended_once_and_not_while_it_is_tried_again() {
+    let mut machine = Firing::at(
+        "session:start",
+        "id: a, command: x, on_failure: retry, retries: 1
+         id: b, command: x",
+    )
+    .fire();
+    assert_eq!(machine.dispatch.in_background().iter().collect::<Vec<_>>(), [&0, &1]);
+    machine.ends("a", exit(1));
+    assert_eq!(machine.dispatch.take_out_of_background(), [0; 0]);
+    machine.ends("b", exit(0));
+    assert_eq!(machine.dispatch.take_out_of_background(), [1]);
+    machine.wakes("a");
+    assert_eq!(machine.dispatch.in_background().iter().collect::<Vec<_>>(), [&0]);
+    machine.ends("a", exit(1));
+    assert_eq!(machine.dispatch.take_out_of_background(), [0]);
+    assert!(machine.dispatch.in_background().is_empty());
+    assert_eq!(machine.dispatch.take_out_of_background(), [0; 0]);
 }
 
 #[tokio::test]

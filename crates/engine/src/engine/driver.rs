@@ -1,8 +1,9 @@
 //! Runs the steps of one firing and tells dispatch what happened. No choice is made here.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use super::{Engine, Firing, Shared};
 use crate::actions::{self, Attempt, FiringPlace, News};
 use crate::dispatch::{Dispatch, Happening, Step};
 use crate::handed_over::HandedOver;
+use crate::hook::Hook;
 use crate::limits::OUTPUT_CHUNKS_MAX;
 use crate::past::Written;
 use crate::ports::Keepsake;
@@ -37,6 +39,8 @@ pub(super) struct Driver {
     decision: Option<Box<Decision>>,
     /// What the journal of an earlier process holds of this firing already.
     written: Written,
+    /// Its hooks by id, once somebody asks.
+    numbers: OnceLock<HashMap<String, usize>>,
     /// The marker of the attempt that is about to start, once it was recorded.
     run_id: Option<String>,
     was_interrupted: bool,
@@ -70,6 +74,7 @@ impl Driver {
         let written = firing.past.as_deref().map(Written::of).unwrap_or_default();
         Self {
             written,
+            numbers: OnceLock::new(),
             run_id: None,
             shared,
             dispatch,
@@ -100,14 +105,11 @@ impl Driver {
 
     /// Goes on until nothing runs any more.
     pub(super) async fn until_quiet(mut self) {
-        while !self.in_background().is_empty() {
+        while !self.dispatch.in_background().is_empty() {
             self.next_message().await;
-            let left = self.in_background();
-            let number = self.number;
-            self.shared
-                .background()
-                .hooks
-                .retain(|(firing, hook)| *firing != number || left.contains(hook));
+            for hook in self.dispatch.take_out_of_background() {
+                self.shared.background().hooks.remove(&(self.number, hook));
+            }
         }
         // What was told about the last hook still has to be shown.
         while let Ok(message) = self.messages.try_recv() {
@@ -138,8 +140,10 @@ impl Driver {
         }
     }
 
-    pub(super) fn in_background(&self) -> Vec<String> {
-        self.dispatch.in_background().iter().map(|hook| hook.id.clone()).collect()
+    /// Numbers and ids of the hooks that still run although the decision was made.
+    pub(super) fn in_background(&self) -> Vec<(usize, String)> {
+        let numbers = self.dispatch.in_background().iter();
+        numbers.map(|number| (*number, self.dispatch.hook(*number).id.clone())).collect()
     }
 
     async fn next_message(&mut self) {
@@ -256,8 +260,9 @@ impl Driver {
                 *attempt += self.firing.past.as_ref().map_or(0, |past| past.cut_off(hook));
                 *run_id = Some(self.shared.new_run_id());
                 self.run_id.clone_from(run_id);
-                let hooks = self.dispatch.hooks();
-                *digest = hooks.iter().find(|known| known.id == *hook).map(|hook| hook.digest());
+                let number =
+                    self.numbers.get_or_init(|| numbers_of(self.dispatch.hooks())).get(hook);
+                *digest = number.map(|number| self.dispatch.hooks()[*number].digest());
             }
             RunEventKind::HookEnded { hook, attempt, .. }
             | RunEventKind::HookRetrying { hook, attempt, .. } => {
@@ -394,6 +399,12 @@ impl Driver {
             let _ = sender.send(Message::Happened(Happening::TimeToRetry { hook }));
         });
     }
+}
+
+/// The hooks of a firing by id; of several with one id the first.
+fn numbers_of(hooks: &[Arc<Hook>]) -> HashMap<String, usize> {
+    let numbered = hooks.iter().enumerate().rev();
+    numbered.map(|(number, hook)| (hook.id.clone(), number)).collect()
 }
 
 /// What has happened and is not yet written down.

@@ -1,6 +1,7 @@
 //! [`Shared`]: what an engine and its firings have in common: hooks and ports, who watches, what runs in the
 //! background.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -41,8 +42,8 @@ pub(crate) struct Shared {
 pub(super) struct StillRunning {
     /// Firings whose hooks still run.
     pub(super) firings: usize,
-    /// Number of the firing and id of the hook.
-    pub(super) hooks: Vec<(u64, String)>,
+    /// Ids of hooks, by the number of the firing and that of the hook in it.
+    pub(super) hooks: BTreeMap<(u64, usize), String>,
 }
 
 impl Shared {

@@ -159,3 +159,21 @@ async fn what_a_dropped_firing_had_started_in_the_background_is_tracked_to_its_e
     assert!(settles_with_the_hook(&host).await);
     assert_eq!(host.engine.in_background(), [""; 0]);
 }
+
+#[tokio::test]
+async fn each_background_hook_is_listed_until_it_has_ended_itself() {
+    let hook = |name: &str| format!("{{id: {name}, command: '{}'}}", wait_for(name));
+    let hooks = ["a", "b", "c"].map(hook).join(", ");
+    let host = Host::new(&format!("hooks: {{session:start: [{hooks}]}}"));
+    // Two firings of the same hooks: what ends in both leaves the list twice.
+    host.fire("session:start", json!({})).await;
+    host.fire("session:start", json!({})).await;
+    assert_eq!(host.engine.in_background(), ["a", "b", "c", "a", "b", "c"]);
+    host.write("b", "");
+    until("both have ended", || host.engine.in_background() == ["a", "c", "a", "c"]).await;
+    host.write("c", "");
+    until("both have ended", || host.engine.in_background() == ["a", "a"]).await;
+    host.write("a", "");
+    host.engine.settle().await;
+    assert_eq!(host.engine.in_background(), [""; 0]);
+}
