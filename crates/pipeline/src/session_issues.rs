@@ -1,4 +1,4 @@
-//! [`IssueLog`]: which issues a session means to work on, and what became of them.
+//! `IssueLog`: which issues a session means to work on, and what became of them.
 //!
 //! These lists grow with the session, and its record is written with every iteration. So they are kept in
 //! pages beside the record, of which only the last one is written again. A page is never read while
