@@ -200,7 +200,7 @@ const LINKED: &str = env!("HOOKWRIGHT_LINKED");
 
 /// Page faults of one call that starts a process and waits for it, on average.
 fn page_faults(calls: usize, deed: impl Fn()) -> f64 {
-    // Those of ended children are the ninth number behind the name, which stands in parentheses.
+    // The page faults of ended children are the ninth number after the name in parentheses.
     let of_children = || {
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let numbers = stat.rsplit(')').next().unwrap_or_default();

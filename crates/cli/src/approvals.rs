@@ -61,7 +61,7 @@ pub(crate) fn of_store(store: Arc<dyn Store>) -> Result<Approvals, Failure> {
     Ok(approvals.refusing(is_inside))
 }
 
-/// Whether the process that asked may still run. Nobody can tell of a keeper that is not understood.
+/// Whether the process that asked may still run. An unparsable keeper counts as alive.
 fn may_run(keeper: &str) -> bool {
     serde_json::from_str::<Holder>(keeper).map_or(true, |holder| holder.may_run())
 }
@@ -69,7 +69,7 @@ fn may_run(keeper: &str) -> bool {
 /// Whether an answer comes from inside the session that asks: an agent must not answer the question
 /// that a hook asks about its work.
 fn is_inside(wait: &Wait, origin: Origin) -> bool {
-    // Nobody can tell of a keeper that is not understood.
+    // Without a keeper that can be parsed, no caller is known to be inside.
     let Ok(holder) = serde_json::from_str::<Holder>(&wait.keeper) else { return false };
     let agents: Vec<&str> = presets().iter().map(|agent| agent.program).collect();
     let (project, session) = (wait.project.as_str(), wait.session.as_deref());

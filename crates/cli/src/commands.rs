@@ -47,7 +47,7 @@ use crate::screen::Screen;
 /// Hooks for AI agents: rules that always run.
 ///
 /// Hookwright runs your own commands when something happens in an agent's life: before a tool runs,
-/// after an iteration, when a session ends. A hook can look on, or say no. Hooks stand in
+/// after an iteration, when a session ends. A hook can look on, or say no. Hooks are kept in
 /// hookwright.yaml, which is found upwards from the working directory.
 #[derive(Debug, Parser)]
 #[command(name = "hookwright", version)]

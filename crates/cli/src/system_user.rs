@@ -62,7 +62,7 @@ fn line_of(getent: &Path, id: u32, timeout: Duration) -> Option<String> {
     std::thread::spawn(move || {
         let mut text = String::new();
         let is_read = output.take(GETENT_BYTES_MAX).read_to_string(&mut text).is_ok();
-        // Nobody listens any more if it came too late.
+        // After the timeout the receiver is gone.
         let _ = sender.send(is_read.then_some(text));
     });
     let line = receiver.recv_timeout(timeout);

@@ -225,7 +225,7 @@ pub fn is_loop(text: &str) -> bool {
 const ONLY_LOOPS: &[&str] =
     &["prompt", "prompt_file", "termination", "max_iterations", "max_runtime", "delay"];
 
-/// The keys of a file of which nobody has said what it is.
+/// The top-level keys of a file that may be a loop, a pipeline or something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TopLevel {
     /// Whether one of them is a key that only loops have, or `stages` that name loops.

@@ -106,7 +106,7 @@ impl Caller {
         names
     }
 
-    /// Whether the caller works in the same process tree as whoever asks: below the process that asks,
+    /// Whether the caller works in the same process tree as the asker: below the process that asks,
     /// below a session in which both run, below the agent that called the process that asks, or started
     /// in the session that asks. One that hides where it was started counts as inside.
     pub fn is_inside(&self, asker: &Asker<'_>) -> bool {

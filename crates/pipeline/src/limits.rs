@@ -219,8 +219,8 @@ pub const UNDELIVERED_TOLD_MAX: usize = 5;
 /// Characters of each of them.
 pub const UNDELIVERED_CHARS_MAX: usize = 200;
 
-/// Entries of a folder among which loops and pipelines are looked for that nobody has named. A project has
-/// fewer; the folder of somebody's downloads may have more.
+/// Entries of a folder that are searched for loops and pipelines. A project has fewer; a folder of
+/// downloads may have more.
 pub const FOLDER_ENTRIES_MAX: usize = 10_000;
 
 /// Bytes of a file that is looked into to see whether it is a loop or a pipeline, where its name says nothing.

@@ -21,7 +21,7 @@ pub fn read_issues(store: &dyn Store, record: &mut SessionRecord) -> Result<(), 
         record.issues_planned.extend(page.planned);
         ended.extend(page.ended);
     }
-    // The last word about an issue counts, and stands where it was said.
+    // The last entry of an issue counts, and keeps its place in the order.
     let mut seen = HashSet::new();
     let mut last: Vec<(u64, ItemState)> =
         ended.into_iter().rev().filter(|(number, _)| seen.insert(*number)).collect();
@@ -75,7 +75,7 @@ impl Page {
     }
 }
 
-/// The lists of a session that runs. Whoever holds its lease writes them.
+/// The lists of a session that runs. Only the process that holds its lease writes them.
 #[derive(Debug)]
 pub(crate) struct IssueLog {
     planned: HashSet<u64>,

@@ -198,7 +198,7 @@ impl Board {
         chronicle
     }
 
-    /// The report that stands in this entry of a session's journal, with what the hook printed.
+    /// The report in this entry of a session's journal, with what the hook printed.
     pub(crate) fn report(
         &self,
         which: &Which,
@@ -222,7 +222,7 @@ impl Board {
         Ok(Some((session, report)))
     }
 
-    /// What a hook printed whose report stands in this entry: the end of its last attempt has it.
+    /// What the hook printed whose report is in this entry, from the end of its last attempt.
     fn output_before(
         &self,
         journal: &JournalKey,

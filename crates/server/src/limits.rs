@@ -111,8 +111,8 @@ pub const QUESTIONS_SHOWN_MAX: usize = 20;
 /// Reports that are kept until their row comes; those of one iteration, as a rule a handful.
 pub const REPORTS_WITHOUT_ROW_MAX: usize = 1_000;
 
-/// Entries of a journal before a hook's report in which its output is looked for. As a rule it stands right
-/// before it; there are more only where very many hooks run at once.
+/// Journal entries before a hook's report that are searched for its output. Usually it is the entry right
+/// before; there are more in between only where very many hooks run at once.
 pub const OUTPUT_LOOK_BACK_MAX: u64 = 10_000;
 
 /// Characters of a reason or a summary on a page.

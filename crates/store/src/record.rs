@@ -75,7 +75,7 @@ pub struct Heading {
     pub name: String,
     /// A word to filter by.
     pub status: String,
-    /// Where it stands in a list.
+    /// Its place in a list.
     pub place: Place,
 }
 

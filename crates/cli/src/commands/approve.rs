@@ -6,7 +6,7 @@ use crate::approvals::{self, DecisionArguments};
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// Approve what waits for a decision: whoever asked goes on
+/// Answer a question with yes: the session that asked goes on
 ///
 /// Works from any folder and any terminal, also while nobody listens at the wait's address. The first
 /// answer counts; one that comes later ends with 1 and says who decided and when.

@@ -29,8 +29,8 @@ use crate::screen::Screen;
 /// there is one.
 ///
 /// Warnings are about commands that can be run but probably don't do what is meant: a variable in
-/// single quotes, somebody's text outside quotes or where the shell evaluates it again, a variable
-/// that nobody sets; about programs and scripts that are not there; about tools that no agent has and
+/// single quotes, free text outside quotes or where the shell evaluates it again, an
+/// unknown variable; about programs and scripts that are not there; about tools that no agent has and
 /// inputs that a tool does not have; about hooks that nothing fires; about entries of other systems'
 /// files that cannot be used; and about files in a folder of issues that are probably meant as issues
 /// and are none. They don't change how the check ends, unless --strict is given.

@@ -4,7 +4,7 @@ use clap::CommandFactory;
 
 use super::Arguments;
 
-/// The commands, by what people do with them. Each stands in one group.
+/// The commands, by what people do with them. Each is in one group.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Write hooks", &["init", "template", "events", "check", "list", "schema"]),
     ("Try them without an agent", &["fire", "explain", "test"]),

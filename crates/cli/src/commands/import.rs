@@ -18,11 +18,10 @@ use crate::screen::Screen;
 
 /// Print the hooks of another system's file in the native format
 ///
-/// What stands in the file as it is goes to standard output as YAML, ready for hookwright.yaml. Where
-/// native hooks differ from those of the other system, the hook keeps its dialect (`dialect: NAME`) so
-/// that it does what it did, and a comment above it says what the difference is. What cannot be used is
-/// shown on standard error, and the file itself stays as it is. As long as it is found, its hooks run
-/// beside the native ones, so all of them run twice.
+/// The hooks are printed on standard output as YAML, ready for hookwright.yaml. Where a native hook would
+/// behave differently, the hook keeps its dialect (`dialect: NAME`), and a comment above it says what the
+/// difference is. Entries that cannot be used are shown on standard error. The file itself is not
+/// changed. As long as hookwright finds it beside the native file, every hook runs twice.
 ///
 /// With --replace the native file is written (hookwright.yaml in the project, hooks.yaml for all
 /// projects), and the old file is renamed so that nothing finds it: FILE.before-import, or with a number

@@ -23,10 +23,10 @@ const FLAG_CHARS_MAX: usize = 40;
 
 /// List every hook with what it does and where it came from
 ///
-/// Hooks of the project's loops and pipelines come first, as in a run. The columns are the hook's id, the event as it was written, its type, what it does, the file and
-/// line it stands in, and whatever else was written: `disabled`, `once`, `matcher`, `when`,
-/// `await`, `on_failure`, `pipe_output`. With a faulty configuration the hooks that could be read
-/// are listed, the faults are shown on standard error, and the exit code is 1.
+/// Hooks of the project's loops and pipelines come first, as in a run. The columns are the hook's id, its
+/// event as written, its type, what it does, its file and line, and its other settings: `disabled`,
+/// `once`, `matcher`, `when`, `await`, `on_failure`, `pipe_output`. With a faulty configuration the hooks
+/// that could be read are listed, the faults are shown on standard error, and the exit code is 1.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Print one JSON value on standard output instead of a table

@@ -6,7 +6,7 @@ use crate::approvals::{self, DecisionArguments};
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// Reject what waits for a decision: whoever asked does what its hook says for that
+/// Answer a question with no: the session that asked does what its hook says for that case
 ///
 /// Works from any folder and any terminal, also while nobody listens at the wait's address. The first
 /// answer counts; one that comes later ends with 1 and says who decided and when.

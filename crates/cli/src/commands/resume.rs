@@ -17,7 +17,7 @@ use crate::screen::Screen;
 use crate::session_options::SessionOptions;
 use crate::{session_choice, state};
 
-/// Take up a session that was cut off, interrupted, paused or has failed
+/// Resume a session that was killed, interrupted or paused, or that failed
 ///
 /// What is recorded as complete is not done again; what was under way is, with a higher attempt
 /// number. A question that has ended the session is asked again. The session goes on with the

@@ -29,7 +29,7 @@ const NOTE_MAX: usize = 500;
 /// Sessions to be resumed that are looked for; beyond this nobody counts.
 const RESUMABLE_MAX: usize = 1_000;
 
-/// Say what runs in this project now, what could be resumed, and how its issues and tasks stand
+/// Show the sessions that run or can be resumed, and the state of issues and tasks
 #[derive(Debug, Args)]
 pub(crate) struct StatusArguments {
     /// Print one JSON value on standard output

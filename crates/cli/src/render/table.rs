@@ -8,7 +8,7 @@ use super::{Paint, visible, width};
 /// Between two columns.
 const GAP: usize = 2;
 
-/// What stands before the cells of a row that stand below each other.
+/// The indent of cells that are printed below each other, because the row is too wide.
 const INDENT: usize = 4;
 
 /// Rows of columns, each as wide as its widest cell.

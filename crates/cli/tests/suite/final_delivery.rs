@@ -1,7 +1,7 @@
 //! What hooks report when all iterations are over: it reaches the agent once more if it has to, in an
 //! iteration like any other.
 
-use crate::interrupts::{Left, start, until};
+use crate::interrupts::killed_and_resumed;
 use crate::runs::{KEEPS_PROMPTS, events, lines, of_session, prompts, run};
 use crate::support::Sandbox;
 
@@ -246,11 +246,7 @@ fn killed_at_any_point_and_resumed_it_is_made_once() {
     assert_eq!((told.len(), told[1].matches("red 1").count()), (2, 1), "{told:?}");
     for place in &places {
         let sandbox = red().file("hang", place);
-        let left = Left::by(&sandbox, "pid");
-        let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
-        until(place, || left.has_run());
-        started.kill();
-        let ran = sandbox.run(&["resume", "s"]);
+        let ran = killed_and_resumed(&sandbox, place);
         assert_eq!(ran.code, 0, "{place}: {}{}", ran.stdout, ran.stderr);
         assert_eq!(lines(&sandbox, "log"), places, "{place}");
         assert_eq!(without_paths(&sandbox), told, "{place}");

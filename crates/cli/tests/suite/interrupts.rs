@@ -116,6 +116,16 @@ impl Left {
     }
 }
 
+/// Runs `loop.yaml` as session `s` until a process of it has written its id into `pid`, kills the session
+/// and resumes it.
+pub(crate) fn killed_and_resumed(sandbox: &Sandbox, place: &str) -> Ran {
+    let left = Left::by(sandbox, "pid");
+    let started = start(sandbox, &["run", "loop.yaml", "--session", "s"]);
+    until(place, || left.has_run());
+    started.kill();
+    sandbox.run(&["resume", "s"])
+}
+
 fn proc(pid: &str) -> PathBuf {
     Path::new("/proc").join(pid)
 }

@@ -1,6 +1,6 @@
 //! Loops with hooks in the format of iteratr: what the agent is told, to the letter.
 
-use crate::interrupts::{Left, start, until};
+use crate::interrupts::{Left, killed_and_resumed, start, until};
 use crate::runs::{KEEPS_PROMPTS, lines, prompts, run};
 use crate::support::Sandbox;
 
@@ -260,11 +260,7 @@ fn killed_at_any_point_and_resumed_the_agent_is_told_the_same_once() {
     );
     for place in &places {
         let sandbox = talkative().file("hang", place);
-        let left = Left::by(&sandbox, "pid");
-        let started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
-        until(place, || left.has_run());
-        started.kill();
-        let ran = sandbox.run(&["resume", "s"]);
+        let ran = killed_and_resumed(&sandbox, place);
         assert_eq!(ran.code, 0, "{place}: {}{}", ran.stdout, ran.stderr);
         assert_eq!((prompts(&sandbox), lines(&sandbox, "log")), (told.clone(), places.clone()));
     }

@@ -67,7 +67,7 @@ impl Loaded {
         self.left_out.extend(faults);
     }
 
-    /// Looks for what is probably not meant in a hook that stands at `node`, if anybody wants to know.
+    /// Looks for likely mistakes in the hook at `node`, if the caller asked for warnings.
     pub fn look_at(
         &mut self,
         hook: &Hook,

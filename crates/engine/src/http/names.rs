@@ -1,8 +1,8 @@
 //! [`HostNames`]: the addresses of a host, from `/etc/hosts` and the DNS servers of `/etc/resolv.conf`.
 //!
 //! The C library's lookup is not used: it loads the libraries that `/etc/nsswitch.conf` names into this
-//! process, also into one that is linked statically, from folders that `LD_LIBRARY_PATH` names. Whoever
-//! sets that variable would run code inside the program that guards. `docs/decisions/022-static-linking.md` says
+//! process, also into one that is linked statically, from folders that `LD_LIBRARY_PATH` names. A
+//! repository that sets this variable would run its code inside the guard. `docs/decisions/022-static-linking.md` says
 //! what is given up.
 //!
 //! Both files are read for every lookup, so that a change of the network counts at once. Connections are

@@ -1,7 +1,7 @@
 //! [`CommandAgent`]: any program is an agent. Its prompt comes by standard input or as an argument;
 //! it works in the project root, and what it prints is kept within a bound.
 //!
-//! Where a prompt stands that is an argument: `prompt_place.rs`.
+//! `prompt_place.rs` decides where a prompt goes that is passed as an argument.
 
 mod prompt_place;
 

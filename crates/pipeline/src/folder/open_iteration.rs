@@ -27,7 +27,7 @@ impl OpenIteration {
         status::read(&self.0, STATUS)
     }
 
-    /// Removes the answer of an attempt that was cut off, so that nobody takes it for the next one's.
+    /// Removes the answer of an attempt that was cut off; it must not count for the next attempt.
     pub fn forget_status(&self) -> Result<(), FolderError> {
         self.0.remove(STATUS)
     }

@@ -164,7 +164,7 @@ fn numbered(
     Ok(found)
 }
 
-/// To open a pipe would wait for somebody who writes, and nobody reads a folder.
+/// Opening a named pipe would block until a process writes to it, and a folder has no text.
 fn is_a_file(entry: &DirEntry) -> io::Result<()> {
     let mut kind = entry.file_type()?;
     if kind.is_symlink() {
@@ -258,7 +258,7 @@ mod tests {
         assert!(stamp(0).is_settled(at(1_002_001)));
         assert!(!stamp(1).is_settled(at(1_000_050)));
         assert!(stamp(1).is_settled(at(1_000_101)));
-        // A clock that was set back: nobody knows.
+        // The clock was set back, so the age is unknown.
         assert!(!stamp(1).is_settled(at(900_000)));
     }
 

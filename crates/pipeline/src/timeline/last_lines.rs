@@ -1,7 +1,7 @@
 //! The last lines of what a hook printed, by which a person sees why it failed.
 //!
-//! The journal keeps a hook's output once, with the end of each attempt; its report stands behind that
-//! without it.
+//! The journal keeps a hook's output once, with the end of each attempt. The report that follows is
+//! written without it.
 
 use std::collections::BTreeMap;
 

@@ -149,7 +149,7 @@ impl Played {
     /// A hook that had started ends like this.
     pub(crate) fn reports(&mut self, firing: u64, took: i64, report: Report) {
         self.passes(took);
-        // As a session's journal has it: the output stands once, with the end of the attempt.
+        // As in a real journal, only the end of the attempt has the output.
         let Report { stdout, stderr, .. } = report.clone();
         let output = Output { stdout, stderr, ..Output::default() };
         self.happens(

@@ -94,7 +94,7 @@ fn a_put_moves_a_lane_and_a_commit_that_fails_moves_nothing() {
             names(&*store, "y/", i64::MIN, 9).into_iter().map(|(_, name)| name).collect();
         assert_eq!(moved, ["b", "a", "c"]);
         assert_eq!(names(&*store, "x/", i64::MIN, 9), []);
-        // Its version is the same, so nobody who has read it has to read it again.
+        // Its version is the same, so a reader need not read it again.
         assert_eq!(store.get(Kind::Session, &key("a")).unwrap(), before);
     });
 }
@@ -377,7 +377,7 @@ fn to_choose_a_task_reads_as_few_records_of_5000_as_of_50() {
             let is_done = !kept.task.id.0.is_multiple_of(10);
             kept.task.set_state(if is_done { TaskState::Completed } else { TaskState::Open });
         };
-        // Of the tasks with the highest priority all wait for the last one, which is nobody's first.
+        // Of the tasks with the highest priority all wait for the last one, which has the lowest.
         let waiting = |count: u64| {
             move |kept: &mut KeptTask| match kept.task.id.0 {
                 id if id < count - 10 => {

@@ -23,7 +23,7 @@ const GLOBAL_NAME: &str = "hooks.yaml";
 /// What is added to the name of the old file.
 const BACKUP_ENDING: &str = "before-import";
 
-/// Backups of one file. Nobody imports a file more often.
+/// Backups of one file, at most.
 const BACKUPS_MAX: u32 = 100;
 
 /// Keys that a file of hooks alone may have.

@@ -20,7 +20,7 @@ pub(super) struct ResolverFile {
 }
 
 impl ResolverFile {
-    /// Lines that nobody understands are left out.
+    /// Unknown lines are skipped.
     pub(super) fn parse(text: &str) -> Self {
         let mut file = Self {
             servers: Vec::new(),
