@@ -11,6 +11,7 @@
 
 mod dialog;
 mod drawing;
+mod first_lines;
 mod job;
 mod keys;
 mod last_lines;

@@ -216,6 +216,14 @@ pub enum RunEventKind {
         /// The leader's start time, in clock ticks since boot, where the system tells.
         start_time: Option<u64>,
     },
+    /// What an agent is told in its turn, its first and its last part if it is very long. Shown, not
+    /// journalled: a file of the iteration holds it.
+    AgentPrompted {
+        /// Which turn.
+        turn: TurnName,
+        /// The prompt.
+        prompt: String,
+    },
     /// An agent has printed something. Shown, not journalled: its output file holds it.
     AgentOutput {
         /// `stdout` or `stderr`.
@@ -388,6 +396,7 @@ impl RunEventKind {
             self,
             RunEventKind::TakenUp { .. }
                 | RunEventKind::HookOutput { .. }
+                | RunEventKind::AgentPrompted { .. }
                 | RunEventKind::AgentOutput { .. }
         )
     }

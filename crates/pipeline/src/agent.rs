@@ -89,14 +89,7 @@ pub struct Turn {
 impl Turn {
     /// The prompt as one text: its blocks, an empty line between each two. One block is as it is.
     pub fn prompt_text(&self) -> String {
-        let mut text = String::new();
-        for (number, block) in self.prompt.iter().enumerate() {
-            if number > 0 {
-                text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
-            }
-            text.push_str(block);
-        }
-        text
+        joined(&self.prompt)
     }
 
     /// A variable of the environment that the agent gets.
@@ -115,6 +108,18 @@ pub struct TurnEnd {
     pub took: Duration,
     /// What its own output says of it, if that can be understood.
     pub said: Option<Said>,
+}
+
+/// The blocks of a prompt as one text.
+pub(crate) fn joined(blocks: &[String]) -> String {
+    let mut text = String::new();
+    for (number, block) in blocks.iter().enumerate() {
+        if number > 0 {
+            text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
+        }
+        text.push_str(block);
+    }
+    text
 }
 
 /// Looks on while an agent works.

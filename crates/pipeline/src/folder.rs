@@ -9,7 +9,8 @@
 //! {session}/stage-00-plan/iterations/001/
 //!     context.json                              what the agent may want to know
 //!     status.json                               the agent's answer
-//!     output.md                                 what it printed
+//!     output.md                                 what it printed, or wrote there itself
+//!     prompt.md, said.md                        what it was told, and what it said while it worked
 //! ```
 //!
 //! What is promised: a file under its own name is whole. It is written beside its place and then
@@ -27,6 +28,7 @@ mod open_folder;
 mod open_iteration;
 mod session_name;
 mod status;
+mod turn_files;
 
 use std::ffi::OsStr;
 use std::io;
@@ -38,6 +40,8 @@ pub use open_folder::Keep;
 pub use open_iteration::OpenIteration;
 pub use session_name::{SessionName, SessionNameError};
 pub use status::{BrokenStatus, Decision, Status, StatusFile};
+pub(crate) use turn_files::kept_prompt;
+pub use turn_files::{TurnAt, TurnKind, TurnTexts};
 
 use open_folder::OpenFolder;
 

@@ -35,6 +35,13 @@ pub const SESSION_FOLDERS_MAX: usize = 32;
 /// back sooner. Then the agent is ended, and the next one of the list works, or the session waits.
 pub const OUT_OF_REACH_MAX: Duration = Duration::from_secs(2 * 60);
 
+/// Bytes of a prompt that are kept for people, the first and the last half: the task is in the last. Hook
+/// output in it may be longer than that, and people don't read so much.
+pub const PROMPT_KEPT_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes that are kept of what an agent says while it works, the first and the last half.
+pub const SAID_KEPT_BYTES_MAX: usize = 256 * 1024;
+
 /// Characters of an agent's last words in a message: enough to see what it wanted.
 pub const LAST_WORDS_CHARS_MAX: usize = 300;
 

@@ -211,6 +211,7 @@ impl Timeline {
             | RunEventKind::LateAnswer { .. }
             | RunEventKind::Remembered { .. }
             | RunEventKind::AgentRunning { .. }
+            | RunEventKind::AgentPrompted { .. }
             | RunEventKind::AgentOutput { .. }
             | RunEventKind::Fired { .. }
             | RunEventKind::SessionStarted { .. }

@@ -16,6 +16,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hookwright_events::{Output, Report, RunEvent, RunEventKind, Wait};
+use hookwright_pipeline::folder::{
+    IterationAt, SessionFolder, StageAt, TurnAt, TurnKind, TurnTexts,
+};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::stored_session::StoredSession;
 use hookwright_pipeline::timeline::{Deed, QuestionState};
@@ -55,6 +58,17 @@ pub(crate) struct SeenSession {
     /// The process that runs it.
     pub(crate) process: Option<u32>,
     pub(crate) place: Place,
+}
+
+/// What was said in one turn of an agent.
+pub(crate) struct SeenTurn {
+    pub(crate) session: SeenSession,
+    /// From 1.
+    pub(crate) stage: u32,
+    pub(crate) stage_name: String,
+    /// From 1; 0 is the delivery of raw output after the last one.
+    pub(crate) iteration: u32,
+    pub(crate) texts: TurnTexts,
 }
 
 /// What the first page shows.
@@ -220,6 +234,37 @@ impl Board {
             (report.stdout, report.stderr) = (output.stdout, output.stderr);
         }
         Ok(Some((session, report)))
+    }
+
+    /// What was said in this turn: of a stage, from 1, and an iteration; 0 is the delivery of raw output
+    /// after the last one.
+    pub(crate) fn turn(
+        &self,
+        which: &Which,
+        stage: u32,
+        iteration: u32,
+    ) -> Result<Option<SeenTurn>, WaitError> {
+        let Some(session) = self.session(which)? else { return Ok(None) };
+        let stages = &session.record.stages;
+        let last = u32::try_from(stages.len()).unwrap_or(u32::MAX);
+        let kind = if iteration == 0 { TurnKind::RawDelivery } else { TurnKind::Iteration };
+        let number = if kind == TurnKind::RawDelivery { last } else { stage };
+        let index = number.checked_sub(1).map(|index| index as usize);
+        let Some((index, name)) = index.and_then(|index| Some((index, stages.get(index)?.clone())))
+        else {
+            return Ok(None);
+        };
+        let at = StageAt { index, name: &name };
+        let texts = SessionFolder::of_record(&session.record).map(|folder| {
+            let iteration = match kind {
+                TurnKind::RawDelivery => folder.last_iteration(at)?,
+                TurnKind::Iteration => iteration,
+            };
+            folder.read_turn(TurnAt { iteration: IterationAt { stage: at, iteration }, kind })
+        });
+        // The page says of a file that cannot be read that it is not kept.
+        let texts = texts.transpose().ok().flatten().unwrap_or_default();
+        Ok(Some(SeenTurn { session, stage: number, stage_name: name, iteration, texts }))
     }
 
     /// What the hook printed whose report is in this entry, from the end of its last attempt.

@@ -52,6 +52,14 @@ pub(crate) enum SessionFailure {
     OfOthers { name: String, pid: u32 },
     /// A session that shall end has not ended in time.
     StillRuns { name: String, pid: u32, waited: Duration },
+    /// A session has no such iteration.
+    NoIteration { name: String, what: String },
+    /// Several stages of a session have such an iteration.
+    SeveralStages { what: String, stages: Vec<String> },
+    /// A session has no such stage.
+    UnknownStage { name: String, stage: String, stages: Vec<String> },
+    /// What a session's folder holds cannot be read.
+    Unreadable(FolderError),
     /// A session's folder cannot be removed.
     FolderStays { name: String, cause: FolderError },
 }
@@ -178,6 +186,26 @@ impl SessionFailure {
                     "wait longer with `--timeout`, or let it leave at once: \
                      `hookwright stop {name} --now`"
                 ),
+            },
+            SessionFailure::NoIteration { name, what } => Message {
+                heading: format!("session `{name}` has no {what}"),
+                place: None,
+                help: format!("`hookwright sessions show {name}` shows its iterations"),
+            },
+            SessionFailure::SeveralStages { what, stages } => Message {
+                heading: format!("more than one stage has an {what}: {}", in_words(stages)),
+                place: None,
+                help: "name one of them with `--stage`".into(),
+            },
+            SessionFailure::UnknownStage { name, stage, stages } => Message {
+                heading: format!("session `{name}` has no stage `{stage}`"),
+                place: None,
+                help: format!("its stages are {}", in_words(stages)),
+            },
+            SessionFailure::Unreadable(error) => Message {
+                heading: format!("the session's files cannot be read: {error}"),
+                place: None,
+                help: of_folder(error).into(),
             },
             SessionFailure::FolderStays { name, cause } => Message {
                 heading: format!("the folder of the session `{name}` cannot be removed: {cause}"),

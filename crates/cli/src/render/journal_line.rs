@@ -90,6 +90,7 @@ fn what(kind: &RunEventKind) -> String {
             turn.stage, turn.iteration
         ),
         RunEventKind::AgentRunning { pid, .. } => format!("agent runs, process {pid}"),
+        RunEventKind::AgentPrompted { prompt, .. } => format!("agent is told: {}", said(prompt)),
         RunEventKind::AgentOutput { text, .. } => format!("agent prints: {}", said(text)),
         RunEventKind::TurnEnded { turn, result, duration_ms, .. } => format!(
             "turn ended: stage {}, iteration {}, {}, {}{}",

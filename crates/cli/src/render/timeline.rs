@@ -41,6 +41,14 @@ struct DrawnItem {
     skipped: usize,
 }
 
+/// One iteration by itself, with all that happened in it.
+pub(crate) fn iteration_alone(iteration: &Iteration, columns: Option<usize>) -> String {
+    let mut screen = TimelineScreen::new(true, columns);
+    let text = words::of_iteration(screen.page, "", "", iteration);
+    let began = format!("  began {}\n", local(&iteration.at));
+    text + &began + &screen.deeds_of(iteration, "  ")
+}
+
 impl TimelineScreen {
     /// On a terminal of so many columns, if it is one.
     pub(crate) fn new(all: bool, columns: Option<usize>) -> Self {
@@ -233,17 +241,21 @@ impl TimelineScreen {
         let (branch, trunk) = self.rails();
         let trunk = format!("{trunk}   ");
         let text = words::of_iteration(self.page, &branch, &trunk, iteration);
+        text + &self.deeds_of(iteration, &trunk)
+    }
+
+    fn deeds_of(&mut self, iteration: &Iteration, trunk: &str) -> String {
         let left_out = iteration.deeds_left_out;
         if left_out == 0 {
-            return text + &self.deeds(&trunk, &iteration.deeds, 0);
+            return self.deeds(trunk, &iteration.deeds, 0);
         }
         let middle = iteration.deeds.len().min(DEEDS_KEPT_AT_EACH_END);
         let (first, last) = iteration.deeds.split_at(middle);
         if !self.all {
-            return text + &self.deeds(&trunk, first, left_out + last.len() as u64);
+            return self.deeds(trunk, first, left_out + last.len() as u64);
         }
         let gap = format!("{trunk}… {left_out} in the middle (`hookwright sessions log`) …\n");
-        text + &self.deeds(&trunk, first, 0) + &gap + &self.deeds(&trunk, last, 0)
+        self.deeds(trunk, first, 0) + &gap + &self.deeds(trunk, last, 0)
     }
 
     /// What stands before an iteration, and before what happens beside iterations.

@@ -10,6 +10,8 @@ pub(crate) struct Dialog {
     pub(crate) asks: Asks,
     /// More of the agent's output is shown.
     pub(crate) more_output: bool,
+    /// What the agent was told is shown instead of its output.
+    pub(crate) shows_prompt: bool,
     pub(crate) help: bool,
     /// The session shall wait before its next step.
     pub(crate) paused: bool,
@@ -104,6 +106,7 @@ impl Dialog {
             }
             (Key::Letter('s'), _) => self.asks = Asks::Stop,
             (Key::Letter('o'), _) => self.more_output = !self.more_output,
+            (Key::Letter('i'), _) => self.shows_prompt = !self.shows_prompt,
             (Key::Letter('?'), _) => self.help = !self.help,
             (Key::Escape, _) => self.help = false,
             _ => {}

@@ -84,7 +84,7 @@ const HELP: &[&str] = &[
     "  a approve, r reject what is asked; Tab takes the next question",
     "  p pause before the next step, p again goes on",
     "  s stop the session, as Ctrl-C does; once more leaves at once",
-    "  o more or less of the agent's output, ? this help",
+    "  o more or less of the agent's output, i its prompt, ? this help",
 ];
 
 /// Rows that the view takes of a terminal: what happened has to be seen above it.
@@ -97,6 +97,7 @@ fn rows_of_view(rows: usize, more_output: bool) -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
     Output,
+    Prompt,
     Rule,
     Help,
     Address,
@@ -165,9 +166,33 @@ impl Drawn {
     }
 
     fn output(&mut self, model: &Model, dialog: &Dialog, rows: usize) {
+        if dialog.shows_prompt {
+            return self.prompt(model, dialog, rows);
+        }
         let most = if dialog.more_output { rows } else { OUTPUT_LINES_SHOWN };
         for line in model.output.last(most) {
             self.add(Weight::Output, Tone::Faint, &format!("  │ {}", shown(line)));
+        }
+    }
+
+    /// The beginning of the prompt, and how many lines more it has.
+    fn prompt(&mut self, model: &Model, dialog: &Dialog, rows: usize) {
+        if model.prompt.is_empty() {
+            return self.add(Weight::Output, Tone::Faint, "  the agent was told nothing so far");
+        }
+        // The heading, the line that counts the rest, and the keys.
+        let room = rows.saturating_sub(self.lines.len() + 3);
+        let room = if dialog.more_output { room } else { room.min(2 * OUTPUT_LINES_SHOWN) };
+        let (lines, more) = model.prompt.first(room);
+        self.add(Weight::Prompt, Tone::Faint, "  what the agent was told:");
+        for line in lines {
+            self.add(Weight::Prompt, Tone::Faint, &format!("  > {}", shown(line)));
+        }
+        if more > 0 {
+            let (more, session) = (count(more, "line"), shown(&model.session));
+            let whole =
+                format!("hookwright sessions show {session} --iteration {}", model.iteration);
+            self.add(Weight::Prompt, Tone::Faint, &format!("  … {more} more: {whole}"));
         }
     }
 
@@ -290,6 +315,7 @@ fn paused(pause: &Pause, now_ms: i64) -> String {
 fn keys(model: &Model, dialog: &Dialog, width: usize) -> String {
     let pause = if dialog.paused { "continue" } else { "pause" };
     let output = if dialog.more_output { "less output" } else { "more output" };
+    let prompt = if dialog.shows_prompt { "output" } else { "prompt" };
     let mut names = Vec::new();
     if !model.questions.is_empty() {
         names.extend([("a", "approve"), ("r", "reject")]);
@@ -297,7 +323,7 @@ fn keys(model: &Model, dialog: &Dialog, width: usize) -> String {
     if model.questions.len() > 1 {
         names.push(("Tab", "next question"));
     }
-    names.extend([("p", pause), ("s", "stop"), ("o", output), ("?", "help")]);
+    names.extend([("p", pause), ("s", "stop"), ("o", output), ("i", prompt), ("?", "help")]);
     let long: Vec<String> = names.iter().map(|(key, name)| format!("{key} {name}")).collect();
     let long = long.join("  ");
     if columns(&long) <= width {

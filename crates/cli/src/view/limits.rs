@@ -18,6 +18,9 @@ pub(super) const OUTPUT_LINES_MAX: usize = 200;
 /// Characters of one of them: the widest terminals have less.
 pub(super) const OUTPUT_LINE_CHARS_MAX: usize = 500;
 
+/// Lines of the agent's prompt that are kept, as of its output.
+pub(super) const PROMPT_LINES_MAX: usize = OUTPUT_LINES_MAX;
+
 /// Lines of the agent that are shown unless more are asked for.
 pub(super) const OUTPUT_LINES_SHOWN: usize = 5;
 

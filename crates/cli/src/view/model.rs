@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hookwright_events::{PauseCause, RunEvent, RunEventKind, TurnName, Usage};
 use hookwright_pipeline::record::milliseconds;
 
+use super::first_lines::FirstLines;
 use super::last_lines::LastLines;
 use super::limits::EVENTS_MAX;
 
@@ -30,6 +31,8 @@ pub(crate) struct Model {
     pub(crate) pause: Option<Pause>,
     pub(crate) used: Option<Usage>,
     pub(crate) output: LastLines,
+    /// The first lines of what the agent was told last, and how many more there are.
+    pub(crate) prompt: FirstLines,
     /// Somebody has asked it to end.
     pub(crate) is_ending: bool,
     /// Who works in each stage.
@@ -126,6 +129,7 @@ impl Model {
                     agent.pid = Some(*pid);
                 }
             }
+            RunEventKind::AgentPrompted { prompt, .. } => self.prompt = FirstLines::of(prompt),
             RunEventKind::AgentOutput { stream, text } => self.output.push(stream, text),
             RunEventKind::TurnEnded { .. } | RunEventKind::TurnGivenUp { .. } => self.agent = None,
             RunEventKind::AgentChanged { to, .. } => {
@@ -246,6 +250,7 @@ impl Model {
             | RunEventKind::FinalDelivery { .. }
             | RunEventKind::TurnStarting { .. }
             | RunEventKind::AgentRunning { .. }
+            | RunEventKind::AgentPrompted { .. }
             | RunEventKind::AgentOutput { .. }
             | RunEventKind::TurnEnded { .. }
             | RunEventKind::TurnGivenUp { .. }

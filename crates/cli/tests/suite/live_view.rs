@@ -63,7 +63,7 @@ fn gate(receiver: &Receiver) -> String {
 /// Nothing of the view stands between.
 fn printed_by_agent(tmux: &Tmux) -> Vec<String> {
     let all = tmux.captured(&["-J"]);
-    for of_the_view in ["──", "▸", "│", "p pause", "p s o ?"] {
+    for of_the_view in ["──", "▸", "│", "p pause", "p s o i ?"] {
         assert!(!all.contains(of_the_view), "{of_the_view}\n{all}");
     }
     let lines = all.lines().filter_map(|line| line.trim_end().strip_prefix("    | "));
@@ -89,7 +89,7 @@ stage 1 work: at most 2 iterations
 stage 1/1 work, iteration 1 of at most 2
 ▸ agent command works, T, process N
   │ hello 1
-p pause  s stop  o more output  ? help
+p pause  s stop  o more output  i prompt  ? help
 ",
     );
     go(&sandbox, "bye");
@@ -153,7 +153,7 @@ fn a_tiny_terminal_shows_what_matters_and_a_huge_one_all_of_it() {
 gent works
 stage 1/1 work, it…
 ▸ agent command wo…
-p s o ?
+p s o i ?
 ",
     );
     tmux.resize(300, 80);
@@ -168,7 +168,7 @@ stage 1 work: at most 1 iteration
 stage 1/1 work, iteration 1 of at most 1
 ▸ agent command works, T, process N
   │ hello 1
-p pause  s stop  o more output  ? help
+p pause  s stop  o more output  i prompt  ? help
 ",
     );
     go(&sandbox, "bye");
@@ -275,7 +275,7 @@ stage 1/1 work, iteration 1 of at most 2
 ‖ paused for T (p: go on): somebody wants it to wait
   │ hello 1
   │ bye
-p continue  s stop  o more output  ? help
+p continue  s stop  o more output  i prompt  ? help
 ",
     );
     tmux.press("p");
@@ -475,6 +475,21 @@ fn more_of_the_output_is_shown_when_it_is_asked_for() {
     tmux.press("o");
     tmux.wait_for("o more output");
     until("five lines are", || shown(&tmux) == 5);
+    go(&sandbox, "bye");
+    tmux.wait_for_end();
+}
+
+#[test]
+fn what_the_agent_was_told_is_one_key_away() {
+    let hooks = "iteration:start: [{pipe_output: true, command: echo 3 tests are red}]";
+    let sandbox = project(1, hooks);
+    let tmux = started(&sandbox, 80, 24, RUN);
+    tmux.press("i");
+    tmux.wait_for("  what the agent was told:");
+    tmux.wait_for("  > 3 tests are red");
+    tmux.wait_for("  > Do it.");
+    tmux.press("i");
+    tmux.wait_for("│ hello 1");
     go(&sandbox, "bye");
     tmux.wait_for_end();
 }

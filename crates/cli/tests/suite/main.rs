@@ -54,6 +54,7 @@ mod reopen;
 mod resume;
 mod run_screen;
 mod runs;
+mod said_in_turns;
 mod secrets;
 mod serve;
 mod session_end;

@@ -144,6 +144,7 @@ fn json_is_run_events_alone_one_a_line() {
             "session_started",
             "stage_started",
             "turn_starting",
+            "agent_prompted",
             "agent_running",
             "agent_output",
             "turn_ended",

@@ -517,6 +517,7 @@ fn run_events_of_a_child_come_with_its_own_name() {
             "fired",
             "decided",
             "turn_starting",
+            "agent_prompted",
             "turn_ended",
             "fired",
             "decided",

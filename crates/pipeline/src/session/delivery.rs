@@ -112,7 +112,7 @@ impl Session {
         let event = self.event_of_turn(index, &course);
         let error = error.as_deref().map(prompt::last_turn_failed);
         let prompt = self.pending.raw_block().into_iter().chain(error).collect();
-        let task = Task { name: &name, by, prompt, event: &event, left: None };
+        let task = Task { name: &name, folder: None, by, prompt, event: &event, left: None };
         let done = self.drive(index, task).await?;
         let error = self.failure_in_words(&done.ended);
         let decision = if error.is_none() { "continue" } else { "error" }.to_owned();

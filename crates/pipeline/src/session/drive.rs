@@ -18,9 +18,11 @@ use hookwright_process::faults;
 use super::spending::Spending;
 use super::watching::Watching;
 use super::{Leave, Session};
-use crate::agent::{Candidate, Turn, TurnEnd};
+use crate::agent::{Candidate, Turn, TurnEnd, joined};
 use crate::availability::{Availability, Choice};
-use crate::folder::{Decision, OpenIteration, Status, StatusFile};
+use crate::folder::{
+    Decision, FolderError, IterationAt, OpenIteration, Status, StatusFile, TurnKind, kept_prompt,
+};
 use crate::history::History;
 use crate::limits::{PAUSE_LOOK, PAUSE_MAX, TURN_TIMEOUT};
 use crate::record::milliseconds;
@@ -52,15 +54,35 @@ pub(super) struct Done {
     usage: Option<Usage>,
 }
 
+/// What an agent has left when it ended.
+struct Attempted {
+    ended: TurnEnd,
+    /// The folder of its iteration, opened again: the agent may have replaced it.
+    folder: Result<OpenIteration, FolderError>,
+}
+
 /// A turn that is to be done.
 pub(super) struct Task<'a> {
     pub(super) name: &'a TurnName,
+    /// The folder of its iteration, if it is open already.
+    pub(super) folder: Option<OpenIteration>,
     /// Who does it first, see [`Session::available`].
     pub(super) by: Candidate,
     pub(super) prompt: Vec<String>,
     pub(super) event: &'a Event,
     /// What is left of the stage's time.
     pub(super) left: Option<Duration>,
+}
+
+/// An agent is about to do a turn.
+struct Attempt<'a> {
+    /// The iteration whose files the agent has.
+    of: u32,
+    folder: Option<OpenIteration>,
+    name: &'a TurnName,
+    prompt: &'a [String],
+    event: &'a Event,
+    left: Option<Duration>,
 }
 
 /// Why an agent could not do its turn.
@@ -120,7 +142,7 @@ impl Done {
 impl Session {
     /// Lets an agent do the turn, however many have to be asked for it.
     pub(super) async fn drive(&mut self, index: usize, task: Task<'_>) -> Result<Done, Leave> {
-        let Task { name, by: mut candidate, mut prompt, event, left } = task;
+        let Task { name, mut folder, by: mut candidate, mut prompt, event, left } = task;
         let mut said = usize::from(!self.pending.is_empty());
         // A raw delivery has the files of the last iteration.
         let of = match name.iteration {
@@ -130,14 +152,16 @@ impl Session {
         let mut worked = Duration::ZERO;
         loop {
             let left = left.map(|left| left.saturating_sub(worked));
-            let ended = self.attempt(index, of, &candidate, name, &prompt, event, left).await?;
-            worked += ended.took;
-            let done = self.done(index, of, &candidate, ended);
+            let at = Attempt { of, folder, name, prompt: &prompt, event, left };
+            let attempted = self.attempt(index, &candidate, at).await?;
+            worked += attempted.ended.took;
+            let mut done = self.done(index, &candidate, attempted);
             self.in_use.spending.add(name.stage, done.usage.as_ref());
             match self.given_up(&done.ended, done.status.read()) {
                 Some(given_up) if self.gives_way(index, &candidate, &given_up) => {
                     self.write_given_up(name, &candidate, &done, given_up)?;
-                    if let Some(folder) = &done.folder {
+                    folder = done.folder.take();
+                    if let Some(folder) = &folder {
                         folder.forget_status()?;
                         folder.forget_output()?;
                     }
@@ -217,21 +241,19 @@ impl Session {
     }
 
     /// Records the beginning, then lets this agent work.
-    #[expect(clippy::too_many_arguments, reason = "they are the turn, and each is used once")]
     async fn attempt(
         &mut self,
         index: usize,
-        of: u32,
         candidate: &Candidate,
-        name: &TurnName,
-        prompt: &[String],
-        event: &Event,
-        left: Option<Duration>,
-    ) -> Result<TurnEnd, Leave> {
+        attempt: Attempt<'_>,
+    ) -> Result<Attempted, Leave> {
+        let Attempt { of, folder, name, prompt, event, left } = attempt;
         let past = self.history.turns.entry(name.clone()).or_default();
         past.attempts += 1;
         let attempt = past.attempts;
         let run_id = self.new_run_id();
+        let at = self.iteration_at(index, of);
+        let shown_prompt = self.keep_prompt(folder, at, name, prompt)?;
         self.write(vec![RunEventKind::TurnStarting {
             turn: name.clone(),
             attempt,
@@ -241,6 +263,8 @@ impl Session {
             0 => self.pending.drain_raw(),
             _ => drop(self.pending.drain()),
         }
+        let told = RunEventKind::AgentPrompted { turn: name.clone(), prompt: shown_prompt };
+        self.show(&self.event(told));
         let at = self.iteration_at(index, of);
         let mut environment = self.agent_environment(event, at, attempt);
         environment.set("HOOKWRIGHT_AGENT", candidate.name.clone());
@@ -261,25 +285,63 @@ impl Session {
         faults::point("turn starts");
         let mut watching = Watching::new(self);
         let ended = candidate.agent.run(&turn, &mut watching, &self.interrupt).await;
-        watching.finish();
+        let said = watching.finish();
+        let folder = self.keep_said(self.iteration_at(index, of), name, &said)?;
         faults::point("turn ended");
         if matches!(ended.outcome, Outcome::Interrupted { .. }) || self.interrupt.is_cancelled() {
             return Err(Leave::Interrupted);
         }
         match self.journal.failure() {
             Some(error) => Err(error.into()),
-            None => Ok(ended),
+            None => Ok(Attempted { ended, folder }),
         }
     }
 
+    /// Keeps what an agent is about to be told, for people. Returns what is to be shown of it.
+    fn keep_prompt(
+        &self,
+        folder: Option<OpenIteration>,
+        at: IterationAt<'_>,
+        name: &TurnName,
+        prompt: &[String],
+    ) -> Result<String, Leave> {
+        let prompt = kept_prompt(&self.secrets.hide(&joined(prompt)));
+        let folder = folder.map_or_else(|| self.folder.make_iteration(at), Ok);
+        let kept = folder.and_then(|folder| folder.keep_prompt(kind(name), &prompt));
+        self.note_unkept(kept.as_ref().err())?;
+        Ok(prompt)
+    }
+
+    /// Keeps what an agent said, for people. Returns the folder of its iteration.
+    fn keep_said(
+        &self,
+        at: IterationAt<'_>,
+        name: &TurnName,
+        said: &str,
+    ) -> Result<Result<OpenIteration, FolderError>, Leave> {
+        let folder = self.folder.make_iteration(at);
+        match &folder {
+            Ok(folder) => self.note_unkept(folder.keep_said(kind(name), said).as_ref().err())?,
+            Err(error) => self.note_unkept(Some(error))?,
+        }
+        Ok(folder)
+    }
+
+    /// A session goes on without files that only people read.
+    fn note_unkept(&self, error: Option<&FolderError>) -> Result<(), Leave> {
+        let Some(error) = error else { return Ok(()) };
+        let note = format!("what is said in this turn cannot be kept: {error}");
+        Ok(self.write(vec![RunEventKind::Noted { note }])?)
+    }
+
     /// What came of a turn, for which the agent had the files of this iteration.
-    fn done(&self, index: usize, of: u32, candidate: &Candidate, ended: TurnEnd) -> Done {
-        let (folder, status) = match self.folder.open_iteration(self.iteration_at(index, of)) {
-            Ok(Some(folder)) => {
+    fn done(&self, index: usize, candidate: &Candidate, attempted: Attempted) -> Done {
+        let Attempted { ended, folder } = attempted;
+        let (folder, status) = match folder {
+            Ok(folder) => {
                 let status = folder.read_status();
                 (Some(folder), status)
             }
-            Ok(None) => (None, StatusFile::Missing),
             Err(error) => (None, StatusFile::unreadable(&error)),
         };
         let (session, usage) = match (&ended.said, status.read()) {
@@ -375,6 +437,10 @@ impl Session {
         };
         Some(self.secrets.hide(&words).into_owned())
     }
+}
+
+fn kind(name: &TurnName) -> TurnKind {
+    if name.iteration == 0 { TurnKind::RawDelivery } else { TurnKind::Iteration }
 }
 
 fn later(now: i64, wait: Duration) -> i64 {

@@ -42,14 +42,14 @@ impl Session {
         let left = self.time_left(index, course, started);
         let inputs = self.inputs(index)?;
         folder.write_context(&self.context(index, course, left, &inputs)?)?;
-        drop(folder);
         let event = self.event_of_turn(index, course);
         let before = Snapshot::take(&self.work_tree).await;
         let by = self.available(index).await?;
         // From here until the beginning is recorded nothing is awaited: what hooks say meanwhile would
         // neither be in this prompt nor wait for the next.
         let prompt = self.prompt(index, course, &event, &inputs);
-        let task = Task { name: &name, by, prompt, event: &event, left };
+        let folder = Some(folder);
+        let task = Task { name: &name, folder, by, prompt, event: &event, left };
         let mut done = self.drive(index, task).await?;
         let folder = match done.folder.take() {
             Some(folder) => folder,

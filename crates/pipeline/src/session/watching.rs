@@ -3,16 +3,19 @@
 
 use hookwright_engine::secrets::Secrets;
 use hookwright_events::RunEventKind;
-use hookwright_process::{Filter, Leader, Stream, Utf8Chunks};
+use hookwright_process::{Captured, Filter, Leader, Stream, Utf8Chunks};
 
 use super::Session;
 use crate::agent::AgentWatch;
+use crate::limits::SAID_KEPT_BYTES_MAX;
 
 /// Tells what an agent does while it works.
 pub(super) struct Watching<'a> {
     session: &'a Session,
     stdout: Heard,
     stderr: Heard,
+    /// All of it, within a bound.
+    said: Captured,
 }
 
 /// One stream of an agent on its way to the screen.
@@ -47,20 +50,22 @@ impl Heard {
 impl<'a> Watching<'a> {
     pub(super) fn new(session: &'a Session) -> Self {
         let heard = || Heard::new(&session.secrets);
-        Self { session, stdout: heard(), stderr: heard() }
+        Self { session, stdout: heard(), stderr: heard(), said: Captured::default() }
     }
 
-    /// Shows what was held back.
-    pub(super) fn finish(&mut self) {
+    /// Shows what was held back. Returns all that the agent said, as far as it is kept.
+    pub(super) fn finish(mut self) -> String {
         let (stdout, stderr) = (self.stdout.finish(), self.stderr.finish());
         self.tell("stdout", stdout);
         self.tell("stderr", stderr);
+        self.said.text().into_owned()
     }
 
-    fn tell(&self, stream: &str, text: String) {
+    fn tell(&mut self, stream: &str, text: String) {
         if text.is_empty() {
             return;
         }
+        self.said.push(text.as_bytes(), SAID_KEPT_BYTES_MAX);
         let kind = RunEventKind::AgentOutput { stream: stream.to_owned(), text };
         self.session.show(&self.session.event(kind));
     }

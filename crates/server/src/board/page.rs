@@ -9,6 +9,7 @@ mod question;
 mod report;
 mod session;
 mod timeline;
+mod turn;
 mod words;
 
 use std::sync::LazyLock;
@@ -22,7 +23,7 @@ pub(crate) use self::overview::regions as overview_regions;
 pub(crate) use self::session::regions as session_regions;
 use super::gate::Gate;
 use super::regions::{Region, state_of};
-use super::{Overview, SeenSession, Story, Which};
+use super::{Overview, SeenSession, SeenTurn, Story, Which};
 use crate::page::base64;
 use crate::page::parts::head;
 
@@ -98,6 +99,14 @@ pub(crate) fn report(session: &SeenSession, report: &Report, context: &Context<'
     let path = context.session_path(&session.record.name, &session.record.workspace);
     let title = format!("{} in {}", report.id, session.record.name);
     layout(&title, None, &back(Some((&session.record.name, &path))), &content)
+}
+
+/// What was said in one turn of an agent.
+pub(crate) fn turn(turn: &SeenTurn, context: &Context<'_>) -> Markup {
+    let record = &turn.session.record;
+    let path = context.session_path(&record.name, &record.workspace);
+    let title = format!("{} in {}", turn::title(turn), record.name);
+    layout(&title, None, &back(Some((&record.name, &path))), &turn::content(turn))
 }
 
 /// The same for everything that is not there, or not for whoever asks.

@@ -52,6 +52,8 @@ enum Asked<'p> {
     Session(&'p str),
     SessionStream(&'p str),
     Report(&'p str, u64),
+    /// A stage's number, from 1, and an iteration's; 0 is the delivery of raw output.
+    Turn(&'p str, u32, u32),
     Answer(&'p str),
 }
 
@@ -157,6 +159,14 @@ impl Door {
                 };
                 in_the_store(look).await?
             }
+            Asked::Turn(name, stage, iteration) => {
+                let which = which(name);
+                let look = move || {
+                    let turn = door.board.turn(&which, stage, iteration)?;
+                    Ok(turn.map(|turn| page::turn(&turn, &door.context())))
+                };
+                in_the_store(look).await?
+            }
             Asked::OverviewStream => {
                 let look = move || {
                     let seen = door.board.overview(None)?;
@@ -255,6 +265,11 @@ fn asked(path: &str) -> Option<Asked<'_>> {
         ("sessions", Some(name), Some("reports"), Some(sequence)) => {
             Asked::Report(Some(name).filter(is_name)?, sequence.parse().ok()?)
         }
+        ("sessions", Some(name), Some("turns"), Some(turn)) => {
+            let (stage, iteration) = turn.split_once('-')?;
+            let name = Some(name).filter(is_name)?;
+            Asked::Turn(name, stage.parse().ok()?, iteration.parse().ok()?)
+        }
         _ => return None,
     };
     parts.next().is_none().then_some(asked)
@@ -301,6 +316,10 @@ mod tests {
             ("/sessions/calm-fox", Some(Asked::Session("calm-fox"))),
             ("/sessions/calm-fox/stream", Some(Asked::SessionStream("calm-fox"))),
             ("/sessions/calm-fox/reports/7", Some(Asked::Report("calm-fox", 7))),
+            ("/sessions/calm-fox/turns/2-14", Some(Asked::Turn("calm-fox", 2, 14))),
+            ("/sessions/calm-fox/turns/2", None),
+            ("/sessions/calm-fox/turns/2--1", None),
+            ("/sessions/calm-fox/turns/2-1/x", None),
             ("/answers/k7m2p9qx", Some(Asked::Answer("k7m2p9qx"))),
             ("", None),
             ("//", None),

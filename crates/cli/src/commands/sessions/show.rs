@@ -1,5 +1,7 @@
 //! `hookwright sessions show`: one session from its beginning to its end, as a tree.
 
+mod one_iteration;
+
 use clap::Args;
 use hookwright_events::{RunEvent, Usage};
 use hookwright_pipeline::history::HistoryError;
@@ -12,6 +14,7 @@ use crate::known_session::{Choice, KnownSession, ProjectOption, Sessions};
 use crate::render::timeline::TimelineScreen;
 use crate::render::{escaped, session_table};
 use crate::screen::Screen;
+use one_iteration::WhichIteration;
 
 /// Show one session: its stages, iterations and hooks as a tree
 ///
@@ -29,6 +32,15 @@ pub(crate) struct ShowArguments {
     #[arg(long)]
     all: bool,
 
+    /// Show one iteration: its hooks, the prompt that the agent got, and what it said; `final` is the
+    /// final delivery
+    #[arg(long, value_name = "N", conflicts_with = "all")]
+    iteration: Option<WhichIteration>,
+
+    /// The stage of that iteration, by its name or its number
+    #[arg(long, value_name = "STAGE", requires = "iteration")]
+    stage: Option<String>,
+
     /// Print one JSON value on standard output: the session and its whole timeline
     #[arg(long)]
     json: bool,
@@ -41,6 +53,11 @@ pub(crate) fn show(arguments: &ShowArguments, screen: &Screen) -> Result<u8, Fai
     let sessions = Sessions::find(&arguments.project)?;
     let (store, mut session) =
         sessions.chosen(arguments.name.as_deref(), Choice::Show("sessions show"))?;
+    if let Some(which) = arguments.iteration {
+        let stage = arguments.stage.as_deref();
+        one_iteration::show(store, &session, which, stage, arguments.json, screen)?;
+        return Ok(exit_code::GO_ON);
+    }
     if arguments.json {
         sessions.read_issues(std::slice::from_mut(&mut session))?;
         show_json(store, &session, screen)?;

@@ -107,7 +107,7 @@ stage 2/2 work, iteration 3 of at most 25
   │ four
   │ five
   │ six
-p pause  s stop  o more output  ? help
+p pause  s stop  o more output  i prompt  ? help
 "
     );
     let more = scene.typed("o");
@@ -123,7 +123,7 @@ stage 2/2 work, iteration 3 of at most 25
   │ four
   │ five
   │ six
-p pause  s stop  o less output  ? help
+p pause  s stop  o less output  i prompt  ? help
 "
     );
 }
@@ -135,7 +135,7 @@ fn before_the_first_event_there_is_a_view_too() {
         "\
 ── one: full-workflow ─────────────────────────────── 0s ──
 before the first stage
-p pause  s stop  o more output  ? help
+p pause  s stop  o more output  i prompt  ? help
 "
     );
 }
@@ -163,7 +163,7 @@ stage 2/2 work, iteration 3 of at most 25
 ▸ agent codex works, 1m04s, process 4711
 ▸ hook tests at iteration:complete, 35s
 ▸ hook review at iteration:complete, 4s, in the background, as sessi…
-p pause  s stop  o more output  ? help
+p pause  s stop  o more output  i prompt  ? help
 "
     );
 }
@@ -192,7 +192,7 @@ stage 2/2 work, iteration 3 of at most 25
 ▸ agent codex works, 1m04s, process 4711
 ? gate-w1 asks (28m55s left): Deploy version 1.4?…
   http://127.0.0.1:8765/callback/w1.0123456789abcdef
-a approve  r reject  p pause  s stop  o more output  ? help
+a approve  r reject  p pause  s stop  o more output  i prompt  ? help
 "
     );
     assert_eq!(
@@ -205,7 +205,7 @@ stage 2/2 work, iteration 3 of at most…
   Deploy version 1.4?…
   http://127.0.0.1:8765/callback/w1.012
 3456789abcdef
-a r p s o ?
+a r p s o i ?
 "
     );
 }
@@ -263,7 +263,7 @@ fn a_pause_says_why_and_how_long() {
         Some("will pause before the next step (p: go on)")
     );
     let over = scene().at(5, 0, limited).at(6, 0, RunEventKind::Continued {});
-    assert_eq!(line(over).as_deref(), Some("p pause  s stop  o more output  ? help"));
+    assert_eq!(line(over).as_deref(), Some("p pause  s stop  o more output  i prompt  ? help"));
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn work_and_cost_are_shown_as_they_are_known() {
 ── one: full-workflow ────────────────── 3.5k tokens, $1.50, 1m05s ──
 stage 2/2 work, iteration 4 of at most 25, issue 3: Parser
 ▸ agent gemini works, 1m00s
-p pause  s stop  o more output  ? help
+p pause  s stop  o more output  i prompt  ? help
 "
     );
 }
@@ -325,7 +325,7 @@ fn a_small_terminal_keeps_what_matters_most() {
         "\
 stage 2/2 work, it…
 ▸ agent codex work…
-p s o ?
+p s o i ?
 "
     );
     assert_eq!(
@@ -333,10 +333,10 @@ p s o ?
         "\
 ▸ agent codex work…
   Deploy?
-a r p s o ?
+a r p s o i ?
 "
     );
-    assert_eq!(scene().drawn(20, 2), "p s o ?\n");
+    assert_eq!(scene().drawn(20, 2), "p s o i ?\n");
     assert_eq!(scene().drawn(2, 3), "…\n");
 }
 
@@ -374,8 +374,8 @@ stage 2/2 work, iteration 3 of at most 25
   a approve, r reject what is asked; Tab takes the next question
   p pause before the next step, p again goes on
   s stop the session, as Ctrl-C does; once more leaves at once
-  o more or less of the agent's output, ? this help
-p pause  s stop  o more output  ? help
+  o more or less of the agent's output, i its prompt, ? this help
+p pause  s stop  o more output  i prompt  ? help
 "
     );
     assert_eq!(open.typed("?").drawn(70, 24).lines().count(), 4);
@@ -389,4 +389,40 @@ fn nothing_of_another_session_is_shown() {
     let session = Some("one-review".to_owned());
     scene.model.see(&RunEvent { version: 1, firing: 1, at, session, kind: hook("other", true) });
     assert_eq!(scene.drawn(60, 24), before);
+}
+
+fn told(prompt: &str) -> RunEventKind {
+    let turn = TurnName { stage: 2, iteration: 3 };
+    RunEventKind::AgentPrompted { turn, prompt: prompt.to_owned() }
+}
+
+#[test]
+fn what_the_agent_was_told_is_shown_instead_of_its_output_when_asked_for() {
+    let prompt: String = (1..=30).map(|number| format!("line {number}\u{1b}[2J\n")).collect();
+    let scene = Scene::new().begun().at(1, 0, told(&prompt)).at(2, 0, says("hello\n"));
+    let asked = scene.typed("i");
+    assert_eq!(
+        asked.drawn(72, 24),
+        "\
+── one: full-workflow ──────────────────────────────────────── 1m05s ──
+stage 2/2 work, iteration 3 of at most 25
+▸ agent codex works, 1m04s, process 4711
+  what the agent was told:
+  > line 1␛[2J
+  > line 2␛[2J
+  > line 3␛[2J
+  > line 4␛[2J
+  > line 5␛[2J
+  > line 6␛[2J
+  > line 7␛[2J
+  > line 8␛[2J
+  > line 9␛[2J
+  > line 10␛[2J
+  … 20 lines more: hookwright sessions show one --iteration 3
+p pause  s stop  o more output  i output  ? help
+"
+    );
+    let small = asked.drawn(72, 12);
+    assert!(small.contains("  > line 1␛[2J\n") && small.contains(" lines more: "), "{small}");
+    assert!(asked.typed("i").drawn(72, 24).contains("  │ hello\n"));
 }

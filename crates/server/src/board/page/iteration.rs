@@ -42,6 +42,7 @@ impl Drawing<'_> {
                         "began " (moment(&iteration.at))
                         @if let Some(agent) = result.and_then(|result| result.agent.as_ref()) { " · " (said(agent)) }
                         @if let Some(used) = used_in_full(result.and_then(|result| result.usage)) { " · " (used) }
+                        @if iteration.attempt > 0 { " · " a href=(self.turn_path(iteration)) { "prompt and what the agent said" } }
                     }
                     @if let Some(result) = result {
                         @if let Some(error) = &result.error { p.why { (said(error)) } }
@@ -64,6 +65,15 @@ impl Drawing<'_> {
                 }
             }
         }
+    }
+}
+
+impl Drawing<'_> {
+    fn turn_path(&self, iteration: &Iteration) -> String {
+        let record = &self.story.session.record;
+        let query = self.context.query(&record.workspace, None);
+        let Iteration { stage, iteration, .. } = iteration;
+        format!("/sessions/{}/turns/{stage}-{iteration}{query}", record.name)
     }
 }
 

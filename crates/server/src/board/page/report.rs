@@ -29,7 +29,8 @@ pub(super) fn content(report: &Report) -> Markup {
     }
 }
 
-fn printed(heading: &str, text: &str) -> Markup {
+/// A text under its heading, as much of it as a page has room for.
+pub(super) fn printed(heading: &str, text: &str) -> Markup {
     html! {
         section {
             h2 { (heading) }

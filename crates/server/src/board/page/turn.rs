@@ -1,0 +1,35 @@
+//! What was said in one turn: the prompt that the agent got, and what it said while it worked.
+
+use hookwright_pipeline::folder::TurnTexts;
+use maud::{Markup, html};
+
+use super::super::SeenTurn;
+use super::report::printed;
+use super::words::said;
+
+pub(super) fn content(turn: &SeenTurn) -> Markup {
+    let TurnTexts { prompt, said: answer } = &turn.texts;
+    html! {
+        div.sheet.report {
+            h1 { (title(turn)) }
+            p.quiet { "Stage " (turn.stage) ": " (said(&turn.stage_name)) }
+            (kept("Prompt", prompt.as_deref()))
+            (kept("What the agent said", answer.as_deref()))
+        }
+    }
+}
+
+/// `Iteration 3`, `Final delivery`.
+pub(super) fn title(turn: &SeenTurn) -> String {
+    match turn.iteration {
+        0 => "Final delivery".to_owned(),
+        number => format!("Iteration {number}"),
+    }
+}
+
+fn kept(heading: &str, text: Option<&str>) -> Markup {
+    match text {
+        Some(text) => printed(heading, text.trim_end()),
+        None => html! { section { h2 { (heading) } p.quiet { "Not kept." } } },
+    }
+}
