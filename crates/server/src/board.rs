@@ -4,6 +4,8 @@
 //! reads it there. Who may look: `gate.rs`; what is asked for: `routes.rs`; how it looks: `page.rs`.
 
 mod chronicle;
+mod feed;
+mod feeds;
 mod gate;
 mod page;
 mod regions;

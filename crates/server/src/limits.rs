@@ -72,7 +72,8 @@ pub const PATHS_MAX: usize = 500;
 /// to the power of 40 happen to meet.
 pub const IDS_TRIED_MAX: u32 = 8;
 
-/// Pages of sessions that are kept up to date at once. Each looks into the store a few times a second.
+/// Pages of sessions that are kept up to date at once. Each holds a connection, and a message at most that
+/// its browser has not read; pages that show different things hold what they show.
 pub const STREAMS_MAX: usize = 64;
 
 /// How long a page is kept up to date over one connection: those of people who went away without saying
@@ -85,8 +86,8 @@ pub const STREAM_RETRY: Duration = Duration::from_secs(1);
 /// Between two signs of life to a page for which there is nothing new.
 pub const HEARTBEAT_PAUSE: Duration = Duration::from_secs(15);
 
-/// Between two looks whether anything was committed, while somebody looks at a page. A person takes what
-/// comes within a quarter of a second for at once.
+/// Between two looks whether anything was committed, one for all pages, while one is open. A person takes
+/// what comes within a quarter of a second for at once.
 pub const CHANGES_LOOK_PAUSE: Duration = Duration::from_millis(200);
 
 /// Between two looks for what changes without a commit: a process that was killed, a time that is over.

@@ -71,6 +71,16 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
+    /// Of the runtime that this is called in.
+    #[cfg(test)]
+    pub(crate) fn here() -> Self {
+        Self {
+            handle: Handle::current(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+
     /// Runs a task there. It has to end soon after `stop`.
     pub(crate) fn run<T: Send + 'static>(
         &self,

@@ -125,6 +125,10 @@
       say("not connected", true);
       if (source && source.readyState === EventSource.CLOSED) again = setTimeout(follow, 5000);
     };
+    source.addEventListener("gone", () => {
+      close();
+      say("removed from the store", true);
+    });
     for (const name of ["questions", "sessions", "head", "stages", "timeline", "older"]) {
       const region = document.getElementById(name);
       if (!region) continue;

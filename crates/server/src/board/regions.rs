@@ -22,6 +22,8 @@ pub(crate) struct Fragment {
     pub(crate) id: String,
     /// The element.
     pub(crate) html: String,
+    /// The same for the same element.
+    look: u64,
 }
 
 impl Region {
@@ -33,78 +35,56 @@ impl Region {
 
 impl Fragment {
     pub(crate) fn new(id: impl Into<String>, html: Markup) -> Self {
-        Self { id: id.into(), html: html.into_string() }
+        let (id, html) = (id.into(), html.into_string());
+        let mut hasher = DefaultHasher::new();
+        (&id, &html).hash(&mut hasher);
+        Self { id, html, look: hasher.finish() }
     }
 }
 
 /// Names what a page shows: the same name, the same page.
 pub(crate) fn state_of(regions: &[Region]) -> String {
     let mut hasher = DefaultHasher::new();
-    for region in regions {
-        region.name.hash(&mut hasher);
-        for Fragment { id, html } in &region.fragments {
-            (id, html).hash(&mut hasher);
-        }
+    for Region { name, fragments } in regions {
+        name.hash(&mut hasher);
+        fragments.iter().map(|fragment| fragment.look).for_each(|look| look.hash(&mut hasher));
     }
     format!("{:016x}", hasher.finish())
 }
 
-/// What a page that is open has been sent.
-#[derive(Default)]
-pub(crate) struct Sent {
-    state: Option<String>,
-    /// By region: the order of its fragments, and what each looked like.
-    regions: HashMap<&'static str, (Vec<String>, HashMap<String, u64>)>,
+/// The events that make any page show these regions.
+pub(crate) fn everything(regions: &[Region]) -> String {
+    Looks::default().changes_to(regions).unwrap_or_default()
 }
 
-impl Sent {
-    /// Of a page that says it shows this.
-    pub(crate) fn shown(state: Option<String>) -> Self {
-        Self { state, regions: HashMap::new() }
-    }
+/// What pages show: in each region the fragments, in their order, and how each looks.
+#[derive(Default)]
+pub(crate) struct Looks(HashMap<&'static str, Vec<(String, u64)>>);
 
-    /// The events that make the page show these regions. Only the last one carries the new state: a page
-    /// whose connection breaks before it gets everything anew.
-    pub(crate) fn news(&mut self, regions: &[Region]) -> Vec<String> {
+impl Looks {
+    /// The events that make pages show these regions; `None` if they do. Only the last one carries the new
+    /// state: a page whose connection breaks before it gets everything anew.
+    pub(crate) fn changes_to(&mut self, regions: &[Region]) -> Option<String> {
+        let events = regions.iter().filter_map(|region| self.event_for(region));
+        let mut events: Vec<String> = events.collect();
         let state = state_of(regions);
-        let is_same = self.state.as_ref() == Some(&state);
-        let mut events: Vec<String> = regions
-            .iter()
-            .filter_map(|region| {
-                let event = self.news_of(region);
-                event.filter(|_| !is_same)
-            })
-            .collect();
-        if let Some(last) = events.last_mut() {
-            last.insert_str(0, &format!("id: {state}\n"));
-        }
-        self.state = Some(state);
-        events
+        events.last_mut()?.insert_str(0, &format!("id: {state}\n"));
+        Some(events.concat())
     }
 
-    fn news_of(&mut self, region: &Region) -> Option<String> {
-        let order: Vec<String> =
-            region.fragments.iter().map(|fragment| fragment.id.clone()).collect();
-        let looks: HashMap<String, u64> = region
-            .fragments
-            .iter()
-            .map(|Fragment { id, html }| {
-                let mut hasher = DefaultHasher::new();
-                html.hash(&mut hasher);
-                (id.clone(), hasher.finish())
-            })
-            .collect();
-        let known = self.regions.insert(region.name, (order.clone(), looks.clone()));
-        if known.as_ref() == Some(&(order.clone(), looks.clone())) {
+    fn event_for(&mut self, region: &Region) -> Option<String> {
+        let of = |fragment: &Fragment| (fragment.id.clone(), fragment.look);
+        let looks: Vec<(String, u64)> = region.fragments.iter().map(of).collect();
+        let before = self.0.insert(region.name, looks);
+        let looks = &self.0[region.name];
+        if before.as_ref() == Some(looks) {
             return None;
         }
-        let known = known.map(|(_, looks)| looks).unwrap_or_default();
-        let changed = region
-            .fragments
-            .iter()
-            .filter(|fragment| known.get(&fragment.id) != looks.get(&fragment.id))
-            .map(|fragment| fragment.html.as_str());
-        let html: String = changed.collect();
+        let before: HashMap<String, u64> = before.into_iter().flatten().collect();
+        let is_new = |fragment: &&Fragment| before.get(&fragment.id) != Some(&fragment.look);
+        let changed = region.fragments.iter().filter(is_new);
+        let html: String = changed.map(|fragment| fragment.html.as_str()).collect();
+        let order: Vec<&str> = looks.iter().map(|(id, _)| id.as_str()).collect();
         let (name, data) = (region.name, json!({ "order": order, "html": html }));
         Some(format!("event: {name}\ndata: {data}\n\n"))
     }
@@ -125,40 +105,30 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_sent_what_changed_and_the_order_of_all() {
-        let mut sent = Sent::default();
+    fn pages_are_sent_what_changed_and_the_order_of_all() {
+        let mut shown = Looks::default();
         let first = [region("head", &[("h", "1")]), region("list", &[("a", "1"), ("b", "1")])];
         let state = state_of(&first);
-        assert_eq!(
-            sent.news(&first),
-            [
-                "event: head\ndata: {\"order\":[\"h\"],\"html\":\"<p id=\\\"h\\\">1</p>\"}\n\n"
-                    .to_owned(),
-                format!(
-                    "id: {state}\nevent: list\ndata: {{\"order\":[\"a\",\"b\"],\"html\":\
-                     \"<p id=\\\"a\\\">1</p><p id=\\\"b\\\">1</p>\"}}\n\n"
-                ),
-            ]
+        let all = format!(
+            "event: head\ndata: {{\"order\":[\"h\"],\"html\":\"<p id=\\\"h\\\">1</p>\"}}\n\n\
+             id: {state}\nevent: list\ndata: {{\"order\":[\"a\",\"b\"],\"html\":\
+             \"<p id=\\\"a\\\">1</p><p id=\\\"b\\\">1</p>\"}}\n\n"
         );
-        assert_eq!(sent.news(&first), Vec::<String>::new());
+        assert_eq!(shown.changes_to(&first), Some(all));
+        assert_eq!(shown.changes_to(&first), None);
         let then = [region("head", &[("h", "1")]), region("list", &[("c", "1"), ("b", "2")])];
         let state = state_of(&then);
-        assert_eq!(
-            sent.news(&then),
-            [format!(
-                "id: {state}\nevent: list\ndata: {{\"order\":[\"c\",\"b\"],\"html\":\
-                 \"<p id=\\\"c\\\">1</p><p id=\\\"b\\\">2</p>\"}}\n\n"
-            )]
+        let changed = format!(
+            "id: {state}\nevent: list\ndata: {{\"order\":[\"c\",\"b\"],\"html\":\
+             \"<p id=\\\"c\\\">1</p><p id=\\\"b\\\">2</p>\"}}\n\n"
         );
-    }
-
-    #[test]
-    fn a_page_that_comes_back_is_sent_nothing_if_it_shows_all_and_everything_if_it_does_not() {
-        let now = [region("head", &[("h", "1")])];
-        let mut same = Sent::shown(Some(state_of(&now)));
-        assert_eq!(same.news(&now), Vec::<String>::new());
-        assert_eq!(same.news(&[region("head", &[("h", "2")])]).len(), 1);
-        let mut other = Sent::shown(Some("0".into()));
-        assert_eq!(other.news(&now).len(), 1);
+        assert_eq!(shown.changes_to(&then), Some(changed));
+        // What is only elsewhere or gone is told by the order.
+        let last = [region("head", &[("h", "1")]), region("list", &[("b", "2")])];
+        let state = state_of(&last);
+        let moved =
+            format!("id: {state}\nevent: list\ndata: {{\"order\":[\"b\"],\"html\":\"\"}}\n\n");
+        assert_eq!(shown.changes_to(&last), Some(moved));
+        assert_eq!(everything(&last).matches("event: ").count(), 2);
     }
 }

@@ -17,9 +17,11 @@ use hookwright_store::Place;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use super::feed::Look;
+use super::feeds::{Feeds, Topic};
 use super::gate::Gate;
 use super::page::{self, Context};
-use super::stream::{self, Look};
+use super::stream;
 use super::{Board, Which};
 use crate::approvals::{Said, Told};
 use crate::limits;
@@ -33,7 +35,8 @@ use crate::routes::{
 /// What the listener of a board knows.
 pub(crate) struct Door {
     board: Arc<Board>,
-    gate: Gate,
+    gate: Arc<Gate>,
+    feeds: Feeds,
     reach: Reach,
     desk: Desk,
     streams: Arc<Semaphore>,
@@ -100,7 +103,8 @@ async fn answer(State(door): State<Arc<Door>>, request: Request<Body>) -> Respon
 impl Door {
     pub(crate) fn new(board: Arc<Board>, gate: Gate, reach: Reach, desk: Desk) -> Self {
         let streams = Arc::new(Semaphore::new(limits::STREAMS_MAX));
-        Self { board, gate, reach, desk, streams }
+        let feeds = Feeds::new(Arc::clone(&board), desk.clone());
+        Self { board, gate: Arc::new(gate), feeds, reach, desk, streams }
     }
 
     async fn answer(self: &Arc<Self>, parts: Parts, body: Body) -> Result<Response, Refused> {
@@ -168,19 +172,11 @@ impl Door {
                 in_the_store(look).await?
             }
             Asked::OverviewStream => {
-                let look = move || {
-                    let seen = door.board.overview(None)?;
-                    Ok(Some(page::overview_regions(&seen, &door.context())))
-                };
-                return self.stream(Arc::new(look), state_of(parts, of("state")));
+                return self.stream(Topic::Overview, state_of(parts, of("state")));
             }
             Asked::SessionStream(name) => {
-                let which = which(name);
-                let look = move || {
-                    let story = door.board.story(&which)?;
-                    Ok(story.map(|story| page::session_regions(&story, &which, &door.context())))
-                };
-                return self.stream(Arc::new(look), state_of(parts, of("state")));
+                let (name, project) = (name.to_owned(), of("project").cloned());
+                return self.stream(Topic::Session { name, project }, state_of(parts, of("state")));
             }
             Asked::Answer(_) => None,
         };
@@ -188,11 +184,32 @@ impl Door {
         Ok(shown(StatusCode::OK, text))
     }
 
-    fn stream(&self, look: Look, state: Option<String>) -> Result<Response, Refused> {
+    fn stream(&self, topic: Topic, state: Option<String>) -> Result<Response, Refused> {
         let place = Arc::clone(&self.streams).try_acquire_owned();
         let place = place.map_err(|_| Refused::TooMany)?;
-        let body = stream::body(Arc::clone(&self.board), look, state, place, &self.desk);
+        let subscription = self.feeds.follow(topic.clone(), self.look(topic));
+        let body = stream::body(subscription, state, place, &self.desk);
         Ok(respond_as(StatusCode::OK, body, "text/event-stream", page::content_policy()))
+    }
+
+    /// Reads what the pages of a topic show.
+    fn look(&self, topic: Topic) -> Look {
+        let (board, gate) = (Arc::clone(&self.board), Arc::clone(&self.gate));
+        let is_of_all = board.is_of_all();
+        match topic {
+            Topic::Overview => Box::new(move || {
+                let seen = board.overview(None)?;
+                Ok(Some(page::overview_regions(&seen, &Context { gate: &gate, is_of_all })))
+            }),
+            Topic::Session { name, project } => {
+                let which = Which { name, project, before: None };
+                Box::new(move || {
+                    let context = Context { gate: &gate, is_of_all };
+                    let story = board.story(&which)?;
+                    Ok(story.map(|story| page::session_regions(&story, &which, &context)))
+                })
+            }
+        }
     }
 
     /// Answers a wait, as the page of the question itself would.

@@ -1,33 +1,32 @@
-//! Streams: what keeps a page that is open up to date, as server-sent events.
+//! Streams: what keeps one page that is open up to date, as server-sent events.
 //!
-//! Sessions run in other processes, so that the store is looked at a few times a second; that costs
-//! next to nothing as long as nobody commits. A page that does not read is not written for: it gets what
-//! is then.
+//! What there is to send is made once for all pages, in `feed.rs`. A page that does not read is not written
+//! for: at most one message waits for it, and it gets all of what is there when it reads again.
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
-use hookwright_store::WaitError;
 use http_body::Frame;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use tokio::time::{Instant, sleep};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::time::{Instant, timeout, timeout_at};
 
-use super::Board;
-use super::regions::{Region, Sent};
+use super::feed::{Edition, News};
+use super::feeds::Subscription;
 use crate::limits;
 use crate::reception::Desk;
 
-/// What a page shows; `None` if it is there no more.
-pub(crate) type Look = Arc<dyn Fn() -> Result<Option<Vec<Region>>, WaitError> + Send + Sync>;
+/// A sign of life.
+const HEARTBEAT: &[u8] = b":\n\n";
+
+/// Tells a page that what it shows was removed.
+const GONE: &[u8] = b"event: gone\ndata: {}\n\n";
 
 /// The body of a stream for a page that shows `state`. It ends with the program, with the page, or
 /// when it has lasted long enough: browsers then come back by themselves.
 pub(crate) fn body(
-    board: Arc<Board>,
-    look: Look,
+    subscription: Subscription,
     state: Option<String>,
     place: OwnedSemaphorePermit,
     desk: &Desk,
@@ -36,64 +35,95 @@ pub(crate) fn body(
     let stop = desk.stop.clone();
     desk.run(async move {
         let _place = place;
+        let follow = async {
+            let news = subscription.up_to_date().await;
+            follow(news, state, &sender).await;
+        };
         tokio::select! {
-            () = follow(board, look, state, &sender) => {}
-            () = sender.closed() => {}
+            () = follow => {}
             () = stop.cancelled() => {}
         }
     });
     Body::new(Events(receiver))
 }
 
-/// Sends what changes, for as long as one connection lasts.
-async fn follow(board: Arc<Board>, look: Look, state: Option<String>, page: &mpsc::Sender<Bytes>) {
-    let news = send_news(board, look, state, page);
-    let _ = tokio::time::timeout(limits::STREAM_WAIT, news).await;
+/// Sends what changes, for as long as the page wants it and one connection lasts.
+async fn follow(news: watch::Receiver<News>, state: Option<String>, page: &mpsc::Sender<Bytes>) {
+    let mut reader = Reader { news, shown: Shown::State(state), waiting: None };
+    let messages = async {
+        // First a place for the message, then the message: so it is the newest.
+        while let Ok(place) = page.reserve().await {
+            let Some(message) = reader.next().await else { break };
+            place.send(message);
+        }
+    };
+    tokio::select! {
+        _ = timeout(limits::STREAM_WAIT, messages) => {}
+        () = page.closed() => {}
+    }
 }
 
-/// Sends what changes, until nobody wants it any more.
-async fn send_news(
-    board: Arc<Board>,
-    look: Look,
-    state: Option<String>,
-    page: &mpsc::Sender<Bytes>,
-) {
-    let mut sent = Sent::shown(state);
-    let mut changes = None;
-    let (mut looked, mut spoke) = (Instant::now(), Instant::now());
-    // How soon to come back; sent once the page has been compared with what there is.
-    let mut greeting = Some(format!("retry: {}\n\n", limits::STREAM_RETRY.as_millis()));
-    loop {
-        let is_due = looked.elapsed() >= limits::UNWRITTEN_LOOK_PAUSE;
-        let (board, look, known) = (Arc::clone(&board), Arc::clone(&look), changes);
-        // The store's calls block.
-        let seen = tokio::task::spawn_blocking(move || {
-            let now = board.changes()?;
-            let is_new = known != Some(now) || is_due;
-            Ok::<_, WaitError>((now, if is_new { Some(look()?) } else { None }))
-        });
-        match seen.await {
-            Ok(Ok((_, Some(None)))) => return,
-            Ok(Ok((now, Some(Some(regions))))) => {
-                (changes, looked) = (Some(now), Instant::now());
-                for event in greeting.take().into_iter().chain(sent.news(&regions)) {
-                    spoke = Instant::now();
-                    if page.send(event.into()).await.is_err() {
-                        return;
-                    }
+/// What one page has been sent.
+struct Reader {
+    news: watch::Receiver<News>,
+    shown: Shown,
+    /// Goes out next.
+    waiting: Option<Bytes>,
+}
+
+/// What a page shows.
+enum Shown {
+    /// What it says itself, before it has been compared with what there is.
+    State(Option<String>),
+    /// The edition with this number.
+    Edition(u64),
+    /// Something that was removed.
+    Gone,
+}
+
+impl Reader {
+    /// The next message, or a sign of life if there is none for a while; `None` if there will be none.
+    async fn next(&mut self) -> Option<Bytes> {
+        let until = Instant::now() + limits::HEARTBEAT_PAUSE;
+        loop {
+            if let Some(message) = self.waiting.take() {
+                return Some(message);
+            }
+            let news = self.news.borrow_and_update().clone();
+            match (news, &self.shown) {
+                (_, Shown::Gone) => return None,
+                (News::Gone, _) => {
+                    self.shown = Shown::Gone;
+                    return Some(Bytes::from_static(GONE));
                 }
+                (News::Edition(edition), Shown::State(state)) => {
+                    let is_same = state.as_ref() == Some(&edition.state);
+                    self.waiting = (!is_same).then(|| edition.everything());
+                    self.shown = Shown::Edition(edition.number);
+                    // How soon to come back; said once the page has been compared with what there is.
+                    let retry = limits::STREAM_RETRY.as_millis();
+                    return Some(format!("retry: {retry}\n\n").into());
+                }
+                (News::Edition(edition), Shown::Edition(number)) if edition.number > *number => {
+                    let is_next = edition.number == number + 1;
+                    self.shown = Shown::Edition(edition.number);
+                    return Some(message_for(&edition, is_next));
+                }
+                (News::Edition(_) | News::Nothing, _) => {}
             }
-            // Nothing new; or nothing that can be read now, but perhaps the next time.
-            Ok(Ok((_, None)) | Err(_)) | Err(_) => {}
-        }
-        if spoke.elapsed() >= limits::HEARTBEAT_PAUSE {
-            spoke = Instant::now();
-            if page.send(Bytes::from_static(b":\n\n")).await.is_err() {
-                return;
+            match timeout_at(until, self.news.changed()).await {
+                Ok(Ok(())) => {}
+                // The feed has ended: the program does.
+                Ok(Err(_)) => return None,
+                Err(_) => return Some(Bytes::from_static(HEARTBEAT)),
             }
         }
-        sleep(limits::CHANGES_LOOK_PAUSE).await;
     }
+}
+
+/// The changes for a page that shows the edition before; all of it for one that has missed some.
+fn message_for(edition: &Edition, is_next: bool) -> Bytes {
+    if is_next { edition.changes.clone() } else { edition.everything() }
 }
 
 /// What was sent, as the body of a response.
@@ -113,30 +143,122 @@ impl HttpBody for Events {
 
 #[cfg(test)]
 mod tests {
-    use hookwright_store::MemoryStore;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use hookwright_store::{Commit, Expected, Kind, MemoryStore, Put, RecordKey, Store};
+    use maud::html;
+
+    use super::super::Board;
+    use super::super::feeds::{Feeds, Topic};
+    use super::super::regions::{Fragment, Region};
     use super::*;
     use crate::approvals::Approvals;
 
+    /// A store, a feed that shows how often it has looked, and pages that follow it.
+    struct Situation {
+        store: Arc<MemoryStore>,
+        feeds: Feeds,
+        looks: Arc<AtomicUsize>,
+    }
+
+    impl Situation {
+        fn new(folder: &std::path::Path) -> Self {
+            let store = Arc::new(MemoryStore::new());
+            let approvals = Approvals::of_folder(folder, store.clone(), |_| true).unwrap();
+            let board = Arc::new(Board::new(store.clone(), approvals, None));
+            Self { store, feeds: Feeds::new(board, Desk::here()), looks: Arc::default() }
+        }
+
+        /// A page that shows nothing; it is written for when it is read.
+        async fn page(&self) -> mpsc::Receiver<Bytes> {
+            let looks = Arc::clone(&self.looks);
+            let look = Box::new(move || {
+                let number = looks.fetch_add(1, Ordering::Relaxed) + 1;
+                let old = Fragment::new("old", html! { p #old { "always the same" } });
+                let new = Fragment::new("new", html! { p #new { (number) } });
+                Ok(Some(vec![Region { name: "list", fragments: vec![old, new] }]))
+            });
+            let news = self.feeds.follow(Topic::Overview, look).up_to_date().await;
+            let (sender, receiver) = mpsc::channel(1);
+            tokio::spawn(async move { follow(news, None, &sender).await });
+            receiver
+        }
+
+        fn commit(&self, name: &str) {
+            let put = Put {
+                kind: Kind::Session,
+                key: RecordKey { project: "p".into(), name: name.into() },
+                expected: Expected::Absent,
+                value: "{}".into(),
+                created_at_ms: 0,
+                status: "completed".into(),
+                queued: None,
+                moves: None,
+            };
+            let commit = Commit { puts: vec![put], ..Commit::unsynced() };
+            self.store.commit(&commit).unwrap();
+        }
+    }
+
+    async fn text(page: &mut mpsc::Receiver<Bytes>) -> String {
+        String::from_utf8(page.recv().await.unwrap().to_vec()).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_that_does_not_read_is_not_written_for_and_then_gets_all_of_the_newest() {
+        let folder = tempfile::tempdir().unwrap();
+        let situation = Situation::new(folder.path());
+        let (mut quick, mut slow) = (situation.page().await, situation.page().await);
+        for page in [&mut quick, &mut slow] {
+            assert_eq!(text(page).await, "retry: 1000\n\n");
+            assert!(text(page).await.contains("<p id=\\\"new\\\">1</p>"));
+        }
+        for change in 2..=10 {
+            situation.commit(&format!("s{change}"));
+            let news = text(&mut quick).await;
+            assert!(news.contains(&format!("<p id=\\\"new\\\">{change}</p>")), "{news}");
+            assert!(!news.contains("always the same"), "{news}");
+        }
+        assert_eq!(situation.looks.load(Ordering::Relaxed), 10, "one for all pages");
+        // One message had room.
+        assert!(text(&mut slow).await.contains("<p id=\\\"new\\\">2</p>"));
+        let all = text(&mut slow).await;
+        assert!(all.contains("always the same") && all.contains("new\\\">10</p>"), "{all}");
+        // From then on it is as good as the others.
+        situation.commit("s11");
+        assert_eq!(text(&mut slow).await, text(&mut quick).await);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_page_without_news_gets_signs_of_life_until_its_connection_has_lasted_long_enough() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(MemoryStore::new());
-        let approvals = Approvals::of_folder(folder.path(), store.clone(), |_| true).unwrap();
-        let board = Arc::new(Board::new(store, approvals, None));
+        let (_feed, news) = watch::channel(News::Nothing);
         let (sender, mut receiver) = mpsc::channel(1);
         let began = Instant::now();
-        let look: Look = Arc::new(|| Ok(Some(Vec::new())));
-        let following = tokio::spawn(async move { follow(board, look, None, &sender).await });
-        assert_eq!(receiver.recv().await.unwrap(), "retry: 1000\n\n");
+        let following = tokio::spawn(async move { follow(news, None, &sender).await });
         let mut signs = 0;
         while let Some(sign) = receiver.recv().await {
-            assert_eq!(sign, ":\n\n");
+            assert_eq!(sign, HEARTBEAT);
             signs += 1;
         }
         following.await.unwrap();
         assert_eq!(began.elapsed().as_secs(), limits::STREAM_WAIT.as_secs());
         let most = limits::STREAM_WAIT.as_secs() / limits::HEARTBEAT_PAUSE.as_secs();
         assert!((most - 2..=most).contains(&signs), "{signs}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_no_page_follows_is_not_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let situation = Situation::new(folder.path());
+        for _ in 0..2 {
+            let mut page = situation.page().await;
+            assert_eq!(text(&mut page).await, "retry: 1000\n\n");
+            assert!(situation.feeds.are_watched());
+            drop(page);
+            tokio::time::sleep(limits::CHANGES_LOOK_PAUSE * 2).await;
+            assert!(!situation.feeds.are_watched());
+        }
+        assert_eq!(situation.looks.load(Ordering::Relaxed), 2);
     }
 }

@@ -254,3 +254,20 @@ async fn what_a_person_has_opened_written_and_scrolled_to_stays_when_news_come()
     assert_eq!(order[2], "iteration-2-4-5", "{order}");
     browser.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_page_of_a_session_that_delete_says_so_and_keeps_what_it_shows() {
+    let Some(driver) = Driver::start() else { return };
+    let situation = Situation::new();
+    let played = at_work(&situation);
+    let board = board_of_project(&situation);
+    let browser = driver.browser(DESK).await;
+    browser.goto(&board.url).await.unwrap();
+    follow(&browser, "//a[text()='calm-fox']", "calm-fox").await;
+    until_live(&browser).await;
+    played.delete();
+    until(&browser, "//*[@id='live'][text()='removed from the store']").await;
+    until(&browser, "//*[@id='iteration-2-3-4']").await;
+    look(&browser, "removed").await;
+    browser.close().await.unwrap();
+}

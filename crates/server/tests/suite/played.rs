@@ -9,7 +9,7 @@ use hookwright_pipeline::lease::{self, Holder};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_server::approvals::{iso, now_ms};
 use hookwright_store::{
-    Append, Commit, Expected, Fence, JournalKey, Kind, Put, RecordKey, SqliteStore, Store,
+    Append, Commit, Delete, Expected, Fence, JournalKey, Kind, Put, RecordKey, SqliteStore, Store,
 };
 
 use crate::situation::Situation;
@@ -182,6 +182,16 @@ impl Played {
         let (lease, holder) =
             (lease::name_of(PROJECT, &self.record.name), serde_json::to_string(&holder).unwrap());
         self.store.acquire(&lease, &holder, None).unwrap();
+    }
+
+    /// It is deleted, as `sessions prune` does.
+    pub(crate) fn delete(mut self) {
+        self.leave();
+        let key = RecordKey { project: PROJECT.to_owned(), name: self.record.name.clone() };
+        let journal = JournalKey { project: key.project.clone(), session: key.name.clone() };
+        let deletes = vec![Delete { kind: Kind::Session, key, expected: self.version }];
+        let commit = Commit { drop_journals: vec![journal], deletes, ..Commit::synced() };
+        self.store.commit(&commit).unwrap();
     }
 
     /// Its process is gone.

@@ -41,7 +41,16 @@ pub(crate) struct Event {
 
 /// A board of another process with the same state folder, so to speak.
 pub(crate) fn board(situation: &Situation, project: Option<&str>) -> Serving {
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(situation.folder.path()).unwrap());
+    let store = Arc::new(SqliteStore::open(situation.folder.path()).unwrap());
+    board_of(store, situation, project)
+}
+
+/// The board of the project of the sessions that are played, over this store.
+pub(crate) fn board_over(store: Arc<dyn Store>, situation: &Situation) -> Serving {
+    board_of(store, situation, Some(PROJECT))
+}
+
+fn board_of(store: Arc<dyn Store>, situation: &Situation, project: Option<&str>) -> Serving {
     let approvals = Approvals::of_folder(situation.folder.path(), store.clone(), may_run).unwrap();
     let board = Board::new(store, approvals, project.map(str::to_owned));
     serve(board, [127, 0, 0, 1].into(), Some(0)).unwrap()
@@ -125,7 +134,7 @@ impl Stream {
                 Some(("data", value)) => data = serde_json::from_str::<Value>(value).ok(),
                 _ if line == "\n" => {
                     if let Some(data) = data.take() {
-                        let html = data["html"].as_str().unwrap().to_owned();
+                        let html = data["html"].as_str().unwrap_or_default().to_owned();
                         return Some(Event { id, name, order: data["order"].clone(), html });
                     }
                 }

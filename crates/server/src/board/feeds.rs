@@ -1,0 +1,123 @@
+//! [`Feeds`]: the feeds that pages follow, and the one look-out for all of them.
+//!
+//! Sessions run in other processes, so that the store is asked a few times a second whether anything was
+//! committed: once for all pages, and only while a page is open.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hookwright_store::StoreError;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use super::Board;
+use super::feed::{Feed, Look, News};
+use crate::limits;
+use crate::reception::Desk;
+
+/// What a page shows.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Topic {
+    Overview,
+    Session {
+        name: String,
+        /// As the page was asked for.
+        project: Option<String>,
+    },
+}
+
+/// The feeds of one board.
+pub(crate) struct Feeds {
+    board: Arc<Board>,
+    desk: Desk,
+    open: Arc<Mutex<Open>>,
+}
+
+/// At most [`limits::STREAMS_MAX`]: each has a page.
+#[derive(Default)]
+struct Open {
+    feeds: HashMap<Topic, Arc<Feed>>,
+    is_watched: bool,
+}
+
+impl Feeds {
+    pub(crate) fn new(board: Arc<Board>, desk: Desk) -> Self {
+        Self { board, desk, open: Arc::default() }
+    }
+
+    /// Subscribes a page. `look` is used if it is the first one of its topic.
+    pub(crate) fn follow(&self, topic: Topic, look: Look) -> Subscription {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.feeds.retain(|_, feed| feed.is_of_use());
+        let feed = open.feeds.entry(topic).or_insert_with(|| Arc::new(Feed::new(look)));
+        let feed = Arc::clone(feed);
+        // Under the lock, so that the look-out does not take the feed for one without pages.
+        let news = feed.subscribe();
+        if !std::mem::replace(&mut open.is_watched, true) {
+            let (board, all) = (Arc::clone(&self.board), Arc::clone(&self.open));
+            let stop = self.desk.stop.clone();
+            self.desk.run(async move {
+                tokio::select! {
+                    () = look_out(board, all) => {}
+                    () = stop.cancelled() => {}
+                }
+            });
+        }
+        Subscription { board: Arc::clone(&self.board), feed, news }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn are_watched(&self) -> bool {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).is_watched
+    }
+}
+
+/// A page's place at a feed.
+pub(crate) struct Subscription {
+    board: Arc<Board>,
+    feed: Arc<Feed>,
+    pub(crate) news: watch::Receiver<News>,
+}
+
+impl Subscription {
+    /// The news as of now: a page must not be told what was there before it was loaded.
+    pub(crate) async fn up_to_date(self) -> watch::Receiver<News> {
+        look(self.board, self.feed).await;
+        self.news
+    }
+}
+
+/// Keeps all feeds up to date, until no page follows any.
+async fn look_out(board: Arc<Board>, open: Arc<Mutex<Open>>) {
+    loop {
+        sleep(limits::CHANGES_LOOK_PAUSE).await;
+        let feeds: Vec<Arc<Feed>> = {
+            let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.feeds.retain(|_, feed| feed.is_of_use());
+            open.is_watched = !open.feeds.is_empty();
+            if !open.is_watched {
+                return;
+            }
+            open.feeds.values().cloned().collect()
+        };
+        let asked = Arc::clone(&board);
+        // The store's calls block, and so does a feed that is looking.
+        let behind = spawn_blocking(move || {
+            let changes = asked.changes()?;
+            let behind = feeds.into_iter().filter(|feed| feed.is_behind(changes));
+            Ok::<Vec<_>, StoreError>(behind.collect())
+        });
+        // A store that cannot be read now can be read the next time, perhaps.
+        let Ok(Ok(behind)) = behind.await else { continue };
+        for feed in behind {
+            look(Arc::clone(&board), feed).await;
+        }
+    }
+}
+
+/// One after the other: however many feeds there are, they use one core at most. What goes wrong in one
+/// of them, a panic too, concerns its pages alone, and is tried again.
+async fn look(board: Arc<Board>, feed: Arc<Feed>) {
+    let _ = spawn_blocking(move || feed.look(&board)).await;
+}

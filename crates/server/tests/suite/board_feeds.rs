@@ -1,0 +1,165 @@
+//! Many pages that follow the same session: what each is sent, and what that costs.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use hookwright_events::RunEventKind;
+use hookwright_server::limits;
+
+use crate::counted_store::CountedStore;
+use crate::played::{Played, result};
+use crate::situation::{Situation, wait};
+use crate::visitor::{Event, Stream, Visitor, board_of_project, board_over};
+
+const PAGES: usize = 50;
+const CHANGES: usize = 10;
+
+fn followed(situation: &Situation) -> Played {
+    let mut played = Played::begin(situation, "calm-fox", 600, &["build"]);
+    played.stage(1, 10);
+    played
+}
+
+/// So many pages of the session, each up to date.
+fn pages(visitor: &Visitor, number: usize) -> Vec<Stream> {
+    let open = || visitor.stream("/sessions/calm-fox/stream?state=0", None).unwrap();
+    let mut pages: Vec<Stream> = (0..number).map(|_| open()).collect();
+    for page in &mut pages {
+        assert_eq!(page.whole().len(), 5, "everything");
+    }
+    pages
+}
+
+fn note(played: &mut Played, note: &str) {
+    played.happens(0, RunEventKind::Noted { note: note.into() });
+}
+
+/// What all of these pages are sent next, which is the same.
+fn next_of_all(pages: &mut [Stream]) -> Vec<Event> {
+    let mut news: Vec<Vec<Event>> = pages.iter_mut().map(Stream::whole).collect();
+    let first = news.pop().unwrap();
+    assert!(news.iter().all(|other| *other == first), "{first:?}\n{news:?}");
+    first
+}
+
+#[test]
+fn fifty_pages_see_every_change_and_it_is_read_and_asked_for_once_for_all() {
+    let situation = Situation::new();
+    let mut played = followed(&situation);
+    let store = Arc::new(CountedStore::open(situation.folder.path()));
+    let board = board_over(store.clone(), &situation);
+    let visitor = Visitor::of(&board);
+    let began = Instant::now();
+    let mut pages = pages(&visitor, PAGES);
+    let before = store.journals_read();
+    let ids: Vec<String> = (1..=CHANGES)
+        .map(|number| {
+            let words = format!("note number {number}");
+            note(&mut played, &words);
+            let mut news = next_of_all(&mut pages);
+            let last = news.pop().unwrap();
+            assert!(last.html.contains(&words), "{last:?}");
+            assert!(news.is_empty(), "nothing but the timeline has changed: {news:?}");
+            last.id.unwrap()
+        })
+        .collect();
+    // A look reads what is new, and that there is no more. Looks that nobody has asked for come seldom.
+    let reads = store.journals_read() - before;
+    let unasked = began.elapsed().as_secs() / limits::UNWRITTEN_LOOK_PAUSE.as_secs() + 1;
+    let most = 2 * (CHANGES + usize::try_from(unasked).unwrap());
+    assert!((CHANGES..=most).contains(&reads), "{reads} reads for {CHANGES} changes");
+    // One look-out asks for all pages; each page asks when it comes, and so does each look.
+    let asked = store.changes_asked();
+    let ticks = began.elapsed().as_millis() / limits::CHANGES_LOOK_PAUSE.as_millis() + 1;
+    let most = PAGES + usize::try_from(ticks).unwrap() + most;
+    assert!(asked <= most, "{asked} times, at most {most}");
+    // A page that comes late gets all of it at once; one that comes back gets nothing that it has.
+    let mut late = visitor.stream("/sessions/calm-fox/stream?state=0", None).unwrap();
+    let all = late.whole();
+    assert_eq!(all.len(), 5);
+    assert!(all[3].html.contains("note number 1<") && all[3].html.contains("note number 10"));
+    let last = ids.last().unwrap();
+    assert_eq!(all[4].id.as_ref(), Some(last));
+    let mut back = visitor.stream("/sessions/calm-fox/stream?state=0", Some(last)).unwrap();
+    back.greeted();
+    pages.extend([late, back]);
+    note(&mut played, "after that");
+    let news = next_of_all(&mut pages);
+    assert!(news.len() == 1 && news[0].html.contains("after that"), "{news:?}");
+    // One that has missed a change gets everything.
+    let mut missed = visitor.stream("/sessions/calm-fox/stream", Some(last)).unwrap();
+    assert_eq!(missed.whole().len(), 5);
+}
+
+#[test]
+fn every_page_is_told_that_the_session_has_ended_and_stays_open() {
+    let situation = Situation::new();
+    let mut played = followed(&situation);
+    let board = board_of_project(&situation);
+    let visitor = Visitor::of(&board);
+    let mut pages = pages(&visitor, 5);
+    played.works(1, 1);
+    while !next_of_all(&mut pages).iter().any(|event| event.html.contains("the agent works")) {}
+    played.worked(1, 1, 100, result("built"));
+    played.stage_ends(1, 1);
+    played.ends("completed", "completed");
+    while !next_of_all(&mut pages).iter().any(|event| {
+        let is_over = event.html.contains("class=\"status good\"");
+        event.name == "head" && is_over && !event.html.contains("<h2>Now</h2>")
+    }) {}
+    // It can be resumed, so that they go on.
+    note(&mut played, "once more");
+    while !next_of_all(&mut pages).iter().any(|event| event.html.contains("once more")) {}
+}
+
+#[test]
+fn pages_of_a_session_that_delete_are_told_so_and_end_and_others_go_on() {
+    let situation = Situation::new();
+    let mut other = Played::begin(&situation, "other", 600, &["build"]);
+    let mut played = followed(&situation);
+    note(&mut played, "of the first one");
+    let board = board_of_project(&situation);
+    let visitor = Visitor::of(&board);
+    let mut pages = pages(&visitor, 5);
+    let mut of_other = visitor.stream("/sessions/other/stream?state=0", None).unwrap();
+    of_other.whole();
+    played.delete();
+    for page in &mut pages {
+        let names: Vec<String> =
+            std::iter::from_fn(|| page.event()).map(|event| event.name).collect();
+        assert_eq!(names, ["gone"]);
+    }
+    note(&mut other, "goes on");
+    assert!(of_other.whole()[0].html.contains("goes on"));
+    // Another one of the same name is another one.
+    let mut again = followed(&situation);
+    let mut page = visitor.stream("/sessions/calm-fox/stream?state=0", None).unwrap();
+    assert!(page.whole().iter().all(|event| !event.html.contains("of the first one")));
+    note(&mut again, "of the second one");
+    assert!(page.whole()[0].html.contains("of the second one"));
+}
+
+#[test]
+fn forms_come_with_the_token_of_the_program_that_serves_the_page() {
+    let situation = Situation::new();
+    let _played = followed(&situation);
+    let boards = [board_of_project(&situation), board_of_project(&situation)];
+    let visitors = boards.each_ref().map(Visitor::of);
+    let mut streams = visitors.each_ref().map(|visitor| pages(visitor, 2));
+    situation.keep(&wait("aaaaaaaa"));
+    let tokens = streams.each_mut().map(|pages| {
+        let news = next_of_all(pages);
+        let form = &news[0].html;
+        form.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
+    });
+    assert_ne!(tokens[0], tokens[1]);
+    let [ours, others] = tokens.map(|token| format!("form={token}&action=approve"));
+    assert_eq!(visitors[0].post("/answers/aaaaaaaa", "", &others).status, 403);
+    assert_eq!(visitors[0].post("/answers/aaaaaaaa", "", &ours).status, 303);
+    // And it is gone from all pages of both.
+    for pages in &mut streams {
+        assert!(!next_of_all(pages).iter().any(|event| event.html.contains("<form")));
+    }
+    let nobody = Visitor { cookie: String::new(), ..Visitor::of(&boards[0]) };
+    assert_eq!(nobody.stream("/sessions/calm-fox/stream", None).err(), Some(404));
+}
