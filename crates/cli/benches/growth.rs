@@ -9,17 +9,20 @@
 mod background;
 #[path = "growth/project.rs"]
 mod project;
+#[path = "growth/pruning.rs"]
+mod pruning;
 #[path = "growth/queues.rs"]
 mod queues;
 
 /// One part of the benchmark. In a test it only has to run.
 type Part = fn(is_test: bool);
 
-const PARTS: [(&str, Part); 4] = [
+const PARTS: [(&str, Part); 5] = [
     ("issues", queues::issues),
     ("tasks", queues::tasks),
     ("webhooks", background::webhooks),
     ("shell-hooks", background::shell_hooks),
+    ("prune", pruning::sessions),
 ];
 
 fn main() {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::lease::Holder;
-use hookwright_pipeline::record::{CUT_OFF, SessionRecord};
+use hookwright_pipeline::record::{CUT_OFF, DELETING, SessionRecord};
 use hookwright_pipeline::session_issues::read_issues;
 use hookwright_pipeline::stored_session::StoredSession;
 use hookwright_store::{Filter, JournalKey, Kind, Record, SqliteStore, records};
@@ -43,6 +43,8 @@ pub(crate) enum StatusWord {
     Aborted,
     /// It waits for a person
     Paused,
+    /// A prune began to delete it and was killed, or could not remove its folder
+    Deleting,
 }
 
 impl StatusWord {
@@ -59,6 +61,7 @@ impl StatusWord {
             StatusWord::Failed => "failed",
             StatusWord::Aborted => "aborted",
             StatusWord::Paused => "paused",
+            StatusWord::Deleting => DELETING,
         }
     }
 }
@@ -300,29 +303,6 @@ impl Sessions {
             origin = Some(found);
         }
         Ok(origin)
-    }
-
-    /// The sessions that hooks of this one have started, and hooks of those.
-    pub(crate) fn started_by_hooks_of(
-        &self,
-        session: &KnownSession,
-    ) -> Result<Vec<KnownSession>, Failure> {
-        let workspace = &session.record.workspace;
-        let query = Query { all_projects: true, children: true, ..Query::default() };
-        let mut others = self.list(&query)?;
-        others
-            .retain(|other| other.record.workspace == *workspace && other.record.parent.is_some());
-        let mut found: Vec<KnownSession> = Vec::new();
-        let mut names = vec![session.name().to_owned()];
-        while let Some(name) = names.pop() {
-            let is_of = |other: &mut KnownSession| {
-                other.record.parent.as_ref().is_some_and(|parent| parent.session == name)
-            };
-            let children: Vec<KnownSession> = others.extract_if(.., is_of).collect();
-            names.extend(children.iter().map(|child| child.name().to_owned()));
-            found.extend(children);
-        }
-        Ok(found)
     }
 
     /// The sessions that are asked for, newest first.

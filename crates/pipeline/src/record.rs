@@ -10,6 +10,10 @@ use crate::limits::AGENT_SESSIONS_MAX;
 /// somebody runs a session is known by its lease.
 pub const CUT_OFF: &str = "cut_off";
 
+/// The status of a session of which a part may be deleted already. Nothing but `sessions prune` can be done
+/// with it. Only the store has this word; the record itself says how the session ended.
+pub const DELETING: &str = "deleting";
+
 /// The statuses of sessions that can be taken up again.
 pub const RESUMABLE: [&str; 5] = [CUT_OFF, "interrupted", "failed", "aborted", "paused"];
 

@@ -66,6 +66,26 @@ pub const READERS_WAIT_MAX: Duration = Duration::from_millis(500);
 /// Bytes of its log file that the store keeps for use again; a large commit leaves no more behind.
 pub const LOG_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
+/// Entries of forgotten journals that are deleted in one transaction: others wait while it runs.
+pub const ENTRIES_RECLAIMED_AT_ONCE: usize = 1_000;
+
+/// Bytes of them after which the transaction ends. One entry alone may have more.
+pub const ENTRY_BYTES_RECLAIMED_AT_ONCE: u64 = 4 * 1024 * 1024;
+
+/// Free pages that are given back to the file system in one transaction, for the same reason.
+pub const PAGES_RECLAIMED_AT_ONCE: u32 = 256;
+
+/// The longest pause behind such a transaction. It lasts as long as the transaction did, so that other
+/// writers find the lock free.
+pub const RECLAIM_PAUSE_MAX: Duration = Duration::from_millis(50);
+
+/// Bytes in use up to which the file of an older version is written anew without being asked for: other
+/// writers wait meanwhile, and it is held in memory.
+pub const REWRITE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Such a file is written anew only where this part of it, or more, is free: one in so many.
+pub const REWRITE_FREE_PART: u64 = 4;
+
 /// How long a wait that has ended is still known, so that whoever answers late is told what became of
 /// it. As long as a wait may last itself.
 pub const ENDED_WAITS_KEPT: Duration = Duration::from_secs(30 * 86_400);

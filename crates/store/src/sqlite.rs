@@ -2,7 +2,8 @@
 //!
 //! One connection writes and another reads, so that a long list in one thread does not hold up a
 //! commit in another. How the file is found, made and looked over: `open.rs`; its tables:
-//! `schema.rs`; what a commit does: `write.rs`; what is asked of it: `read.rs`.
+//! `schema.rs`; what a commit does: `write.rs`; what is asked of it: `read.rs`; how its file shrinks:
+//! `reclaim.rs`.
 
 mod connection;
 mod failure;
@@ -11,6 +12,7 @@ mod last_commits;
 mod log;
 mod open;
 mod read;
+mod reclaim;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -28,7 +30,7 @@ use self::last_commits::LastCommits;
 use self::write::Writer;
 use crate::{
     Acquired, Commit, Committed, Durability, Entry, Filter, Heading, Held, JournalKey, Kind,
-    LaneKey, Loss, Record, RecordKey, Store, StoreError, limits,
+    LaneKey, Loss, Reclaimed, Record, RecordKey, Rewrite, Store, StoreError, limits,
 };
 
 /// A store in the file `store.sqlite3` of a folder, which has to be on a local file system. Any
@@ -79,6 +81,15 @@ impl SqliteStore {
     #[must_use]
     pub fn syncs(&self) -> u64 {
         self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// Deletes what is left of forgotten journals, and gives the space that is free in the store's file
+    /// back to the file system. Both are done a little at a time, so that other writers need not wait; one
+    /// who is killed meanwhile leaves the rest to the next call.
+    ///
+    /// The file of an older version cannot shrink before it was written anew; see [`Rewrite`].
+    pub fn reclaim(&self, rewrite: Rewrite) -> Result<Reclaimed, StoreError> {
+        reclaim::reclaim(self, rewrite)
     }
 
     /// The store's file.

@@ -1,10 +1,18 @@
 //! A project of its own, in memory where there is such a file system, and what a command costs in it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
+
+/// The program that is measured. `HOOKWRIGHT_BENCH_BINARY` names another one, for figures of another version.
+#[expect(clippy::disallowed_methods, reason = "a benchmark is its own host")]
+fn binary() -> OsString {
+    let named = std::env::var_os("HOOKWRIGHT_BENCH_BINARY");
+    named.unwrap_or_else(|| env!("CARGO_BIN_EXE_hookwright").into())
+}
 
 /// A home folder with a project in it.
 pub(crate) struct Project {
@@ -44,7 +52,8 @@ impl Project {
         let script = "TIMEFORMAT='%3U %3S'; time \"$@\" > /dev/null 2>&1";
         let mut shell = Command::new("bash");
         self.prepare(&mut shell)
-            .args(["-c", script, "bash", env!("CARGO_BIN_EXE_hookwright")])
+            .args(["-c", script, "bash"])
+            .arg(binary())
             .args(arguments);
         let output = shell.output().unwrap();
         assert!(output.status.success(), "{arguments:?}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::history::History;
-use hookwright_pipeline::record::SessionRecord;
+use hookwright_pipeline::record::{DELETING, SessionRecord};
 use hookwright_store::{JournalKey, Record, Store};
 
 use crate::config_files::ConfigOptions;
@@ -65,6 +65,10 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
         screen
             .talk(&format!("session {} is completed; there is nothing to resume\n", name.as_str()));
         return Ok(exit_code::GO_ON);
+    }
+    if known.status == DELETING {
+        let _ = store.release(&fence.lease, fence.token);
+        return Err(SessionFailure::HalfDeleted { name: known.key.name }.into());
     }
     let journal = JournalKey { project, session: name.as_str().to_owned() };
     let history = History::read(&*store, &journal).map_err(SessionFailure::History)?;

@@ -3,6 +3,7 @@
 use clap::Args;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
+use hookwright_pipeline::record::DELETING;
 
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
@@ -79,6 +80,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
             "active" => {
                 Failure::Session(SessionFailure::Unfinished { name, status: "cut off".to_owned() })
             }
+            DELETING => Failure::Session(SessionFailure::HalfDeleted { name }),
             _ => Failure::Session(SessionFailure::Unfinished { name, status }),
         });
     }

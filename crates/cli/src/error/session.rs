@@ -26,6 +26,8 @@ pub(crate) enum SessionFailure {
     Folder(FolderError),
     /// A session that is not completed has this name.
     Unfinished { name: String, status: String },
+    /// A prune has begun to delete the session with this name.
+    HalfDeleted { name: String },
     /// Another process runs the session.
     Runs { name: String, pid: u32 },
     /// No session has this name.
@@ -109,6 +111,12 @@ impl SessionFailure {
                 help: format!(
                     "go on with it: `hookwright resume {name}`; or give this one another name"
                 ),
+            },
+            SessionFailure::HalfDeleted { name } => Message {
+                heading: format!("a prune began to delete the session `{name}` and did not finish"),
+                place: None,
+                help: "delete the rest: `hookwright sessions prune --status deleting --keep 0 --yes`"
+                    .into(),
             },
             SessionFailure::Runs { name, pid } => Message {
                 heading: format!("process {pid} runs the session `{name}`"),
@@ -210,7 +218,7 @@ impl SessionFailure {
             SessionFailure::FolderStays { name, cause } => Message {
                 heading: format!("the folder of the session `{name}` cannot be removed: {cause}"),
                 place: None,
-                help: "the session is still in the store; mend the folder, then try again".into(),
+                help: "the session is still in the store, as `deleting`; fix the folder, then prune again".into(),
             },
         }
     }

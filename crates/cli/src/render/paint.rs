@@ -56,7 +56,7 @@ impl Paint {
             "failed" | "timed out" | "FAILED" | "fails" | "aborted" | "abort" | "error"
             | "gone" | "changed" => self.wrong(text),
             "blocked" | "block" | "ask" | "rejected" | "interrupted" | "cut off" | "paused"
-            | "waiting" | "depends" | "lapsed" => self.odd(text),
+            | "deleting" | "waiting" | "depends" | "lapsed" => self.odd(text),
             "skipped" | "started" | "no" | "disabled" => self.faint(text),
             "active" | "in_progress" | "in progress" => self.strong(text),
             _ => text.to_owned(),

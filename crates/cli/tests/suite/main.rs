@@ -46,6 +46,7 @@ mod network;
 mod orphans;
 mod piped_output;
 mod plans;
+mod pruning;
 mod queue_bounds;
 mod queue_costs;
 mod queues;

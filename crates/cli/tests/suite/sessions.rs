@@ -704,7 +704,7 @@ fn a_folder_that_cannot_be_removed_keeps_its_session_and_is_named() {
             &format!(
                 "error: the folder of the session `stays` cannot be removed: `{}` is a symbolic \
                  link, and nothing is written through one\n\
-                 help: the session is still in the store; mend the folder, then try again\n\
+                 help: the session is still in the store, as `deleting`; fix the folder, then prune again\n\
                  nothing was deleted\n",
                 sessions.display()
             )

@@ -163,6 +163,8 @@ fn remove_draft(files: &Files) -> Result<(), StoreError> {
 
 fn fill(draft: &std::path::Path) -> Result<(), Failure> {
     let mut connection = connect(draft)?;
+    // Before the first table, or it would need a file that is written anew (`reclaim.rs`).
+    connection.pragma_update(None, "auto_vacuum", "incremental")?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     migrate(&mut connection, STEPS)?;
     // Last, so that all of it is in the one file that gets the name. Later connections find it set.

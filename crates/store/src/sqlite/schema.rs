@@ -9,7 +9,7 @@ pub(super) const APPLICATION_ID: i64 = 0x486b_5772;
 
 /// Each step takes a file from the version that is its index to the next one. Steps that have been
 /// released never change; a new version is a new step at the end.
-pub(super) const STEPS: &[&str] = &[STEP_1, STEP_2];
+pub(super) const STEPS: &[&str] = &[STEP_1, STEP_2, STEP_3];
 
 /// - `journals`: ids are never given twice (`AUTOINCREMENT`), so that a reader of a journal that was
 ///   dropped and begun anew meanwhile finds nothing rather than other entries.
@@ -68,6 +68,9 @@ const STEP_2: &str = "
     WHERE kind = 'issue' AND status IN ('open', 'active') AND json_valid(value);
     CREATE INDEX records_in_lanes ON records (kind, project, lane, rank, id) WHERE lane IS NOT NULL;
 ";
+
+/// Journals that are forgotten and whose entries are still there: `reclaim.rs` deletes those, some at a time.
+const STEP_3: &str = "CREATE TABLE dropped_journals (id INTEGER PRIMARY KEY);";
 
 /// The version that a file has after all steps.
 pub(super) fn supported(steps: &[&str]) -> i64 {

@@ -231,3 +231,137 @@ fn a_file_that_ends_in_the_middle_of_a_checkpoint_is_whole_with_its_log() {
     let store = SqliteStore::open(folder.path()).unwrap();
     assert_eq!(store.journal(&journal(), 0, 100).unwrap().len(), 20);
 }
+
+/// How many entries the store has, also of forgotten journals.
+fn entries_there(store: &SqliteStore) -> usize {
+    let writer = store.writer.lock().unwrap();
+    writer.connection.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap()
+}
+
+fn forget_journal(store: &SqliteStore) {
+    store.commit(&Commit { drop_journals: vec![journal()], ..Commit::unsynced() }).unwrap();
+}
+
+#[test]
+fn entries_of_a_forgotten_journal_are_deleted_some_at_a_time() {
+    let at_once = limits::ENTRIES_RECLAIMED_AT_ONCE;
+    let (_folder, store) = store();
+    let entries = vec!["x".to_owned(); at_once * 2 + 5];
+    let journal = journal();
+    let append = Append { journal: &journal, expected: 0, entries: &entries };
+    store.commit(&Commit { append: Some(append), ..Commit::unsynced() }).unwrap();
+    forget_journal(&store);
+    assert_eq!(store.last(&journal).unwrap(), 0);
+    let some = || store.write(reclaim::delete_some).unwrap();
+    assert_eq!(some(), at_once as u64);
+    assert_eq!(entries_there(&store), at_once + 5);
+    // The name is free meanwhile, and its new entries are not mistaken for the old ones.
+    append_one(&store, "new");
+    assert_eq!([some(), some(), some()], [at_once as u64, 5, 0]);
+    assert_eq!(store.journal(&journal, 0, 10).unwrap()[0].value, "new");
+    assert_eq!(entries_there(&store), 1);
+}
+
+fn append_one(store: &SqliteStore, value: &str) {
+    let last = store.last(&journal()).unwrap();
+    append(store, last, value).unwrap();
+}
+
+#[test]
+fn large_entries_of_a_forgotten_journal_are_deleted_one_by_one() {
+    let (_folder, store) = store();
+    for _ in 0..3 {
+        append_one(&store, &"x".repeat(limits::VALUE_BYTES_MAX / 2));
+    }
+    forget_journal(&store);
+    let some = || store.write(reclaim::delete_some).unwrap();
+    assert_eq!([some(), some(), some(), some()], [1, 1, 1, 0]);
+}
+
+/// A store as the program made it before its free pages could be given back.
+fn old_store() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut connection = Connection::open(folder.path().join("store.sqlite3")).unwrap();
+    connection.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
+    assert!(is_done(migrate(&mut connection, &schema::STEPS[..2])));
+    connection.pragma_update(None, "journal_mode", "wal").unwrap();
+    folder
+}
+
+#[test]
+fn a_file_of_an_older_version_is_written_anew_while_others_use_it() {
+    let folder = old_store();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    let other = SqliteStore::open(folder.path()).unwrap();
+    let kept = JournalKey { project: "/one".into(), session: "kept".into() };
+    let entries = vec!["kept".to_owned(); 10];
+    let expected = 0;
+    let append = Append { journal: &kept, expected, entries: &entries };
+    other.commit(&Commit { append: Some(append), ..Commit::unsynced() }).unwrap();
+    for _ in 0..200 {
+        append_one(&store, &"x".repeat(10_000));
+    }
+    // One that reads, and has begun to before the file is written anew.
+    let reader = Connection::open(&store.files.main).unwrap();
+    let begun = "BEGIN; SELECT count(*) FROM entries";
+    reader.execute_batch(begun).unwrap();
+    forget_journal(&store);
+    let reclaimed = store.reclaim(Rewrite::IfQuick).unwrap();
+    assert_eq!((reclaimed.entries, reclaimed.bytes_left), (200, 0));
+    assert!(reclaimed.bytes > 1_500_000, "{reclaimed:?}");
+    let seen: u64 = reader.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap();
+    assert_eq!(seen, 210, "the reader sees what was there when it began");
+    reader.execute_batch("COMMIT").unwrap();
+    let append = Append { journal: &kept, expected: 10, entries: &entries };
+    other.commit(&Commit { append: Some(append), ..Commit::synced() }).unwrap();
+    // Now that nobody needs the old state, the file is cut; from now on without being written anew.
+    for _ in 0..200 {
+        append_one(&store, &"x".repeat(10_000));
+    }
+    forget_journal(&store);
+    store.reclaim(Rewrite::IfQuick).unwrap();
+    let bytes = std::fs::metadata(&store.files.main).unwrap().len();
+    assert!(bytes < 200_000, "{bytes}");
+    let whole = |pragma: &str| -> String {
+        reader
+            .query_row(&format!("PRAGMA {pragma}"), [], |row| {
+                row.get::<_, rusqlite::types::Value>(0)
+            })
+            .map(|value| format!("{value:?}"))
+            .unwrap()
+    };
+    assert_eq!(whole("integrity_check"), "Text(\"ok\")");
+    assert_eq!(whole("auto_vacuum"), "Integer(2)");
+    assert_eq!(other.journal(&kept, 0, 100).unwrap().len(), 20);
+    drop((store, other));
+    let store = SqliteStore::open(folder.path()).unwrap();
+    assert_eq!(store.take_losses(), []);
+    assert_eq!(store.journal(&kept, 0, 100).unwrap().len(), 20);
+}
+
+#[test]
+fn a_large_file_of_an_older_version_is_written_anew_only_when_asked_for() {
+    let pages =
+        |all: u64, free: u64| reclaim::Pages { all, free, bytes_each: 4096, auto_vacuum: 0 };
+    let most = limits::REWRITE_BYTES_MAX / 4096;
+    for (pages, is_quick) in [
+        (pages(most + 10_000_000, 10_000_000), true),
+        (pages(most + 10_000_001, 10_000_000), false),
+        (pages(1_000, 250), true),
+        (pages(1_000, 249), false),
+    ] {
+        assert_eq!(pages.is_worth_rewriting(Rewrite::IfQuick), is_quick, "{pages:?}");
+        assert!(pages.is_worth_rewriting(Rewrite::Always));
+    }
+    // Where too little is free, it stays there.
+    let folder = old_store();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    for _ in 0..10 {
+        append_one(&store, &"x".repeat(100_000));
+    }
+    forget_journal(&store);
+    append_one(&store, &"x".repeat(4_000_000));
+    let reclaimed = store.reclaim(Rewrite::IfQuick).unwrap();
+    assert_eq!((reclaimed.entries, reclaimed.bytes), (10, 0));
+    assert!(reclaimed.bytes_left > 900_000, "{reclaimed:?}");
+}

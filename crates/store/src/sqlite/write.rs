@@ -98,7 +98,7 @@ impl Writer {
     }
 
     /// Takes the lock for writing at once: what is read in it is still so when it ends.
-    fn begin(&mut self, durability: Durability) -> Result<Transaction<'_>, Failure> {
+    pub(super) fn begin(&mut self, durability: Durability) -> Result<Transaction<'_>, Failure> {
         if durability != self.durability {
             set_durability(&self.connection, durability)?;
             self.durability = durability;
@@ -107,7 +107,7 @@ impl Writer {
     }
 
     /// Moves the log into the main file once it is long. The next commit then begins it anew.
-    fn shorten_log(&mut self) {
+    pub(super) fn shorten_log(&mut self) {
         let pages = self.log_pages.load(Ordering::Relaxed);
         if pages < self.log_pages_before {
             self.shorten_at = limits::LOG_PAGES;
@@ -124,14 +124,18 @@ impl Writer {
         let _ = if pages < limits::LOG_PAGES_MAX {
             checkpoint(&self.connection, "PASSIVE")
         } else {
-            checkpoint_after_readers(&mut self.connection)
+            checkpoint_after_readers(&mut self.connection, "RESTART")
         };
     }
 }
 
-fn checkpoint_after_readers(connection: &mut Connection) -> rusqlite::Result<()> {
+/// Moves the log into the main file in a mode that waits for readers, but not for long.
+pub(super) fn checkpoint_after_readers(
+    connection: &mut Connection,
+    mode: &str,
+) -> rusqlite::Result<()> {
     connection.busy_timeout(limits::READERS_WAIT_MAX)?;
-    let done = checkpoint(connection, "RESTART");
+    let done = checkpoint(connection, mode);
     wait_for_locks(connection)?;
     done
 }
@@ -192,9 +196,9 @@ fn drop_journal(connection: &Connection, journal: &JournalKey) -> Result<(), Fai
     let Some(id) = journal_id(connection, journal)? else {
         return Ok(());
     };
-    let within = "place > ?1 << 32 AND place <= (?1 << 32) + 0xffffffff";
-    connection.prepare_cached(&format!("DELETE FROM entries WHERE {within}"))?.execute([id])?;
+    // Its entries may be a million, for which no other writer should have to wait.
     connection.prepare_cached("DELETE FROM journals WHERE id = ?1")?.execute([id])?;
+    connection.prepare_cached("INSERT INTO dropped_journals (id) VALUES (?1)")?.execute([id])?;
     Ok(())
 }
 

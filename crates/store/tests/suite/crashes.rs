@@ -143,7 +143,7 @@ fn check(store: &SqliteStore, known: u64, acknowledged: u64, dice: &Dice) -> u64
 }
 
 /// Waits for a while that is too short for the scheduler, and not the same each time.
-fn wait(microseconds: u64) {
+pub(crate) fn wait(microseconds: u64) {
     let since = Instant::now();
     while since.elapsed() < Duration::from_micros(microseconds) {
         std::hint::spin_loop();

@@ -12,6 +12,7 @@ mod damage;
 mod durability;
 mod processes;
 mod queues;
+mod reclaim;
 mod room;
 mod situation;
 mod tasks;

@@ -1,16 +1,19 @@
 //! `hookwright sessions prune`: deletes sessions that are over.
 
-use std::path::{Path, PathBuf};
+mod children;
+mod deletion;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use hookwright_pipeline::folder::{SessionFolder, SessionName};
-use hookwright_pipeline::lease::{self, LeaseError};
-use hookwright_pipeline::session_issues::page_keys;
-use hookwright_store::{Commit, Delete, Expected, Fence, Kind, RecordKey, SqliteStore, Store};
+use hookwright_pipeline::record::DELETING;
+use hookwright_store::{Reclaimed, Rewrite};
 use serde_json::{Value, json};
 
-use crate::error::{Failure, SessionFailure};
+use self::children::Children;
+use self::deletion::{Deleted, delete};
+use crate::error::Failure;
 use crate::known_session::{KnownSession, ProjectOption, Query, Sessions, StatusWord};
 use crate::render::{count, session_table, visible};
 use crate::screen::Screen;
@@ -19,12 +22,16 @@ use crate::{exit_code, span, state};
 /// Sessions that are over when nobody says which are meant.
 const OVER: [&str; 4] = ["completed", "interrupted", "failed", "aborted"];
 
+/// Free space in the store's file from which on it is worth a word.
+const FREE_MEGABYTES_TOLD: u64 = 10;
+
 /// Delete sessions that are over: what the store has of them, and their folders
 ///
 /// Without `--yes` nothing is deleted and what would be is listed. With both `--older-than` and
 /// `--keep` a session has to be old and not among the newest. A session that runs is never deleted;
 /// one that was cut off only with `--status cut-off`. What hooks of a session have started goes with
-/// it. Ends with 1 if something could not be deleted.
+/// it. What a prune that was killed left behind is deleted too. Then the store's file shrinks. Ends with 1
+/// if something could not be deleted.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["older_than", "keep"]))]
 pub(crate) struct PruneArguments {
@@ -48,6 +55,11 @@ pub(crate) struct PruneArguments {
     #[arg(long)]
     yes: bool,
 
+    /// Shrink the store's file also where that needs a large file to be written anew, which other sessions
+    /// wait for; only a store that an older version made ever needs it
+    #[arg(long, requires = "yes")]
+    compact: bool,
+
     /// Print one JSON value on standard output instead of a table
     #[arg(long)]
     json: bool,
@@ -58,22 +70,27 @@ pub(crate) struct PruneArguments {
 
 pub(crate) fn prune(arguments: &PruneArguments, screen: &Screen) -> Result<u8, Failure> {
     let sessions = Sessions::find(&arguments.project)?;
-    let mut chosen = choose(arguments, &sessions)?;
+    let (mut chosen, children) = choose(arguments, &sessions)?;
     if arguments.json {
         sessions.read_issues(&mut chosen)?;
     }
-    let Some(store) = sessions.store.as_ref().filter(|_| arguments.yes && !chosen.is_empty())
-    else {
+    let Some(store) = sessions.store.as_ref().filter(|_| arguments.yes) else {
         say(arguments, &sessions, &chosen, screen)?;
         return Ok(exit_code::GO_ON);
     };
     let (mut deleted, mut has_failed) = (Vec::new(), false);
     for session in chosen {
-        match delete(store, &session, &sessions) {
+        let (workspace, name) = (&session.record.workspace, session.name());
+        let root = if *workspace == sessions.project {
+            sessions.found.project_root.clone()
+        } else {
+            PathBuf::from(workspace)
+        };
+        match delete(store, &root, &session, &children.below(workspace, name)) {
             Ok(Deleted::Yes) => deleted.push(session),
             Ok(Deleted::LeftAlone) => {
-                let name = visible(session.name()).into_owned();
-                screen.talk(&format!("session {name} was taken up meanwhile; it stays\n"));
+                let name = visible(name).into_owned();
+                screen.talk(&format!("session {name} was resumed meanwhile, so it is kept\n"));
             }
             // The others can go all the same.
             Err(failure) => {
@@ -83,104 +100,61 @@ pub(crate) fn prune(arguments: &PruneArguments, screen: &Screen) -> Result<u8, F
         }
     }
     say(arguments, &sessions, &deleted, screen)?;
+    // Also where nothing was deleted: an earlier prune may have been killed before it came to this.
+    let rewrite = if arguments.compact { Rewrite::Always } else { Rewrite::IfQuick };
+    match store.reclaim(rewrite) {
+        Ok(reclaimed) => say_what_is_left(&reclaimed, screen),
+        Err(error) => {
+            screen.failure(&Failure::Store(error));
+            has_failed = true;
+        }
+    }
     Ok(if has_failed { exit_code::OUR_FAULT } else { exit_code::GO_ON })
 }
 
-/// The sessions that are meant.
-fn choose(arguments: &PruneArguments, sessions: &Sessions) -> Result<Vec<KnownSession>, Failure> {
+/// The sessions that are meant, and those that hooks have started.
+fn choose(
+    arguments: &PruneArguments,
+    sessions: &Sessions,
+) -> Result<(Vec<KnownSession>, Children), Failure> {
     let wanted = match &arguments.status[..] {
         [] => OVER.to_vec(),
         words => Query::with_words(words).statuses,
     };
-    let all_projects = arguments.all_projects;
-    let mut chosen = sessions.list(&Query { all_projects, ..Query::default() })?;
-    chosen.drain(..arguments.keep.unwrap_or(0).min(chosen.len()));
-    let now = state::now_ms();
-    chosen.retain(|session| {
-        let is_old = arguments.older_than.is_none_or(|span| {
-            // Nobody knows when one that was cut off ended.
-            let ended = session.record.ended_at_ms().unwrap_or(session.record.created_at_ms());
-            now - ended > i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
-        });
-        is_old && !session.runs() && wanted.contains(&session.status.as_str())
-    });
-    Ok(chosen)
-}
-
-enum Deleted {
-    Yes,
-    /// Somebody runs it now, or has run it since we looked.
-    LeftAlone,
-}
-
-/// Deletes a session under its lease, so that nobody can take it up meanwhile. The folder goes first:
-/// as long as there is something of it, the store knows it.
-fn delete(
-    store: &SqliteStore,
-    session: &KnownSession,
-    sessions: &Sessions,
-) -> Result<Deleted, Failure> {
-    let lease = lease::name_of(&session.record.workspace, session.name());
-    let fence = match lease::take(store, &lease) {
-        Ok(fence) => fence,
-        Err(LeaseError::Runs { .. }) => return Ok(Deleted::LeftAlone),
-        Err(LeaseError::Store(error)) => return Err(Failure::Store(error)),
-    };
-    let deleted = delete_under(&fence, store, session, sessions);
-    let released = store.release(&lease, fence.token).map_err(Failure::Store);
-    let deleted = deleted?;
-    released?;
-    Ok(deleted)
-}
-
-fn delete_under(
-    fence: &Fence,
-    store: &SqliteStore,
-    session: &KnownSession,
-    sessions: &Sessions,
-) -> Result<Deleted, Failure> {
-    let workspace = &session.record.workspace;
-    let now = state::session(store, workspace, session.name())?;
-    if now.is_none_or(|now| now.version != session.version) {
-        return Ok(Deleted::LeftAlone);
+    let query = Query { all_projects: arguments.all_projects, children: true, ..Query::default() };
+    let (mut chosen, mut children) = (Vec::new(), Children::default());
+    let (mut kept, now) = (arguments.keep.unwrap_or(0), state::now_ms());
+    for session in sessions.list(&query)? {
+        if session.record.parent.is_some() {
+            children.add(session);
+        } else if session.status == DELETING {
+            // An earlier prune has begun with it, whatever this one is about.
+            chosen.push(session);
+        } else if kept > 0 {
+            kept -= 1;
+        } else {
+            let is_old = arguments.older_than.is_none_or(|span| {
+                // Nobody knows when one that was cut off ended.
+                let ended = session.record.ended_at_ms().unwrap_or(session.record.created_at_ms());
+                now - ended > i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+            });
+            if is_old && !session.runs() && wanted.contains(&session.status.as_str()) {
+                chosen.push(session);
+            }
+        }
     }
-    let root = if *workspace == sessions.project {
-        sessions.found.project_root.clone()
-    } else {
-        PathBuf::from(workspace)
-    };
-    remove_folder(&root, session.name())?;
-    let children = sessions.started_by_hooks_of(session)?;
-    let delete = |session: &KnownSession| {
-        let record = Delete {
-            kind: Kind::Session,
-            key: RecordKey { project: workspace.clone(), name: session.name().to_owned() },
-            expected: Expected::Version(session.version),
-        };
-        let page = |key| Delete { kind: Kind::SessionIssues, key, expected: Expected::Any };
-        let pages: Vec<Delete> = page_keys(&session.record).map(page).collect();
-        pages.into_iter().chain([record])
-    };
-    // Their folders are in that of the session.
-    let all = || children.iter().chain([session]);
-    // Not synced: a session that comes back with the machine is deleted the next time.
-    store
-        .commit(&Commit {
-            fence: Some(fence),
-            drop_journals: all().map(KnownSession::journal).collect(),
-            deletes: all().flat_map(delete).collect(),
-            ..Commit::unsynced()
-        })
-        .map_err(Failure::Store)?;
-    Ok(Deleted::Yes)
+    Ok((chosen, children))
 }
 
-fn remove_folder(root: &Path, name: &str) -> Result<(), Failure> {
-    let session: SessionName = name.parse().map_err(SessionFailure::Name)?;
-    let removed = SessionFolder::new(root, session).remove();
-    removed.map_err(|cause| {
-        Failure::Session(SessionFailure::FolderStays { name: name.to_owned(), cause })
-    })
+/// Names the space that stays in the store's file.
+fn say_what_is_left(reclaimed: &Reclaimed, screen: &Screen) {
+    let megabytes = reclaimed.bytes_left / 1_000_000;
+    if megabytes >= FREE_MEGABYTES_TOLD {
+        screen.talk(&format!(
+            "{megabytes} MB are free in the store's file; `--compact` gives them back, and other \
+             sessions wait meanwhile\n"
+        ));
+    }
 }
 
 /// What was deleted, or would be.

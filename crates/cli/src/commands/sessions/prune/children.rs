@@ -1,0 +1,34 @@
+//! The sessions that hooks have started, by the session whose hook it was: looked up once for all that go.
+
+use std::collections::HashMap;
+
+use crate::known_session::KnownSession;
+
+/// Sessions by workspace and parent.
+#[derive(Default)]
+pub(super) struct Children {
+    by_parent: HashMap<(String, String), Vec<KnownSession>>,
+}
+
+impl Children {
+    /// Adds a session; one that no hook has started is nobody's child.
+    pub(super) fn add(&mut self, session: KnownSession) {
+        let Some(parent) = &session.record.parent else { return };
+        let key = (session.record.workspace.clone(), parent.session.clone());
+        self.by_parent.entry(key).or_default().push(session);
+    }
+
+    /// What hooks of this session have started, and hooks of those, each before its parent.
+    pub(super) fn below(&self, workspace: &str, name: &str) -> Vec<&KnownSession> {
+        let (mut found, mut names) = (Vec::new(), vec![name.to_owned()]);
+        while let Some(name) = names.pop() {
+            let children = self.by_parent.get(&(workspace.to_owned(), name));
+            for child in children.into_iter().flatten() {
+                names.push(child.name().to_owned());
+                found.push(child);
+            }
+        }
+        found.reverse();
+        found
+    }
+}

@@ -1,0 +1,146 @@
+//! How one session is deleted, so that a prune that is killed anywhere can be finished by the next one.
+//!
+//! Its record is marked first ([`DELETING`]), so that it cannot be resumed without its files. Then its
+//! folder goes, then what the store has of its children and of itself, in small commits. The record is
+//! the last thing of all: as long as anything is left, the store knows the session.
+
+use std::path::Path;
+
+use hookwright_pipeline::folder::{SessionFolder, SessionName};
+use hookwright_pipeline::lease::{self, LeaseError};
+use hookwright_pipeline::record::DELETING;
+use hookwright_pipeline::session_issues::page_keys;
+use hookwright_process::faults;
+use hookwright_store::{
+    Commit, Delete, Expected, Fence, JournalKey, Kind, Put, RecordKey, SqliteStore, Store,
+    StoreError,
+};
+
+use crate::error::{Failure, SessionFailure};
+use crate::known_session::KnownSession;
+use crate::state;
+
+/// Journals and records that one commit deletes: other sessions wait while it is made.
+const DELETED_AT_ONCE: usize = 500;
+
+pub(super) enum Deleted {
+    Yes,
+    /// Another process runs it, or has run it since we looked.
+    LeftAlone,
+}
+
+/// Deletes a session under its lease, so that no other process can resume it meanwhile.
+pub(super) fn delete(
+    store: &SqliteStore,
+    root: &Path,
+    session: &KnownSession,
+    children: &[&KnownSession],
+) -> Result<Deleted, Failure> {
+    let lease = lease::name_of(&session.record.workspace, session.name());
+    let fence = match lease::take(store, &lease) {
+        Ok(fence) => fence,
+        Err(LeaseError::Runs { .. }) => return Ok(Deleted::LeftAlone),
+        Err(LeaseError::Store(error)) => return Err(Failure::Store(error)),
+    };
+    let deleted = delete_under(&fence, store, root, session, children);
+    let released = store.release(&lease, fence.token).map_err(Failure::Store);
+    let deleted = deleted?;
+    released?;
+    Ok(deleted)
+}
+
+fn delete_under(
+    fence: &Fence,
+    store: &SqliteStore,
+    root: &Path,
+    session: &KnownSession,
+    children: &[&KnownSession],
+) -> Result<Deleted, Failure> {
+    let Some(version) = mark(fence, store, session)? else { return Ok(Deleted::LeftAlone) };
+    faults::point("prune marked");
+    remove_folder(root, session.name())?;
+    faults::point("prune removed folder");
+    let mut parts: Vec<Part> = Vec::new();
+    // The folders of children are in that of the session.
+    for child in children {
+        parts.extend(parts_of(child, child.version));
+    }
+    parts.extend(parts_of(session, version));
+    for some in parts.chunks(DELETED_AT_ONCE) {
+        delete_some(fence, store, some).map_err(Failure::Store)?;
+        faults::point("prune deleted");
+    }
+    Ok(Deleted::Yes)
+}
+
+/// Marks a session that is as it was found; returns the version of its record then.
+fn mark(
+    fence: &Fence,
+    store: &SqliteStore,
+    session: &KnownSession,
+) -> Result<Option<u64>, Failure> {
+    let found = state::session(store, &session.record.workspace, session.name())?;
+    let Some(found) = found.filter(|found| found.version == session.version) else {
+        return Ok(None);
+    };
+    if found.status == DELETING {
+        return Ok(Some(found.version));
+    }
+    let put = Put {
+        kind: Kind::Session,
+        key: found.key,
+        expected: Expected::Version(found.version),
+        value: found.value,
+        created_at_ms: found.place.created_at_ms,
+        status: DELETING.to_owned(),
+        queued: None,
+        moves: None,
+    };
+    // Not synced, nor is anything behind it: a session that comes back with the machine is deleted the next
+    // time.
+    let commit = Commit { fence: Some(fence), puts: vec![put], ..Commit::unsynced() };
+    let committed = store.commit(&commit).map_err(Failure::Store)?;
+    Ok(committed.versions.first().copied())
+}
+
+fn remove_folder(root: &Path, name: &str) -> Result<(), Failure> {
+    let session: SessionName = name.parse().map_err(SessionFailure::Name)?;
+    let removed = SessionFolder::new(root, session).remove();
+    removed.map_err(|cause| {
+        Failure::Session(SessionFailure::FolderStays { name: name.to_owned(), cause })
+    })
+}
+
+/// Something that the store has of a session.
+#[derive(Clone)]
+enum Part {
+    Journal(JournalKey),
+    Record(Delete),
+}
+
+/// All that the store has of a session, the record that names the rest at the end.
+fn parts_of(session: &KnownSession, version: u64) -> impl Iterator<Item = Part> {
+    let page =
+        |key| Part::Record(Delete { kind: Kind::SessionIssues, key, expected: Expected::Any });
+    let record = Delete {
+        kind: Kind::Session,
+        key: RecordKey {
+            project: session.record.workspace.clone(),
+            name: session.name().to_owned(),
+        },
+        expected: Expected::Version(version),
+    };
+    let pages = page_keys(&session.record).map(page);
+    [Part::Journal(session.journal())].into_iter().chain(pages).chain([Part::Record(record)])
+}
+
+fn delete_some(fence: &Fence, store: &SqliteStore, parts: &[Part]) -> Result<(), StoreError> {
+    let mut commit = Commit { fence: Some(fence), ..Commit::unsynced() };
+    for part in parts {
+        match part.clone() {
+            Part::Journal(key) => commit.drop_journals.push(key),
+            Part::Record(delete) => commit.deletes.push(delete),
+        }
+    }
+    store.commit(&commit).map(|_| ())
+}
