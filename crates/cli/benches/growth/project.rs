@@ -8,7 +8,6 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// The program that is measured. `HOOKWRIGHT_BENCH_BINARY` names another one, for figures of another version.
-#[expect(clippy::disallowed_methods, reason = "a benchmark is its own host")]
 fn binary() -> OsString {
     let named = std::env::var_os("HOOKWRIGHT_BENCH_BINARY");
     named.unwrap_or_else(|| env!("CARGO_BIN_EXE_hookwright").into())
@@ -51,10 +50,7 @@ impl Project {
     pub(crate) fn processor_time(&self, arguments: &[&str]) -> f64 {
         let script = "TIMEFORMAT='%3U %3S'; time \"$@\" > /dev/null 2>&1";
         let mut shell = Command::new("bash");
-        self.prepare(&mut shell)
-            .args(["-c", script, "bash"])
-            .arg(binary())
-            .args(arguments);
+        self.prepare(&mut shell).args(["-c", script, "bash"]).arg(binary()).args(arguments);
         let output = shell.output().unwrap();
         assert!(output.status.success(), "{arguments:?}");
         let printed = String::from_utf8(output.stderr).unwrap();
