@@ -18,7 +18,7 @@ use hookwright_process::Client;
 use hookwright_server::approvals::{iso, offered_words};
 use hookwright_server::listeners::PORT;
 use hookwright_server::{About, Approvals, Origin, Said, Told, WaitDesk};
-use hookwright_store::Store;
+use hookwright_store::{KeptWaits, Store};
 use serde_json::{Value, json};
 
 use crate::error::{ApprovalFailure, Failure};
@@ -59,6 +59,11 @@ pub(crate) fn of_store(store: Arc<dyn Store>) -> Result<Approvals, Failure> {
     let approvals = Approvals::of_folder(&state::folder()?, store, may_run);
     let approvals = approvals.map_err(|error| Failure::Approval(ApprovalFailure::Key(error)))?;
     Ok(approvals.refusing(is_inside))
+}
+
+/// The questions of this store, for commands that only look.
+pub(crate) fn kept_waits(store: Arc<dyn Store>) -> KeptWaits {
+    KeptWaits::new(store, may_run)
 }
 
 /// Whether the process that asked may still run. An unparsable keeper counts as alive.

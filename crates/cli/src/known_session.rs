@@ -290,6 +290,13 @@ impl Sessions {
         Ok(())
     }
 
+    /// The name of the session that a person started and that this one came from; its own, if a person
+    /// started it.
+    pub(crate) fn root_of(&self, session: &KnownSession) -> Result<String, Failure> {
+        let origin = self.origin_of(session)?;
+        Ok(origin.as_ref().unwrap_or(session).name().to_owned())
+    }
+
     /// The session that this one, which a hook has started, came from in the end.
     pub(crate) fn origin_of(
         &self,

@@ -18,6 +18,7 @@
 //! | [`chain_above`] | the hooks in which this program was started |
 //! | [`approvals`] | what waits for a person, for hooks and for the commands about it |
 //! | [`known_session`] | what is known of them, and who runs them |
+//! | [`session_waits`] | what sessions wait for now |
 //! | [`span`] | spans of time as people type them |
 //! | [`view`] | what a session does now, at the bottom of a terminal |
 //! | [`screen`] | the one place where text leaves the program |
@@ -42,6 +43,7 @@ mod runner;
 mod screen;
 mod session_choice;
 mod session_options;
+mod session_waits;
 mod span;
 mod start_environment;
 mod state;

@@ -12,6 +12,7 @@ mod local_time;
 mod paint;
 pub(crate) mod session;
 pub(crate) mod session_table;
+mod session_wait;
 pub(crate) mod table;
 pub(crate) mod timeline;
 mod visible;

@@ -10,13 +10,13 @@
 //! ```
 
 mod dialog;
-mod drawing;
+pub(crate) mod drawing;
 mod first_lines;
 mod job;
 mod keys;
 mod last_lines;
 mod limits;
-mod model;
+pub(crate) mod model;
 mod painter;
 mod terminal;
 

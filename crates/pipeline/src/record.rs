@@ -1,7 +1,7 @@
 //! [`SessionRecord`]: what lists and `show` tell of a session, with the names that AutoAgent's users
 //! know.
 
-use hookwright_events::{RunEvent, RunEventKind, Usage};
+use hookwright_events::{PauseCause, RunEvent, RunEventKind, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::AGENT_SESSIONS_MAX;
@@ -124,6 +124,9 @@ pub struct Parent {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Pause {
+    /// What kind of wait it is; `None` in records of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<PauseCause>,
     /// In words.
     pub reason: String,
     /// Until when, ISO 8601 in UTC, if that is known.
@@ -221,8 +224,9 @@ impl SessionRecord {
                 self.end_time = None;
                 self.reason = String::new();
             }
-            RunEventKind::Paused { reason, until, .. } => {
-                self.pause = Some(Pause { reason: reason.clone(), until: until.clone() });
+            RunEventKind::Paused { cause, reason, until } => {
+                let (cause, reason) = (Some(*cause), reason.clone());
+                self.pause = Some(Pause { cause, reason, until: until.clone() });
             }
             RunEventKind::Continued {} => self.pause = None,
             RunEventKind::StageStarted { index, .. } => self.stage = *index,

@@ -1,5 +1,5 @@
-//! `hookwright status`: what runs in this project, what could be taken up again, and how the work
-//! stands.
+//! `hookwright status`: what runs in this project and what it waits for, what can be resumed, and the
+//! state of the work.
 
 use clap::Args;
 use hookwright_pipeline::queue::IssueState;
@@ -13,6 +13,7 @@ use crate::known_work::KnownWork;
 use crate::render::table::Table;
 use crate::render::{Paint, count, one_line, session_table};
 use crate::screen::Screen;
+use crate::session_waits::{self, Waits};
 
 /// Sessions to be resumed that are shown.
 const RESUMABLE_SHOWN_MAX: usize = 5;
@@ -29,7 +30,7 @@ const NOTE_MAX: usize = 500;
 /// Sessions to be resumed that are looked for; beyond this nobody counts.
 const RESUMABLE_MAX: usize = 1_000;
 
-/// Show the sessions that run or can be resumed, and the state of issues and tasks
+/// Show what runs and what it waits for, what can be resumed, and the state of issues and tasks
 #[derive(Debug, Args)]
 pub(crate) struct StatusArguments {
     /// Print one JSON value on standard output
@@ -47,11 +48,13 @@ pub(crate) fn status(arguments: &StatusArguments, screen: &Screen) -> Result<u8,
     let mut resumable =
         sessions.list(&Query { statuses, limit: Some(RESUMABLE_MAX), ..Query::default() })?;
     let work = KnownWork::find(&sessions.found.project_root)?;
+    let waits = session_waits::of_project(&sessions)?;
     if arguments.json {
         sessions.read_issues(&mut running)?;
         sessions.read_issues(&mut resumable)?;
-        let all =
-            |list: &[KnownSession]| -> Vec<Value> { list.iter().map(KnownSession::json).collect() };
+        let all = |list: &[KnownSession]| -> Vec<Value> {
+            list.iter().map(|session| as_json(session, &waits)).collect()
+        };
         let (running, resumable) = (all(&running), all(&resumable));
         let project = &sessions.project;
         screen.json(&json!({
@@ -63,25 +66,33 @@ pub(crate) fn status(arguments: &StatusArguments, screen: &Screen) -> Result<u8,
         }))?;
         return Ok(exit_code::GO_ON);
     }
-    let text = shown(&running, &resumable) + &shown_work(&work);
+    let text = shown(&running, &resumable, &waits) + &shown_work(&work);
     screen.result(&text)?;
     Ok(exit_code::GO_ON)
 }
 
-fn shown(running: &[KnownSession], resumable: &[KnownSession]) -> String {
+/// A session, and what it and the sessions that its hooks started wait for.
+fn as_json(session: &KnownSession, waits: &Waits) -> Value {
+    let mut value = session.json();
+    let waits = waits.get(session.name()).map(Vec::as_slice).unwrap_or_default();
+    value["waits"] = waits.iter().map(|(name, wait)| wait.json(name)).collect();
+    value
+}
+
+fn shown(running: &[KnownSession], resumable: &[KnownSession], waits: &Waits) -> String {
     let mut text = String::new();
     if running.is_empty() {
         text.push_str("nothing runs here\n");
     } else {
         text.push_str(&heading("running:"));
-        text.push_str(&session_table::running(running));
+        text.push_str(&session_table::running(running, waits));
     }
     if resumable.is_empty() {
         return text;
     }
     text.push_str(&heading("can be resumed:"));
     let first = &resumable[..resumable.len().min(RESUMABLE_SHOWN_MAX)];
-    text.push_str(&session_table::resumable(first));
+    text.push_str(&session_table::resumable(first, waits));
     let more = resumable.len() - first.len();
     if more > 0 {
         let more = count(more, "older session");

@@ -2,18 +2,16 @@
 
 use std::path::Path;
 
-use super::{Paint, Table, count, human, local, one_line, visible};
+use super::{Paint, Table, count, human, local, one_line, session_wait, visible};
 use hookwright_pipeline::record::CUT_OFF;
 
 use crate::config_files::ConfigFiles;
 use crate::known_session::KnownSession;
+use crate::session_waits::Waits;
 use crate::state;
 
 /// Characters of a plan, a stage or a branch in a table.
 const CELL_CHARS_MAX: usize = 40;
-
-/// Characters of what a session waits for.
-const PAUSE_CHARS_MAX: usize = 120;
 
 /// Characters of a reason.
 const REASON_CHARS_MAX: usize = 200;
@@ -50,7 +48,7 @@ pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> Strin
 }
 
 /// Sessions that run: where they are, how long, and who runs them.
-pub(crate) fn running(list: &[KnownSession]) -> String {
+pub(crate) fn running(list: &[KnownSession], waits: &Waits) -> String {
     let mut table = Table::default();
     let now = state::now_ms();
     for session in list {
@@ -63,19 +61,18 @@ pub(crate) fn running(list: &[KnownSession]) -> String {
             session.holder.as_ref().map(|by| format!("process {}", by.pid)).unwrap_or_default(),
         ]);
     }
-    list.iter().filter_map(waits).fold(table.to_string(), |text, line| text + &line)
+    let waits = list.iter().map(|session| waits_of(session, waits));
+    waits.fold(table.to_string(), |text, lines| text + &lines)
 }
 
-/// What a session waits for.
-fn waits(session: &KnownSession) -> Option<String> {
-    let pause = session.record.pause.as_ref()?;
-    let until = pause.until.as_deref().map(|until| format!(" until {}", local(until)));
-    let (name, reason) = (session.name(), one_line(&pause.reason, PAUSE_CHARS_MAX));
-    Some(format!("  {name} waits{}: {reason}\n", until.unwrap_or_default()))
+/// What a session waits for, and what can be done about it.
+fn waits_of(session: &KnownSession, waits: &Waits) -> String {
+    let waits = waits.get(session.name()).map(Vec::as_slice).unwrap_or_default();
+    session_wait::lines(waits, state::now_ms())
 }
 
 /// Sessions that can be taken up again, and how.
-pub(crate) fn resumable(list: &[KnownSession]) -> String {
+pub(crate) fn resumable(list: &[KnownSession], waits: &Waits) -> String {
     let mut table = Table::default().with_outcomes_in(1);
     for session in list {
         let iterations = count(session.record.iterations as usize, "iteration");
@@ -87,7 +84,9 @@ pub(crate) fn resumable(list: &[KnownSession]) -> String {
             format!("hookwright resume {}", session.name()),
         ]);
     }
-    list.iter().filter_map(ended_because).fold(table.to_string(), |text, line| text + &line)
+    list.iter().fold(table.to_string(), |text, session| {
+        text + &ended_because(session).unwrap_or_default() + &waits_of(session, waits)
+    })
 }
 
 /// Why a session ended before its work was done, where its status does not say that.

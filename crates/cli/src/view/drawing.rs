@@ -361,7 +361,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 /// `12s`, `1m02s`, `2h05m`, `3d04h`: whole units, as clocks show them.
-fn span(ms: i64) -> String {
+pub(crate) fn span(ms: i64) -> String {
     let seconds = ms.max(0) / 1000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     match (minutes, hours, days) {

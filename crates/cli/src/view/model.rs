@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hookwright_events::{PauseCause, RunEvent, RunEventKind, TurnName, Usage};
+use hookwright_events::{PauseCause, RunEvent, RunEventKind, TaskId, TurnName, Usage, WorkSource};
 use hookwright_pipeline::record::milliseconds;
 
 use super::first_lines::FirstLines;
@@ -25,6 +25,8 @@ pub(crate) struct Model {
     final_delivery: Option<TurnName>,
     /// The piece of work, in words.
     pub(crate) item: Option<String>,
+    /// The same, if it is a task.
+    pub(crate) task: Option<TaskId>,
     pub(crate) agent: Option<Working>,
     pub(crate) hooks: Vec<RunningHook>,
     pub(crate) questions: Vec<Question>,
@@ -64,6 +66,16 @@ pub(crate) struct RunningHook {
     pub(crate) attempt: u32,
     /// The session that it has started.
     pub(crate) child: Option<String>,
+    /// It has failed, and is tried again.
+    pub(crate) retry: Option<Retry>,
+}
+
+/// The next attempt of a hook.
+#[derive(Debug)]
+pub(crate) struct Retry {
+    pub(crate) at_ms: i64,
+    /// Why the last one failed.
+    pub(crate) reason: String,
 }
 
 /// What a person is asked.
@@ -95,6 +107,11 @@ impl Model {
         Self { session, plan, stages, agents, ..Self::default() }
     }
 
+    /// The event that was fired last.
+    pub(crate) fn last_event(&self) -> Option<&str> {
+        self.events.last_key_value().map(|(_, event)| event.as_str())
+    }
+
     /// Takes in what happened. Of sessions that hooks have started only what they ask is shown.
     pub(crate) fn see(&mut self, event: &RunEvent) {
         self.see_question(event);
@@ -118,8 +135,10 @@ impl Model {
                 let (name, title) = (item.name(), &item.title);
                 let words = if name == *title { name } else { format!("{name}: {title}") };
                 self.item = Some(words);
+                let is_task = item.source == WorkSource::Tasks;
+                self.task = is_task.then(|| TaskId::typed(&item.key)).flatten();
             }
-            RunEventKind::ItemEnded { .. } => self.item = None,
+            RunEventKind::ItemEnded { .. } => (self.item, self.task) = (None, None),
             RunEventKind::FinalDelivery { turn } => self.final_delivery = Some(turn.clone()),
             RunEventKind::TurnStarting { turn, attempt, .. } => {
                 self.begin_turn(turn, *attempt, at_ms);
@@ -144,7 +163,8 @@ impl Model {
                 self.pause = Some(Pause { cause, reason, since_ms: at_ms, until_ms });
             }
             RunEventKind::Continued {} => self.pause = None,
-            RunEventKind::SessionEnded { .. } => {
+            // What another process ran is over.
+            RunEventKind::SessionResumed { .. } | RunEventKind::SessionEnded { .. } => {
                 self.agent = None;
                 self.hooks.clear();
                 self.questions.clear();
@@ -217,11 +237,20 @@ impl Model {
                     awaited: *awaited,
                     attempt: *attempt,
                     child: None,
+                    retry: None,
                 });
             }
             RunEventKind::HookWentAsync { hook, .. } => {
                 let open = self.hooks.iter_mut().find(|open| is(open.firing, &open.id, hook));
                 open.into_iter().for_each(|open| open.awaited = false);
+            }
+            RunEventKind::HookRetrying { hook, attempt, after_ms, reason } => {
+                let at_ms = at_ms.saturating_add_unsigned(*after_ms);
+                let open = self.hooks.iter_mut().find(|open| is(open.firing, &open.id, hook));
+                open.into_iter().for_each(|open| {
+                    open.attempt = *attempt;
+                    open.retry = Some(Retry { at_ms, reason: reason.clone() });
+                });
             }
             RunEventKind::HookSpawned { hook, session, .. } => {
                 let open = self.hooks.iter_mut().find(|open| is(open.firing, &open.id, hook));
@@ -240,7 +269,6 @@ impl Model {
             | RunEventKind::HookWaiting { .. }
             | RunEventKind::HookEnded { .. }
             | RunEventKind::HookOutput { .. }
-            | RunEventKind::HookRetrying { .. }
             | RunEventKind::LateAnswer { .. }
             | RunEventKind::Decided { .. }
             | RunEventKind::Remembered { .. }

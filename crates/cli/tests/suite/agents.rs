@@ -155,7 +155,11 @@ fn a_pause_ends_with_an_interrupt_and_goes_on_when_the_session_does() {
     started.wait_for_words(": command: one an hour\n");
     let status = sandbox.run(&["status"]).stdout;
     assert!(status.contains("\n  s waits until 20"), "{status}");
-    assert!(status.ends_with(": command: one an hour\n"), "{status}");
+    assert!(status.ends_with(" (rate limit): command: one an hour\n"), "{status}");
+    let (_, json) = sandbox.json(&["status", "--json"]);
+    let wait = &json["running"][0]["waits"][0];
+    assert_eq!((&wait["kind"], &wait["cause"]), (&json!("pause"), &json!("rate_limit")), "{json}");
+    assert_eq!(wait["until"], json["running"][0]["pause"]["until"], "{json}");
     started.signal("-TERM");
     assert_eq!(started.ran().code, 130);
     assert!(!sandbox.run(&["status"]).stdout.contains("waits"));

@@ -27,6 +27,10 @@ pub(crate) fn comes_true(holds: impl Fn() -> bool) -> bool {
 pub(crate) struct Started(Option<Child>);
 
 impl Started {
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         assert!(signal(self.0.as_ref().unwrap(), name));
     }

@@ -67,6 +67,7 @@ mod shown_output;
 mod spawn;
 mod spawn_costs;
 mod spawn_faults;
+mod status_waits;
 mod support;
 mod task_queues;
 mod tasks;

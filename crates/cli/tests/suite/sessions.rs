@@ -73,6 +73,10 @@ pub(crate) fn without_times(text: &str) -> String {
     let shown = |word: &str| {
         let plain = word.trim_end_matches([',', ':']);
         let end = &word[plain.len()..];
+        let within = plain.strip_prefix('(').and_then(|word| word.strip_suffix(')'));
+        if within.is_some_and(is_duration) {
+            return format!("(D){end}");
+        }
         match plain {
             plain if is_duration(plain) => format!("D{end}"),
             plain if is_day(plain) || is_clock(plain) => format!("T{end}"),
@@ -550,6 +554,7 @@ fn status_says_what_runs_and_what_could_be_resumed() {
         format!(
             "running:\n\
              now work stage 1/1 work, 0 iterations done for D process {pid}\n\
+             now waits for agent scripted (D)\n\
              can be resumed:\n\
              old cut off work stage 1/1 work, 0 iterations done hookwright resume old\n"
         )
