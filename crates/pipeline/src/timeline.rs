@@ -7,6 +7,7 @@
 
 mod course;
 mod deed;
+mod firings;
 mod last_lines;
 mod part;
 mod question;
@@ -17,10 +18,11 @@ use hookwright_events::{
     Decision, EventName, Report, RunEvent, RunEventKind, Status, TurnName, Usage,
 };
 
-use crate::limits::{FIRINGS_REMEMBERED_MAX, UNDER_WAY_MAX};
+use crate::limits::UNDER_WAY_MAX;
 use crate::record::milliseconds;
 use course::{Course, ItemEnd};
 pub use deed::{Deed, QuestionState};
+use firings::Firings;
 use last_lines::Printed;
 pub use part::{Iteration, IterationState, Milestone, Part};
 use question::Question;
@@ -29,8 +31,7 @@ use question::Question;
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
     course: Course,
-    /// The latest events and the iterations they were fired in, by the numbers of their firings.
-    firings: BTreeMap<u64, (EventName, Option<TurnName>)>,
+    firings: Firings,
     /// Hooks that run, by firing and id.
     hooks: BTreeMap<(u64, String), RunningHook>,
     /// What hooks printed that have ended and were not reported.
@@ -117,6 +118,38 @@ impl Timeline {
         self.course.parts
     }
 
+    /// What [`Timeline::finish`] would return, while the journal goes on.
+    pub fn under_way(&self, runs: bool) -> Vec<Part> {
+        self.small_copy().finish(runs)
+    }
+
+    /// A copy to read the journal on with, which is small however long the session is: of firings it
+    /// knows only those of hooks and questions that are under way. Others have to be told to it by
+    /// [`Timeline::recall`] before it reads an entry of theirs.
+    #[must_use]
+    pub fn small_copy(&self) -> Self {
+        let open = self.hooks.keys().chain(self.questions.keys()).map(|(firing, _)| *firing);
+        Self {
+            course: self.course.clone(),
+            firings: self.firings.only(open),
+            hooks: self.hooks.clone(),
+            printed: self.printed.clone(),
+            questions: self.questions.clone(),
+            pause: self.pause.clone(),
+        }
+    }
+
+    /// Whether a firing had been seen when this small copy was made. If not, the copy reads of it itself.
+    #[must_use]
+    pub fn had_seen(&self, firing: u64, copy: &Self) -> bool {
+        self.firings.had_seen(firing, &copy.firings)
+    }
+
+    /// Tells a small copy what is known of a firing here; `false` if it knows.
+    pub fn recall(&self, firing: u64, copy: &mut Self) -> bool {
+        self.firings.recall(firing, &mut copy.firings)
+    }
+
     /// What agents have used so far, in all and as far as they tell, those of children included.
     pub fn used(&self) -> Option<Usage> {
         self.course.used
@@ -136,10 +169,7 @@ impl Timeline {
             }
             _ => {}
         }
-        self.firings.insert(firing, (event, self.course.turn()));
-        if self.firings.len() > FIRINGS_REMEMBERED_MAX {
-            self.firings.pop_first();
-        }
+        self.firings.add(firing, event, self.course.turn());
     }
 
     fn see_hook(&mut self, firing: u64, at: String, kind: RunEventKind) {
@@ -272,7 +302,7 @@ impl Timeline {
     fn add_hook(&mut self, firing: u64, hook: String, at: Option<String>, end: HookEnd) {
         let HookEnd { status, reason, attempts, duration_ms, last_lines } = end;
         let event = self.event_of(firing);
-        let turn = self.firings.get(&firing).and_then(|(_, turn)| turn.clone());
+        let turn = self.firings.turn_of(firing);
         let elsewhere = turn.filter(|turn| self.course.turn().as_ref() != Some(turn));
         let of_iteration = elsewhere.map(|turn| turn.iteration);
         self.course.add(Deed::Hook {
@@ -289,8 +319,7 @@ impl Timeline {
     }
 
     fn event_of(&self, firing: u64) -> String {
-        let fired = self.firings.get(&firing);
-        fired.map_or_else(String::new, |(event, _)| event.as_str().to_owned())
+        self.firings.event_of(firing)
     }
 }
 

@@ -3,7 +3,9 @@
 //! It belongs to no session: everything that runs, wherever it does, writes into the store, and the board
 //! reads it there. Who may look: `gate.rs`; what is asked for: `routes.rs`; how it looks: `page.rs`.
 
+mod checkpoints;
 mod chronicle;
+mod chronicles;
 mod feed;
 mod feeds;
 mod gate;
@@ -15,7 +17,7 @@ pub mod serving;
 mod stream;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use hookwright_events::{Output, Report, RunEvent, RunEventKind, Wait};
 use hookwright_pipeline::folder::{
@@ -28,7 +30,8 @@ use hookwright_store::{
     Filter, JournalKey, Kind, Place, Record, RecordKey, Store, StoreError, WaitError, records,
 };
 
-use self::chronicle::{Chronicle, Told};
+use self::chronicle::Told;
+use self::chronicles::Chronicles;
 use self::rows::What;
 use crate::approvals::Approvals;
 use crate::limits;
@@ -42,14 +45,7 @@ pub struct Board {
     approvals: Arc<Approvals>,
     /// Only this project's sessions; `None` for all.
     project: Option<String>,
-    /// Journals that were read, as far as they were, so that they need not be read again.
-    chronicles: Mutex<HashMap<JournalKey, Kept>>,
-}
-
-struct Kept {
-    /// When its session began: one of the same name may have taken its place.
-    began: String,
-    chronicle: Arc<Mutex<Chronicle>>,
+    chronicles: Chronicles,
 }
 
 /// A session as the store knows it.
@@ -111,7 +107,7 @@ pub(crate) struct Which {
 impl Board {
     /// What is in this store: of one project, or of all.
     pub fn new(store: Arc<dyn Store>, approvals: Approvals, project: Option<String>) -> Self {
-        let chronicles = Mutex::default();
+        let chronicles = Chronicles::default();
         Self { store, approvals: Arc::new(approvals), project, chronicles }
     }
 
@@ -187,31 +183,10 @@ impl Board {
         let record = &session.record;
         let (project, name) = (record.workspace.clone(), record.name.clone());
         let journal = JournalKey { project, session: name };
-        if before.is_some() {
-            let mut chronicle = Chronicle::new(journal, before);
-            chronicle.read_on(&*self.store)?;
-            return Ok(chronicle.told(runs));
-        }
-        let chronicle = self.chronicle(journal, &record.start_time);
+        let chronicle = self.chronicles.of(journal, &record.start_time);
         let mut chronicle = chronicle.lock().unwrap_or_else(PoisonError::into_inner);
         chronicle.read_on(&*self.store)?;
-        Ok(chronicle.told(runs))
-    }
-
-    fn chronicle(&self, journal: JournalKey, began: &str) -> Arc<Mutex<Chronicle>> {
-        let mut all = self.chronicles.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kept) = all.get(&journal).filter(|kept| kept.began == began) {
-            return Arc::clone(&kept.chronicle);
-        }
-        // Which ones go is of no importance: they are read again when somebody looks.
-        while all.len() >= limits::CHRONICLES_KEPT_MAX {
-            let Some(gone) = all.keys().next().cloned() else { break };
-            all.remove(&gone);
-        }
-        let chronicle = Arc::new(Mutex::new(Chronicle::new(journal.clone(), None)));
-        let kept = Kept { began: began.to_owned(), chronicle: Arc::clone(&chronicle) };
-        all.insert(journal, kept);
-        chronicle
+        chronicle.told(&*self.store, before, runs)
     }
 
     /// The report in this entry of a session's journal, with what the hook printed.

@@ -97,6 +97,18 @@ pub const UNWRITTEN_LOOK_PAUSE: Duration = Duration::from_secs(3);
 /// each of many pages would have its whole journal read at every change.
 pub const CHRONICLES_KEPT_MAX: usize = STREAMS_MAX;
 
+/// Entries of a journal from one checkpoint to the next, at least. An older page reads about so many before
+/// its own: half a millisecond.
+pub const CHECKPOINT_ENTRIES: u64 = 250;
+
+/// Bytes of one checkpoint, about. Where more is under way, none is made, and older pages read on from the one
+/// before.
+pub const CHECKPOINT_BYTES_MAX: usize = 16 * 1024;
+
+/// Bytes of all checkpoints of a session, about. Where they would take more, every other one goes.
+/// [`CHRONICLES_KEPT_MAX`] sessions take 32 MB at most.
+pub const CHECKPOINTS_BYTES_MAX: usize = 512 * 1024;
+
 /// Rows of a session's story on one page: what a browser lays out without being felt.
 pub const ROWS_MAX: usize = 60;
 

@@ -1,27 +1,26 @@
 //! [`Chronicle`]: a session's journal as its page tells it, read on as it grows.
 //!
-//! Only the latest rows are kept, however long the session is; who asks for older ones has the journal
-//! read once more, up to there.
+//! Only the latest rows are kept, however long the session is. For older ones the journal is read once more,
+//! from the checkpoint before them.
 
 use std::collections::VecDeque;
 
 use hookwright_events::{RunEvent, RunEventKind, Usage};
 use hookwright_pipeline::timeline::Timeline;
-use hookwright_store::{JournalKey, Store, StoreError, entries};
+use hookwright_store::{Entry, JournalKey, Store, StoreError, entries};
 
+use super::checkpoints::Checkpoints;
 use super::rows::Rows;
 use crate::limits;
+
+/// Entries that are read at once for older rows.
+const ENTRIES_AT_ONCE: usize = 256;
 
 /// A journal that is being read.
 pub(crate) struct Chronicle {
     journal: JournalKey,
-    /// The last entry that was read.
-    last: u64,
-    timeline: Timeline,
-    rows: Rows,
-    reports: Reports,
-    /// Entries of a newer program.
-    not_understood: u64,
+    reading: Reading,
+    checkpoints: Checkpoints,
 }
 
 /// What stands on a page about a journal.
@@ -35,27 +34,89 @@ pub(crate) struct Told {
 }
 
 impl Chronicle {
-    /// Of a journal of which nothing was read; with `before`, only the rows before that one.
-    pub(crate) fn new(journal: JournalKey, before: Option<u64>) -> Self {
-        let (timeline, reports) = (Timeline::default(), Reports::default());
-        Self { journal, last: 0, timeline, rows: Rows::new(before), reports, not_understood: 0 }
+    /// Of a journal of which nothing was read.
+    pub(crate) fn new(journal: JournalKey) -> Self {
+        Self { journal, reading: Reading::default(), checkpoints: Checkpoints::new() }
     }
 
     /// Reads what was written since.
     pub(crate) fn read_on(&mut self, store: &dyn Store) -> Result<(), StoreError> {
-        let (journal, last) = (self.journal.clone(), self.last);
+        let (journal, last) = (self.journal.clone(), self.reading.last);
         for entry in entries(store, &journal, last) {
+            let rows = self.reading.rows.count();
             let entry = entry?;
-            self.last = entry.sequence;
-            match serde_json::from_str::<RunEvent>(&entry.value) {
-                Ok(event) => self.see(entry.sequence, event),
-                Err(_) => self.not_understood += 1,
+            let event = event_of(&entry);
+            if let Some(event) = &event {
+                self.checkpoints.recall(event.firing, &self.reading.timeline);
+            }
+            self.reading.see(entry.sequence, event);
+            // Where a row has just ended, little is under way.
+            if self.reading.rows.count() > rows {
+                self.checkpoints.add(&self.reading);
             }
         }
         Ok(())
     }
 
-    fn see(&mut self, sequence: u64, event: RunEvent) {
+    /// All that was read, with what is under way and the newest rows in sight, or those before one.
+    pub(crate) fn told(
+        &self,
+        store: &dyn Store,
+        before: Option<u64>,
+        runs: bool,
+    ) -> Result<Told, StoreError> {
+        let mut told = self.reading.told(runs);
+        if let Some(before) = before.filter(|before| *before < told.rows.count()) {
+            told.rows.show(self.rows_before(store, before, runs)?);
+        }
+        Ok(told)
+    }
+
+    fn rows_before(&self, store: &dyn Store, before: u64, runs: bool) -> Result<Rows, StoreError> {
+        let first = before.saturating_sub(limits::ROWS_MAX as u64);
+        let checkpoint = self.checkpoints.before_row(first);
+        let mut reading = checkpoint.cloned().unwrap_or_default();
+        reading.rows.keep_only_before(before);
+        while reading.rows.count() < before && reading.last < self.reading.last {
+            let page = store.journal(&self.journal, reading.last, ENTRIES_AT_ONCE)?;
+            if page.is_empty() {
+                break;
+            }
+            for entry in page {
+                if reading.rows.count() < before && entry.sequence <= self.reading.last {
+                    reading.see(entry.sequence, event_of(&entry));
+                }
+            }
+        }
+        // The last of them may be under way.
+        Ok(reading.told(runs).rows)
+    }
+}
+
+/// `None` if it is of a newer program.
+fn event_of(entry: &Entry) -> Option<RunEvent> {
+    serde_json::from_str(&entry.value).ok()
+}
+
+/// How far a journal was read, and what was found.
+#[derive(Clone, Default)]
+pub(super) struct Reading {
+    /// The last entry that was read.
+    pub(super) last: u64,
+    pub(super) timeline: Timeline,
+    pub(super) rows: Rows,
+    pub(super) reports: Reports,
+    /// Entries of a newer program.
+    not_understood: u64,
+}
+
+impl Reading {
+    fn see(&mut self, sequence: u64, event: Option<RunEvent>) {
+        self.last = sequence;
+        let Some(event) = event else {
+            self.not_understood += 1;
+            return;
+        };
         if let RunEventKind::HookReported { report } = &event.kind {
             self.reports.add(sequence, &report.id);
         }
@@ -64,20 +125,25 @@ impl Chronicle {
         }
     }
 
-    /// All of it, with what is under way.
-    pub(crate) fn told(&self, runs: bool) -> Told {
+    fn told(&self, runs: bool) -> Told {
         let (mut rows, mut reports) = (self.rows.clone(), self.reports.clone());
         rows.under_way_from_here();
-        for part in self.timeline.clone().finish(runs) {
+        for part in self.timeline.under_way(runs) {
             rows.add(part, &mut reports);
         }
         Told { rows, used: self.timeline.used(), not_understood: self.not_understood }
+    }
+
+    /// What it takes to read on, without the rows before.
+    pub(super) fn small_copy(&self) -> Self {
+        let (timeline, rows) = (self.timeline.small_copy(), self.rows.without_those_in_sight());
+        Self { last: self.last, timeline, rows, reports: self.reports.clone(), not_understood: 0 }
     }
 }
 
 /// Entries of reports whose hooks have no row yet. A hook gets its row when the part of the timeline is
 /// whole that it belongs to; those of one hook come in the order of their reports.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Reports(VecDeque<(String, u64)>);
 
 impl Reports {
@@ -94,3 +160,6 @@ impl Reports {
         self.0.remove(at).map(|(_, sequence)| sequence)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! [`Rows`]: the latest parts of a session's story, and what they belong to.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use hookwright_events::Usage;
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, Milestone, Part};
@@ -9,25 +10,53 @@ use super::chronicle::Reports;
 use crate::limits;
 
 /// The latest parts.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Rows {
-    /// Only those before this one.
+    /// Only those before this one come in sight.
     before: Option<u64>,
     /// How many there were.
     count: u64,
-    kept: VecDeque<Row>,
-    /// The stage and the piece of work that had begun before the oldest that is kept.
-    stage: Option<Row>,
-    item: Option<Row>,
     /// How many of them were iterations.
     iterations: u64,
+    sight: Sight,
     stages: BTreeMap<u32, StageSum>,
-    /// From which one on they are not complete.
-    under_way_from: Option<u64>,
+    /// Those that are not complete, once all are there that are.
+    under_way: Option<Vec<Arc<Row>>>,
+}
+
+/// The parts in sight.
+#[derive(Clone, Default)]
+struct Sight {
+    kept: VecDeque<Arc<Row>>,
+    /// The stage and the piece of work that had begun before the oldest that is kept.
+    stage: Option<Arc<Row>>,
+    item: Option<Arc<Row>>,
+}
+
+impl Sight {
+    fn keep(&mut self, row: Arc<Row>) {
+        self.kept.push_back(row);
+        if self.kept.len() > limits::ROWS_MAX
+            && let Some(gone) = self.kept.pop_front()
+        {
+            self.leave(gone);
+        }
+    }
+
+    /// A row is out of sight.
+    fn leave(&mut self, row: Arc<Row>) {
+        match &row.what {
+            What::Milestone(Milestone::StageBegan { .. }) => self.stage = Some(row),
+            What::Milestone(Milestone::StageEnded { .. }) => self.stage = None,
+            What::Milestone(Milestone::ItemBegan { .. }) => self.item = Some(row),
+            What::Milestone(Milestone::ItemEnded { .. }) => self.item = None,
+            What::Milestone(_) | What::Iteration(..) | What::Deed(..) => {}
+        }
+    }
 }
 
 /// One part.
-#[derive(Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
     /// From 0.
     pub(crate) number: u64,
@@ -36,7 +65,7 @@ pub(crate) struct Row {
     pub(crate) what: What,
 }
 
-#[derive(Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum What {
     /// Anything but an iteration.
     Milestone(Milestone),
@@ -91,17 +120,22 @@ pub(crate) struct StageSum {
 }
 
 impl Rows {
-    pub(super) fn new(before: Option<u64>) -> Self {
-        Self {
-            before,
-            count: 0,
-            kept: VecDeque::new(),
-            stage: None,
-            item: None,
-            iterations: 0,
-            stages: BTreeMap::new(),
-            under_way_from: None,
-        }
+    /// None of those that were there, as if all were out of sight: what comes is numbered on.
+    pub(super) fn without_those_in_sight(&self) -> Self {
+        let Self { before, count, iterations, .. } = *self;
+        let mut sight = Sight { kept: VecDeque::new(), ..self.sight.clone() };
+        self.sight.kept.iter().for_each(|row| sight.leave(Arc::clone(row)));
+        Self { before, count, iterations, sight, ..Self::default() }
+    }
+
+    /// From now on only rows before this one come in sight.
+    pub(super) fn keep_only_before(&mut self, row: u64) {
+        self.before = Some(row);
+    }
+
+    /// Has those in sight that are in sight there; what is under way and the sums stay.
+    pub(super) fn show(&mut self, other: Self) {
+        self.sight = other.sight;
     }
 
     /// Takes in the next part.
@@ -120,32 +154,26 @@ impl Rows {
             }
         };
         self.sum_up(&what);
-        let what = if self.under_way_from.is_none() { what.in_short() } else { what };
+        let what = if self.under_way.is_none() { what.in_short() } else { what };
         let (number, id) = (self.count, self.id_of(&what));
         self.count += 1;
+        let row = Arc::new(Row { number, id, what });
+        if let Some(under_way) = &mut self.under_way {
+            under_way.push(Arc::clone(&row));
+        }
         if self.before.is_none_or(|before| number < before) {
-            self.keep(Row { number, id, what });
+            self.sight.keep(row);
         }
     }
 
     /// What comes from now on is not complete.
     pub(super) fn under_way_from_here(&mut self) {
-        self.under_way_from = Some(self.count);
+        self.under_way = Some(Vec::new());
     }
 
-    fn keep(&mut self, row: Row) {
-        self.kept.push_back(row);
-        if self.kept.len() <= limits::ROWS_MAX {
-            return;
-        }
-        let Some(gone) = self.kept.pop_front() else { return };
-        match &gone.what {
-            What::Milestone(Milestone::StageBegan { .. }) => self.stage = Some(gone),
-            What::Milestone(Milestone::StageEnded { .. }) => self.stage = None,
-            What::Milestone(Milestone::ItemBegan { .. }) => self.item = Some(gone),
-            What::Milestone(Milestone::ItemEnded { .. }) => self.item = None,
-            What::Milestone(_) | What::Iteration(..) | What::Deed(..) => {}
-        }
+    /// How many there were.
+    pub(super) fn count(&self) -> u64 {
+        self.count
     }
 
     /// An iteration has its id from its beginning to its end: whatever comes before it is told, it stays the
@@ -195,28 +223,27 @@ impl Rows {
 
     /// Those in sight, oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Row> {
-        self.kept.iter()
+        self.sight.kept.iter().map(|row| &**row)
     }
 
-    /// What is under way.
+    /// What is under way, in sight or not.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = &Row> {
-        let from = self.under_way_from.unwrap_or(u64::MAX);
-        self.kept.iter().filter(move |row| row.number >= from)
+        self.under_way.iter().flatten().map(|row| &**row)
     }
 
     /// The beginning of the stage in which the oldest one in sight stands.
     pub(crate) fn stage_before(&self) -> Option<&Row> {
-        self.stage.as_ref()
+        self.sight.stage.as_deref()
     }
 
     /// The beginning of the piece of work in which the oldest one in sight stands.
     pub(crate) fn item_before(&self) -> Option<&Row> {
-        self.item.as_ref()
+        self.sight.item.as_deref()
     }
 
     /// How many are older than those in sight.
     pub(crate) fn older(&self) -> u64 {
-        self.kept.front().map_or(0, |oldest| oldest.number)
+        self.sight.kept.front().map_or(0, |oldest| oldest.number)
     }
 
     /// The stages that have begun, by their numbers.

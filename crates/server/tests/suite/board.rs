@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
+use std::sync::Arc;
 
 use hookwright_events::wait::{Wait, WaitState};
 use hookwright_events::{Report, RunEventKind, Status, TurnResult, Usage};
@@ -10,9 +11,10 @@ use hookwright_pipeline::record::Parent;
 use hookwright_server::limits;
 use serde_json::json;
 
+use crate::counted_store::CountedStore;
 use crate::played::{PROJECT, Played, report, result};
 use crate::situation::{DEAD, Situation, wait};
-use crate::visitor::{Visitor, board, board_of_project};
+use crate::visitor::{Visitor, board, board_of_project, board_over};
 
 /// What people read on a page, in one line: tags are left out.
 fn read(html: &str) -> String {
@@ -202,7 +204,7 @@ fn an_output_of_any_size_makes_a_page_of_a_bounded_one() {
 }
 
 #[test]
-fn five_thousand_iterations_are_paged_each_once_on_pages_of_a_bounded_size() {
+fn five_thousand_iterations_are_paged_each_once_and_no_older_page_reads_the_whole_journal() {
     let situation = Situation::new();
     let mut played = Played::begin(&situation, "long", 60_000, &["mend"]);
     played.stage(1, 5_000);
@@ -212,30 +214,51 @@ fn five_thousand_iterations_are_paged_each_once_on_pages_of_a_bounded_size() {
     }
     played.stage_ends(1, 5_000);
     played.ends("completed", "completed");
-    let board = board_of_project(&situation);
+    let store = Arc::new(CountedStore::open(situation.folder.path()));
+    let board = board_over(store.clone(), &situation);
     let visitor = Visitor::of(&board);
-    let (mut path, mut seen, mut pages) = ("/sessions/long".to_owned(), Vec::new(), 0);
+    let (mut path, mut seen, mut read) = ("/sessions/long".to_owned(), Vec::new(), Vec::new());
     loop {
+        let before = store.entries_read();
         let page = visitor.get(&path).body;
+        read.push(store.entries_read() - before);
         assert!(page.len() < 256 * 1024, "{}", page.len());
         assert!(page.contains("Stage 1 of 1: mend"), "every page says whose they are");
+        let stages = between(&page, "<ol id=\"stages\"", "</ol>").to_owned();
+        assert!(stages.contains("5000 of at most 5000 iterations"), "{stages}");
         let numbers = page.split("<li class=\"row in-stage\" id=\"iteration-1-").skip(1);
         let numbers = numbers.map(|row| row.split('-').next().unwrap().parse::<u32>().unwrap());
         seen.extend(numbers);
-        pages += 1;
-        // Every page reads the journal anew, so that only a few of the many in between are looked at.
         let Some((_, rest)) = page.split_once("<a href=\"/sessions/long?before=") else { break };
-        let mut before: u64 = rest.split('"').next().unwrap().parse().unwrap();
-        if pages == 3 {
-            before = 100;
-            seen.retain(|number| *number > 4_850);
-        }
-        path = format!("/sessions/long?before={before}");
+        path = format!("/sessions/long?before={}", rest.split('"').next().unwrap());
     }
-    let newest: Vec<u32> = (4_851..=5_000).rev().collect();
-    assert_eq!(seen[..150], newest);
-    let oldest: Vec<u32> = (1..100).rev().collect();
-    assert_eq!(seen[150..], oldest);
+    let newest_first: Vec<u32> = (1..=5_000).rev().collect();
+    assert_eq!(seen, newest_first);
+    // The first one reads the whole journal, each older one a little more than its own rows.
+    assert!(read[0] > 15_000, "{read:?}");
+    let most = read[1..].iter().max().unwrap();
+    assert!(*most < 1_500, "{read:?}");
+    let again = store.entries_read();
+    visitor.get("/sessions/long");
+    assert_eq!(store.entries_read(), again, "the newest page has been read");
+}
+
+#[test]
+fn an_older_page_shows_what_runs_now_and_asks_what_is_asked() {
+    let situation = Situation::new();
+    let mut played = Played::begin(&situation, "calm-fox", 600, &["mend"]);
+    played.stage(1, 500);
+    for iteration in 1..=200 {
+        played.works(1, iteration);
+        played.worked(1, iteration, 10, result("went on"));
+    }
+    played.works(1, 201);
+    situation.keep(&wait("aaaaaaaa"));
+    let board = board_of_project(&situation);
+    let page = Visitor::of(&board).get("/sessions/calm-fox?before=100").body;
+    let now = read(between(&page, "<div id=\"now\">", "</div>"));
+    assert!(now.starts_with("Now ▸ the agent works on iteration 201 since "), "{now}");
+    assert!(page.contains("name=\"form\"") && page.contains("id=\"iteration-1-99-99\""), "{page}");
 }
 
 #[test]

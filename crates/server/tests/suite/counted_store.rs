@@ -13,18 +13,24 @@ pub(crate) struct CountedStore {
     store: SqliteStore,
     /// How often it was asked whether anything has changed.
     changes: AtomicUsize,
+    /// How many entries of journals were read.
+    entries: AtomicUsize,
     /// How often a journal was read.
     journals: AtomicUsize,
 }
 
 impl CountedStore {
     pub(crate) fn open(folder: &Path) -> Self {
-        let (changes, journals) = Default::default();
-        Self { store: SqliteStore::open(folder).unwrap(), changes, journals }
+        let (changes, entries, journals) = Default::default();
+        Self { store: SqliteStore::open(folder).unwrap(), changes, entries, journals }
     }
 
     pub(crate) fn changes_asked(&self) -> usize {
         self.changes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn entries_read(&self) -> usize {
+        self.entries.load(Ordering::Relaxed)
     }
 
     pub(crate) fn journals_read(&self) -> usize {
@@ -45,6 +51,7 @@ impl Store for CountedStore {
     ) -> Result<Vec<Entry>, StoreError> {
         let entries = self.store.journal(journal, after, limit)?;
         self.journals.fetch_add(1, Ordering::Relaxed);
+        self.entries.fetch_add(entries.len(), Ordering::Relaxed);
         Ok(entries)
     }
 

@@ -1,0 +1,73 @@
+//! [`Chronicles`]: the journals that pages have shown, as far as they were read, so that they need not be
+//! read again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hookwright_store::JournalKey;
+
+use super::chronicle::Chronicle;
+use crate::limits;
+
+/// Journals that were read: those that were used last.
+#[derive(Default)]
+pub(super) struct Chronicles(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    all: HashMap<JournalKey, Used>,
+    uses: u64,
+}
+
+struct Used {
+    /// When its session began: one of the same name may have taken its place.
+    began: String,
+    chronicle: Arc<Mutex<Chronicle>>,
+    last_use: u64,
+}
+
+impl Chronicles {
+    /// The journal of the session that began then.
+    pub(super) fn of(&self, journal: JournalKey, began: &str) -> Arc<Mutex<Chronicle>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.uses += 1;
+        let last_use = kept.uses;
+        if let Some(used) = kept.all.get_mut(&journal).filter(|used| used.began == began) {
+            used.last_use = last_use;
+            return Arc::clone(&used.chronicle);
+        }
+        while kept.all.len() >= limits::CHRONICLES_KEPT_MAX {
+            let oldest = kept.all.iter().min_by_key(|(_, used)| used.last_use);
+            let Some(oldest) = oldest.map(|(journal, _)| journal.clone()) else { break };
+            kept.all.remove(&oldest);
+        }
+        let chronicle = Arc::new(Mutex::new(Chronicle::new(journal.clone())));
+        let (began, shared) = (began.to_owned(), Arc::clone(&chronicle));
+        kept.all.insert(journal, Used { began, chronicle: shared, last_use });
+        chronicle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn journal(session: usize) -> JournalKey {
+        JournalKey { project: "p".into(), session: session.to_string() }
+    }
+
+    #[test]
+    fn the_one_that_was_not_used_for_longest_makes_room() {
+        let chronicles = Chronicles::default();
+        let first: Vec<_> = (0..limits::CHRONICLES_KEPT_MAX)
+            .map(|session| chronicles.of(journal(session), "then"))
+            .collect();
+        let is_kept = |at: usize| Arc::ptr_eq(&chronicles.of(journal(at), "then"), &first[at]);
+        assert!(is_kept(0));
+        chronicles.of(journal(limits::CHRONICLES_KEPT_MAX), "then");
+        assert!(is_kept(0) && is_kept(2));
+        assert!(!is_kept(1));
+        // Another session of the same name is another one.
+        assert!(!Arc::ptr_eq(&chronicles.of(journal(0), "later"), &first[0]));
+    }
+}
