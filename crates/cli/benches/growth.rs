@@ -5,6 +5,8 @@
 #![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has to stop")]
 
+#[path = "growth/approvals.rs"]
+mod approvals;
 #[path = "growth/background.rs"]
 mod background;
 #[path = "growth/project.rs"]
@@ -17,12 +19,14 @@ mod queues;
 /// One part of the benchmark. In a test it only has to run.
 type Part = fn(is_test: bool);
 
-const PARTS: [(&str, Part); 5] = [
+const PARTS: &[(&str, Part)] = &[
     ("issues", queues::issues),
     ("tasks", queues::tasks),
     ("webhooks", background::webhooks),
     ("shell-hooks", background::shell_hooks),
     ("prune", pruning::sessions),
+    ("events-that-wait", approvals::of_events),
+    ("sessions-that-wait", approvals::of_sessions),
 ];
 
 fn main() {
@@ -32,7 +36,7 @@ fn main() {
     let named: Vec<&String> =
         arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
     for (name, part) in PARTS {
-        if named.is_empty() || named.iter().any(|wanted| *wanted == name) {
+        if named.is_empty() || named.iter().any(|wanted| wanted == name) {
             part(is_test);
         }
     }

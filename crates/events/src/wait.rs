@@ -16,6 +16,9 @@ pub struct Wait {
     pub key: Option<WaitKey>,
     /// The process that asks, in words that tell whether it still runs.
     pub keeper: String,
+    /// How that process is told of an answer; empty where it looks by itself now and then.
+    #[serde(default)]
+    pub bell: String,
     /// The hook's id.
     pub hook: String,
     /// The event's canonical name.

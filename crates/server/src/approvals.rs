@@ -9,8 +9,9 @@ use hookwright_events::wait::{PersonsDecision, Wait, WaitState, Word};
 use hookwright_store::{Decide, KeptWaits, Store, WaitError};
 use serde_json::{Value, json};
 
-use crate::bell::Bell;
+use crate::bell::Bells;
 use crate::limits;
+use crate::port_turn::PortTurns;
 use crate::signing_key::{KeyError, SigningKey};
 
 /// The waits of one state folder.
@@ -18,7 +19,8 @@ pub struct Approvals {
     is_inside: fn(&Wait, Origin) -> bool,
     pub(crate) waits: KeptWaits,
     pub(crate) key: SigningKey,
-    pub(crate) bell: Bell,
+    pub(crate) bells: Bells,
+    pub(crate) port_turns: PortTurns,
 }
 
 /// What somebody says to a wait.
@@ -79,8 +81,9 @@ impl Approvals {
         may_run: fn(&str) -> bool,
     ) -> Result<Self, KeyError> {
         let key = SigningKey::of_folder(folder)?;
-        let (waits, bell) = (KeptWaits::new(store, may_run), Bell::of_folder(folder));
-        Ok(Self { is_inside: |_, _| false, waits, key, bell })
+        let waits = KeptWaits::new(store, may_run);
+        let (bells, port_turns) = (Bells::of_folder(folder), PortTurns::of_folder(folder));
+        Ok(Self { is_inside: |_, _| false, waits, key, bells, port_turns })
     }
 
     /// The same, where answers from inside the session that asks do not count. `is_inside` says which
@@ -136,7 +139,7 @@ impl Approvals {
         let decided = self.waits.decide(id, &decision)?;
         Ok(match decided {
             Decide::Counts(wait) => {
-                self.bell.ring();
+                self.bells.ring(&wait);
                 Told::Counts(wait)
             }
             Decide::TooLate(wait) => Told::TooLate(wait),

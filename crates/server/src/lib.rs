@@ -9,7 +9,7 @@
 //! | `reply`, `reach` | what a POST says, and whose requests are taken |
 //! | `page`, `results` | what people see, and what programs are told |
 //! | [`board`] | [`Board`]: the page of sessions, which shows what happens as it happens |
-//! | [`listeners`] | the ports that are listened at, shared between processes |
+//! | [`listeners`], `port_turn` | the ports that are listened at, shared between processes |
 //! | `listener`, `reception` | connections, and the thread they live in |
 //! | [`signing_key`] | what makes the address of a wait unguessable |
 //! | [`bell`], `waiting` | how those who wait hear of a decision |
@@ -26,6 +26,7 @@ pub mod limits;
 mod listener;
 pub mod listeners;
 mod page;
+mod port_turn;
 pub mod reach;
 mod reception;
 mod reply;

@@ -44,19 +44,30 @@ pub const PROOF_BYTES_MAX: u64 = 4096;
 /// How often a port is tried whose holder goes away while it is asked.
 pub const BIND_ATTEMPTS_MAX: u32 = 5;
 
-/// Between two looks whether a port that another process of ours listens at has become free. For so
-/// long at most nobody listens after that process has ended.
+/// Between two tries to listen at a port by the one process whose turn it is: the process that listened there
+/// may need a moment to end, or the port belongs to another program.
 pub const TAKE_OVER_PAUSE: Duration = Duration::from_millis(250);
 
-/// Between two looks into the store that nobody has asked for: for decisions whose maker was killed
-/// before it could ring.
-pub const UNASKED_LOOK_PAUSE: Duration = Duration::from_secs(1);
+/// Between two tries to listen at a port by the others, for whom the system has not had a turn yet. They need
+/// it only if a program holds the lock and does not listen.
+pub const TAKE_OVER_PAUSE_WITHOUT_TURN: Duration = Duration::from_secs(60);
 
-/// Between two looks at the bell where the system does not tell of its ringing.
-pub const BELL_PAUSE: Duration = Duration::from_millis(20);
+/// Between two looks into the store that nothing has asked for: a clock may have been set, and a process that
+/// decided may have been killed before it could ring. A thousand processes that wait need 0.5 % of a core
+/// for it.
+pub const UNASKED_LOOK_PAUSE: Duration = Duration::from_secs(60);
 
-/// The longest sleep before a wait looks at the wall clock again, which may have been set.
-pub const DEADLINE_LOOK_PAUSE: Duration = Duration::from_secs(30);
+/// Between two looks into the store where there is no bell.
+pub const LOOK_PAUSE_WITHOUT_BELL: Duration = Duration::from_millis(500);
+
+/// Bytes of a bell that are read at once; the id of a question has a dozen.
+pub const BELL_BYTES_AT_ONCE: usize = 4096;
+
+/// Between two searches for bells whose owners were killed. A search looks at all bells.
+pub const BELLS_SWEEP_PAUSE: Duration = Duration::from_secs(60 * 60);
+
+/// A younger bell may be one that its owner is about to open.
+pub const BELL_AGE_MIN: Duration = Duration::from_secs(60);
 
 /// Characters of a word that decides: those that mean something have at most ten, and offered ones
 /// have to fit on a button.

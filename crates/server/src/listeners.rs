@@ -189,25 +189,38 @@ impl Listeners {
 
     fn start(&self, listener: TcpListener, port: u16) {
         let router = router(Arc::clone(&self.approvals), self.known_as(port));
-        let lasts = limits::CONNECTION_WAIT;
-        self.desk.run(serve(listener, router, self.desk.clone(), lasts));
+        let turn = self.approvals.port_turns.now(self.address_of(port));
+        let desk = self.desk.clone();
+        self.desk.run(async move {
+            serve(listener, router, desk, limits::CONNECTION_WAIT).await;
+            drop(turn);
+        });
     }
 
-    /// Listens at a port as soon as whoever has it is gone.
+    /// Listens at a port as soon as the process that has it is gone.
     fn take_over_later(&self, port: u16) {
         let (address, desk) = (self.address_of(port), self.desk.clone());
+        let turns = self.approvals.port_turns.clone();
         let router = router(Arc::clone(&self.approvals), self.known_as(port));
         self.desk.run(async move {
+            let mut coming = std::pin::pin!(turns.come(address));
+            let mut turn = None;
             let listener = loop {
+                let pause = match turn {
+                    Some(_) => limits::TAKE_OVER_PAUSE,
+                    None => limits::TAKE_OVER_PAUSE_WITHOUT_TURN,
+                };
                 tokio::select! {
                     () = desk.stop.cancelled() => return,
-                    () = tokio::time::sleep(limits::TAKE_OVER_PAUSE) => {}
+                    come = &mut coming, if turn.is_none() => turn = Some(come),
+                    () = tokio::time::sleep(pause) => {}
                 }
                 if let Ok(listener) = TcpListener::bind(address).await {
                     break listener;
                 }
             };
             serve(listener, router, desk, limits::CONNECTION_WAIT).await;
+            drop(turn);
         });
     }
 

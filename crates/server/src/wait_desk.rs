@@ -45,6 +45,8 @@ struct AtWork {
     listeners: Arc<Listeners>,
     waiting: Waiting,
     keeper: String,
+    /// The name of this process's bell; empty where it has none.
+    bell: String,
     /// Dropped last, when nobody needs it any more.
     reception: Reception,
 }
@@ -67,10 +69,12 @@ impl WaitDesk {
                 let (known, port) = (Arc::clone(&approvals), self.about.default_port);
                 let listeners = Arc::new(Listeners::new(known, address, port, reception.desk()));
                 let waiting = Waiting::default();
-                let watch = watch(Arc::clone(&approvals), waiting.clone(), reception.desk().stop);
-                reception.desk().run(watch);
+                // Without a bell an answer is found a little later.
+                let hung = approvals.bells.hang().ok();
+                let bell = hung.as_ref().map(|bell| bell.name.clone()).unwrap_or_default();
+                reception.desk().run(watch(hung, waiting.clone(), reception.desk().stop));
                 let keeper = (self.about.keeper)();
-                Ok(AtWork { approvals, listeners, waiting, keeper, reception })
+                Ok(AtWork { approvals, listeners, waiting, keeper, bell, reception })
             })
             .await
     }
@@ -105,7 +109,7 @@ impl Waits for WaitDesk {
             let (listeners, port) = (Arc::clone(&desk.listeners), wait.port);
             let reached = desk.reception.desk().run(async move { listeners.reach(port).await });
             let reached = reached.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
-            let mut kept = self.new_wait(wait, desk.keeper.clone());
+            let mut kept = self.new_wait(wait, desk);
             (kept.base_url, kept.port) = (reached.base_url, reached.port);
             for attempt in 0..limits::IDS_TRIED_MAX {
                 kept.id = match &kept.key {
@@ -156,7 +160,7 @@ impl Waits for WaitDesk {
                 }
                 let left_ms = wait.until_ms.saturating_sub(now_ms());
                 let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or_default());
-                let pause = left.min(limits::DEADLINE_LOOK_PAUSE);
+                let pause = left.min(limits::UNASKED_LOOK_PAUSE);
                 let _ = tokio::time::timeout(pause, ticket.look.notified()).await;
             }
         })
@@ -166,9 +170,9 @@ impl Waits for WaitDesk {
         Box::pin(async move {
             let (desk, named) = (self.at_work().await?, id.to_owned());
             let wait = desk.ask(move |approvals| approvals.waits.abandon(&named, now_ms()));
-            let wait = wait.await?;
-            desk.approvals.bell.ring();
-            wait.map(drop).ok_or_else(|| no_such(id))
+            let wait = wait.await?.ok_or_else(|| no_such(id))?;
+            desk.approvals.bells.ring(&wait);
+            Ok(())
         })
     }
 }
@@ -182,14 +186,15 @@ impl WaitDesk {
         let (listeners, port) = (Arc::clone(&desk.listeners), wait.port);
         let reached = desk.reception.desk().run(async move { listeners.reach_again(port).await });
         let notes = reached.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
-        let (id, keeper) = (wait.id.clone(), desk.keeper.clone());
-        let ours =
-            desk.ask(move |approvals| approvals.waits.take_up(&id, &keeper, now_ms())).await?;
+        let (id, keeper, bell) = (wait.id.clone(), desk.keeper.clone(), desk.bell.clone());
+        let take_up =
+            move |approvals: &Approvals| approvals.waits.take_up(&id, &keeper, &bell, now_ms());
+        let ours = desk.ask(take_up).await?;
         Ok(desk.opened(ours.unwrap_or(wait), notes))
     }
 
     /// All of it but its id and its address.
-    fn new_wait(&self, wait: NewWait, keeper: String) -> Wait {
+    fn new_wait(&self, wait: NewWait, desk: &AtWork) -> Wait {
         let since_ms = now_ms();
         let timeout_ms = i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX);
         Wait {
@@ -197,7 +202,8 @@ impl WaitDesk {
             project: self.about.project.clone(),
             session: wait.session,
             key: wait.key,
-            keeper,
+            keeper: desk.keeper.clone(),
+            bell: desk.bell.clone(),
             hook: wait.hook,
             event: wait.event,
             subject: wait.subject,

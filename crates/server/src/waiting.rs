@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::approvals::Approvals;
+use crate::bell::HungBell;
+use crate::limits;
 
 /// Those in this process who wait for a decision.
 #[derive(Clone, Default)]
@@ -40,14 +41,10 @@ impl Waiting {
         self.0.tickets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets those look for whose wait something has changed.
-    fn look_around(&self, approvals: &Approvals) {
-        let all: Vec<(String, Arc<Notify>)> = self.tickets().values().cloned().collect();
-        for (id, look) in all {
-            // Where it cannot be told, whoever waits finds out what is wrong.
-            if !approvals.waits.is_waiting(&id).unwrap_or(false) {
-                look.notify_one();
-            }
+    /// Lets those look who wait for one of these.
+    fn let_look(&self, is_due: impl Fn(&str) -> bool) {
+        for (_, look) in self.tickets().values().filter(|(id, _)| is_due(id)) {
+            look.notify_one();
         }
     }
 }
@@ -58,15 +55,25 @@ impl Drop for Ticket {
     }
 }
 
-/// Looks around whenever the bell rings.
-pub(crate) async fn watch(approvals: Arc<Approvals>, waiting: Waiting, stop: CancellationToken) {
-    let mut ear = approvals.bell.listen();
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = ear.rung() => {}
+/// Lets those look for whom the bell rings; without a bell all of them, now and then.
+pub(crate) async fn watch(bell: Option<HungBell>, waiting: Waiting, stop: CancellationToken) {
+    let mut bell = bell.and_then(|bell| bell.listen().ok());
+    let watching = async {
+        loop {
+            match &mut bell {
+                Some(bell) => {
+                    let rung = bell.rung().await;
+                    waiting.let_look(|id| rung.iter().any(|rung| rung == id));
+                }
+                None => {
+                    tokio::time::sleep(limits::LOOK_PAUSE_WITHOUT_BELL).await;
+                    waiting.let_look(|_| true);
+                }
+            }
         }
-        let (approvals, waiting) = (Arc::clone(&approvals), waiting.clone());
-        let _ = tokio::task::spawn_blocking(move || waiting.look_around(&approvals)).await;
+    };
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = watching => {}
     }
 }

@@ -102,12 +102,19 @@ impl KeptWaits {
         (self.may_run)(&wait.keeper)
     }
 
-    /// Notes that from now on this process asks.
-    pub fn take_up(&self, id: &str, keeper: &str, now_ms: i64) -> Result<Option<Wait>, WaitError> {
+    /// Notes that from now on this process asks, and how it is told of an answer.
+    pub fn take_up(
+        &self,
+        id: &str,
+        keeper: &str,
+        bell: &str,
+        now_ms: i64,
+    ) -> Result<Option<Wait>, WaitError> {
         self.change(id, now_ms, |wait, _| {
-            let is_another = wait.keeper != keeper;
+            let is_another = wait.keeper != keeper || wait.bell != bell;
             if is_another {
                 keeper.clone_into(&mut wait.keeper);
+                bell.clone_into(&mut wait.bell);
             }
             is_another
         })

@@ -58,6 +58,13 @@ impl Project {
         seconds.sum::<f64>() * 1000.0
     }
 
+    /// The binary, ready to be started.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hookwright"));
+        self.prepare(&mut command).args(arguments).stderr(Stdio::null());
+        command
+    }
+
     fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
             .current_dir(self.path(""))

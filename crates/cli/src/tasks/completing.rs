@@ -7,7 +7,7 @@ use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
 use hookwright_events::{Task, TaskId, TaskState};
 use hookwright_pipeline::desk::caller::{Asked, ask};
 use hookwright_pipeline::desk::{Answer, DeskPlace, Request};
-use hookwright_pipeline::limits::{DESK_TALK_TIMEOUT, LONG_WAIT, TASK_PAUSE};
+use hookwright_pipeline::limits::{DESK_OPEN_TIMEOUT, LONG_WAIT, TASK_PAUSE};
 use hookwright_pipeline::task_lease::{Look, TaskLease};
 use hookwright_store::{Fence, KeptTasks};
 use serde_json::json;
@@ -63,7 +63,7 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
             Ok(ToAsk::Session(session)) => session,
             Err(failure) => return Err(failure),
         };
-        if began.elapsed() >= DESK_TALK_TIMEOUT {
+        if began.elapsed() >= DESK_OPEN_TIMEOUT {
             return Err(Failure::Task(match asked {
                 Some(session) => TaskFailure::NoAnswer { id, state, session },
                 None => TaskFailure::NoDesk { id, state, session: session.name().to_owned() },

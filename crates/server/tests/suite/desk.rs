@@ -144,7 +144,7 @@ async fn a_decision_of_another_process_wakes_whoever_waits() {
     assert!(matches!(end.unwrap(), WaitEnd::Decided { word: Word::Yes, .. }));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_decision_whose_maker_was_killed_before_it_could_ring_is_still_found() {
     let situation = Situation::new();
     let desk = desk(&situation);

@@ -125,6 +125,7 @@ pub(crate) fn wait(id: &str) -> Wait {
             digest: "d".into(),
         }),
         keeper: "alive".into(),
+        bell: String::new(),
         hook: "hookwright/stage:complete#0".into(),
         event: "stage:complete".into(),
         subject: Some("plan".into()),

@@ -19,6 +19,7 @@ fn wait(id: &str) -> Wait {
         session: Some("calm-fox".into()),
         key: None,
         keeper: "alive".into(),
+        bell: String::new(),
         hook: "deploy".into(),
         event: "stage:complete".into(),
         subject: None,
@@ -144,8 +145,8 @@ fn a_wait_that_nobody_takes_up_is_abandoned_with_its_keeper() {
     assert_eq!(told, Decide::TooLate(Box::new(gone)));
     let taken_up = waits.get("c", 2_000).unwrap().unwrap();
     assert!(!waits.is_attended(&taken_up), "a session can be taken up again");
-    let taken_up = waits.take_up("c", "alive", 2_000).unwrap().unwrap();
-    assert!(waits.is_attended(&taken_up));
+    let taken_up = waits.take_up("c", "alive", "itsbell", 2_000).unwrap().unwrap();
+    assert!(waits.is_attended(&taken_up) && taken_up.bell == "itsbell");
     assert_eq!(waits.abandon("c", 2_000).unwrap().unwrap().state, WaitState::Abandoned);
     let told = waits.decide("c", &decision("approve", "ann", 2_000)).unwrap();
     assert!(matches!(told, Decide::TooLate(wait) if wait.state == WaitState::Abandoned));

@@ -1,0 +1,122 @@
+//! Whose turn it is to take a port over: one process of ours holds the lock of a port, as a rule the one that
+//! listens there, and the others sleep until the system gives them the lock. So a thousand processes wait for
+//! a port at no cost, and when its holder ends, one of them wakes.
+//!
+//! The lock only orders those who wait. Who listens is decided by the port itself.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use tokio::sync::oneshot;
+
+/// The folder of these locks, in the state folder. It has one small file for each port that was ever waited
+/// for.
+const FOLDER: &str = "ports";
+
+/// Stack of a thread that only sleeps.
+const STACK_BYTES: usize = 64 * 1024;
+
+/// The turns at the ports of one state folder.
+#[derive(Debug, Clone)]
+pub(crate) struct PortTurns {
+    folder: PathBuf,
+}
+
+/// This process is the one to listen at a port, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct PortTurn(#[expect(dead_code, reason = "dropped, it gives the lock back")] File);
+
+impl PortTurns {
+    /// The turns at the ports of a state folder.
+    pub(crate) fn of_folder(folder: &Path) -> Self {
+        Self { folder: folder.join(FOLDER) }
+    }
+
+    /// The turn at a port, unless another process has it.
+    pub(crate) fn now(&self, address: SocketAddr) -> Option<PortTurn> {
+        let file = self.open(address).ok()?;
+        match file.try_lock() {
+            Ok(()) => Some(PortTurn(file)),
+            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => None,
+        }
+    }
+
+    /// Waits for the turn at a port. Where there is no lock to be had, everyone has their turn at once.
+    pub(crate) async fn come(&self, address: SocketAddr) -> Option<PortTurn> {
+        let file = self.open(address).ok()?;
+        let (give, given) = oneshot::channel();
+        // The system cannot be told that nobody waits any more. The thread then ends with the process, or
+        // hands the lock on as soon as it has it.
+        let sleeping = thread::Builder::new()
+            .name("port turn".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(move || drop(give.send(locked(file))));
+        sleeping.ok()?;
+        given.await.ok().flatten().map(PortTurn)
+    }
+
+    fn open(&self, address: SocketAddr) -> io::Result<File> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let path = self.folder.join(format!("{}-{}.lock", address.ip(), address.port()));
+        let no_follow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(no_follow);
+        options.open(path)
+    }
+}
+
+fn locked(file: File) -> Option<File> {
+    loop {
+        match file.lock() {
+            Ok(()) => return Some(file),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn one_has_the_turn_and_the_next_gets_it_with_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let turns = PortTurns::of_folder(folder.path());
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 8765));
+        let first = turns.now(address).unwrap();
+        assert!(turns.now(address).is_none());
+        let other = SocketAddr::from((Ipv4Addr::LOCALHOST, 8766));
+        assert!(turns.now(other).is_some(), "each port has turns of its own");
+        let waiting = tokio::spawn({
+            let turns = turns.clone();
+            async move { turns.come(address).await }
+        });
+        drop(first);
+        let next = waiting.await.unwrap();
+        assert!(next.is_some() && turns.now(address).is_none());
+    }
+
+    #[tokio::test]
+    async fn one_who_does_not_wait_any_more_hands_the_turn_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let turns = PortTurns::of_folder(folder.path());
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 8765));
+        let first = turns.now(address).unwrap();
+        let gone = tokio::spawn({
+            let turns = turns.clone();
+            async move { turns.come(address).await }
+        });
+        tokio::task::yield_now().await;
+        gone.abort();
+        let _ = gone.await;
+        drop(first);
+        assert!(turns.come(address).await.is_some());
+    }
+}
