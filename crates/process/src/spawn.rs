@@ -1,4 +1,4 @@
-//! Starting a program with `posix_spawn`. All `unsafe` code of the project is in this file.
+//! Starting a program with `posix_spawn`. All `unsafe` code of the program is in this file.
 //!
 //! `std::process` calls `posix_spawn` too, but lets a child inherit which signals are ignored: a hook
 //! below `nohup` could not catch SIGHUP, and one in a pane of tmux would read an error from the terminal
