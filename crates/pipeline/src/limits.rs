@@ -210,13 +210,17 @@ pub const DESK_ANSWER_TIMEOUT: Duration = TURN_TIMEOUT;
 /// Callers at the desk at once. More wait in front of it; each of them may be waiting for hooks.
 pub const DESK_CALLERS_MAX: usize = 64;
 
-/// How often a session looks whether its desk's socket is still in its place. Only a program that removes files
-/// of ours makes it necessary, and a thousand sessions that wait for people must not keep a machine busy.
-pub const DESK_LOOK: Duration = Duration::from_secs(10);
+/// When a session looks first whether its desk's socket is still in its place; each later look comes after
+/// twice as long.
+pub const DESK_LOOK_FIRST: Duration = Duration::from_secs(1);
+
+/// The longest time between two of these looks. Only a program that removes our files makes them necessary,
+/// and a thousand sessions that wait for people must not keep a machine busy.
+pub const DESK_LOOK_MAX: Duration = Duration::from_secs(30);
 
 /// How long a caller waits for a running session to open its desk: longer than the session takes to find that
 /// its socket was removed.
-pub const DESK_OPEN_TIMEOUT: Duration = Duration::from_secs(15);
+pub const DESK_OPEN_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Between two tries to take a caller where the system has no room for one.
 pub const DESK_PAUSE: Duration = Duration::from_millis(100);

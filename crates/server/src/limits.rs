@@ -50,12 +50,12 @@ pub const TAKE_OVER_PAUSE: Duration = Duration::from_millis(250);
 
 /// Between two tries to listen at a port by the others, for whom the system has not had a turn yet. They need
 /// it only if a program holds the lock and does not listen.
-pub const TAKE_OVER_PAUSE_WITHOUT_TURN: Duration = Duration::from_secs(60);
+pub const TAKE_OVER_PAUSE_WITHOUT_TURN: Duration = Duration::from_secs(300);
 
 /// Between two looks into the store that nothing has asked for: a clock may have been set, and a process that
-/// decided may have been killed before it could ring. A thousand processes that wait need 0.5 % of a core
-/// for it.
-pub const UNASKED_LOOK_PAUSE: Duration = Duration::from_secs(60);
+/// decided may have been killed before it could ring. Each look takes about half a millisecond, so a thousand
+/// processes that wait need 0.4 % of a core for it.
+pub const UNASKED_LOOK_PAUSE: Duration = Duration::from_secs(120);
 
 /// Between two looks into the store where there is no bell.
 pub const LOOK_PAUSE_WITHOUT_BELL: Duration = Duration::from_millis(500);

@@ -1,6 +1,8 @@
 //! Processes that wait for a person's answer: what all of them together take of a core while nothing happens.
 
+use std::collections::HashMap;
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,10 +12,11 @@ use crate::project::Project;
 const TARGET: &str = "under 1 % of a core for 1,000";
 
 /// Longer than the longest pause between two looks, so that all looks are counted.
-const WINDOW: Duration = Duration::from_secs(65);
+const WINDOW: Duration = Duration::from_secs(125);
 
-/// What the system counts processor time in.
-const TICK_MS: f64 = 10.0;
+/// Between two looks at what was used. Threads that end take their figures with them; those that look into
+/// the store last ten seconds.
+const LOOK_PAUSE: Duration = Duration::from_secs(5);
 
 const HOOK: &str = "\
 hooks:
@@ -56,9 +59,15 @@ fn cost(arguments: &[&str], size: usize, window: Duration) -> f64 {
     while asked(&project) < size {
         std::thread::sleep(Duration::from_millis(200));
     }
-    let (began, before) = (Instant::now(), waiting.processor_ms());
-    std::thread::sleep(window);
-    (waiting.processor_ms() - before) / began.elapsed().as_secs_f64() / 10.0
+    let began = Instant::now();
+    let mut used = waiting.processor_time();
+    let before: u64 = used.values().sum();
+    while began.elapsed() < window {
+        std::thread::sleep(LOOK_PAUSE);
+        used.extend(waiting.processor_time());
+    }
+    let took = Duration::from_nanos(used.values().sum::<u64>() - before);
+    took.as_secs_f64() / began.elapsed().as_secs_f64() * 100.0
 }
 
 /// How many questions wait.
@@ -71,15 +80,17 @@ fn asked(project: &Project) -> usize {
 struct Waiting(Vec<Child>);
 
 impl Waiting {
-    /// What they have taken of the processor so far.
-    fn processor_ms(&self) -> f64 {
-        let ticks = |child: &Child| {
-            let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
-            let (_, fields) = stat.rsplit_once(") ").unwrap();
-            let times = fields.split(' ').skip(11).take(2);
-            times.map(|ticks| ticks.parse::<f64>().unwrap()).sum::<f64>()
-        };
-        self.0.iter().map(ticks).sum::<f64>() * TICK_MS
+    /// What each of their threads has taken of the processor so far, in nanoseconds.
+    fn processor_time(&self) -> HashMap<PathBuf, u64> {
+        let threads = |child: &Child| fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+        let mut used = HashMap::new();
+        for thread in self.0.iter().flat_map(threads).flatten() {
+            // One that ended meanwhile was counted before.
+            let Ok(times) = fs::read_to_string(thread.path().join("schedstat")) else { continue };
+            let on_processor = times.split(' ').next().unwrap().parse().unwrap();
+            used.insert(thread.path(), on_processor);
+        }
+        used
     }
 }
 

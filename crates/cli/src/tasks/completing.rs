@@ -41,7 +41,7 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
     let chain = std::env::var(CHAIN_VARIABLE).map(|text| Chain::from_text(&text));
     let chain = chain.unwrap_or_default();
     let began = Instant::now();
-    let mut asked = None;
+    let (mut asked, mut is_told) = (None, false);
     loop {
         let task = kept.get(&id.to_string()).map_err(of)?.task;
         let state = task.state;
@@ -73,7 +73,12 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
             Asked::Answered(Answer::Closed) => break,
             Asked::Answered(answer) => return answered(answer, id, &session, screen),
             Asked::NoAnswer => asked = Some(session.name().to_owned()),
-            Asked::NobodyThere | Asked::Deserted => {}
+            Asked::NobodyThere | Asked::Deserted => {
+                if began.elapsed() > LONG_WAIT && !std::mem::replace(&mut is_told, true) {
+                    let name = session.name();
+                    screen.talk(&format!("waiting for session {name}, whose socket is missing\n"));
+                }
+            }
         }
         // A process that was killed is seen to be dead a moment after it has hung up, and a session
         // whose socket was removed opens it again.

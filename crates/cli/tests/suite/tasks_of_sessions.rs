@@ -330,7 +330,8 @@ fn nothing_of_the_desk_is_left_and_others_may_not_enter_it() {
     assert!(ran.stdout.contains(note), "{}", ran.stdout);
     let refused = "error: session `t` runs and cannot be asked; `TAS-1` is open";
     let log = lines(&sandbox, "log");
-    assert_eq!((log[0].as_str(), log[2].as_str()), (refused, "1"), "{log:?}");
+    assert_eq!(log[0], "waiting for session t, whose socket is missing");
+    assert_eq!((log[1].as_str(), log[3].as_str()), (refused, "1"), "{log:?}");
 }
 
 #[test]

@@ -6,24 +6,28 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use tokio::net::UnixStream;
+use tokio::time::Instant;
 
 use super::task_desk::{Hours, TaskDesk};
 use crate::desk::{self, Answer, Reception, Request};
-use crate::limits::{DESK_CALLERS_MAX, DESK_LOOK, LONG_WAIT};
+use crate::limits::{DESK_CALLERS_MAX, DESK_LOOK_FIRST, DESK_LOOK_MAX, LONG_WAIT};
 
 impl TaskDesk {
     /// Attends to callers, for ever.
     pub(super) async fn serve(&self, reception: &mut Option<Reception>) -> Infallible {
         let mut callers = Together::default();
         let Some(reception) = reception else { return std::future::pending().await };
-        let mut look = tokio::time::interval(DESK_LOOK);
+        let mut pause = DESK_LOOK_FIRST;
+        let mut look = std::pin::pin!(tokio::time::sleep(pause));
         loop {
             tokio::select! {
                 caller = reception.next(), if callers.len() < DESK_CALLERS_MAX => {
                     callers.push(self.attend(caller));
                 }
                 () = callers.one_ended() => {}
-                _ = look.tick() => {
+                () = &mut look => {
+                    pause = DESK_LOOK_MAX.min(pause * 2);
+                    look.as_mut().reset(Instant::now() + pause);
                     // Another process has removed the socket, or put its own there.
                     let waiting = reception.renew_if_gone();
                     waiting.into_iter().for_each(|caller| callers.push(self.attend(caller)));

@@ -117,6 +117,7 @@ fn a_session_that_cannot_be_reached_completes_nothing() {
     assert_eq!(
         lines(&sandbox, "log"),
         [
+            "waiting for session s, whose socket is missing",
             "error: session `s` runs and cannot be asked; `TAS-1` is open",
             "help: try again; if that does not help, see what its first lines say about tasks",
         ]
