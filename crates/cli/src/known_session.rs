@@ -163,6 +163,7 @@ impl Serialize for KnownSession {
         fields.serialize_entry("usageOfChildren", &record.usage_of_children)?;
         fields.serialize_entry("agentSessions", &record.agent_sessions)?;
         fields.serialize_entry("pause", &record.pause)?;
+        fields.serialize_entry("pausedFor", &record.paused_for)?;
         fields.serialize_entry("parent", &record.parent)?;
         fields.serialize_entry("folder", &session_folder(record))?;
         fields.serialize_entry("process", &process)?;
@@ -191,6 +192,11 @@ impl KnownSession {
 
     pub(crate) fn can_be_resumed(&self) -> bool {
         self.record.can_be_resumed(&self.status)
+    }
+
+    /// The command that resumes it, if that can be done.
+    pub(crate) fn resume_command(&self) -> Option<String> {
+        self.record.resume_command(&self.status)
     }
 
     /// From its beginning to its end or until now; nobody knows when one that was cut off ended.

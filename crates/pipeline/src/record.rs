@@ -81,6 +81,9 @@ pub struct SessionRecord {
     /// What it waits for now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
+    /// Why it is paused, if that is its status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_for: Option<PauseCause>,
     /// How often it was taken up again.
     pub resumes: u32,
     /// What its agents used, as far as they told, and those of the sessions that its hooks started.
@@ -195,6 +198,20 @@ impl SessionRecord {
         RESUMABLE.contains(&status) && self.parent.is_none()
     }
 
+    /// The command with which a person resumes it in this status; `None` if that cannot be done. A session
+    /// that has cost as much as it may needs a higher limit, or it would be paused again at once.
+    pub fn resume_command(&self, status: &str) -> Option<String> {
+        if !self.can_be_resumed(status) {
+            return None;
+        }
+        let command = format!("hookwright resume {}", self.name);
+        if status != "paused" || self.paused_for != Some(PauseCause::Cost) {
+            return Some(command);
+        }
+        let cost = self.usage.and_then(|used| used.cost_usd).unwrap_or_default();
+        Some(format!("{command} --max-cost {:.0}", (2.0 * cost).ceil().max(1.0)))
+    }
+
     /// How many issues became what.
     pub fn issue_counts(&self) -> IssueCounts {
         self.issues.unwrap_or(IssueCounts {
@@ -219,7 +236,7 @@ impl SessionRecord {
             }
             RunEventKind::SessionResumed { .. } => {
                 self.resumes += 1;
-                self.pause = None;
+                (self.pause, self.paused_for) = (None, None);
                 self.status = "active".to_owned();
                 self.end_time = None;
                 self.reason = String::new();
@@ -257,7 +274,8 @@ impl SessionRecord {
             }
             RunEventKind::SessionEnded { status, reason } => {
                 self.status.clone_from(status);
-                self.pause = None;
+                let pause = self.pause.take().filter(|_| status == "paused");
+                self.paused_for = pause.and_then(|pause| pause.cause);
                 self.reason.clone_from(reason);
                 self.end_time = Some(event.at.clone());
                 // A clock that was set back meanwhile makes no time negative.

@@ -136,8 +136,6 @@ pub struct Ended {
     pub reason: String,
     /// Iterations of all stages.
     pub iterations: u32,
-    /// It is paused because it has cost as much as it may.
-    pub is_for_cost: bool,
     /// The hook whose question has ended it, which is asked again when it is resumed.
     pub question: Option<String>,
 }
@@ -229,9 +227,8 @@ impl Session {
     }
 
     fn ended(&self, status: &'static str, reason: String) -> Ended {
-        let is_for_cost = status == "paused" && self.in_use.is_paused_for_cost;
         let question = self.ended_by_question.clone().filter(|_| status == "aborted");
-        Ended { status, reason, iterations: self.iterations, is_for_cost, question }
+        Ended { status, reason, iterations: self.iterations, question }
     }
 
     /// Why somebody wants it to end.

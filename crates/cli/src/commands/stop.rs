@@ -129,8 +129,8 @@ fn tell(
         reason => format!(" ({})", one_line(reason, REASON_CHARS_MAX)),
     };
     screen.result(&format!("session {name}: {}{reason}\n", session.status_in_words()))?;
-    if session.can_be_resumed() {
-        screen.talk(&format!("go on with: hookwright resume {name}\n"));
+    if let Some(command) = session.resume_command() {
+        screen.talk(&format!("go on with: {}\n", visible(&command)));
     }
     Ok(())
 }

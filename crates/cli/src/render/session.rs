@@ -239,12 +239,8 @@ impl SessionScreen {
         text.push_str(&format!("\n  {iterations}{work}, {hooks}, {seconds:.1} s{used}\n"));
         let folder = folder.display().to_string();
         text.push_str(&format!("  files: {}\n", visible(&folder)));
-        if let Some(cost) = ended.is_for_cost.then_some(record.usage).flatten() {
-            let more = (2.0 * cost.cost_usd.unwrap_or_default()).ceil().max(1.0);
-            let id = &record.name;
-            text.push_str(&format!("  go on with: hookwright resume {id} --max-cost {more:.0}\n"));
-        } else if matches!(ended.status, "interrupted" | "failed" | "aborted" | "paused") {
-            text.push_str(&format!("  go on with: hookwright resume {}\n", record.name));
+        if let Some(command) = record.resume_command(ended.status) {
+            text.push_str(&format!("  go on with: {command}\n"));
         }
         if let Some(hook) = &ended.question {
             let (id, hook) = (&record.name, visible(hook));

@@ -81,7 +81,7 @@ pub(crate) fn resumable(list: &[KnownSession], waits: &Waits) -> String {
             session.status_in_words(),
             one_line(&session.record.plan, CELL_CHARS_MAX),
             format!("stage {}, {iterations} done", stage(session)),
-            format!("hookwright resume {}", session.name()),
+            session.resume_command().unwrap_or_default(),
         ]);
     }
     list.iter().fold(table.to_string(), |text, session| {

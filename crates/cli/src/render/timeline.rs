@@ -112,9 +112,8 @@ impl TimelineScreen {
             (None, None) => session.status_in_words(),
         };
         text.push_str(&self.page.line("└─ ", "   ", &end, Words::NONE));
-        if session.can_be_resumed() {
-            let name = visible(session.name());
-            text.push_str(&format!("go on with: hookwright resume {name}\n"));
+        if let Some(command) = session.resume_command() {
+            text.push_str(&format!("go on with: {}\n", visible(&command)));
         }
         let left_out: Vec<String> = [
             (self.items.left_out, "piece of work"),

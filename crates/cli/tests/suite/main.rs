@@ -60,6 +60,7 @@ mod secrets;
 mod serve;
 mod session_end;
 mod session_names;
+mod session_outcomes;
 mod session_record;
 mod sessions;
 mod shared_queues;

@@ -226,6 +226,7 @@ fn the_json_of_a_session_has_every_field_by_its_name() {
             "usageOfChildren": null,
             "agentSessions": [],
             "pause": null,
+            "pausedFor": null,
             "parent": null,
             "folder": ".hookwright/sessions/one",
             "process": null,
@@ -258,16 +259,16 @@ fn show_draws_stages_iterations_hooks_and_decisions() {
          work with agent scripted, began T T\n\
          │ session:start hello success D\n\
          ├─ stage 1 work: at most 2 iterations\n\
-         │ ├─ iteration 1: continue, D: did it\n\
+         │ ├─ iteration 1: continue, D, 1 hook failed: did it\n\
          │ │ iteration:start odd success D\n\
          │ │ iteration:complete tests failed D exit code 1: bad\n\
-         │ ├─ iteration 2: continue, D: did it\n\
+         │ ├─ iteration 2: continue, D, 1 hook failed: did it\n\
          │ │ iteration:complete tests failed D exit code 1: bad\n\
          │ └─ completed after 2 iterations, D\n\
          │ session:stop once blocked D more work\n\
          │ session:stop decision: block: more work\n\
          ├─ stage 1 work: goes on\n\
-         │ ├─ iteration 3: continue, D: did it\n\
+         │ ├─ iteration 3: continue, D, 1 hook failed: did it\n\
          │ │ iteration:start odd success D\n\
          │ │ iteration:complete tests failed D exit code 1: bad\n\
          │ └─ completed after 3 iterations\n\
@@ -578,7 +579,7 @@ fn status_says_why_a_session_ended_before_its_work_was_done() {
         without_times(&sandbox.run(&["status"]).stdout),
         "nothing runs here\n\
          can be resumed:\n\
-         dear paused dear stage 1/1 dear, 1 iteration done hookwright resume dear\n\
+         dear paused dear stage 1/1 dear, 1 iteration done hookwright resume dear --max-cost 4\n\
          failing failed failing stage 1/1 failing, 1 iteration done hookwright resume failing\n\
          dear: the session has cost $2.00, and max_cost is $1.00\n\
          failing: iteration 1 failed: the agent exited with 4: no key\n"

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use hookwright_engine::limits::STOP_BLOCKS_MAX;
-use hookwright_events::{Decision, PauseCause, RunEventKind, Verdict};
+use hookwright_events::{Decision, RunEventKind, Verdict};
 use hookwright_process::faults;
 use serde_json::{Value, json};
 
@@ -102,7 +102,6 @@ impl Session {
             Err(Leave::Failed(words)) => ("failed", "failed", words),
             Err(Leave::Interrupted) => ("interrupted", "interrupted", self.why_interrupted()),
             Err(Leave::Paused { cause, reason }) => {
-                self.in_use.is_paused_for_cost = cause == PauseCause::Cost;
                 let paused = RunEventKind::Paused { cause, reason: reason.clone(), until: None };
                 self.write(vec![paused])?;
                 ("paused", "paused", reason)

@@ -37,8 +37,6 @@ pub(super) struct AgentsInUse {
     pub(super) spending: Spending,
     /// Agents of which it was said that they tell no cost.
     pub(super) without_cost: BTreeSet<String>,
-    /// The session ends because it has cost as much as it may.
-    pub(super) is_paused_for_cost: bool,
 }
 
 /// A turn that was done.
@@ -115,7 +113,6 @@ impl AgentsInUse {
             pauses: Vec::new(),
             spending: Spending::new(std::mem::take(&mut history.usage)),
             without_cost: BTreeSet::new(),
-            is_paused_for_cost: false,
         }
     }
 

@@ -314,6 +314,7 @@ impl Course {
         {
             iteration.deeds_left_out += 1;
             iteration.trouble_left_out |= left_out.is_trouble();
+            iteration.failed_hooks_left_out += usize::from(left_out.is_failed_hook());
         }
     }
 

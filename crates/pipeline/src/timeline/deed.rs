@@ -165,6 +165,11 @@ impl Deed {
         }
     }
 
+    /// Whether it is a hook that failed or timed out.
+    pub(super) fn is_failed_hook(&self) -> bool {
+        matches!(self, Deed::Hook { status: "failed" | "timed_out", .. })
+    }
+
     /// A verdict that is worth a word.
     pub(super) fn of_verdict(event: String, verdict: Verdict) -> Option<Self> {
         let (verdict, reason) = match verdict {

@@ -140,6 +140,9 @@ pub struct Iteration {
     /// Whether one of those is trouble.
     #[serde(skip)]
     pub trouble_left_out: bool,
+    /// How many of those are hooks that failed.
+    #[serde(skip)]
+    pub failed_hooks_left_out: usize,
 }
 
 /// How far an iteration came.
@@ -171,6 +174,7 @@ impl Iteration {
             deeds: Vec::new(),
             deeds_left_out: 0,
             trouble_left_out: false,
+            failed_hooks_left_out: 0,
         }
     }
 
@@ -181,6 +185,12 @@ impl Iteration {
             || self.state != IterationState::Ended
             || self.trouble_left_out
             || self.deeds.iter().any(Deed::is_trouble)
+    }
+
+    /// How many of its hooks failed or timed out.
+    pub fn failed_hooks(&self) -> usize {
+        let shown = self.deeds.iter().filter(|deed| deed.is_failed_hook()).count();
+        shown + self.failed_hooks_left_out
     }
 
     pub(super) fn is(&self, turn: &TurnName) -> bool {

@@ -37,6 +37,7 @@ fn iteration(number: u32, result: TurnResult, deeds: Vec<Deed>) -> Part {
         deeds,
         deeds_left_out: 0,
         trouble_left_out: false,
+        failed_hooks_left_out: 0,
     })))
 }
 
@@ -191,7 +192,7 @@ fn everything_has_its_place_at_120_columns() {
         "\
 ├─ stage 1 work: at most 25 iterations
 │  ├─ issue 1: The parser takes a colon for the end of a name
-│  │  ├─ iteration 1: continue, 1m02s by codex, 2 files changed, 49.2k tokens, $0.31: The lexer now asks the table of n…
+│  │  ├─ iteration 1: continue, 1m02s by codex, 2 files changed, 1 hook failed, 49.2k tokens, $0.31: The lexer now asks…
 │  │  │     paused (rate limit) for 40.00s: the model was asked too often
 │  │  │     codex takes over from claude: overloaded
 │  │  │     iteration:complete    tests                         failed       4.31s  exit code 1: 2 tests failed in pars…
@@ -213,7 +214,7 @@ fn nothing_is_wider_than_80_columns() {
         "\
 ├─ stage 1 work: at most 25 iterations
 │  ├─ issue 1: The parser takes a colon for the end of a name
-│  │  ├─ iteration 1: continue, 1m02s by codex, 2 files changed
+│  │  ├─ iteration 1: continue, 1m02s by codex, 2 files changed, 1 hook failed
 │  │  │       49.2k tokens, $0.31: The lexer now asks the table of names before…
 │  │  │     paused (rate limit) for 40.00s: the model was asked too often
 │  │  │     codex takes over from claude: overloaded

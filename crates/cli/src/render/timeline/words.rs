@@ -48,8 +48,15 @@ fn ended(iteration: &Iteration) -> String {
         0 => String::new(),
         number => format!(", {} changed", count(number, "file")),
     };
-    let decision = Paint::of_results().outcome(&visible(&result.decision));
-    format!("{decision}, {took}{}{changed}", agent.unwrap_or_default())
+    let (paint, decision) = (Paint::of_results(), visible(&result.decision));
+    let (decision, failed) = match iteration.failed_hooks() {
+        0 => (paint.outcome(&decision), String::new()),
+        number => {
+            let failed = format!("{} failed", count(number, "hook"));
+            (decision.into_owned(), format!(", {}", paint.wrong(&failed)))
+        }
+    };
+    format!("{decision}, {took}{}{changed}{failed}", agent.unwrap_or_default())
 }
 
 /// What the agent says of its turn, or why it failed.

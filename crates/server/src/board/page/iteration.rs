@@ -50,8 +50,9 @@ impl Drawing<'_> {
                         (paths(&result.changed_files))
                     }
                     @if let (Some(whole), Some(took)) = (whole, iteration.duration_ms) {
-                        div.deed { (mark.sign()) span.event { "agent" } span.what { (word_of(iteration)) }
-                            (bar(took, whole, mark)) span.took { (duration(took)) } }
+                        @let agent = mark_of_agent(iteration);
+                        div.deed { (agent.sign()) span.event { "agent" } span.what { (word_of(iteration)) }
+                            (bar(took, whole, agent)) span.took { (duration(took)) } }
                     }
                     @for (deed, report) in iteration.deeds.iter().zip(reports).take(limits::DEEDS_SHOWN_MAX) {
                         (self.deed(deed, *report, whole))
@@ -83,7 +84,16 @@ fn deeds_not_shown(iteration: &Iteration) -> Option<u64> {
     Some(more + iteration.deeds_left_out).filter(|more| *more > 0)
 }
 
+/// How an iteration went, its hooks included.
 fn mark_of(iteration: &Iteration) -> Mark {
+    match mark_of_agent(iteration) {
+        Mark::Good if iteration.failed_hooks() > 0 => Mark::Warn,
+        mark => mark,
+    }
+}
+
+/// How the agent's turn went.
+fn mark_of_agent(iteration: &Iteration) -> Mark {
     match iteration.state {
         IterationState::Running => Mark::Runs,
         IterationState::NotStarted | IterationState::CutOff => Mark::Warn,
@@ -129,7 +139,11 @@ fn in_short(iteration: &Iteration) -> String {
         0 => String::new(),
         number => format!(" · {} changed", count(number, "file")),
     };
-    format!("{}{changed}", said(first))
+    let failed = match iteration.failed_hooks() {
+        0 => String::new(),
+        number => format!(" · {} failed", count(number, "hook")),
+    };
+    format!("{}{changed}{failed}", said(first))
 }
 
 /// What the bars in an iteration are drawn to: the longest of agent and hooks.

@@ -105,8 +105,8 @@ fn facts(story: &Story, context: &Context<'_>) -> Markup {
                 }
                 @if let Some(pid) = process { div { dt { "Process" } dd { (pid) } } }
             }
-            @if record.can_be_resumed(status) {
-                p.quiet { "Go on with " code { "hookwright resume " (record.name) } }
+            @if let Some(command) = record.resume_command(status) {
+                p.quiet { "Go on with " code { (command) } }
             }
         }
     }
@@ -181,19 +181,18 @@ fn deed_under_way(deed: &Deed) -> Option<Markup> {
 /// The stages side by side, with how far each came.
 fn stages(session: &SeenSession, rows: &Rows) -> Vec<Fragment> {
     let names = &session.record.stages;
-    let longest = rows.stages().values().filter_map(|sum| sum.duration_ms).fold(0.0, f64::max);
     let numbers = (1..).zip(names);
     let runs = session.process.is_some();
     numbers
         .map(|(index, name): (u32, &String)| {
             let id = format!("stage-{index}");
-            let html = stage(&id, name, rows.stages().get(&index), runs, longest);
+            let html = stage(&id, name, rows.stages().get(&index), runs);
             Fragment::new(id, html)
         })
         .collect()
 }
 
-fn stage(id: &str, name: &str, sum: Option<&StageSum>, runs: bool, longest: f64) -> Markup {
+fn stage(id: &str, name: &str, sum: Option<&StageSum>, runs: bool) -> Markup {
     let (mark, state) = match sum {
         None => (Mark::Quiet, "not begun".to_owned()),
         Some(StageSum { reason: Some(reason), .. }) => {
@@ -217,12 +216,22 @@ fn stage(id: &str, name: &str, sum: Option<&StageSum>, runs: bool, longest: f64)
                 }
                 @if let Some(took) = sum.duration_ms {
                     p.quiet { (duration(took)) }
-                    (bar(took, longest, mark))
                 } @else if mark == Mark::Runs {
                     p.quiet { (since(&sum.at)) }
                 }
+                @if let Some(share) = share_done(sum) { (bar(share, 1.0, mark)) }
             }
         }
+    }
+}
+
+/// How much of a stage is done; `None` where that is not known. A stage that has completed is done, also if
+/// it did not need all its iterations.
+fn share_done(sum: &StageSum) -> Option<f64> {
+    match (sum.reason.as_deref(), sum.iterations_max) {
+        (Some("completed" | "max_iterations"), _) => Some(1.0),
+        (_, None | Some(0 | ITERATIONS_MAX..)) => None,
+        (_, Some(most)) => Some(f64::from(sum.iterations) / f64::from(most)),
     }
 }
 
