@@ -8,7 +8,7 @@
 //! - **Safe on return.** A [`Durability::Synced`] commit is on the disk when [`Store::commit`]
 //!   returns, and with it every commit before it. A [`Durability::Unsynced`] one survives the end of
 //!   the program, `kill -9` included, and is lost only with the machine. What is lost is always the
-//!   newest: no commit is there without those before it.
+//!   newest: no commit is there without those before it. Others can read a commit before it is on the disk.
 //! - **Nothing is overwritten unseen.** An append names the last sequence number that its writer
 //!   knows, a put or delete the version. Somebody else was faster: the commit fails and says what it
 //!   found.

@@ -18,9 +18,10 @@ mod schema;
 mod tests;
 mod write;
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rusqlite::Connection;
 
@@ -42,6 +43,8 @@ pub struct SqliteStore {
     /// Opened when something is read for the first time.
     reader: Mutex<Option<Connection>>,
     syncs: AtomicU64,
+    /// The write-ahead log, opened to be synced.
+    log: OnceLock<File>,
     /// What was gone when it was opened.
     losses: Mutex<Vec<Loss>>,
 }
@@ -106,7 +109,7 @@ impl SqliteStore {
         let last_commits = LastCommits::at(&files.last_commits);
         let writer = Writer::new(connection, last_commits).map_err(|error| files.explain(error))?;
         let (writer, reader) = (Mutex::new(writer), Mutex::new(None));
-        Ok(Self { files, writer, reader, syncs: AtomicU64::new(0), losses })
+        Ok(Self { files, writer, reader, syncs: AtomicU64::new(0), log: OnceLock::new(), losses })
     }
 
     fn write<T>(
@@ -117,6 +120,26 @@ impl SqliteStore {
         let mut writer = lock(&self.writer);
         self.files.are_still_there()?;
         deed(&mut writer).map_err(|failure| self.files.explain(failure))
+    }
+
+    /// Waits until the log is on the disk, and with it all that was committed before. While this process waits,
+    /// others can commit, and theirs may get there by the same sync. What was in the log and has been moved into
+    /// the main file is there already: SQLite syncs that before it writes over the log.
+    fn sync_log(&self) -> Result<(), StoreError> {
+        let synced = match self.log.get() {
+            Some(log) => log.sync_data(),
+            None => File::open(&self.files.log).and_then(|log| {
+                log.sync_data()?;
+                // Another thread may have been faster.
+                let _ = self.log.set(log);
+                Ok(())
+            }),
+        };
+        // Whatever the cause: the commit is made, and nobody knows whether it lasts.
+        synced.map_err(|error| StoreError::Io {
+            path: self.files.main.clone(),
+            cause: error.to_string(),
+        })
     }
 
     fn read<T>(
@@ -144,6 +167,7 @@ impl Store for SqliteStore {
         limits::check_commit(commit)?;
         let committed = self.write(|writer| writer.commit(commit))?;
         if commit.durability == Durability::Synced {
+            self.sync_log()?;
             self.syncs.fetch_add(1, Ordering::Relaxed);
         }
         Ok(committed)

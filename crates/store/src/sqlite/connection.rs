@@ -1,5 +1,6 @@
 //! A connection with the settings that all of them share.
 
+use std::hash::{BuildHasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,8 +13,10 @@ use crate::limits;
 /// Statements that a connection keeps ready; more than this crate has.
 const STATEMENTS_MAX: usize = 64;
 
-/// The longest pause between two looks at a lock that another process has.
-const PAUSE_MAX: Duration = Duration::from_millis(2);
+/// The first and the longest pause between two looks at a lock that another process has, on average. A commit
+/// takes about as long as the first.
+const PAUSE_MIN: Duration = Duration::from_micros(50);
+const PAUSE_MAX: Duration = Duration::from_millis(10);
 
 /// Connects for writing, or, where the file may only be read, for reading.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
@@ -58,15 +61,35 @@ pub(super) fn wait_for_locks(connection: &mut Connection) -> rusqlite::Result<()
     connection.busy_handler(Some(patience()))
 }
 
-/// Waits for a lock. Commits take microseconds, so the first looks follow one another closely.
+/// Waits for a lock. Each look costs several system calls and wakes a process, so the pauses between them grow
+/// quickly: with a hundred sessions that wait, most of the work would be looking. They differ by chance, so
+/// that processes which found the lock taken together don't come back together.
 fn patience() -> impl FnMut(i32) -> bool + Send + 'static {
-    let mut since = Instant::now();
+    let (mut since, mut chance) = (Instant::now(), Chance::new());
     move |looks| {
         if looks == 0 {
             since = Instant::now();
         }
-        let doublings = u32::try_from(looks / 4).unwrap_or_default().min(8);
-        std::thread::sleep((Duration::from_micros(20) * 2_u32.pow(doublings)).min(PAUSE_MAX));
+        let doublings = u32::try_from(looks).unwrap_or_default().min(16);
+        let pause = (PAUSE_MIN * 2_u32.pow(doublings)).min(PAUSE_MAX);
+        std::thread::sleep(pause / 2 + pause.mul_f64(chance.next()));
         since.elapsed() < limits::BUSY_MAX
+    }
+}
+
+/// Numbers that differ from process to process.
+struct Chance(u64);
+
+impl Chance {
+    fn new() -> Self {
+        Self(RandomState::new().hash_one(()) | 1)
+    }
+
+    /// From 0 to 1.
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        f64::from((self.0 >> 32) as u32) / f64::from(u32::MAX)
     }
 }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::SqliteStore;
 use super::failure::Failure;
 use super::write::{Writer, checkpoint_after_readers};
-use crate::{Durability, Reclaimed, Rewrite, StoreError, limits};
+use crate::{Reclaimed, Rewrite, StoreError, limits};
 
 /// What `PRAGMA auto_vacuum` says of a file whose free pages can be given back.
 const INCREMENTAL: u64 = 2;
@@ -91,7 +91,7 @@ fn has_dropped(connection: &Connection) -> Result<bool, Failure> {
 /// Deletes some entries of forgotten journals; how many.
 pub(super) fn delete_some(writer: &mut Writer) -> Result<u64, Failure> {
     // Not synced: what comes back with the machine is deleted the next time.
-    let transaction = writer.begin(Durability::Unsynced)?;
+    let transaction = writer.begin()?;
     let mut room = Room {
         entries: limits::ENTRIES_RECLAIMED_AT_ONCE,
         bytes: limits::ENTRY_BYTES_RECLAIMED_AT_ONCE,
@@ -165,7 +165,7 @@ fn give_back(store: &SqliteStore) -> Result<(), StoreError> {
     loop {
         let began = Instant::now();
         let is_done = store.write(|writer| {
-            let transaction = writer.begin(Durability::Unsynced)?;
+            let transaction = writer.begin()?;
             let free = |connection: &Connection| Pages::of(connection).map(|pages| pages.free);
             let before = free(&transaction)?;
             give_back_some(&transaction)?;

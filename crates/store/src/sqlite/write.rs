@@ -18,7 +18,6 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) connection: Connection,
-    durability: Durability,
     /// Pages in the log after the last commit; SQLite tells.
     log_pages: Arc<AtomicU32>,
     log_pages_before: u32,
@@ -38,14 +37,15 @@ impl Writer {
             told.store(pages.unsigned_abs(), Ordering::Relaxed);
             Ok(())
         }))?;
-        set_durability(&connection, Durability::Synced)?;
-        let (durability, shorten_at) = (Durability::Synced, limits::LOG_PAGES);
-        let log_pages_before = 0;
-        Ok(Self { connection, durability, log_pages, log_pages_before, shorten_at, last_commits })
+        // SQLite syncs the log only before it is moved into the main file. With `FULL` it would sync with
+        // every commit, and all others would wait for the disk too; see `SqliteStore::sync_log`.
+        connection.execute_batch("PRAGMA synchronous = NORMAL")?;
+        let (shorten_at, log_pages_before) = (limits::LOG_PAGES, 0);
+        Ok(Self { connection, log_pages, log_pages_before, shorten_at, last_commits })
     }
 
     pub(super) fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, Failure> {
-        let transaction = self.begin(commit.durability)?;
+        let transaction = self.begin()?;
         if let Some(fence) = commit.fence {
             check_fence(&transaction, fence)?;
         }
@@ -53,8 +53,8 @@ impl Writer {
         let (committed, journal) = make(&transaction, commit)?;
         let mut revision = committed.versions.last().copied().unwrap_or_default();
         if commit.durability == Durability::Synced && transaction.total_changes() == before {
-            // A transaction that changes nothing syncs nothing, and then what came before would not
-            // be on the disk as promised.
+            // A transaction that changes nothing writes nothing, and a store that cannot be written would
+            // not be noticed.
             revision = next_revisions(&transaction, 1)?;
         }
         transaction.commit()?;
@@ -70,8 +70,8 @@ impl Writer {
         new_holder: &str,
         instead_of: Option<u64>,
     ) -> Result<Acquired, Failure> {
-        // Not synced: every holder of before ends with the machine.
-        let transaction = self.begin(Durability::Unsynced)?;
+        // Never synced: every holder of before ends with the machine.
+        let transaction = self.begin()?;
         if let Some(held) = holder(&transaction, lease)?
             && instead_of != Some(held.token)
         {
@@ -87,7 +87,7 @@ impl Writer {
     }
 
     pub(super) fn release(&mut self, lease: &str, token: u64) -> Result<bool, Failure> {
-        let transaction = self.begin(Durability::Unsynced)?;
+        let transaction = self.begin()?;
         let is_held = holder(&transaction, lease)?.is_some_and(|held| held.token == token);
         if is_held {
             transaction.prepare_cached("DELETE FROM leases WHERE name = ?1")?.execute([lease])?;
@@ -98,11 +98,7 @@ impl Writer {
     }
 
     /// Takes the lock for writing at once: what is read in it is still so when it ends.
-    pub(super) fn begin(&mut self, durability: Durability) -> Result<Transaction<'_>, Failure> {
-        if durability != self.durability {
-            set_durability(&self.connection, durability)?;
-            self.durability = durability;
-        }
+    pub(super) fn begin(&mut self) -> Result<Transaction<'_>, Failure> {
         Ok(self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?)
     }
 
@@ -153,15 +149,6 @@ impl Writer {
     pub(super) fn shorten_at(&self) -> u32 {
         self.shorten_at
     }
-}
-
-/// `FULL` syncs the log with every commit, `NORMAL` only before it is moved into the main file.
-fn set_durability(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
-    // Not a kept statement: SQLite acts on it when it is prepared.
-    connection.execute_batch(match durability {
-        Durability::Synced => "PRAGMA synchronous = FULL",
-        Durability::Unsynced => "PRAGMA synchronous = NORMAL",
-    })
 }
 
 fn check_fence(connection: &Connection, fence: &Fence) -> Result<(), Failure> {

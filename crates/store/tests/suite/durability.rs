@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use hookwright_store::{Append, Commit, Durability, Expected, Store};
+use hookwright_store::{Append, Commit, Durability, Expected, Store, StoreError};
+use tempfile::TempDir;
 
 use crate::actor::{self, Actor, listen, tell};
 use crate::situation::{Situation, journal, put, texts};
@@ -40,6 +42,58 @@ fn synced_commits_are_counted() {
     let puts = vec![put("a", Expected::Version(7), "1")];
     store.commit(&Commit { puts, ..Commit::synced() }).unwrap_err();
     assert_eq!(store.syncs(), 2);
+}
+
+#[test]
+fn others_can_commit_while_one_waits_for_the_disk() {
+    let Situation { folder, store } = Situation::new();
+    store.commit(&Commit::synced()).unwrap();
+    // Its disk takes a minute.
+    let mut actor = start_with_disk("delay_enter=60s", &folder);
+    let pid: i32 = actor.hear().expect("it is about to").parse().unwrap();
+    let (since, journal) = (Instant::now(), journal("a"));
+    while store.last(&journal).unwrap() == 0 {
+        assert!(since.elapsed() < Duration::from_secs(30), "its commit waits for the disk");
+        std::thread::yield_now();
+    }
+    store.commit(&Commit::unsynced()).unwrap();
+    store.acquire("run", "me", None).unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).expect("a process");
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    assert_eq!(actor.kill(), [""; 0], "it was told that its commit is safe");
+}
+
+#[test]
+fn a_commit_that_the_disk_does_not_take_is_an_error() {
+    let Situation { folder, store } = Situation::new();
+    store.commit(&Commit::synced()).unwrap();
+    let mut actor = start_with_disk("error=EIO", &folder);
+    actor.hear().expect("it is about to");
+    assert_eq!(actor.end(), ["Io"]);
+    // It may be there or not; the others go on.
+    store.commit(&Commit::synced()).unwrap();
+}
+
+/// A process that makes a synced commit, with a disk that behaves like this.
+fn start_with_disk(behaviour: &str, folder: &TempDir) -> Actor {
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-e", "trace=fsync,fdatasync", "-e"]);
+    strace.arg(format!("inject=fsync,fdatasync:{behaviour}")).args(["-o", "/dev/null"]);
+    strace.arg(std::env::current_exe().unwrap());
+    Actor::start_with(strace, "durability::commits_once", folder.path())
+}
+
+#[test]
+#[ignore = "a part that other tests start"]
+fn commits_once() {
+    let (store, journal, entries) = (actor::store(), journal("a"), texts(["1"]));
+    tell(&std::process::id().to_string());
+    let append = Append { journal: &journal, expected: 0, entries: &entries };
+    match store.commit(&Commit { append: Some(append), ..Commit::synced() }) {
+        Ok(_) => tell("safe"),
+        Err(StoreError::Io { .. }) => tell("Io"),
+        Err(other) => tell(&format!("{other:?}")),
+    }
 }
 
 /// How often a process that does this has asked the kernel to sync.
