@@ -7,6 +7,7 @@
 
 mod course;
 mod deed;
+mod entry;
 mod firings;
 mod last_lines;
 mod part;
@@ -22,6 +23,7 @@ use crate::limits::UNDER_WAY_MAX;
 use crate::record::milliseconds;
 use course::{Course, ItemEnd};
 pub use deed::{Deed, QuestionState};
+pub use entry::read_entry;
 use firings::Firings;
 use last_lines::Printed;
 pub use part::{Iteration, IterationState, Milestone, Part};

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use hookwright_events::{RunEvent, RunEventKind, Usage};
-use hookwright_pipeline::timeline::Timeline;
+use hookwright_pipeline::timeline::{Timeline, read_entry};
 use hookwright_store::{Entry, JournalKey, Store, StoreError, entries};
 
 use super::checkpoints::Checkpoints;
@@ -95,7 +95,7 @@ impl Chronicle {
 
 /// `None` if it is of a newer program.
 fn event_of(entry: &Entry) -> Option<RunEvent> {
-    serde_json::from_str(&entry.value).ok()
+    read_entry(&entry.value).ok()
 }
 
 /// How far a journal was read, and what was found.

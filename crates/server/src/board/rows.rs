@@ -246,6 +246,12 @@ impl Rows {
         self.sight.kept.front().map_or(0, |oldest| oldest.number)
     }
 
+    /// The row before which the next newer ones end, if there are newer ones than those on the newest page.
+    pub(crate) fn newer(&self) -> Option<u64> {
+        let newest = self.sight.kept.back()?.number + 1 + limits::ROWS_MAX as u64;
+        Some(newest).filter(|newest| *newest < self.count)
+    }
+
     /// The stages that have begun, by their numbers.
     pub(crate) fn stages(&self) -> &BTreeMap<u32, StageSum> {
         &self.stages

@@ -229,8 +229,8 @@ fn five_thousand_iterations_are_paged_each_once_and_no_older_page_reads_the_whol
         let numbers = page.split("<li class=\"row in-stage\" id=\"iteration-1-").skip(1);
         let numbers = numbers.map(|row| row.split('-').next().unwrap().parse::<u32>().unwrap());
         seen.extend(numbers);
-        let Some((_, rest)) = page.split_once("<a href=\"/sessions/long?before=") else { break };
-        path = format!("/sessions/long?before={}", rest.split('"').next().unwrap());
+        let Some((link, _)) = page.split_once("\">Older: ") else { break };
+        path = link.rsplit('"').next().unwrap().to_owned();
     }
     let newest_first: Vec<u32> = (1..=5_000).rev().collect();
     assert_eq!(seen, newest_first);
@@ -255,10 +255,16 @@ fn an_older_page_shows_what_runs_now_and_asks_what_is_asked() {
     played.works(1, 201);
     situation.keep(&wait("aaaaaaaa"));
     let board = board_of_project(&situation);
-    let page = Visitor::of(&board).get("/sessions/calm-fox?before=100").body;
+    let visitor = Visitor::of(&board);
+    let page = visitor.get("/sessions/calm-fox?before=100").body;
     let now = read(between(&page, "<div id=\"now\">", "</div>"));
     assert!(now.starts_with("Now ▸ the agent works on iteration 201 since "), "{now}");
     assert!(page.contains("name=\"form\"") && page.contains("id=\"iteration-1-99-99\""), "{page}");
+    // From there to the next newer ones, and from these to the newest, which are a page.
+    assert!(page.contains("<a href=\"/sessions/calm-fox?before=160\">Newer</a>"), "{page}");
+    let newer = visitor.get("/sessions/calm-fox?before=160").body;
+    assert!(newer.contains("<a href=\"/sessions/calm-fox\">Back to the newest</a>"), "{newer}");
+    assert!(!newer.contains(">Newer</a>"), "{newer}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod one_iteration;
 use clap::Args;
 use hookwright_events::{RunEvent, Usage};
 use hookwright_pipeline::history::HistoryError;
-use hookwright_pipeline::timeline::{Part, Timeline};
+use hookwright_pipeline::timeline::{Part, Timeline, read_entry};
 use hookwright_store::{Entry, Store, entries};
 
 use crate::error::{Failure, SessionFailure};
@@ -109,7 +109,7 @@ fn for_each_part(
 }
 
 fn read(entry: &Entry) -> Result<RunEvent, Failure> {
-    serde_json::from_str(&entry.value).map_err(|error| {
+    read_entry(&entry.value).map_err(|error| {
         let (sequence, cause) = (entry.sequence, error.to_string());
         Failure::Session(SessionFailure::History(HistoryError::NotUnderstood { sequence, cause }))
     })

@@ -50,7 +50,12 @@ pub(super) fn content(
         ol #stages aria-label="Stages" { (element(regions, "stages")) }
         h2 { "Timeline " span.quiet { "newest first" } }
         @if which.before.is_some() {
-            p { a href=(context.session_path(&record.name, &record.workspace)) { "Back to the newest" } }
+            nav.pages aria-label="Newer" {
+                a href=(context.session_path(&record.name, &record.workspace)) { "Back to the newest" }
+                @if let Some(newer) = story.told.rows.newer() {
+                    a href={ "/sessions/" (which.name) (context.query(&record.workspace, Some(newer))) } { "Newer" }
+                }
+            }
         }
         ol #timeline { (element(regions, "timeline")) }
         nav #older aria-label="Older" { (element(regions, "older")) }
