@@ -9,6 +9,8 @@
 mod approvals;
 #[path = "growth/background.rs"]
 mod background;
+#[path = "growth/pages.rs"]
+mod pages;
 #[path = "growth/project.rs"]
 mod project;
 #[path = "growth/pruning.rs"]
@@ -27,6 +29,8 @@ const PARTS: &[(&str, Part)] = &[
     ("prune", pruning::sessions),
     ("events-that-wait", approvals::of_events),
     ("sessions-that-wait", approvals::of_sessions),
+    ("pages", pages::following),
+    ("older-pages", pages::older),
 ];
 
 fn main() {

@@ -60,7 +60,7 @@ impl Project {
 
     /// The binary, ready to be started.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hookwright"));
+        let mut command = Command::new(binary());
         self.prepare(&mut command).args(arguments).stderr(Stdio::null());
         command
     }
