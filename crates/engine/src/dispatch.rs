@@ -146,7 +146,7 @@ impl Dispatch {
                 self.attempt_ended(hook, outcome, took, &mut steps);
             }
             Happening::WentAsync { hook, answer } => self.went_async(hook, answer, &mut steps),
-            Happening::TimeToRetry { hook } => self.try_again(hook, &mut steps),
+            Happening::TimeToRetry { hook, slept } => self.try_again(hook, slept, &mut steps),
             Happening::Interrupted => self.interrupted(&mut steps),
         }
         self.go_on(&mut steps);
@@ -471,7 +471,7 @@ impl Dispatch {
         steps.record(|| RunEventKind::HookReported { report: run.report() });
     }
 
-    fn try_again(&mut self, number: usize, steps: &mut Steps) {
+    fn try_again(&mut self, number: usize, slept: Duration, steps: &mut Steps) {
         let state = match self.runs[number].state {
             State::AwaitedSleep => State::Awaited,
             State::BackgroundSleep => State::Background,
@@ -483,6 +483,7 @@ impl Dispatch {
             | State::Skipped
             | State::Done => return,
         };
+        self.runs[number].took += slept;
         self.set_state(number, state);
         self.start(number, steps);
     }

@@ -66,7 +66,7 @@ pub struct Report {
     pub stderr: String,
     /// How often it was started.
     pub attempts: u32,
-    /// How long it ran, in milliseconds, all attempts together.
+    /// How long it took, in milliseconds: all attempts and the delays between them.
     pub duration_ms: f64,
     /// Why it was blocked, failed or skipped.
     pub reason: Option<String>,

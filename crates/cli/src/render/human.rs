@@ -55,6 +55,23 @@ pub(crate) fn report(event: &EventName, report: &Report) -> String {
     text
 }
 
+/// A hook that has failed and is tried again: where, who, when, and why.
+pub(crate) fn retrying(
+    event: &EventName,
+    hook: &str,
+    attempt: u32,
+    after_ms: u64,
+    reason: &str,
+) -> String {
+    let (event, id, after) = (event.as_str(), visible(hook), duration(after_ms as f64));
+    let retrying = Paint::of_results().odd("retrying ");
+    let reason = one_line(reason, LINE_CHARS_MAX);
+    format!(
+        "{event:<20}  {id:<28}  {retrying}  {:>7}  attempt {attempt} in {after}: {reason}\n",
+        ""
+    )
+}
+
 /// The last lines of what a hook that succeeded warns of.
 fn warnings(report: &Report) -> String {
     let lines = report.stderr.lines().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>();

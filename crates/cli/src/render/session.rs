@@ -21,6 +21,9 @@ const WORDS_MAX: usize = 120;
 /// Characters of a note: it may name many hooks.
 const NOTE_MAX: usize = 1000;
 
+/// A delay before a hook's next attempt that is worth a line.
+const DELAY_SHOWN_MS: u64 = 1_000;
+
 /// Firings whose names are kept: hooks in the background are reported long after the decision.
 const EVENTS_MAX: usize = 1_000;
 
@@ -190,11 +193,14 @@ impl SessionScreen {
                 return human::waiting(&event.kind).map(|text| format!("    {text}"));
             }
             RunEventKind::HookReported { report } if report.status != Status::Skipped => {
-                let is_its = |known: &&(Option<String>, u64, EventName)| {
-                    known.0 == event.session && known.1 == event.firing
-                };
-                let (_, _, name) = self.events.iter().rev().find(is_its)?;
-                return Some(format!("    {}", human::report(name, report)));
+                return Some(format!("    {}", human::report(self.event_of(event)?, report)));
+            }
+            RunEventKind::HookRetrying { hook, attempt, after_ms, reason }
+                if *after_ms >= DELAY_SHOWN_MS =>
+            {
+                let name = self.event_of(event)?;
+                let text = human::retrying(name, hook, *attempt, *after_ms, reason);
+                return Some(format!("    {text}"));
             }
             RunEventKind::Decided { decision } => {
                 let messages = decision["system_messages"].as_array()?;
@@ -207,6 +213,13 @@ impl SessionScreen {
             _ => return None,
         };
         Some(format!("{text}\n"))
+    }
+
+    /// The event in whose firing this happened.
+    fn event_of(&self, event: &RunEvent) -> Option<&EventName> {
+        let mut latest = self.events.iter().rev();
+        let fired = latest.find(|known| known.0 == event.session && known.1 == event.firing);
+        fired.map(|(_, _, name)| name)
     }
 
     /// What a person wants to know at the end.

@@ -250,6 +250,12 @@ impl Drawn {
 
 /// `stage 1/2 plan, iteration 3 of at most 25, issue 3: Parser`
 fn place(model: &Model) -> String {
+    if model.is_at_its_end() {
+        return match model.hooks.len() {
+            0 => "at the end".to_owned(),
+            hooks => format!("at the end, waiting for {}", count(hooks, "hook")),
+        };
+    }
     let mut text = match model.stage {
         0 => "before the first stage".to_owned(),
         stage => {
@@ -287,17 +293,22 @@ fn working(agent: &Working, now_ms: i64) -> String {
 
 fn running(hook: &RunningHook, now_ms: i64) -> String {
     let background = if hook.awaited { "" } else { ", in the background" };
-    let attempt = match hook.attempt {
-        0 | 1 => String::new(),
-        attempt => format!(", attempt {attempt}"),
+    let attempt = match (hook.attempt, &hook.retry) {
+        (attempt, Some(retry)) => {
+            format!(", attempt {attempt} in {}", span(retry.at_ms - now_ms))
+        }
+        (0 | 1, None) => String::new(),
+        (attempt, None) => format!(", attempt {attempt}"),
     };
+    let why = hook.retry.as_ref().map(|retry| format!(": {}", shown(&retry.reason)));
     let child = hook.child.as_deref().map(|child| format!(", as session {}", shown(child)));
     format!(
-        "▸ hook {} at {}, {}{attempt}{background}{}",
+        "▸ hook {} at {}, {}{background}{attempt}{}{}",
         shown(&hook.id),
         shown(&hook.event),
         span(now_ms - hook.since_ms),
-        child.unwrap_or_default()
+        child.unwrap_or_default(),
+        why.unwrap_or_default()
     )
 }
 

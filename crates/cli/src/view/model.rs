@@ -61,6 +61,7 @@ pub(crate) struct RunningHook {
     firing: u64,
     pub(crate) id: String,
     pub(crate) event: String,
+    /// When its first attempt began.
     pub(crate) since_ms: i64,
     pub(crate) awaited: bool,
     pub(crate) attempt: u32,
@@ -105,6 +106,11 @@ impl Model {
         let (stages, agents) = stages.into_iter().unzip();
         let (session, plan) = (session.to_owned(), plan.to_owned());
         Self { session, plan, stages, agents, ..Self::default() }
+    }
+
+    /// Whether all is done but for the hooks that still run.
+    pub(crate) fn is_at_its_end(&self) -> bool {
+        self.last_event() == Some("session:end")
     }
 
     /// The event that was fired last.
@@ -228,12 +234,13 @@ impl Model {
                 }
             }
             RunEventKind::HookStarting { hook, attempt, awaited, .. } => {
-                self.hooks.retain(|open| !is(open.firing, &open.id, hook));
+                let earlier = self.hooks.iter().position(|open| is(open.firing, &open.id, hook));
+                let earlier = earlier.map(|at| self.hooks.remove(at));
                 self.hooks.push(RunningHook {
                     firing,
                     id: hook.clone(),
                     event: self.events.get(&firing).cloned().unwrap_or_default(),
-                    since_ms: at_ms,
+                    since_ms: earlier.map_or(at_ms, |earlier| earlier.since_ms),
                     awaited: *awaited,
                     attempt: *attempt,
                     child: None,

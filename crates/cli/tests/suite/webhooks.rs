@@ -309,3 +309,35 @@ fn a_request_over_tls_that_was_answered_with_200_is_not_sent_again_without_a_clo
     assert_eq!((code, hook["status"].as_str()), (0, Some("success")), "{fired}");
     assert_eq!((requests.load(Ordering::SeqCst), &hook["attempts"]), (1, &json!(1)), "{fired}");
 }
+
+#[test]
+fn a_webhook_to_a_dead_address_is_told_of_while_it_is_waited_for_and_its_whole_time_counts() {
+    // A port that was free a moment ago.
+    let dead = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let sandbox = Sandbox::with_hooks(&format!(
+        "hooks: {{session:end: [{{id: notify, url: 'http://{dead}/', retries: 1, retry_delay: 1, body: {{a: b}}}}]}}"
+    ))
+    .file(
+        "loop.yaml",
+        "prompt: p\ntermination: {type: fixed, iterations: 1}\nagent: {command: 'true'}\n",
+    );
+    let ran = sandbox.run(&["run", "loop.yaml", "--session", "s"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let lines: Vec<&str> = ran.stdout.lines().filter(|line| line.contains("notify")).collect();
+    let [waiting, retrying, failed] = lines[..] else { panic!("{}", ran.stdout) };
+    assert_eq!(waiting, "note: waiting for hooks in the background: notify");
+    let words: Vec<&str> = retrying.split_whitespace().collect();
+    assert_eq!(
+        words[..6],
+        ["session:end", "notify", "retrying", "attempt", "2", "in"],
+        "{retrying}"
+    );
+    assert!(retrying.contains("s: cannot connect"), "{retrying}");
+    assert!(failed.contains(" failed "), "{failed}");
+    let (_, shown) = sandbox.json(&["sessions", "show", "s", "--json"]);
+    let hooks =
+        shown["timeline"].as_array().unwrap().iter().filter(|part| part["hook"] == "notify");
+    let took: Vec<f64> = hooks.map(|hook| hook["duration_ms"].as_f64().unwrap()).collect();
+    assert_eq!(took.len(), 1, "{shown}");
+    assert!(took[0] >= 1_000.0, "{took:?}");
+}

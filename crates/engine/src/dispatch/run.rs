@@ -19,6 +19,7 @@ pub(super) struct Run {
     /// What it answers counts; not for one that runs, or went, into the background.
     pub(super) decides: bool,
     pub(super) attempts: u32,
+    /// From its first start, the delays between attempts included.
     pub(super) took: Duration,
     pub(super) last: Option<(Outcome, Meaning)>,
     pub(super) reason: Option<String>,

@@ -31,6 +31,8 @@ pub enum Happening {
     TimeToRetry {
         /// The hook's number in this firing.
         hook: usize,
+        /// How long the delay took.
+        slept: Duration,
     },
     /// The host was interrupted; what runs is being ended.
     Interrupted,

@@ -207,7 +207,7 @@ impl Firing {
         let mut late: HashMap<usize, Outcome> = HashMap::new();
         while let Some(number) = machine.whose_turn() {
             if machine.sleeping.contains(&number) {
-                machine.feed(Happening::TimeToRetry { hook: number });
+                machine.feed(Happening::TimeToRetry { hook: number, slept: SLEPT });
                 continue;
             }
             let id = machine.id(number);
@@ -229,6 +229,9 @@ impl Firing {
         machine
     }
 }
+
+/// How long a delay before the next attempt took.
+const SLEPT: Duration = Duration::from_secs(5);
 
 /// A firing on its way: feeds the machine and writes down what it wants.
 struct Machine {
@@ -273,7 +276,7 @@ impl Machine {
 
     fn wakes(&mut self, id: &str) {
         let hook = self.number(id);
-        self.feed(Happening::TimeToRetry { hook });
+        self.feed(Happening::TimeToRetry { hook, slept: SLEPT });
     }
 
     fn feed(&mut self, happening: Happening) {
@@ -282,7 +285,7 @@ impl Machine {
                 assert!(self.running.contains(hook), "only what runs can end");
                 self.running.retain(|number| number != hook);
             }
-            Happening::TimeToRetry { hook } => self.sleeping.retain(|number| number != hook),
+            Happening::TimeToRetry { hook, .. } => self.sleeping.retain(|number| number != hook),
             Happening::Fired | Happening::WentAsync { .. } | Happening::Interrupted => {}
         }
         for step in self.dispatch.advance(happening) {
@@ -482,7 +485,7 @@ fn a_report_tells_everything_about_a_run() {
             stdout: "out".into(),
             stderr: "no\n".into(),
             attempts: 2,
-            duration_ms: 6.0,
+            duration_ms: 5006.0,
             reason: Some("no".into()),
             interrupted: false,
             shows_output: false,
@@ -1011,6 +1014,16 @@ fn retry_means_three_attempts_more_five_seconds_apart() {
             "finished"
         ]
     );
+}
+
+#[test]
+fn a_report_counts_the_delays_between_attempts() {
+    for awaits in [true, false] {
+        let entry = format!("id: a, command: x, await: {awaits}, on_failure: retry, retries: 2");
+        let machine = Firing::at(OBSERVED, &entry).play([("a", vec![exit(1).into(); 3])]);
+        let took = machine.dispatch.reports()[0].duration_ms;
+        assert!((took - 10_009.0).abs() < 0.001, "await: {awaits}: {took}");
+    }
 }
 
 #[test]
@@ -2416,7 +2429,7 @@ proptest! {
                 watch.look(&machine, &hooks);
                 watch.interrupted = true;
             } else if machine.sleeping.contains(&number) {
-                machine.feed(Happening::TimeToRetry { hook: number });
+                machine.feed(Happening::TimeToRetry { hook: number, slept: SLEPT });
             } else if chance < 5 && awaited && !watch.went_async.contains(&number) {
                 watch.went_async.push(number);
                 machine.feed(Happening::WentAsync { hook: number, answer: None });

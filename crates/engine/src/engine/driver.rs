@@ -393,10 +393,17 @@ impl Driver {
         let sender = self.sender.clone();
         let (id, next) = (&self.dispatch.hook(hook).id, self.dispatch.attempts(hook) + 1);
         let has_ended = self.firing.past.as_ref().and_then(|past| past.ended(id, next)).is_some();
-        let delay = if has_ended { Duration::ZERO } else { delay };
+        if has_ended {
+            // Another process has slept before the next attempt.
+            let woken = Happening::TimeToRetry { hook, slept: delay };
+            let _ = sender.send(Message::Happened(woken));
+            return;
+        }
         tokio::spawn(async move {
+            let begun = tokio::time::Instant::now();
             tokio::time::sleep(delay).await;
-            let _ = sender.send(Message::Happened(Happening::TimeToRetry { hook }));
+            let woken = Happening::TimeToRetry { hook, slept: begun.elapsed() };
+            let _ = sender.send(Message::Happened(woken));
         });
     }
 }

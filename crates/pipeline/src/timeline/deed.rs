@@ -26,7 +26,7 @@ pub enum Deed {
         reason: Option<String>,
         /// How often it was started.
         attempts: u32,
-        /// How long it ran, all attempts together.
+        /// How long it took: all attempts and the delays between them.
         duration_ms: Option<f64>,
         /// What it printed last, if it did not succeed and its reason does not say it.
         #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -426,3 +426,37 @@ p pause  s stop  o more output  i output  ? help
     assert!(small.contains("  > line 1␛[2J\n") && small.contains(" lines more: "), "{small}");
     assert!(asked.typed("i").drawn(72, 24).contains("  │ hello\n"));
 }
+
+#[test]
+fn at_the_end_it_says_what_is_waited_for_and_when_a_hook_is_tried_again() {
+    let retry = RunEventKind::HookRetrying {
+        hook: "notify".into(),
+        attempt: 2,
+        after_ms: 40_000,
+        reason: "cannot connect\u{1b}[2J".into(),
+    };
+    let scene = Scene::new().at(0, 9, fired("session:end")).at(30, 9, hook("notify", false));
+    let scene = scene.at(35, 9, retry);
+    assert_eq!(
+        scene.drawn(100, 24),
+        "\
+── one: full-workflow ──────────────────────────────────────────────────────────────────── 1m05s ──
+at the end, waiting for 1 hook
+▸ hook notify at session:end, 35s, in the background, attempt 2 in 10s: cannot connect␛[2J
+p pause  s stop  o more output  i prompt  ? help
+"
+    );
+    // The time of all attempts counts.
+    let again = RunEventKind::HookStarting {
+        hook: "notify".into(),
+        attempt: 2,
+        awaited: false,
+        run_id: None,
+        digest: None,
+    };
+    let drawn = scene.at(60, 9, again).drawn(100, 24);
+    assert!(
+        drawn.contains("notify at session:end, 35s, in the background, attempt 2\n"),
+        "{drawn}"
+    );
+}
