@@ -110,6 +110,13 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
             let heading = message.split("; use from_str").next().unwrap_or(message);
             Advice::new(heading, syntax_help(message))
         }
+        FaultKind::OverLimit { message } => {
+            let help = match message.contains("aliases") {
+                true => "write the values out instead of repeating them with anchors",
+                false => "split the file, or let one hook with a pattern do the work of many",
+            };
+            Advice::new(message, help)
+        }
         FaultKind::DuplicateKey { key } => {
             Advice::new(message, format!("keep one `{key}`, and put what stands under both there"))
                 .found(key)

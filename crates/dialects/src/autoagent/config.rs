@@ -12,7 +12,7 @@ use std::time::Duration;
 use hookwright_engine::config::tree::{Field, Node, Notes, Raw, parse};
 use hookwright_engine::config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
 use hookwright_engine::hook::{Action, GitCommit, GitPush, Hook, Layer, Origin, Shell, Source};
-use hookwright_engine::limits::{HOOKS_MAX, WAIT_MAX};
+use hookwright_engine::limits::WAIT_MAX;
 use hookwright_engine::nearest::nearest;
 use hookwright_engine::pattern::{Pattern, PatternError};
 use hookwright_engine::policy::{Policy, Wire};
@@ -160,7 +160,7 @@ impl Reading<'_> {
         let hook = Hook { timeout, ..Hook::new(origin, pattern.clone(), action, policy) };
         self.loaded.look_at(&hook, node, self.source, self.environment);
         if self.loaded.add(hook).is_err() {
-            notes.note(node.at, FaultKind::TooManyHooks { hooks_max: HOOKS_MAX });
+            self.loaded.no_room_for(pattern.clone(), node, self.source);
         }
     }
 }

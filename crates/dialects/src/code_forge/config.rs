@@ -7,9 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hookwright_engine::config::tree::{Node, Notes, parse};
-use hookwright_engine::config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
+use hookwright_engine::config::{Fault, ForeignFile, Loaded, SourceFile};
 use hookwright_engine::hook::{Layer, Source};
-use hookwright_engine::limits::HOOKS_MAX;
 use hookwright_engine::variables::Environment;
 
 use super::entry::Checked;
@@ -35,13 +34,11 @@ pub(super) fn read(file: &ForeignFile<'_>, environment: &Environment, loaded: &m
         let line = node.at.place(source).line;
         let hook = checked.into_hook(id, Source { file, path, line }, layer);
         loaded.look_at(&hook, node, source, environment);
-        if loaded.add(hook).is_ok() {
-            return true;
+        let pattern = hook.pattern.clone();
+        if loaded.add(hook).is_err() {
+            loaded.no_room_for(pattern, node, source);
         }
-        let mut notes = Notes::new(source);
-        notes.note(node.at, FaultKind::TooManyHooks { hooks_max: HOOKS_MAX });
-        loaded.leave_out(notes.faults);
-        false
+        true
     })
     .unwrap_or_else(|faults| loaded.leave_out(faults));
 }

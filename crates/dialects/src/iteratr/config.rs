@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_engine::config::tree::{Field, Node, Notes, Raw, parse};
-use hookwright_engine::config::{ConfigFile, FaultKind, ForeignFile, Loaded, SourceFile};
+use hookwright_engine::config::{ConfigFile, ForeignFile, Loaded, SourceFile};
 use hookwright_engine::hook::{Action, Hook, Origin, Shell, Source};
-use hookwright_engine::limits::{HOOKS_MAX, WAIT_MAX};
+use hookwright_engine::limits::WAIT_MAX;
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::template::CommandText;
 use hookwright_engine::variables::Environment;
@@ -169,8 +169,9 @@ impl<'a> Adding<'a> {
         if let Some(command) = notes.command(&entry.command, POLICY.wire) {
             let hook = self.hook(point, &entry, command);
             self.loaded.look_at(&hook, entry.node, self.source, self.environment);
+            let pattern = hook.pattern.clone();
             if self.loaded.add(hook).is_err() {
-                notes.note(entry.node.at, FaultKind::TooManyHooks { hooks_max: HOOKS_MAX });
+                self.loaded.no_room_for(pattern, entry.node, self.source);
             }
         }
         self.loaded.leave_out(notes.faults);

@@ -5,6 +5,7 @@ mod cases;
 mod claude_http;
 mod iteratr;
 mod listing;
+mod over_limits;
 mod pages;
 mod recordings;
 

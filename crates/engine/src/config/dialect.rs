@@ -9,9 +9,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::node::Node;
-use super::{ConfigFile, Fault, Loaded, SourceFile};
+use super::notes::Notes;
+use super::{ConfigFile, Fault, FaultKind, Loaded, SourceFile};
 use crate::hook::Hook;
 use crate::hook_set::{Broken, Full};
+use crate::limits::HOOKS_MAX;
 use crate::pattern::Pattern;
 use crate::policy::Policy;
 use crate::variables::Environment;
@@ -48,9 +50,24 @@ impl Loaded {
         self.hooks.add(hook)
     }
 
-    /// What cannot be used of a foreign file is left out, and said.
+    /// What cannot be used of a foreign file is left out, and said. Its own program would have left it out too;
+    /// but that program does not have our limits, so what is over one of those may be a guard, and blocks.
     pub fn leave_out(&mut self, faults: impl IntoIterator<Item = Fault>) {
-        self.left_out.extend(faults.into_iter().map(Arc::new));
+        for fault in faults {
+            if fault.kind.is_over_a_limit() {
+                self.block_until_mended(None, [fault]);
+            } else {
+                self.left_out.push(Arc::new(fault));
+            }
+        }
+    }
+
+    /// A hook of a foreign file for which there is no room: what it would have woken for is blocked, where it can
+    /// be.
+    pub fn no_room_for(&mut self, pattern: Pattern, node: &Node, source: &Arc<SourceFile>) {
+        let mut notes = Notes::new(source);
+        notes.note(node.at, FaultKind::TooManyHooks { hooks_max: HOOKS_MAX });
+        self.block_until_mended(Some(pattern), notes.faults);
     }
 
     /// The same where a guard may have stood: what it would have woken for is blocked, where it can

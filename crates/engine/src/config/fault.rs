@@ -88,6 +88,12 @@ pub enum FaultKind {
         /// What the parser says.
         message: String,
     },
+    /// It has more of something than is read, so the rest of it is unknown.
+    #[error("{message}")]
+    OverLimit {
+        /// What there is too much of.
+        message: String,
+    },
     /// The same key stands twice.
     #[error("the key `{key}` stands twice")]
     DuplicateKey {
@@ -393,6 +399,12 @@ pub enum Conflict {
 }
 
 impl FaultKind {
+    /// Whether a file has so much that it was not read, and nothing else is known to be wrong with it: a program
+    /// without our limits would have read it.
+    pub(crate) fn is_over_a_limit(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::OverLimit { .. })
+    }
+
     /// The nearest known name, if one is close.
     pub fn nearest(&self) -> Option<&str> {
         match self {

@@ -128,13 +128,13 @@ impl<'a> Reader<'a> {
     fn value(&mut self, depth: usize) -> Result<Node, Fault> {
         self.nodes += 1;
         if self.nodes > CONFIG_NODES_MAX {
-            let most = format!("expected at most {CONFIG_NODES_MAX} values but found more");
-            return Err(self.fault_here(&most));
+            let message = format!("expected at most {CONFIG_NODES_MAX} values but found more");
+            return Err(self.fault(self.next_mark(), FaultKind::OverLimit { message }));
         }
         if depth > CONFIG_DEPTH_MAX {
-            let deepest =
+            let message =
                 format!("expected at most {CONFIG_DEPTH_MAX} levels of nesting but found more");
-            return Err(self.fault_here(&deepest));
+            return Err(self.fault(self.next_mark(), FaultKind::OverLimit { message }));
         }
         let from = self.here();
         let raw = match self.next_byte() {
@@ -330,9 +330,13 @@ impl<'a> Reader<'a> {
 
     /// A fault at the next character.
     fn fault_here(&self, message: &str) -> Fault {
+        self.fault(self.next_mark(), FaultKind::Syntax { message: message.to_owned() })
+    }
+
+    /// Where the next character is.
+    fn next_mark(&self) -> Mark {
         let length = self.rest().chars().next().map_or(0, char::len_utf8);
-        let at = Mark::new(self.line, self.column, self.at, length);
-        self.fault(at, FaultKind::Syntax { message: message.to_owned() })
+        Mark::new(self.line, self.column, self.at, length)
     }
 
     fn fault(&self, at: Mark, kind: FaultKind) -> Fault {

@@ -69,7 +69,11 @@ pub fn parse(source: &Arc<SourceFile>) -> Result<Node, Fault> {
     }
     let is_named_so = source.path.extension().is_some_and(|ending| ending == "json");
     match json::parse(source) {
-        Err(Fault { kind: FaultKind::Syntax { .. }, .. }) if !is_named_so => parse_yaml(source),
+        Err(Fault { kind: FaultKind::Syntax { .. } | FaultKind::OverLimit { .. }, .. })
+            if !is_named_so =>
+        {
+            parse_yaml(source)
+        }
         read => read,
     }
 }
@@ -106,7 +110,7 @@ fn syntax_fault(source: &Arc<SourceFile>, error: &serde_saphyr::Error) -> Fault 
             let message = other.to_string();
             if let Some(message) = limit_reached(&message) {
                 let place = error.location().map(|at| Mark::from(&at).place(source));
-                let kind = FaultKind::Syntax { message };
+                let kind = FaultKind::OverLimit { message };
                 return Fault { source: Arc::clone(source), place, kind };
             }
             // The place is shown beside the message, not within it.
