@@ -17,6 +17,7 @@ pub mod serving;
 mod stream;
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, PoisonError};
 
 use hookwright_events::{Output, Report, RunEvent, RunEventKind, Wait};
@@ -56,6 +57,16 @@ pub(crate) struct SeenSession {
     /// The process that runs it.
     pub(crate) process: Option<u32>,
     pub(crate) place: Place,
+    /// Of its record.
+    version: u64,
+}
+
+impl SeenSession {
+    /// All that is known of it follows from these.
+    fn facts(&self) -> impl Hash {
+        let SeenSession { record, status, process, version, .. } = self;
+        (&record.workspace, &record.name, &record.start_time, version, status, process)
+    }
 }
 
 /// What was said in one turn of an agent.
@@ -85,6 +96,23 @@ pub(crate) struct Story {
     pub(crate) questions: Vec<Question>,
     /// The sessions that its hooks have started, by their names.
     pub(crate) children: HashMap<String, SeenSession>,
+}
+
+impl Story {
+    /// Names all that its page is made from: the same name, the same page.
+    pub(crate) fn facts(&self) -> u64 {
+        let Self { session, told, questions, children } = self;
+        let mut hasher = DefaultHasher::new();
+        (session.facts(), told.last).hash(&mut hasher);
+        for Question { wait, is_attended } in questions {
+            let wait = serde_json::to_string(wait).unwrap_or_default();
+            (wait, is_attended).hash(&mut hasher);
+        }
+        let mut children: Vec<&SeenSession> = children.values().collect();
+        children.sort_by_key(|child| &child.record.name);
+        children.iter().for_each(|child| child.facts().hash(&mut hasher));
+        hasher.finish()
+    }
 }
 
 /// What is or was asked.
@@ -318,10 +346,10 @@ impl Board {
     }
 
     fn seen(&self, stored: Record) -> Result<SeenSession, StoreError> {
-        let StoredSession { record, status, holder, place, .. } =
+        let StoredSession { record, status, holder, place, version } =
             StoredSession::read(&*self.store, stored)?;
         let process = holder.map(|holder| holder.pid);
-        Ok(SeenSession { record, status, process, place })
+        Ok(SeenSession { record, status, process, place, version })
     }
 }
 

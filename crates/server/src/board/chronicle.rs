@@ -31,6 +31,8 @@ pub(crate) struct Told {
     pub(crate) used: Option<Usage>,
     /// Entries that are not told because they are of a newer program.
     pub(crate) not_understood: u64,
+    /// The last entry that was read.
+    pub(crate) last: u64,
 }
 
 impl Chronicle {
@@ -131,7 +133,8 @@ impl Reading {
         for part in self.timeline.under_way(runs) {
             rows.add(part, &mut reports);
         }
-        Told { rows, used: self.timeline.used(), not_understood: self.not_understood }
+        let (used, not_understood) = (self.timeline.used(), self.not_understood);
+        Told { rows, used, not_understood, last: self.last }
     }
 
     /// What it takes to read on, without the rows before.

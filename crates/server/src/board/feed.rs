@@ -17,8 +17,21 @@ use super::Board;
 use super::regions::{Looks, Region, everything, state_of};
 use crate::limits;
 
-/// Reads what a page shows; `None` if there is nothing any more. It blocks.
-pub(crate) type Look = Box<dyn Fn() -> Result<Option<Vec<Region>>, WaitError> + Send + Sync>;
+/// Reads what a page shows, beside the [`Seen::Changed::facts`] of the last look. It blocks.
+pub(crate) type Look = Box<dyn Fn(Option<u64>) -> Result<Seen, WaitError> + Send + Sync>;
+
+/// What a look has found.
+pub(crate) enum Seen {
+    Changed {
+        /// Names all that the regions are made from: the same name, the same regions.
+        facts: Option<u64>,
+        regions: Vec<Region>,
+    },
+    /// What the last look has found. Most commits are of other sessions, and rendering costs most.
+    Same,
+    /// There is nothing any more.
+    Nothing,
+}
 
 /// What all pages that show the same thing are sent.
 pub(crate) struct Feed {
@@ -62,6 +75,7 @@ struct LastLook {
     /// [`Board::changes`] before the look.
     changes: Option<u64>,
     at: Option<Instant>,
+    facts: Option<u64>,
     editions: u64,
     looks: Looks,
 }
@@ -96,11 +110,17 @@ impl Feed {
         if !last.is_behind(changes) {
             return Ok(());
         }
-        let Some(regions) = (self.look)()? else {
-            self.news.send_replace(News::Gone);
-            return Ok(());
-        };
+        let seen = (self.look)(last.facts)?;
         (last.changes, last.at) = (Some(changes), Some(Instant::now()));
+        let (facts, regions) = match seen {
+            Seen::Changed { facts, regions } => (facts, regions),
+            Seen::Same => return Ok(()),
+            Seen::Nothing => {
+                self.news.send_replace(News::Gone);
+                return Ok(());
+            }
+        };
+        last.facts = facts;
         let Some(changes) = last.looks.changes_to(&regions) else { return Ok(()) };
         last.editions += 1;
         let (number, state, changes) = (last.editions, state_of(&regions), changes.into());

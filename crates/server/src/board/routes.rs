@@ -17,7 +17,7 @@ use hookwright_store::Place;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::feed::Look;
+use super::feed::{Look, Seen};
 use super::feeds::{Feeds, Topic};
 use super::gate::Gate;
 use super::page::{self, Context};
@@ -197,16 +197,22 @@ impl Door {
         let (board, gate) = (Arc::clone(&self.board), Arc::clone(&self.gate));
         let is_of_all = board.is_of_all();
         match topic {
-            Topic::Overview => Box::new(move || {
+            Topic::Overview => Box::new(move |_| {
                 let seen = board.overview(None)?;
-                Ok(Some(page::overview_regions(&seen, &Context { gate: &gate, is_of_all })))
+                let regions = page::overview_regions(&seen, &Context { gate: &gate, is_of_all });
+                Ok(Seen::Changed { facts: None, regions })
             }),
             Topic::Session { name, project } => {
                 let which = Which { name, project, before: None };
-                Box::new(move || {
+                Box::new(move |before| {
+                    let Some(story) = board.story(&which)? else { return Ok(Seen::Nothing) };
+                    let facts = Some(story.facts());
+                    if facts == before {
+                        return Ok(Seen::Same);
+                    }
                     let context = Context { gate: &gate, is_of_all };
-                    let story = board.story(&which)?;
-                    Ok(story.map(|story| page::session_regions(&story, &which, &context)))
+                    let regions = page::session_regions(&story, &which, &context);
+                    Ok(Seen::Changed { facts, regions })
                 })
             }
         }

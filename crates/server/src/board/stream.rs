@@ -150,6 +150,7 @@ mod tests {
     use maud::html;
 
     use super::super::Board;
+    use super::super::feed::Seen;
     use super::super::feeds::{Feeds, Topic};
     use super::super::regions::{Fragment, Region};
     use super::*;
@@ -173,11 +174,12 @@ mod tests {
         /// A page that shows nothing; it is written for when it is read.
         async fn page(&self) -> mpsc::Receiver<Bytes> {
             let looks = Arc::clone(&self.looks);
-            let look = Box::new(move || {
+            let look = Box::new(move |_| {
                 let number = looks.fetch_add(1, Ordering::Relaxed) + 1;
                 let old = Fragment::new("old", html! { p #old { "always the same" } });
                 let new = Fragment::new("new", html! { p #new { (number) } });
-                Ok(Some(vec![Region { name: "list", fragments: vec![old, new] }]))
+                let regions = vec![Region { name: "list", fragments: vec![old, new] }];
+                Ok(Seen::Changed { facts: None, regions })
             });
             let news = self.feeds.follow(Topic::Overview, look).up_to_date().await;
             let (sender, receiver) = mpsc::channel(1);
@@ -228,6 +230,37 @@ mod tests {
         // From then on it is as good as the others.
         situation.commit("s11");
         assert_eq!(text(&mut slow).await, text(&mut quick).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_other_sessions_commit_is_not_rendered() {
+        let folder = tempfile::tempdir().unwrap();
+        let situation = Situation::new(folder.path());
+        let facts = Arc::new(AtomicUsize::new(1));
+        let (now, rendered) = (Arc::clone(&facts), Arc::clone(&situation.looks));
+        let look = Box::new(move |before: Option<u64>| {
+            let facts = now.load(Ordering::Relaxed) as u64;
+            if before == Some(facts) {
+                return Ok(Seen::Same);
+            }
+            rendered.fetch_add(1, Ordering::Relaxed);
+            let fragment = Fragment::new("f", html! { p #f { (facts) } });
+            let regions = vec![Region { name: "list", fragments: vec![fragment] }];
+            Ok(Seen::Changed { facts: Some(facts), regions })
+        });
+        let news = situation.feeds.follow(Topic::Overview, look).up_to_date().await;
+        let (sender, mut page) = mpsc::channel(1);
+        tokio::spawn(async move { follow(news, None, &sender).await });
+        assert_eq!(text(&mut page).await, "retry: 1000\n\n");
+        assert!(text(&mut page).await.contains(">1</p>"));
+        for other in ["a", "b", "c"] {
+            situation.commit(other);
+            tokio::time::sleep(limits::CHANGES_LOOK_PAUSE * 2).await;
+        }
+        facts.store(2, Ordering::Relaxed);
+        situation.commit("d");
+        assert!(text(&mut page).await.contains(">2</p>"));
+        assert_eq!(situation.looks.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test(start_paused = true)]

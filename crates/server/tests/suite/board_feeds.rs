@@ -163,3 +163,34 @@ fn forms_come_with_the_token_of_the_program_that_serves_the_page() {
     let nobody = Visitor { cookie: String::new(), ..Visitor::of(&boards[0]) };
     assert_eq!(nobody.stream("/sessions/calm-fox/stream", None).err(), Some(404));
 }
+
+#[test]
+fn a_page_is_told_of_everything_that_it_shows_and_not_of_other_sessions() {
+    let situation = Situation::new();
+    let mut played = followed(&situation);
+    let mut other = Played::begin(&situation, "other", 600, &["build"]);
+    let firing = played.fires("iteration:start", None);
+    let (hook, session) = ("review".to_owned(), "calm-fox-review".to_owned());
+    let pipeline = "reviewing".to_owned();
+    played.happens(firing, RunEventKind::HookSpawned { hook, session, pipeline });
+    let board = board_of_project(&situation);
+    let mut pages = pages(&Visitor::of(&board), 2);
+    let mut told = |what: &str| {
+        let news = next_of_all(&mut pages);
+        assert!(news.iter().any(|event| event.html.contains(what)), "{what}: {news:?}");
+    };
+    // A child that begins and ends, a question that is asked and answered, what only the record says.
+    let mut child = Played::begin(&situation, "calm-fox-review", 50, &["review"]);
+    told("running");
+    child.ends("failed", "no idea");
+    told("failed");
+    let asked = wait("aaaaaaaa");
+    situation.keep(&asked);
+    told("<form");
+    note(&mut other, "elsewhere");
+    played.record.metadata.git_branch = Some("main".into());
+    note(&mut played, "on a branch");
+    told("main");
+    played.leave();
+    told("cut off");
+}

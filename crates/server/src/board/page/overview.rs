@@ -46,7 +46,7 @@ pub(super) fn content(regions: &[Region], seen: &Overview, before: Option<Place>
 }
 
 fn row(session: &SeenSession, context: &Context<'_>) -> Fragment {
-    let SeenSession { record, status, process, place } = session;
+    let SeenSession { record, status, process, place, .. } = session;
     let mark = Mark::of_session(status);
     let id = format!("session-{}-{}", place.created_at_ms, place.inserted);
     let stage = record.stages.get((record.stage as usize).wrapping_sub(1));
