@@ -237,7 +237,7 @@ impl Place {
             workspace: self.project(),
             command: "run".to_owned(),
             args: args.collect(),
-            provider: plan.stages.first().map_or("", |stage| stage.agent_kind()).to_owned(),
+            provider: plan.stages.first().map_or("", |stage| stage.first_agent()).to_owned(),
             status: "active".to_owned(),
             metadata: git_metadata(&self.found.project_root),
             ..SessionRecord::default()

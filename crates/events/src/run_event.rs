@@ -208,6 +208,9 @@ pub enum RunEventKind {
         attempt: u32,
         /// The marker that everything it starts carries in its environment.
         run_id: String,
+        /// Who works, where that is a question: its user gave it a name, or another one could work too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
     },
     /// An agent's process runs.
     AgentRunning {

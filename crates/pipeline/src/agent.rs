@@ -52,10 +52,20 @@ pub trait Agent: Send + Sync {
 /// An agent that may do the work of a stage.
 #[derive(Clone)]
 pub struct Candidate {
-    /// What it is called: its kind, and a number if another one of the plan is of this kind.
+    /// What it is called: the name that its user gave it, else its kind, with a number if another one of the
+    /// plan is called so.
     pub name: String,
+    /// Its user gave it that name.
+    pub is_named: bool,
     /// The agent.
     pub agent: Arc<dyn Agent>,
+}
+
+impl Candidate {
+    /// The name that its user gave it, else its kind.
+    pub fn shown_name(&self) -> &str {
+        if self.is_named { &self.name } else { self.agent.kind() }
+    }
 }
 
 /// One turn.

@@ -248,7 +248,7 @@ impl Children {
             never(format!("`{}` cannot run: {first}", child.pipeline))
         })?;
         let plan = if *without_hooks { plan.without_hooks() } else { plan };
-        let provider = plan.stages.first().map_or("", |stage| stage.agent_kind());
+        let provider = plan.stages.first().map_or("", |stage| stage.first_agent());
         provider.clone_into(&mut record.provider);
         Ok(Ready { plan, sources, record, version, history })
     }

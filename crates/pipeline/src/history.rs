@@ -318,7 +318,7 @@ impl History {
                 self.stages_ended.insert(index, (reason, iterations));
             }
             RunEventKind::FinalDelivery { turn } => self.final_delivery = Some(turn),
-            RunEventKind::TurnStarting { turn, attempt, run_id } => {
+            RunEventKind::TurnStarting { turn, attempt, run_id, .. } => {
                 self.note_begun(&turn);
                 let is_raw = turn.iteration == 0;
                 let past = self.turns.entry(turn).or_default();

@@ -81,9 +81,9 @@ impl Stage {
         is_bound.then_some(self.iterations_max)
     }
 
-    /// The kind of the agent that is asked first.
-    pub fn agent_kind(&self) -> &'static str {
-        self.agents.first().map_or("", |candidate| candidate.agent.kind())
+    /// The agent that is asked first: the name that its user gave it, else its kind.
+    pub fn first_agent(&self) -> &str {
+        self.agents.first().map_or("", Candidate::shown_name)
     }
 }
 

@@ -72,8 +72,8 @@ impl Timeline {
                 self.course.begin_item(at, stage, execution, item);
             }
             RunEventKind::FinalDelivery { turn } => self.course.final_delivery = Some(turn),
-            RunEventKind::TurnStarting { turn, attempt, .. } => {
-                self.course.begin_turn(at, turn, attempt);
+            RunEventKind::TurnStarting { turn, attempt, agent, .. } => {
+                self.course.begin_turn(at, turn, attempt, agent);
             }
             RunEventKind::TurnEnded { turn, attempt, result, duration_ms } => {
                 self.course.end_turn(at, turn, attempt, result, duration_ms);

@@ -85,9 +85,11 @@ fn what(kind: &RunEventKind) -> String {
         RunEventKind::FinalDelivery { turn } => {
             format!("final delivery: stage {}, iteration {}", turn.stage, turn.iteration)
         }
-        RunEventKind::TurnStarting { turn, attempt, .. } => format!(
-            "turn starts: stage {}, iteration {}, attempt {attempt}",
-            turn.stage, turn.iteration
+        RunEventKind::TurnStarting { turn, attempt, agent, .. } => format!(
+            "turn starts: stage {}, iteration {}, attempt {attempt}{}",
+            turn.stage,
+            turn.iteration,
+            agent.as_deref().map(|agent| format!(", agent {}", said(agent))).unwrap_or_default()
         ),
         RunEventKind::AgentRunning { pid, .. } => format!("agent runs, process {pid}"),
         RunEventKind::AgentPrompted { prompt, .. } => format!("agent is told: {}", said(prompt)),

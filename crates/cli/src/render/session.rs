@@ -115,12 +115,14 @@ impl SessionScreen {
                 "  final delivery: {} is for what hooks reported after the last one",
                 of_turn(turn)
             ),
-            RunEventKind::TurnStarting { turn, attempt, .. } => {
+            RunEventKind::TurnStarting { turn, attempt, agent, .. } => {
                 let again = match attempt {
                     1 => String::new(),
                     more => format!(" (attempt {more})"),
                 };
-                format!("  {}: the agent works{again}", of_turn(turn))
+                let agent = agent.as_deref().map(|agent| format!("agent {}", visible(agent)));
+                let agent = agent.as_deref().unwrap_or("the agent");
+                format!("  {}: {agent} works{again}", of_turn(turn))
             }
             RunEventKind::TurnEnded { turn, result, duration_ms, .. } => {
                 let rest = self.printed.remove(&event.session).map(AgentLines::finish);
@@ -308,7 +310,7 @@ pub(crate) fn plan(plan: &Plan) -> String {
         };
         let (number, name) = (index + 1, visible(&stage.name));
         let names: Vec<&str> = match &stage.agents[..] {
-            [_] => vec![stage.agent_kind()],
+            [only] => vec![only.shown_name()],
             several => several.iter().map(|agent| agent.name.as_str()).collect(),
         };
         let agent = names.join(", then ");
@@ -341,7 +343,7 @@ pub(crate) fn plan_json(plan: &Plan) -> Value {
         json!({
             "name": stage.name,
             "loop": stage.template,
-            "agent": stage.agent_kind(),
+            "agent": stage.first_agent(),
             "agents": stage.agents.iter().map(|agent| &agent.name).collect::<Vec<_>>(),
             "max_cost": stage.max_cost,
             "termination": termination,

@@ -146,8 +146,8 @@ impl Model {
             }
             RunEventKind::ItemEnded { .. } => (self.item, self.task) = (None, None),
             RunEventKind::FinalDelivery { turn } => self.final_delivery = Some(turn.clone()),
-            RunEventKind::TurnStarting { turn, attempt, .. } => {
-                self.begin_turn(turn, *attempt, at_ms);
+            RunEventKind::TurnStarting { turn, attempt, agent, .. } => {
+                self.begin_turn(turn, *attempt, agent.as_deref(), at_ms);
             }
             RunEventKind::AgentRunning { pid, .. } => {
                 if let Some(agent) = &mut self.agent {
@@ -180,7 +180,7 @@ impl Model {
         }
     }
 
-    fn begin_turn(&mut self, turn: &TurnName, attempt: u32, at_ms: i64) {
+    fn begin_turn(&mut self, turn: &TurnName, attempt: u32, agent: Option<&str>, at_ms: i64) {
         let is_final = turn.iteration == 0 || self.final_delivery.as_ref() == Some(turn);
         if is_final {
             self.iterations_max = None;
@@ -192,8 +192,8 @@ impl Model {
             }
             self.iteration = turn.iteration;
         }
-        let name = match &self.agent_now {
-            Some(name) => name.clone(),
+        let name = match agent.or(self.agent_now.as_deref()) {
+            Some(name) => name.to_owned(),
             None => {
                 let index = (self.stage.max(1) as usize - 1).min(self.agents.len().max(1) - 1);
                 self.agents.get(index).cloned().unwrap_or_default()

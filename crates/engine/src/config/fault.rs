@@ -245,7 +245,7 @@ pub enum FaultKind {
         /// Where the other one is.
         first_line: u32,
     },
-    /// Two cases of one test file have the same name.
+    /// Two cases of one test file, or two agents of one list, have the same name.
     #[error("the name `{name}` stands twice, first in line {first_line}")]
     DuplicateName {
         /// The name.

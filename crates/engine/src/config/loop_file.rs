@@ -1,6 +1,7 @@
 //! `loop.yaml`: an agent, a prompt, and when it is enough. Its hooks are read with those of other
 //! files; this is the rest, as data. What it means is the runner's affair.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +9,9 @@ use super::node::{Field, Mark, Node, Raw};
 use super::notes::Notes;
 use super::termination::{self, Termination};
 use super::{FaultKind, Place};
+
+/// Characters of an agent's name: it is shown in tables and lines.
+const AGENT_NAME_CHARS_MAX: usize = 64;
 
 /// A loop as its file says it. What is not written is `None`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,6 +43,8 @@ pub struct LoopFile {
 pub struct AgentSpec {
     /// Who.
     pub kind: AgentKind,
+    /// The name that its user gave it, and where.
+    pub name: Option<(String, Place)>,
     /// Where in the file.
     pub place: Place,
 }
@@ -136,18 +142,30 @@ fn both_prompts(read: &LoopFile, at: Mark, notes: &mut Notes<'_>) {
 pub(super) fn agents(node: &Node, notes: &mut Notes<'_>) -> Vec<AgentSpec> {
     match &node.raw {
         Raw::List(items) if !items.is_empty() => {
-            items.iter().filter_map(|item| agent(item, notes)).collect()
+            let mut names: BTreeMap<String, u32> = BTreeMap::new();
+            let mut agents = Vec::with_capacity(items.len());
+            for item in items {
+                let Some((spec, at)) = agent(item, notes) else { continue };
+                if let (Some((name, _)), Some(at)) = (&spec.name, at)
+                    && let Some(first_line) = names.insert(name.clone(), at.line)
+                {
+                    notes.note(at, FaultKind::DuplicateName { name: name.clone(), first_line });
+                }
+                agents.push(spec);
+            }
+            agents
         }
-        _ => agent(node, notes).into_iter().collect(),
+        _ => agent(node, notes).into_iter().map(|(spec, _)| spec).collect(),
     }
 }
 
-fn agent(node: &Node, notes: &mut Notes<'_>) -> Option<AgentSpec> {
+/// An agent, and where its name is.
+fn agent(node: &Node, notes: &mut Notes<'_>) -> Option<(AgentSpec, Option<Mark>)> {
     let place = node.at.place(notes.source);
     if let Raw::Text(_) = node.raw {
         let name = notes.text(node, "an agent's name")?.to_owned();
         let kind = AgentKind::Named { name, model: None, args: Vec::new() };
-        return Some(AgentSpec { kind, place });
+        return Some((AgentSpec { kind, name: None, place }, None));
     }
     let fields = notes.map(node, "an agent's name, or a map with `type`")?;
     let get = |key: &str| fields.iter().find(|field| &*field.key == key);
@@ -157,9 +175,9 @@ fn agent(node: &Node, notes: &mut Notes<'_>) -> Option<AgentSpec> {
         None => by_key,
     };
     let known: &'static [&'static str] = match kind {
-        "scripted" => &["type", "script"],
-        "command" => &["type", "command", "prompt"],
-        _ => &["type", "model", "args"],
+        "scripted" => &["type", "name", "script"],
+        "command" => &["type", "name", "command", "prompt"],
+        _ => &["type", "name", "model", "args"],
     };
     let mut is_sound = true;
     for field in fields.iter().filter(|field| !known.contains(&&*field.key)) {
@@ -203,7 +221,24 @@ fn agent(node: &Node, notes: &mut Notes<'_>) -> Option<AgentSpec> {
             AgentKind::Named { name, model, args: arguments(get("args"), notes)? }
         }
     };
-    is_sound.then_some(AgentSpec { kind, place })
+    let name_at = get("name").map(|field| field.value.at);
+    let name = match get("name") {
+        Some(field) => Some(agent_name(&field.value, notes)?),
+        None => None,
+    };
+    is_sound.then_some((AgentSpec { kind, name, place }, name_at))
+}
+
+/// The name of an agent, which is shown beside words of ours.
+fn agent_name(node: &Node, notes: &mut Notes<'_>) -> Option<(String, Place)> {
+    const EXPECTED: &str = "a name of at most 64 letters, digits, `.`, `_` and `-`";
+    let name = notes.text(node, EXPECTED)?;
+    let is_known = |letter: char| letter.is_alphanumeric() || "._-".contains(letter);
+    if name.chars().count() > AGENT_NAME_CHARS_MAX || !name.chars().all(is_known) {
+        notes.note(node.at, FaultKind::BadValue { found: name.to_owned(), expected: EXPECTED });
+        return None;
+    }
+    Some((name.to_owned(), node.at.place(notes.source)))
 }
 
 /// Arguments for a program; numbers and booleans count as the text that stands there.

@@ -68,8 +68,9 @@ fn top_level(key: &str) -> Value {
         "model" => json!({ "type": "string", "description": "the agent's model" }),
         _ => json!({
             "type": ["string", "object", "array"],
-            "description": "who does the work of loops that name nobody: an agent's name, {command}, \
-                            {script}, {type, model, args}, or a list of those that take over from each other",
+            "description": "who does the work of loops that name no agent: an agent's name, {command}, \
+                            {script}, {type, model, args}, each with a `name` if you like, or a list of those \
+                            that take over from each other",
         }),
     }
 }

@@ -116,7 +116,15 @@ fn a_turn_that_is_done_again_is_given_again_what_it_got_but_for_what_its_start_s
         (1, says(&["tests"])),
         (2, start),
         (2, says(&["late", "start"])),
-        (0, RunEventKind::TurnStarting { turn: turn.clone(), attempt: 1, run_id: "a".into() }),
+        (
+            0,
+            RunEventKind::TurnStarting {
+                turn: turn.clone(),
+                attempt: 1,
+                run_id: "a".into(),
+                agent: None,
+            },
+        ),
         (0, RunEventKind::TurnEnded { turn: turn.clone(), attempt: 1, result, duration_ms: 1.0 }),
         (3, fired("iteration:error/0/2")),
         (3, says(&["error"])),

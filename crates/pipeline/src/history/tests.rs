@@ -67,7 +67,7 @@ impl Told {
     fn turn_starts(self, iteration: u32, attempt: u32) -> Self {
         let turn = TurnName { stage: 1, iteration };
         let run_id = format!("turn {iteration}/{attempt}");
-        self.tell(RunEventKind::TurnStarting { turn, attempt, run_id })
+        self.tell(RunEventKind::TurnStarting { turn, attempt, run_id, agent: None })
     }
 
     fn turn_ends(self, iteration: u32, error: Option<&str>) -> Self {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hookwright_dialects::agents;
 use hookwright_engine::config::{
-    AgentKind, AgentSpec, Conflict, FaultKind, Loaded, LoopFile, PromptBy, StageSpec,
+    AgentKind, AgentSpec, Conflict, FaultKind, Loaded, LoopFile, Place, PromptBy, StageSpec,
 };
 use hookwright_engine::nearest::nearest;
 
@@ -28,7 +28,7 @@ impl Planning<'_> {
                 Some(_) => AgentKind::Named { name, model: None, args: Vec::new() },
                 None => AgentKind::Command { command, prompt: PromptBy::Stdin },
             };
-            AgentSpec { kind, place: whole_file() }
+            AgentSpec { kind, name: None, place: whole_file() }
         });
         let loop_file = source;
         let (mut agents, source) = match (&read.agents, given, whole.agents.first()) {
@@ -63,26 +63,52 @@ impl Planning<'_> {
             .iter()
             .map(|spec| {
                 let agent = self.driver(spec, source)?;
-                Some(Candidate { name: self.name(spec, source, agent.kind()), agent })
+                let name = self.name(spec, source, agent.kind())?;
+                Some(Candidate { name, is_named: spec.name.is_some(), agent })
             })
             .collect();
         candidates.into_iter().collect()
     }
 
-    /// The agent's name: the same for the same agent, and for no other one.
-    fn name(&mut self, spec: &AgentSpec, source: &Source, kind: &str) -> String {
+    /// The agent's name: the same for the same agent, and for no other one. What is known of an agent, such as
+    /// its rate limit, is kept by it.
+    fn name(&mut self, spec: &AgentSpec, source: &Source, kind: &str) -> Option<String> {
+        if let Some((name, place)) = &spec.name {
+            return self.given_name(name, place, spec, source);
+        }
         let is_it = |(known, path, _): &&(AgentKind, PathBuf, String)| {
             *known == spec.kind && *path == source.path
         };
         if let Some((_, _, name)) = self.named.iter().find(is_it) {
-            return name.clone();
+            return Some(name.clone());
         }
         let is_taken = |name: &String| self.named.iter().any(|(_, _, taken)| taken == name);
         let numbered = (2..).map(|number| format!("{kind}-{number}"));
         let mut names = std::iter::once(kind.to_owned()).chain(numbered);
         let name = names.find(|name| !is_taken(name)).unwrap_or_default();
         self.named.push((spec.kind.clone(), source.path.clone(), name.clone()));
-        name
+        Some(name)
+    }
+
+    /// The name that the agent's user gave it, unless another agent has it.
+    fn given_name(
+        &mut self,
+        name: &str,
+        place: &Place,
+        spec: &AgentSpec,
+        source: &Source,
+    ) -> Option<String> {
+        match self.named.iter().find(|(_, _, known)| known == name) {
+            Some((kind, path, _)) if *kind != spec.kind || *path != source.path => {
+                let expected = "a name that no other agent of this session has";
+                let kind = FaultKind::BadValue { found: name.to_owned(), expected };
+                self.faults.push(fault_at(source, place, kind));
+                return None;
+            }
+            Some(_) => {}
+            None => self.named.push((spec.kind.clone(), source.path.clone(), name.to_owned())),
+        }
+        Some(name.to_owned())
     }
 
     fn driver(&mut self, spec: &AgentSpec, source: &Source) -> Option<Arc<dyn Agent>> {

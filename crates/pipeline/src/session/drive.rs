@@ -255,6 +255,7 @@ impl Session {
             turn: name.clone(),
             attempt,
             run_id: run_id.clone(),
+            agent: self.is_worth_naming(index, candidate).then(|| candidate.name.clone()),
         }])?;
         match name.iteration {
             0 => self.pending.drain_raw(),
@@ -346,13 +347,18 @@ impl Session {
             (None, Some(status)) => (status.agent_session.clone(), status.usage),
             (None, None) => (None, None),
         };
-        let is_question = self.plan.stages[index].agents.len() > 1
+        let is_question = self.is_worth_naming(index, candidate)
             || self.in_use.availability.reason(&candidate.name).is_some()
             || session.is_some()
             || usage.is_some();
         let agent_session = session.map(|session| self.secrets.hide(&session).into_owned());
         let agent = is_question.then(|| candidate.name.clone());
         Done { ended, status, folder, agent, agent_session, usage }
+    }
+
+    /// Whether it says something who works.
+    fn is_worth_naming(&self, index: usize, candidate: &Candidate) -> bool {
+        candidate.is_named || self.plan.stages[index].agents.len() > 1
     }
 
     /// Why the turn was not done at all, if it was not.

@@ -312,7 +312,7 @@ impl Session {
     }
 
     fn data_of_execution(&self, index: usize, course: &Course, more: Value) -> Map<String, Value> {
-        let provider = self.plan.stages[index].agent_kind();
+        let provider = self.plan.stages[index].first_agent();
         let mut data = self.data_of_stage(index, course, json!({ "provider": provider }));
         if let Value::Object(more) = more {
             data.extend(more);

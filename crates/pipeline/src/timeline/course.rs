@@ -97,7 +97,13 @@ impl Course {
         self.reach(Milestone::ItemBegan { at, stage, execution, item, goes_on });
     }
 
-    pub(super) fn begin_turn(&mut self, at: String, turn: TurnName, attempt: u32) {
+    pub(super) fn begin_turn(
+        &mut self,
+        at: String,
+        turn: TurnName,
+        attempt: u32,
+        agent: Option<String>,
+    ) {
         let waits = |open: &Iteration| open.is(&turn) && open.state == IterationState::NotStarted;
         if !self.iteration.as_ref().is_some_and(waits) {
             self.begin_iteration(at, turn);
@@ -105,6 +111,7 @@ impl Course {
         if let Some(iteration) = &mut self.iteration {
             iteration.state = IterationState::Running;
             iteration.attempt = attempt;
+            iteration.agent = agent;
         }
     }
 
@@ -151,7 +158,7 @@ impl Course {
         duration_ms: f64,
     ) {
         if self.iteration.as_ref().is_none_or(|open| !open.is(&turn)) {
-            self.begin_turn(at, turn, attempt);
+            self.begin_turn(at, turn, attempt, result.agent.clone());
         }
         self.count_usage(result.usage);
         if let Some(iteration) = &mut self.iteration {

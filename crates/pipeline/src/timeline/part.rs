@@ -125,6 +125,9 @@ pub struct Iteration {
     pub is_final: bool,
     /// 1, or more if an earlier attempt was cut off; 0 if the agent was not started.
     pub attempt: u32,
+    /// Who works, or worked last, where that is a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// How far it came.
     pub state: IterationState,
     /// What came of it, if it ended.
@@ -168,6 +171,7 @@ impl Iteration {
             iteration: turn.iteration,
             is_final: false,
             attempt: 0,
+            agent: None,
             state: IterationState::NotStarted,
             result: None,
             duration_ms: None,

@@ -52,7 +52,7 @@ fn turn(iteration: u32) -> TurnName {
 
 fn starts(iteration: u32) -> (u64, RunEventKind) {
     let run_id = "r".to_owned();
-    (0, RunEventKind::TurnStarting { turn: turn(iteration), attempt: 1, run_id })
+    (0, RunEventKind::TurnStarting { turn: turn(iteration), attempt: 1, run_id, agent: None })
 }
 
 fn ends(iteration: u32, usage: Option<Usage>) -> (u64, RunEventKind) {

@@ -127,7 +127,7 @@ impl Played {
         self.fires("iteration:start", Some(format!("iteration:start/{}/{iteration}", stage - 1)));
         let turn = TurnName { stage, iteration };
         let run_id = String::new();
-        self.happens(0, RunEventKind::TurnStarting { turn, attempt: 1, run_id });
+        self.happens(0, RunEventKind::TurnStarting { turn, attempt: 1, run_id, agent: None });
     }
 
     /// The agent's turn ends.

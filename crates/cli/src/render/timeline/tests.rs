@@ -37,6 +37,7 @@ fn iteration(number: u32, result: TurnResult, deeds: Vec<Deed>) -> Part {
         deeds,
         deeds_left_out: 0,
         trouble_left_out: false,
+        agent: None,
         failed_hooks_left_out: 0,
     })))
 }

@@ -22,7 +22,10 @@ pub(super) fn of_iteration(page: Page, branch: &str, trunk: &str, one: &Iteratio
     };
     let state = match one.state {
         IterationState::NotStarted => "the agent was not started".to_owned(),
-        IterationState::Running => "the agent works".to_owned(),
+        IterationState::Running => match &one.agent {
+            Some(agent) => format!("agent {} works", one_line(agent, WORDS_MAX)),
+            None => "the agent works".to_owned(),
+        },
         IterationState::CutOff => "cut off".to_owned(),
         IterationState::Ended => ended(one),
     };

@@ -76,7 +76,7 @@ impl Scene {
 
 fn starting(iteration: u32) -> RunEventKind {
     let turn = TurnName { stage: 2, iteration };
-    RunEventKind::TurnStarting { turn, attempt: 1, run_id: "r".into() }
+    RunEventKind::TurnStarting { turn, attempt: 1, run_id: "r".into(), agent: None }
 }
 
 fn says(text: &str) -> RunEventKind {

@@ -137,7 +137,8 @@ impl Project {
         let mut plan = Plan::new(&sources, &around).unwrap_or_else(|faults| panic!("{faults:?}"));
         if let Some(agent) = self.agent.take() {
             let name = agent.kind().to_owned();
-            plan.stages[0].agents = vec![Candidate { name, agent: Arc::new(agent) }];
+            plan.stages[0].agents =
+                vec![Candidate { name, is_named: false, agent: Arc::new(agent) }];
         }
         let clock = self.clock.clone();
         let clock = clock.unwrap_or_else(|| Arc::new(TokioClock(tokio::time::Instant::now())));

@@ -88,7 +88,10 @@ impl Writer {
         self.fires("iteration:start", Some(key));
         let turn = TurnName { stage, iteration };
         let run_id = String::new();
-        self.write(0, RunEventKind::TurnStarting { turn: turn.clone(), attempt: 1, run_id });
+        self.write(
+            0,
+            RunEventKind::TurnStarting { turn: turn.clone(), attempt: 1, run_id, agent: None },
+        );
         let result = TurnResult { summary: format!("{iteration} done"), ..TurnResult::default() };
         self.write(0, RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms: 7.0 });
     }

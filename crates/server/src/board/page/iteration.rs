@@ -40,7 +40,9 @@ impl Drawing<'_> {
                 div.inside {
                     p.quiet {
                         "began " (moment(&iteration.at))
-                        @if let Some(agent) = result.and_then(|result| result.agent.as_ref()) { " · " (said(agent)) }
+                        @if let Some(agent) = result.and_then(|result| result.agent.as_ref()).or(iteration.agent.as_ref()) {
+                            " · " (said(agent))
+                        }
                         @if let Some(used) = used_in_full(result.and_then(|result| result.usage)) { " · " (used) }
                         @if iteration.attempt > 0 { " · " a href=(self.turn_path(iteration)) { "prompt and what the agent said" } }
                     }
@@ -117,7 +119,10 @@ fn name_of(iteration: &Iteration) -> String {
 fn word_of(iteration: &Iteration) -> String {
     match iteration.state {
         IterationState::NotStarted => "the agent was not started".to_owned(),
-        IterationState::Running => "the agent works".to_owned(),
+        IterationState::Running => match &iteration.agent {
+            Some(agent) => format!("agent {} works", said(agent)),
+            None => "the agent works".to_owned(),
+        },
         IterationState::CutOff => "cut off".to_owned(),
         IterationState::Ended => match &iteration.result {
             Some(result) => said(&result.decision),

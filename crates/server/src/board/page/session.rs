@@ -154,7 +154,12 @@ fn agent_at_work(iteration: &Iteration) -> Option<Markup> {
     let works = iteration.state == IterationState::Running;
     works.then(|| {
         html! {
-            (Mark::Runs.sign()) "the agent works on "
+            (Mark::Runs.sign())
+            @match &iteration.agent {
+                Some(agent) => { "agent " (said(agent)) },
+                None => "the agent",
+            }
+            " works on "
             @match iteration.iteration {
                 0 => "the final delivery",
                 number if iteration.is_final => { "iteration " (number) ", the final delivery" },
