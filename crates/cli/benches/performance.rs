@@ -25,7 +25,7 @@ use hookwright_engine::native::NativeWire;
 use hookwright_engine::policy::{Reader, Wire};
 use hookwright_engine::variables::{Carried, ChildEnvironment, Environment, Variables};
 use hookwright_engine::{Answer, Engine, Firing, Hook, Setup};
-use hookwright_events::{Event, EventName, TaskId};
+use hookwright_events::{Event, EventName, SessionStatus, TaskId};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_store::{
     Commit, Expected, KeptTasks, Kind, NewTask, Put, RecordKey, SqliteStore, Store,
@@ -380,7 +380,7 @@ fn make_ten_thousand_sessions(folder: &Path) {
     let project = folder.to_str().unwrap().to_owned();
     let puts = (0..10_000).map(|number: i64| {
         let (name, is_failed) = (format!("session-{number:08}"), number % 10 == 0);
-        let status = if is_failed { "failed" } else { "completed" }.to_owned();
+        let status = if is_failed { SessionStatus::Failed } else { SessionStatus::Completed };
         let record = SessionRecord {
             name: name.clone(),
             start_time: "2026-01-02T03:04:05.678Z".into(),
@@ -388,13 +388,13 @@ fn make_ten_thousand_sessions(folder: &Path) {
             workspace: project.clone(),
             command: "run".into(),
             args: vec!["loops/work/loop.yaml".into()],
-            status: status.clone(),
+            status,
             provider: "scripted".into(),
             plan: "work".into(),
             stages: vec!["plan".into(), "work".into()],
             stage: 2,
             iterations: 25,
-            reason: status.clone(),
+            reason: status.to_string(),
             hooks: [("success".to_owned(), 75), ("failed".to_owned(), 3)].into(),
             ..SessionRecord::default()
         };
@@ -404,7 +404,7 @@ fn make_ten_thousand_sessions(folder: &Path) {
             expected: Expected::Absent,
             value: serde_json::to_string(&record).unwrap(),
             created_at_ms: 1_767_323_045_678 + number,
-            status,
+            status: status.to_string(),
             queued: None,
             moves: None,
         }

@@ -4,9 +4,10 @@
 
 use std::path::PathBuf;
 
+use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::lease::Holder;
-use hookwright_pipeline::record::{CUT_OFF, DELETING, SessionRecord};
+use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session_issues::read_issues;
 use hookwright_pipeline::stored_session::StoredSession;
 use hookwright_store::{Filter, JournalKey, Kind, Record, SqliteStore, records};
@@ -47,21 +48,17 @@ pub(crate) enum StatusWord {
     Deleting,
 }
 
-impl StatusWord {
-    /// Those of sessions that can be resumed.
-    const RESUMABLE: [Self; 5] =
-        [Self::CutOff, Self::Interrupted, Self::Failed, Self::Aborted, Self::Paused];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            StatusWord::Active => "active",
-            StatusWord::CutOff => CUT_OFF,
-            StatusWord::Completed => "completed",
-            StatusWord::Interrupted => "interrupted",
-            StatusWord::Failed => "failed",
-            StatusWord::Aborted => "aborted",
-            StatusWord::Paused => "paused",
-            StatusWord::Deleting => DELETING,
+impl From<StatusWord> for SessionStatus {
+    fn from(word: StatusWord) -> Self {
+        match word {
+            StatusWord::Active => Self::Active,
+            StatusWord::CutOff => Self::CutOff,
+            StatusWord::Completed => Self::Completed,
+            StatusWord::Interrupted => Self::Interrupted,
+            StatusWord::Failed => Self::Failed,
+            StatusWord::Aborted => Self::Aborted,
+            StatusWord::Paused => Self::Paused,
+            StatusWord::Deleting => Self::Deleting,
         }
     }
 }
@@ -92,7 +89,7 @@ impl Choice {
 #[derive(Debug, Default)]
 pub(crate) struct Query<'a> {
     /// Only those with one of these; with none given, all.
-    pub(crate) statuses: Vec<&'static str>,
+    pub(crate) statuses: Vec<SessionStatus>,
     pub(crate) all_projects: bool,
     /// Also those that hooks have started.
     pub(crate) children: bool,
@@ -102,10 +99,18 @@ pub(crate) struct Query<'a> {
 }
 
 impl Query<'_> {
-    /// Only sessions with one of these words.
-    pub(crate) fn with_words(words: &[StatusWord]) -> Self {
-        let statuses = words.iter().map(|word| word.as_str()).collect();
+    /// Only sessions with one of these statuses.
+    pub(crate) fn with_statuses<S: Into<SessionStatus>>(
+        statuses: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let statuses = statuses.into_iter().map(Into::into).collect();
         Self { statuses, ..Self::default() }
+    }
+
+    /// Only sessions that can be resumed.
+    pub(crate) fn resumable() -> Self {
+        let all = SessionStatus::ALL.into_iter();
+        Self::with_statuses(all.filter(|status| status.is_resumable()))
     }
 }
 
@@ -115,8 +120,8 @@ pub(crate) struct KnownSession {
     pub(crate) record: SessionRecord,
     /// Of the record in the store.
     pub(crate) version: u64,
-    /// The record's, or [`CUT_OFF`].
-    pub(crate) status: String,
+    /// The record's, or [`SessionStatus::CutOff`].
+    pub(crate) status: SessionStatus,
     /// Who runs it.
     pub(crate) holder: Option<Holder>,
 }
@@ -181,22 +186,17 @@ impl KnownSession {
         &self.record.name
     }
 
-    /// The status as people read it.
-    pub(crate) fn status_in_words(&self) -> String {
-        self.status.replace('_', " ")
-    }
-
     pub(crate) fn runs(&self) -> bool {
         self.holder.is_some()
     }
 
     pub(crate) fn can_be_resumed(&self) -> bool {
-        self.record.can_be_resumed(&self.status)
+        self.record.can_be_resumed(self.status)
     }
 
     /// The command that resumes it, if that can be done.
     pub(crate) fn resume_command(&self) -> Option<String> {
-        self.record.resume_command(&self.status)
+        self.record.resume_command(self.status)
     }
 
     /// From its beginning to its end or until now; nobody knows when one that was cut off ended.
@@ -204,7 +204,7 @@ impl KnownSession {
         if self.runs() {
             return Some((now_ms - self.record.created_at_ms()).max(0));
         }
-        self.record.metadata.total_duration.filter(|_| self.status != CUT_OFF)
+        self.record.metadata.total_duration.filter(|_| self.status != SessionStatus::CutOff)
     }
 
     pub(crate) fn journal(&self) -> JournalKey {
@@ -262,9 +262,9 @@ impl Sessions {
         let limit = Some(session_choice::CANDIDATES_MAX + 1);
         let list = |query: Query<'_>| self.list(&Query { limit, ..query });
         let mut found = match choice {
-            Choice::Resume => list(Query::with_words(&StatusWord::RESUMABLE))?,
-            Choice::Stop => list(Query::with_words(&[StatusWord::Active]))?,
-            Choice::Show(_) => match list(Query::with_words(&[StatusWord::Active]))? {
+            Choice::Resume => list(Query::resumable())?,
+            Choice::Stop => list(Query::with_statuses([SessionStatus::Active]))?,
+            Choice::Show(_) => match list(Query::with_statuses([SessionStatus::Active]))? {
                 running if running.len() == 1 => running,
                 _ => list(Query::default())?,
             },
@@ -334,8 +334,8 @@ impl Sessions {
         let mut list = Vec::new();
         for record in records(store, Kind::Session, filter) {
             let session = known(store, record.map_err(Failure::Store)?)?;
-            let is_asked_for = query.statuses.is_empty()
-                || query.statuses.iter().any(|status| *status == session.status);
+            let is_asked_for =
+                query.statuses.is_empty() || query.statuses.contains(&session.status);
             if is_asked_for && (query.children || session.record.parent.is_none()) {
                 list.push(session);
             }
@@ -347,16 +347,19 @@ impl Sessions {
     }
 }
 
-/// The words that the store has for these.
-fn in_the_store(statuses: &[&'static str]) -> Vec<String> {
-    let mut words: Vec<String> = statuses
+/// The names that the store's index has for these.
+fn in_the_store(statuses: &[SessionStatus]) -> Vec<String> {
+    let mut names: Vec<String> = statuses
         .iter()
-        .map(|status| if *status == CUT_OFF { "active" } else { status })
-        .map(str::to_owned)
+        .map(|status| match status {
+            // The lease tells it from one that runs.
+            SessionStatus::CutOff => SessionStatus::Active.to_string(),
+            status => status.to_string(),
+        })
         .collect();
-    words.sort_unstable();
-    words.dedup();
-    words
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 fn known(store: &SqliteStore, stored: Record) -> Result<KnownSession, Failure> {

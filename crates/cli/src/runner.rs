@@ -9,6 +9,7 @@ use hookwright_engine::ports::{EndRequest, Ports};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Observer, RunEvent};
+use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
 use hookwright_pipeline::plan::{Plan, Stage, Surroundings};
@@ -238,7 +239,7 @@ impl Place {
             command: "run".to_owned(),
             args: args.collect(),
             provider: plan.stages.first().map_or("", |stage| stage.first_agent()).to_owned(),
-            status: "active".to_owned(),
+            status: SessionStatus::Active,
             metadata: git_metadata(&self.found.project_root),
             ..SessionRecord::default()
         }
@@ -441,11 +442,15 @@ fn observer(session_screen: &Arc<Mutex<SessionScreen>>) -> Observer {
 
 fn exit_code_of(ended: &Ended) -> u8 {
     match ended.status {
-        "completed" => exit_code::GO_ON,
-        "aborted" => exit_code::ABORT,
-        "interrupted" => exit_code::INTERRUPTED,
-        "paused" => exit_code::PAUSED,
-        _ => exit_code::FAILED,
+        SessionStatus::Completed => exit_code::GO_ON,
+        SessionStatus::Aborted => exit_code::ABORT,
+        SessionStatus::Interrupted => exit_code::INTERRUPTED,
+        SessionStatus::Paused => exit_code::PAUSED,
+        SessionStatus::Failed => exit_code::FAILED,
+        // No session that has run ends like this.
+        SessionStatus::Active | SessionStatus::CutOff | SessionStatus::Deleting => {
+            exit_code::FAILED
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hookwright_events::{PauseCause, RunEvent, TaskId, Wait};
+use hookwright_events::{PauseCause, RunEvent, SessionStatus, TaskId, Wait};
 use hookwright_pipeline::lease;
 use hookwright_pipeline::record::milliseconds;
 use hookwright_server::approvals::{iso, now_ms};
@@ -46,7 +46,7 @@ pub(crate) type Waits = BTreeMap<String, Vec<(String, SessionWait)>>;
 /// is kept until they are resumed.
 pub(crate) fn of_project(sessions: &Sessions) -> Result<Waits, Failure> {
     let Some(store) = &sessions.store else { return Ok(Waits::new()) };
-    let query = Query { statuses: vec!["active"], children: true, ..Query::default() };
+    let query = Query { children: true, ..Query::with_statuses([SessionStatus::Active]) };
     let running = sessions.list(&query)?;
     let mut all = Waits::new();
     let questions = questions(&sessions.project)?;

@@ -12,6 +12,7 @@
 //! | [`report`] | [`Report`]: the record of one hook's run |
 //! | [`turn`] | [`TurnResult`]: what came of an agent's turn, and what it used |
 //! | [`wait`] | [`Wait`]: a question to a person, and the words that answer it |
+//! | [`session_status`] | [`SessionStatus`]: what a session is doing, or how it ended |
 //! | [`task`] | [`Task`]: something to do in a project |
 //! | [`work_item`] | [`WorkItem`]: one piece of work of a queue |
 //! | [`visible_text`] | text that others wrote, made safe to look at |
@@ -25,6 +26,7 @@ pub mod field;
 pub mod outcome;
 pub mod report;
 pub mod run_event;
+pub mod session_status;
 pub mod table;
 pub mod task;
 pub mod tool;
@@ -40,6 +42,7 @@ pub use field::{FieldSpec, Kind};
 pub use outcome::{Outcome, Output};
 pub use report::{Report, Status};
 pub use run_event::{PauseCause, RunEvent, RunEventKind};
+pub use session_status::SessionStatus;
 pub use table::{EventSpec, Power};
 pub use task::{Task, TaskId, TaskState};
 pub use turn::{FailureCause, TurnName, TurnResult, Usage};

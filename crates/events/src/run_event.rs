@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::turn::{FailureCause, TurnName, TurnResult, Usage};
 use crate::work_item::{ItemState, WorkItem};
-use crate::{Answer, EventName, Outcome, Report};
+use crate::{Answer, EventName, Outcome, Report, SessionStatus};
 
 /// The version that every JSON record of ours carries.
 pub const VERSION: u32 = 1;
@@ -364,8 +364,8 @@ pub enum RunEventKind {
     },
     /// A session has ended, or is left to be resumed.
     SessionEnded {
-        /// `completed`, `failed`, `aborted`, `interrupted` or `paused`.
-        status: String,
+        /// How.
+        status: SessionStatus,
         /// Why, in words.
         reason: String,
     },

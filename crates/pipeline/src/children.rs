@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hookwright_engine::Observer;
 use hookwright_engine::hook::SpawnDir;
 use hookwright_engine::ports::{Child, ChildEnd, EndRequest, NotRun, Pipelines, Promise};
-use hookwright_events::{RunEvent, RunEventKind, Usage};
+use hookwright_events::{RunEvent, RunEventKind, SessionStatus, Usage};
 use hookwright_process::{MARKER, faults};
 use hookwright_store::{Fence, JournalKey, Kind, Record, RecordKey};
 
@@ -30,6 +30,7 @@ use crate::record::{Metadata, Parent, SessionRecord};
 use crate::session::{Around, Ended, Parts, Session, Spending, Started};
 use crate::session_id;
 use crate::sources::{Sources, folder_of};
+use crate::stored_session::stored_status;
 use account::Account;
 
 /// Starts and ends the sessions that hooks of one session ask for.
@@ -131,7 +132,7 @@ impl Children {
         faults::point("child session ended");
         held.journal = None;
         let ended = ended.map_err(|error| never(error.to_string()))?;
-        if ended.status == "paused" {
+        if ended.status == SessionStatus::Paused {
             // What it waits for does not come by trying again.
             return Err(never(in_words(
                 &place.name,
@@ -263,7 +264,7 @@ impl Children {
             workspace: parent.workspace,
             command: "spawn".to_owned(),
             args: vec![child.pipeline.clone()],
-            status: "active".to_owned(),
+            status: SessionStatus::Active,
             metadata: Metadata { total_duration: None, ..parent.metadata },
             parent: Some(Parent { session: parent.name, hook: child.started_by.hook.clone() }),
             folder: Some(self.folder.from_root(place.folder.path()).to_string_lossy().into_owned()),
@@ -320,14 +321,19 @@ impl Children {
     /// What became of a child that ended before its parent was taken up again.
     fn end_of(&self, place: &Place, known: &Record) -> ChildEnd {
         let record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
-        let (completed, reason) = (known.status == "completed", &record.reason);
-        let what = in_words(&place.name, &known.status, reason, record.iterations);
+        let status = stored_status(&known.status);
+        let what = in_words(&place.name, status, &record.reason, record.iterations);
+        let completed = status == SessionStatus::Completed;
         ChildEnd { completed, what, output: self.output(place) }
     }
 
     fn child_end(&self, place: &Place, ended: &Ended) -> ChildEnd {
         let what = in_words(&place.name, ended.status, &ended.reason, ended.iterations);
-        ChildEnd { completed: ended.status == "completed", what, output: self.output(place) }
+        ChildEnd {
+            completed: ended.status == SessionStatus::Completed,
+            what,
+            output: self.output(place),
+        }
     }
 
     fn output(&self, place: &Place) -> Option<serde_json::Value> {
@@ -340,7 +346,14 @@ impl Children {
 
 /// Whether nothing is left to be done about it. What was interrupted, or cut off, goes on.
 fn has_ended(known: &Record) -> bool {
-    matches!(known.status.as_str(), "completed" | "failed" | "aborted")
+    match stored_status(&known.status) {
+        SessionStatus::Completed | SessionStatus::Failed | SessionStatus::Aborted => true,
+        SessionStatus::Active
+        | SessionStatus::CutOff
+        | SessionStatus::Interrupted
+        | SessionStatus::Paused
+        | SessionStatus::Deleting => false,
+    }
 }
 
 /// What its agents used until then, and those below it.
@@ -349,11 +362,13 @@ fn used_in(known: &Record) -> Usage {
     record.usage.unwrap_or_default().into()
 }
 
-fn in_words(name: &SessionName, status: &str, reason: &str, iterations: u32) -> String {
+fn in_words(name: &SessionName, status: SessionStatus, reason: &str, iterations: u32) -> String {
     let number = if iterations == 1 { "iteration" } else { "iterations" };
     match status {
-        "completed" => format!("session {name} completed after {iterations} {number}"),
-        status if reason.is_empty() || reason == status => format!("session {name} {status}"),
+        SessionStatus::Completed => format!("session {name} completed after {iterations} {number}"),
+        status if reason.is_empty() || reason == status.as_str() => {
+            format!("session {name} {status}")
+        }
         status => format!("session {name} {status}: {reason}"),
     }
 }
@@ -381,7 +396,7 @@ impl Drop for Held<'_> {
                 firing: 0,
                 at: around.clock.now(),
                 session: Some(journal.record().name),
-                kind: RunEventKind::SessionEnded { status: "interrupted".to_owned(), reason },
+                kind: RunEventKind::SessionEnded { status: SessionStatus::Interrupted, reason },
             };
             if journal.write(std::slice::from_ref(&event)).is_ok() {
                 around.observers.iter().for_each(|observer| observer(&event));

@@ -19,7 +19,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hookwright_engine::past::{PastFiring, fired_by};
 use hookwright_engine::ports::{Keepsake, Remembered};
-use hookwright_events::{Decision, ItemState, RunEvent, RunEventKind, TurnName, TurnResult, Usage};
+use hookwright_events::{
+    Decision, ItemState, RunEvent, RunEventKind, SessionStatus, TurnName, TurnResult, Usage,
+};
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
 use crate::availability::Availability;
@@ -66,7 +68,7 @@ pub struct History {
     /// Hook output that no prompt has delivered.
     pub pending: PendingOutput,
     /// How it ended last.
-    pub ended: Option<(String, String)>,
+    pub ended: Option<(SessionStatus, String)>,
     /// How often it ended.
     pub endings: u32,
     /// How many hooks ended how.
@@ -373,10 +375,10 @@ impl History {
                 self.add_child_usage((event.firing, hook), stage, usage);
             }
             RunEventKind::SessionEnded { status, reason } => {
-                match status.as_str() {
+                match status {
                     // An interrupt at the end only puts the end off, and so does a hook of it that aborts.
-                    "interrupted" if self.is_at_its_end() => {}
-                    "aborted" if self.is_at_its_end() => self.leave_behind(),
+                    SessionStatus::Interrupted if self.is_at_its_end() => {}
+                    SessionStatus::Aborted if self.is_at_its_end() => self.leave_behind(),
                     status => self.end(status),
                 }
                 self.ended = Some((status, reason));

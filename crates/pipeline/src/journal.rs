@@ -202,7 +202,7 @@ impl SessionJournal {
             expected: version.map_or(Expected::Absent, Expected::Version),
             value: serde_json::to_string(record).unwrap_or_default(),
             created_at_ms: record.created_at_ms(),
-            status: record.status.clone(),
+            status: record.status.to_string(),
             queued: None,
             moves: None,
         }

@@ -1,21 +1,10 @@
 //! [`SessionRecord`]: what lists and `show` tell of a session, with the names that AutoAgent's users
 //! know.
 
-use hookwright_events::{PauseCause, RunEvent, RunEventKind, Usage};
+use hookwright_events::{PauseCause, RunEvent, RunEventKind, SessionStatus, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::AGENT_SESSIONS_MAX;
-
-/// The status of a session that nobody runs, although it has not ended. No record has it: whether
-/// somebody runs a session is known by its lease.
-pub const CUT_OFF: &str = "cut_off";
-
-/// The status of a session of which a part may be deleted already. Nothing but `sessions prune` can be done
-/// with it. Only the store has this word; the record itself says how the session ended.
-pub const DELETING: &str = "deleting";
-
-/// The statuses of sessions that can be taken up again.
-pub const RESUMABLE: [&str; 5] = [CUT_OFF, "interrupted", "failed", "aborted", "paused"];
 
 /// A session, as it stands in lists.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -57,8 +46,8 @@ pub struct SessionRecord {
     /// The issue that is being worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_issue: Option<u64>,
-    /// `active`, `completed`, `interrupted`, `failed`, `aborted` or `paused`.
-    pub status: String,
+    /// What it is doing, or how it ended.
+    pub status: SessionStatus,
     /// The kind of agent.
     pub provider: String,
     /// More about it.
@@ -192,20 +181,20 @@ impl SessionRecord {
         milliseconds(&self.start_time).unwrap_or(0)
     }
 
-    /// Whether a person can take it up again in this status. What a hook has started goes on with its
-    /// parent.
-    pub fn can_be_resumed(&self, status: &str) -> bool {
-        RESUMABLE.contains(&status) && self.parent.is_none()
+    /// Whether a person can resume it in this status. A session that a hook has started is resumed with
+    /// its parent.
+    pub fn can_be_resumed(&self, status: SessionStatus) -> bool {
+        status.is_resumable() && self.parent.is_none()
     }
 
     /// The command with which a person resumes it in this status; `None` if that cannot be done. A session
     /// that has cost as much as it may needs a higher limit, or it would be paused again at once.
-    pub fn resume_command(&self, status: &str) -> Option<String> {
+    pub fn resume_command(&self, status: SessionStatus) -> Option<String> {
         if !self.can_be_resumed(status) {
             return None;
         }
         let command = format!("hookwright resume {}", self.name);
-        if status != "paused" || self.paused_for != Some(PauseCause::Cost) {
+        if status != SessionStatus::Paused || self.paused_for != Some(PauseCause::Cost) {
             return Some(command);
         }
         let cost = self.usage.and_then(|used| used.cost_usd).unwrap_or_default();
@@ -232,12 +221,12 @@ impl SessionRecord {
             RunEventKind::SessionStarted { plan, stages, .. } => {
                 self.plan.clone_from(plan);
                 self.stages.clone_from(stages);
-                self.status = "active".to_owned();
+                self.status = SessionStatus::Active;
             }
             RunEventKind::SessionResumed { .. } => {
                 self.resumes += 1;
                 (self.pause, self.paused_for) = (None, None);
-                self.status = "active".to_owned();
+                self.status = SessionStatus::Active;
                 self.end_time = None;
                 self.reason = String::new();
             }
@@ -273,8 +262,8 @@ impl SessionRecord {
                 return self.see_use(None, None, Some(usage));
             }
             RunEventKind::SessionEnded { status, reason } => {
-                self.status.clone_from(status);
-                let pause = self.pause.take().filter(|_| status == "paused");
+                self.status = *status;
+                let pause = self.pause.take().filter(|_| *status == SessionStatus::Paused);
                 self.paused_for = pause.and_then(|pause| pause.cause);
                 self.reason.clone_from(reason);
                 self.end_time = Some(event.at.clone());
@@ -357,7 +346,7 @@ mod tests {
             sources: serde_json::Value::Null,
         };
         assert!(seen(&mut record, "2026-01-02T03:04:05Z", began));
-        assert_eq!((record.status.as_str(), record.stages.len()), ("active", 2));
+        assert_eq!((record.status, record.stages.len()), (SessionStatus::Active, 2));
         for (iteration, counted) in [(1, 1), (2, 2), (0, 2)] {
             let turn = TurnName { stage: 1, iteration };
             let result = TurnResult::default();
@@ -368,15 +357,16 @@ mod tests {
         }
         let skipped = RunEventKind::HookSkipped { hook: "a".into(), reason: "when".into() };
         assert!(!seen(&mut record, "2026-01-02T03:04:06Z", skipped));
-        let ended = RunEventKind::SessionEnded { status: "failed".into(), reason: "no key".into() };
+        let ended =
+            RunEventKind::SessionEnded { status: SessionStatus::Failed, reason: "no key".into() };
         assert!(seen(&mut record, "2026-01-02T03:04:07.500Z", ended));
-        assert_eq!((record.status.as_str(), record.reason.as_str()), ("failed", "no key"));
+        assert_eq!((record.status, record.reason.as_str()), (SessionStatus::Failed, "no key"));
         assert_eq!(record.end_time.as_deref(), Some("2026-01-02T03:04:07.500Z"));
         assert_eq!(record.metadata.total_duration, Some(2500));
         assert_eq!(record.hooks["skipped"], 1);
         let resumed = RunEventKind::SessionResumed { time: 1, sources: None };
         assert!(seen(&mut record, "2026-01-03T00:00:00Z", resumed));
-        assert_eq!((record.status.as_str(), record.reason.as_str()), ("active", ""));
+        assert_eq!((record.status, record.reason.as_str()), (SessionStatus::Active, ""));
         assert_eq!((record.end_time.as_deref(), record.resumes), (None, 1));
     }
 
@@ -419,8 +409,10 @@ mod tests {
         for (ended, took) in [("2030-01-01T00:00:02Z", 2000), ("2020-01-01T00:00:00Z", 0)] {
             let mut record =
                 SessionRecord { start_time: "2030-01-01T00:00:00Z".into(), ..Default::default() };
-            let kind =
-                RunEventKind::SessionEnded { status: "completed".into(), reason: String::new() };
+            let kind = RunEventKind::SessionEnded {
+                status: SessionStatus::Completed,
+                reason: String::new(),
+            };
             let at = ended.to_owned();
             let changed = record.see(&RunEvent { version: 1, firing: 0, at, session: None, kind });
             assert!(changed);

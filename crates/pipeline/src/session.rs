@@ -46,7 +46,7 @@ use hookwright_engine::ports::{Clock, EndRequest, Ports};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Observer};
-use hookwright_events::{EventName, PauseCause, RunEvent, RunEventKind, WorkItem};
+use hookwright_events::{EventName, PauseCause, RunEvent, RunEventKind, SessionStatus, WorkItem};
 use hookwright_process::MARKER;
 use hookwright_store::StoreError;
 use serde_json::{Map, Value, json};
@@ -130,8 +130,8 @@ pub struct Session {
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// `completed`, `failed`, `aborted`, `interrupted` or `paused`.
-    pub status: &'static str,
+    /// How.
+    pub status: SessionStatus,
     /// Why, in words.
     pub reason: String,
     /// Iterations of all stages.
@@ -219,15 +219,17 @@ impl Session {
         match ended {
             Ok(ended) => Ok(ended),
             Err(Leave::Broken(error)) => Err(error),
-            Err(Leave::Aborted(reason)) => Ok(self.ended("aborted", reason)),
-            Err(Leave::Failed(reason)) => Ok(self.ended("failed", reason)),
-            Err(Leave::Interrupted) => Ok(self.ended("interrupted", self.why_interrupted())),
-            Err(Leave::Paused { reason, .. }) => Ok(self.ended("paused", reason)),
+            Err(Leave::Aborted(reason)) => Ok(self.ended(SessionStatus::Aborted, reason)),
+            Err(Leave::Failed(reason)) => Ok(self.ended(SessionStatus::Failed, reason)),
+            Err(Leave::Interrupted) => {
+                Ok(self.ended(SessionStatus::Interrupted, self.why_interrupted()))
+            }
+            Err(Leave::Paused { reason, .. }) => Ok(self.ended(SessionStatus::Paused, reason)),
         }
     }
 
-    fn ended(&self, status: &'static str, reason: String) -> Ended {
-        let question = self.ended_by_question.clone().filter(|_| status == "aborted");
+    fn ended(&self, status: SessionStatus, reason: String) -> Ended {
+        let question = self.ended_by_question.clone().filter(|_| status == SessionStatus::Aborted);
         Ended { status, reason, iterations: self.iterations, question }
     }
 

@@ -1,9 +1,16 @@
-//! [`StoredSession`]: a session as a store has it, and whether somebody runs it.
+//! [`StoredSession`]: a session as a store has it, and the process that runs it.
 
+use hookwright_events::SessionStatus;
 use hookwright_store::{Place, Record, Store, StoreError};
 
 use crate::lease::{self, Holder};
-use crate::record::{CUT_OFF, SessionRecord};
+use crate::record::SessionRecord;
+
+/// The status that a store's index has for a session. One that we don't know counts as failed, so that nothing
+/// runs again because of it.
+pub fn stored_status(name: &str) -> SessionStatus {
+    SessionStatus::parse(name).unwrap_or(SessionStatus::Failed)
+}
 
 /// A session of a store.
 #[derive(Debug)]
@@ -14,22 +21,23 @@ pub struct StoredSession {
     pub version: u64,
     /// Where it stands in lists.
     pub place: Place,
-    /// The record's, or [`CUT_OFF`] for one that nobody runs although it has not ended.
-    pub status: String,
-    /// Who runs it.
+    /// The record's, or [`SessionStatus::CutOff`] if it has not ended and no process runs it.
+    pub status: SessionStatus,
+    /// The process that runs it.
     pub holder: Option<Holder>,
 }
 
 impl StoredSession {
     /// The session of this record.
     pub fn read(store: &dyn Store, stored: Record) -> Result<Self, StoreError> {
-        let Record { key, version, place, mut status, value, .. } = stored;
+        let Record { key, version, place, status, value, .. } = stored;
+        let mut status = stored_status(&status);
         let mut record: SessionRecord = serde_json::from_str(&value).unwrap_or_default();
         let mut holder = None;
-        if status == "active" {
+        if status == SessionStatus::Active {
             holder = lease::holder(store, &lease::name_of(&key.project, &key.name))?;
             if holder.is_none() {
-                CUT_OFF.clone_into(&mut status);
+                status = SessionStatus::CutOff;
             }
         }
         // What finds it again is what the store calls it.

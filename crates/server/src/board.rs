@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, PoisonError};
 
-use hookwright_events::{Output, Report, RunEvent, RunEventKind, Wait};
+use hookwright_events::{Output, Report, RunEvent, RunEventKind, SessionStatus, Wait};
 use hookwright_pipeline::folder::{
     IterationAt, SessionFolder, StageAt, TurnAt, TurnKind, TurnTexts,
 };
@@ -53,7 +53,7 @@ pub struct Board {
 pub(crate) struct SeenSession {
     pub(crate) record: SessionRecord,
     /// The record's, or `cut_off` for one that nobody runs although it has not ended.
-    pub(crate) status: String,
+    pub(crate) status: SessionStatus,
     /// The process that runs it.
     pub(crate) process: Option<u32>,
     pub(crate) place: Place,

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::SessionName;
 use hookwright_pipeline::history::History;
-use hookwright_pipeline::record::{DELETING, SessionRecord};
+use hookwright_pipeline::record::SessionRecord;
+use hookwright_pipeline::stored_session::stored_status;
 use hookwright_store::{JournalKey, Record, Store};
 
 use crate::config_files::ConfigOptions;
@@ -60,13 +62,13 @@ pub(crate) fn resume(arguments: &ResumeArguments, screen: &Screen) -> Result<u8,
     // What is read from here on is what the process before us left, and nobody else changes it.
     let fence = place.take(&*store, &name)?;
     let known = state::session(&*store, &project, name.as_str())?.ok_or_else(no_such)?;
-    if known.status == "completed" {
+    if stored_status(&known.status) == SessionStatus::Completed {
         let _ = store.release(&fence.lease, fence.token);
         screen
             .talk(&format!("session {} is completed; there is nothing to resume\n", name.as_str()));
         return Ok(exit_code::GO_ON);
     }
-    if known.status == DELETING {
+    if stored_status(&known.status) == SessionStatus::Deleting {
         let _ = store.release(&fence.lease, fence.token);
         return Err(SessionFailure::HalfDeleted { name: known.key.name }.into());
     }
@@ -134,7 +136,10 @@ fn refuse_child(store: &dyn Store, found: &Record) -> Result<(), Failure> {
     while let Some(above) = parent {
         let known = state::session(store, &found.key.project, &above.session)?;
         parent = known.as_ref().and_then(|known| record(known).parent);
-        origin = Some((above.session, known.is_some_and(|known| known.status == "completed")));
+        origin = Some((
+            above.session,
+            known.is_some_and(|known| stored_status(&known.status) == SessionStatus::Completed),
+        ));
     }
     match origin {
         None => Ok(()),

@@ -1,9 +1,10 @@
 //! `hookwright run`: an agent goes through a loop or a pipeline.
 
 use clap::Args;
+use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
-use hookwright_pipeline::record::DELETING;
+use hookwright_pipeline::stored_session::stored_status;
 
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
@@ -73,16 +74,16 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
     let fence = place.take(&*store, &name)?;
     if let Some(known) = state::session(&*store, &place.project(), name.as_str())? {
         let _ = store.release(&fence.lease, fence.token);
-        let (name, status) = (known.key.name, known.status);
-        return Err(match status.as_str() {
-            "completed" => Failure::Session(SessionFailure::Taken { name }),
-            // We have its lease, so nobody runs it.
-            "active" => {
-                Failure::Session(SessionFailure::Unfinished { name, status: "cut off".to_owned() })
+        let (name, status) = (known.key.name, stored_status(&known.status));
+        return Err(Failure::Session(match status {
+            SessionStatus::Completed => SessionFailure::Taken { name },
+            SessionStatus::Deleting => SessionFailure::HalfDeleted { name },
+            // We have its lease, so no other process runs it.
+            SessionStatus::Active => {
+                SessionFailure::Unfinished { name, status: SessionStatus::CutOff }
             }
-            DELETING => Failure::Session(SessionFailure::HalfDeleted { name }),
-            _ => Failure::Session(SessionFailure::Unfinished { name, status }),
-        });
+            status => SessionFailure::Unfinished { name, status },
+        }));
     }
     let folder = SessionFolder::new(&place.found.project_root, name.clone());
     if runner::has_stages(&folder) {

@@ -2,8 +2,8 @@
 //! state of the work.
 
 use clap::Args;
+use hookwright_events::SessionStatus;
 use hookwright_pipeline::queue::IssueState;
-use hookwright_pipeline::record::RESUMABLE;
 use serde_json::{Value, json};
 
 use crate::error::Failure;
@@ -43,10 +43,9 @@ pub(crate) struct StatusArguments {
 
 pub(crate) fn status(arguments: &StatusArguments, screen: &Screen) -> Result<u8, Failure> {
     let sessions = Sessions::find(&arguments.project)?;
-    let mut running = sessions.list(&Query { statuses: vec!["active"], ..Query::default() })?;
-    let statuses = RESUMABLE.to_vec();
+    let mut running = sessions.list(&Query::with_statuses([SessionStatus::Active]))?;
     let mut resumable =
-        sessions.list(&Query { statuses, limit: Some(RESUMABLE_MAX), ..Query::default() })?;
+        sessions.list(&Query { limit: Some(RESUMABLE_MAX), ..Query::resumable() })?;
     let work = KnownWork::find(&sessions.found.project_root)?;
     let waits = session_waits::of_project(&sessions)?;
     if arguments.json {

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use hookwright_events::SessionStatus;
 use hookwright_pipeline::lease::{self, Holder};
 use hookwright_process::{Leader, Sent};
 use hookwright_store::SqliteStore;
@@ -52,13 +53,13 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
     let (store, session) = sessions.chosen(arguments.session.as_deref(), Choice::Stop)?;
     let name = session.name().to_owned();
     if let Some(origin) = sessions.origin_of(&session)? {
-        let is_completed = origin.status == "completed";
+        let is_completed = origin.status == SessionStatus::Completed;
         let origin = origin.name().to_owned();
         return Err(SessionFailure::OfHook { name, command: "stop", origin, is_completed }.into());
     }
     let lease = lease::name_of(&sessions.project, &name);
     let Some(holder) = lease::holder(store, &lease).map_err(Failure::Store)? else {
-        return Err(SessionFailure::NotRunning { name, status: session.status_in_words() }.into());
+        return Err(SessionFailure::NotRunning { name, status: session.status }.into());
     };
     let host = Holder::this().host;
     if holder.host != host {
@@ -125,10 +126,10 @@ fn tell(
     }
     let name = visible(session.name());
     let reason = match session.record.reason.as_str() {
-        reason if reason.is_empty() || reason == session.status => String::new(),
+        reason if reason.is_empty() || reason == session.status.as_str() => String::new(),
         reason => format!(" ({})", one_line(reason, REASON_CHARS_MAX)),
     };
-    screen.result(&format!("session {name}: {}{reason}\n", session.status_in_words()))?;
+    screen.result(&format!("session {name}: {}{reason}\n", session.status.in_words()))?;
     if let Some(command) = session.resume_command() {
         screen.talk(&format!("go on with: {}\n", visible(&command)));
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::{FolderError, SessionNameError};
 use hookwright_pipeline::history::HistoryError;
 use hookwright_pipeline::session::SessionError;
@@ -25,7 +26,7 @@ pub(crate) enum SessionFailure {
     /// A session's folder cannot be made, so nothing was started.
     Folder(FolderError),
     /// A session that is not completed has this name.
-    Unfinished { name: String, status: String },
+    Unfinished { name: String, status: SessionStatus },
     /// A prune has begun to delete the session with this name.
     HalfDeleted { name: String },
     /// Another process runs the session.
@@ -47,7 +48,7 @@ pub(crate) enum SessionFailure {
     /// This project has no session.
     NoneYet { project: PathBuf },
     /// Nobody runs the session that shall be ended.
-    NotRunning { name: String, status: String },
+    NotRunning { name: String, status: SessionStatus },
     /// Another machine runs the session.
     Elsewhere { name: String, pid: u32, host: String },
     /// A process that we may not send signals to runs the session.
@@ -106,7 +107,7 @@ impl SessionFailure {
                 help: "nothing was started; mend it, and run it again".into(),
             },
             SessionFailure::Unfinished { name, status } => Message {
-                heading: format!("there is a session `{name}` already, and it is {status}"),
+                heading: format!("there is a session `{name}` already, and it is {}", status.in_words()),
                 place: None,
                 help: format!(
                     "go on with it: `hookwright resume {name}`; or give this one another name"
@@ -170,7 +171,7 @@ impl SessionFailure {
                 help: "`hookwright run FILE` starts one; `--cwd DIR` names another project".into(),
             },
             SessionFailure::NotRunning { name, status } => Message {
-                heading: format!("session `{name}` is not running; it is {status}"),
+                heading: format!("session `{name}` is not running; it is {}", status.in_words()),
                 place: None,
                 help: "`hookwright status` says what runs".into(),
             },

@@ -142,7 +142,7 @@ fn what(kind: &RunEventKind) -> String {
             format!("stage {index} {} ended: {} after {iterations}", said(stage), said(reason))
         }
         RunEventKind::SessionEnded { status, reason } => {
-            format!("session ended: {}, {}", said(status), said(reason))
+            format!("session ended: {status}, {}", said(reason))
         }
         RunEventKind::Noted { note } => format!("note: {}", said(note)),
     }

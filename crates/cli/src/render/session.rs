@@ -235,8 +235,8 @@ impl SessionScreen {
     ) -> String {
         let paint = Paint::of_results();
         let session = paint.strong(&format!("session {}", record.name));
-        let mut text = format!("{session}: {}", paint.outcome(ended.status));
-        if ended.reason != ended.status {
+        let mut text = format!("{session}: {}", paint.outcome(ended.status.in_words()));
+        if ended.reason != ended.status.as_str() {
             text.push_str(&format!(" ({})", one_line(&ended.reason, 2 * WORDS_MAX)));
         }
         let iterations = count(record.iterations as usize, "iteration");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Paint, Table, count, human, local, one_line, session_wait, visible};
-use hookwright_pipeline::record::CUT_OFF;
+use hookwright_events::SessionStatus;
 
 use crate::config_files::ConfigFiles;
 use crate::known_session::KnownSession;
@@ -30,7 +30,7 @@ pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> Strin
         let record = &session.record;
         let mut row = vec![
             session.name().to_owned(),
-            session.status_in_words(),
+            session.status.in_words().to_owned(),
             one_line(&record.plan, CELL_CHARS_MAX),
             stage(session),
             record.iterations.to_string(),
@@ -78,7 +78,7 @@ pub(crate) fn resumable(list: &[KnownSession], waits: &Waits) -> String {
         let iterations = count(session.record.iterations as usize, "iteration");
         table.row([
             format!("  {}", session.name()),
-            session.status_in_words(),
+            session.status.in_words().to_owned(),
             one_line(&session.record.plan, CELL_CHARS_MAX),
             format!("stage {}, {iterations} done", stage(session)),
             session.resume_command().unwrap_or_default(),
@@ -92,7 +92,8 @@ pub(crate) fn resumable(list: &[KnownSession], waits: &Waits) -> String {
 /// Why a session ended before its work was done, where its status does not say that.
 fn ended_because(session: &KnownSession) -> Option<String> {
     let reason = Some(session.record.reason.as_str());
-    let reason = reason.filter(|reason| !reason.is_empty() && *reason != session.status)?;
+    let reason =
+        reason.filter(|reason| !reason.is_empty() && *reason != session.status.as_str())?;
     Some(format!("  {}: {}\n", session.name(), one_line(reason, REASON_CHARS_MAX)))
 }
 
@@ -101,8 +102,8 @@ pub(crate) fn heading(session: &KnownSession) -> String {
     let record = &session.record;
     let paint = Paint::of_results();
     let name = paint.strong(&visible(session.name()));
-    let mut text = format!("{name}: {}", paint.outcome(&session.status_in_words()));
-    if !record.reason.is_empty() && record.reason != session.status {
+    let mut text = format!("{name}: {}", paint.outcome(session.status.in_words()));
+    if !record.reason.is_empty() && record.reason != session.status.as_str() {
         text.push_str(&format!(" ({})", one_line(&record.reason, REASON_CHARS_MAX)));
     }
     if let Some(took) = session.duration_ms(state::now_ms()) {
@@ -140,7 +141,7 @@ fn stage(session: &KnownSession) -> String {
 fn duration(session: &KnownSession, now_ms: i64) -> String {
     match session.duration_ms(now_ms) {
         Some(took) => human::duration(took as f64),
-        None if session.status == CUT_OFF => "?".to_owned(),
+        None if session.status == SessionStatus::CutOff => "?".to_owned(),
         None => "-".to_owned(),
     }
 }

@@ -109,7 +109,7 @@ impl TimelineScreen {
         let end = match (ended, &session.holder) {
             (Some(ended), _) => ended,
             (None, Some(holder)) => format!("runs, process {}", holder.pid),
-            (None, None) => session.status_in_words(),
+            (None, None) => session.status.in_words().to_owned(),
         };
         text.push_str(&self.page.line("└─ ", "   ", &end, Words::NONE));
         if let Some(command) = session.resume_command() {
@@ -191,13 +191,13 @@ impl TimelineScreen {
             }
             Milestone::SessionEnded { at, status, reason, usage } => {
                 let used = words::used(usage);
-                let why = if reason == status || reason.is_empty() {
+                let why = if reason == status.as_str() || reason.is_empty() {
                     String::new()
                 } else {
                     format!(": {}", one_line(&reason, WORDS_MAX))
                 };
                 // The last one closes the tree.
-                let status = Paint::of_results().outcome(&visible(&status));
+                let status = Paint::of_results().outcome(status.in_words());
                 self.ended = Some(format!("{status} at {}{used}{why}", local(&at)));
                 String::new()
             }

@@ -4,10 +4,10 @@
 //! tree says so, because the agent chooses its own environment. A session that was killed cannot be
 //! asked, and its agent, which may have outlived it, completes nothing.
 
+use hookwright_events::SessionStatus;
 use hookwright_events::{Task, TaskState};
 use hookwright_pipeline::caller::SESSION;
 use hookwright_pipeline::lease::Holder;
-use hookwright_pipeline::record::CUT_OFF;
 
 use super::Tasks;
 use crate::error::{Failure, TaskFailure};
@@ -29,7 +29,7 @@ impl Tasks {
     pub(super) fn session_to_ask(&self, task: &Task, screen: &Screen) -> Result<ToAsk, Failure> {
         let sessions = self.sessions()?;
         if let Some(holder) = self.holder_of(task, &sessions)? {
-            if holder.status == CUT_OFF {
+            if holder.status == SessionStatus::CutOff {
                 return cut_off(&sessions, &holder, true);
             }
             if let Some(process) = holder.holder.as_ref().filter(|process| !is_here(process)) {
@@ -41,7 +41,7 @@ impl Tasks {
             }
         }
         let named = self.named_sessions(&sessions);
-        if let Some(killed) = named.iter().find(|session| session.status == CUT_OFF) {
+        if let Some(killed) = named.iter().find(|session| session.status == SessionStatus::CutOff) {
             return cut_off(&sessions, killed, false);
         }
         let mut running = running(&sessions)?;
@@ -140,7 +140,7 @@ impl Tasks {
 
 /// Sessions of the project that run on this machine.
 fn running(sessions: &Sessions) -> Result<Vec<KnownSession>, Failure> {
-    let active = Query { statuses: vec!["active"], children: true, ..Query::default() };
+    let active = Query { children: true, ..Query::with_statuses([SessionStatus::Active]) };
     let mut running = sessions.list(&active)?;
     running.retain(runs_here);
     Ok(running)

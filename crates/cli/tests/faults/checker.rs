@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use hookwright_events::{Outcome, RunEvent, RunEventKind, Status, Usage};
+use hookwright_events::{Outcome, RunEvent, RunEventKind, SessionStatus, Status, Usage};
 
 use super::defect::{Defect, Found};
 use super::ground::Line;
@@ -104,7 +104,7 @@ impl Checker {
         self.look_at_children(&journals, &journal);
         self.look_at_commits(world, &journal);
         let is_done = journal.last().is_some_and(|event| match &event.kind {
-            RunEventKind::SessionEnded { status, .. } => status == "completed",
+            RunEventKind::SessionEnded { status, .. } => *status == SessionStatus::Completed,
             _ => false,
         });
         if !is_done {
@@ -375,7 +375,7 @@ impl Checker {
         }
         for (name, journal) in journals {
             let is_done = journal.iter().rev().any(|event| match &event.kind {
-                RunEventKind::SessionEnded { status, .. } => status == "completed",
+                RunEventKind::SessionEnded { status, .. } => *status == SessionStatus::Completed,
                 _ => false,
             });
             if !is_done {

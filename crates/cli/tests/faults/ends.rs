@@ -69,7 +69,7 @@ pub(crate) fn lead(binary: &Path, kills: &[Kill]) -> Life {
 
 fn end_of(journal: &[RunEvent]) -> Option<String> {
     journal.iter().rev().find_map(|event| match &event.kind {
-        RunEventKind::SessionEnded { status, .. } => Some(status.clone()),
+        RunEventKind::SessionEnded { status, .. } => Some(status.to_string()),
         _ => None,
     })
 }

@@ -59,7 +59,9 @@ fn look_at_task(ground: &Ground, checker: &mut Checker) {
 fn look(ground: &Ground, checker: &mut Checker) {
     let journal: Vec<RunEvent> = ground.journal(SESSION);
     let is_done = journal.last().is_some_and(|event| match &event.kind {
-        RunEventKind::SessionEnded { status, .. } => status == "completed",
+        RunEventKind::SessionEnded { status, .. } => {
+            *status == hookwright_events::SessionStatus::Completed
+        }
         _ => false,
     });
     if !is_done {

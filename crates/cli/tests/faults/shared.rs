@@ -173,7 +173,9 @@ fn look(ground: &Ground, queue: Queue, life: &mut Life) {
         look_at_hooks(&mut checker, session, journal);
         look_at_executions(&mut checker, queue, session, journal);
         let is_done = journal.last().is_some_and(|event| match &event.kind {
-            RunEventKind::SessionEnded { status, .. } => status == "completed",
+            RunEventKind::SessionEnded { status, .. } => {
+                *status == hookwright_events::SessionStatus::Completed
+            }
             _ => false,
         });
         if !is_done {

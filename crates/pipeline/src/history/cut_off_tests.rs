@@ -4,6 +4,8 @@ use hookwright_events::{
 use hookwright_store::{Append, Commit, JournalKey, MemoryStore, Store};
 use serde_json::json;
 
+use hookwright_events::SessionStatus;
+
 use super::{History, Step};
 
 /// The history of a journal with these entries: number of the firing, and what happened.
@@ -75,23 +77,23 @@ fn the_last_hooks_of_a_session_that_was_not_interrupted_are_taken_up_where_they_
     assert!(matches!(history.step("closing/session:end/0/completed"), Step::TakeUp(_)));
 }
 
-fn ended(status: &str) -> RunEventKind {
-    RunEventKind::SessionEnded { status: status.to_owned(), reason: String::new() }
+fn ended(status: SessionStatus) -> RunEventKind {
+    RunEventKind::SessionEnded { status, reason: String::new() }
 }
 
 #[test]
 fn an_interrupt_at_the_end_puts_the_end_off_and_one_before_it_is_an_end_of_its_own() {
     let at_end = [(1, fired("closing/session:end/0/completed")), (1, starting("goodbye"))];
-    let mut put_off = history([&at_end[..], &[(0, ended("interrupted"))]].concat());
+    let mut put_off = history([&at_end[..], &[(0, ended(SessionStatus::Interrupted))]].concat());
     assert!(put_off.is_at_its_end());
     assert_eq!(put_off.endings, 0);
     assert!(matches!(put_off.step("closing/session:end/0/completed"), Step::TakeUp(_)));
-    let failed = history([&at_end[..], &[(0, ended("failed"))]].concat());
+    let failed = history([&at_end[..], &[(0, ended(SessionStatus::Failed))]].concat());
     assert_eq!((failed.endings, failed.is_at_its_end()), (1, false));
     let interrupted = history(vec![
         (1, fired("closing/user:interrupt/0/interrupted-0")),
         (1, decided()),
-        (0, ended("interrupted")),
+        (0, ended(SessionStatus::Interrupted)),
     ]);
     assert_eq!((interrupted.endings, interrupted.is_at_its_end()), (1, false));
 }
@@ -128,7 +130,7 @@ fn a_turn_that_is_done_again_is_given_again_what_it_got_but_for_what_its_start_s
         (0, RunEventKind::TurnEnded { turn: turn.clone(), attempt: 1, result, duration_ms: 1.0 }),
         (3, fired("iteration:error/0/2")),
         (3, says(&["error"])),
-        (0, ended("failed")),
+        (0, ended(SessionStatus::Failed)),
     ]);
     let given = read.pending.block().expect("something");
     assert!(given.ends_with("\n\ntests\n\nlate\n\nerror"), "{given}");

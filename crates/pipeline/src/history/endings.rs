@@ -8,7 +8,7 @@
 //! | was interrupted at work | goes on with what was under way |
 //! | was interrupted at its end | comes to the same end: `session:end` is not fired again |
 
-use hookwright_events::TurnName;
+use hookwright_events::{SessionStatus, TurnName};
 
 use super::{History, PastItem, PastTurn};
 
@@ -34,11 +34,11 @@ impl History {
     /// up its work goes on, and it ends once more later.
     pub(super) fn end_interrupted(&mut self) {
         if self.is_interrupted {
-            self.end("interrupted");
+            self.end(SessionStatus::Interrupted);
         }
     }
 
-    pub(super) fn end(&mut self, status: &str) {
+    pub(super) fn end(&mut self, status: SessionStatus) {
         self.is_interrupted = false;
         self.endings += 1;
         self.availability.start_over();
@@ -60,7 +60,7 @@ impl History {
     }
 
     /// The last iteration is done again if it failed: nothing came of it, and nothing came after it.
-    fn redo_last(&mut self, status: &str) {
+    fn redo_last(&mut self, status: SessionStatus) {
         let mut iterations = self.turns.iter_mut().filter(|(name, _)| name.iteration > 0);
         let Some((name, last)) = iterations.next_back() else { return };
         let ended = self.stages_ended.get(&name.stage);
@@ -81,7 +81,7 @@ impl History {
             .firings_by_key
             .get(&key)
             .is_some_and(|known| known.verdict.is_some() && !known.survives);
-        if matches!(status, "interrupted" | "paused") && !is_given_up {
+        if matches!(status, SessionStatus::Interrupted | SessionStatus::Paused) && !is_given_up {
             return;
         }
         let result = last.result.take_if(|result| result.error.is_some() && !result.out_of_time);

@@ -77,9 +77,8 @@ impl Told {
         self.tell(RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms: 5.0 })
     }
 
-    fn session_ends(self, status: &str) -> Self {
-        let (status, reason) = (status.to_owned(), String::new());
-        self.tell(RunEventKind::SessionEnded { status, reason })
+    fn session_ends(self, status: SessionStatus) -> Self {
+        self.tell(RunEventKind::SessionEnded { status, reason: String::new() })
     }
 
     /// The history as it is read.
@@ -185,7 +184,7 @@ fn a_final_delivery_is_known_from_before_its_hooks_to_its_end_and_may_be_done_ag
     let redone = failed
         .fires("iteration:error/0/2")
         .decides(&Decision::default())
-        .session_ends("failed")
+        .session_ends(SessionStatus::Failed)
         .read();
     assert!(redone.is_final_delivery(&turn(2)) && !redone.has_ended(&turn(2)));
     // It gets again what it got.
@@ -212,7 +211,7 @@ fn what_an_interrupt_cut_off_is_still_to_be_done() {
         .ends("b", interrupted())
         .tell(skipped)
         .decides(&pipes("half of it"))
-        .session_ends("interrupted")
+        .session_ends(SessionStatus::Interrupted)
         .read();
     assert!(history.pending.is_empty(), "nothing was decided");
     let Step::TakeUp(past) = history.step("iteration:complete/0/1") else { panic!("undecided") };
@@ -227,7 +226,7 @@ fn a_background_hook_that_an_interrupt_ended_is_taken_up() {
         .starts("slow")
         .decides(&Decision::default())
         .ends("slow", interrupted())
-        .session_ends("interrupted")
+        .session_ends(SessionStatus::Interrupted)
         .read();
     assert_eq!(word(&history.step("iteration:complete/0/1")), "decided");
     let left = history.left_in_background();
@@ -246,7 +245,7 @@ fn the_iteration_a_session_failed_with_is_done_again() {
         .turn_ends(2, Some("no key"))
         .fires("iteration:error/0/2")
         .decides(&Decision::default());
-    let history = told.session_ends("failed").read();
+    let history = told.session_ends(SessionStatus::Failed).read();
     assert!(history.has_ended(&turn(1)) && history.is_forgiven(&turn(1)));
     assert!(!history.has_ended(&turn(2)) && !history.is_forgiven(&turn(2)));
     assert_eq!(history.failed_before(&turn(2)), Some("no key"));
@@ -266,7 +265,7 @@ fn a_failure_that_did_not_end_the_session_is_not_done_again() {
             .decides(&pipes("mend it"))
     };
     // The recovery prompt is what comes next.
-    let history = failed(Told::default()).session_ends("interrupted").read();
+    let history = failed(Told::default()).session_ends(SessionStatus::Interrupted).read();
     assert!(history.has_ended(&turn(1)));
     // The stage went on to its end.
     let ended = RunEventKind::StageEnded {
@@ -275,7 +274,7 @@ fn a_failure_that_did_not_end_the_session_is_not_done_again() {
         reason: "completed".into(),
         iterations: 1,
     };
-    let history = failed(Told::default()).tell(ended).session_ends("aborted").read();
+    let history = failed(Told::default()).tell(ended).session_ends(SessionStatus::Aborted).read();
     assert!(history.has_ended(&turn(1)));
     assert_eq!(history.ended(1), Some(("completed", 1)));
 }
@@ -290,7 +289,7 @@ fn what_ended_the_session_does_not_end_it_again_and_a_block_stays() {
         .turn_ends(2, None)
         .fires("iteration:complete/0/2")
         .decides(&verdict(Verdict::Abort { reason: reason() }))
-        .session_ends("aborted")
+        .session_ends(SessionStatus::Aborted)
         .read();
     let verdict_of = |step: Step| match step {
         Step::Decided(decision) => decision.verdict,
@@ -316,7 +315,7 @@ fn behind_a_hook_that_ended_the_session_those_that_have_not_run_are_left() {
             .tell(skips("behind", "gate aborted"))
             .tell(skips("odd", "somebody else aborted"))
             .decides(&verdict(Verdict::Abort { reason: "no".into() }))
-            .session_ends("aborted")
+            .session_ends(SessionStatus::Aborted)
     };
     let point = "iteration:complete/0/1";
     let once = ends(Told::default(), point);
@@ -340,7 +339,7 @@ fn a_session_that_is_aborted_at_its_end_comes_to_the_same_end() {
         .fires(end)
         .starts("gate")
         .decides(&verdict(Verdict::Abort { reason: "no".into() }))
-        .session_ends("aborted")
+        .session_ends(SessionStatus::Aborted)
         .read();
     assert_eq!((history.endings, history.is_at_its_end()), (0, true));
     assert!(history.again_at(end).is_some());
@@ -351,7 +350,7 @@ fn a_stop_that_nothing_followed_is_asked_for_anew() {
     let mut history = Told::default()
         .fires("session:stop/1")
         .decides(&verdict(Verdict::Abort { reason: "enough".into() }))
-        .session_ends("aborted")
+        .session_ends(SessionStatus::Aborted)
         .read();
     assert_eq!(word(&history.step("session:stop/1")), "begin");
 }
@@ -421,7 +420,7 @@ fn what_was_decided_about_a_task_of_an_execution_stands_and_an_abort_is_obeyed_o
     let told = Told::default().fires("task:complete/TAS-1/0-1").decides(&decision);
     assert_eq!(told.history.decided_task(TaskId(1), occasion), Some(&verdict));
     assert_eq!(told.history.aborted_by_task(), Some("broken"));
-    let (status, reason) = ("aborted".to_owned(), "broken".to_owned());
+    let (status, reason) = (SessionStatus::Aborted, "broken".to_owned());
     let told = told.tell(RunEventKind::SessionEnded { status, reason });
     assert_eq!(told.history.aborted_by_task(), None);
     assert_eq!(told.history.decided_task(TaskId(2), occasion), None);
@@ -460,7 +459,7 @@ fn a_turn_that_was_given_up_is_no_iteration_but_what_it_used_counts() {
 fn a_session_that_ended_asks_agents_again_that_did_not_say_when() {
     let refused = || Told::default().turn_starts(1, 1).tell(given_up(FailureCause::Quota, None));
     assert!(matches!(refused().history.availability.choose(&["a"], 0), Choice::GiveUp { .. }));
-    let ended = RunEventKind::SessionEnded { status: "paused".into(), reason: String::new() };
+    let ended = RunEventKind::SessionEnded { status: SessionStatus::Paused, reason: String::new() };
     assert_eq!(refused().tell(ended).history.availability.choose(&["a"], 0), Choice::Ask(0));
 }
 

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use hookwright_engine::limits::STOP_BLOCKS_MAX;
-use hookwright_events::{Decision, RunEventKind, Verdict};
+use hookwright_events::SessionStatus::{Aborted, Completed, Failed, Interrupted, Paused};
+use hookwright_events::{Decision, RunEventKind, SessionStatus, Verdict};
 use hookwright_process::faults;
 use serde_json::{Value, json};
 
@@ -97,50 +98,50 @@ impl Session {
             return self.put_end_off().await;
         }
         let (mut status, mut reason, mut words) = match left {
-            Ok(reason) => ("completed", reason, reason.to_owned()),
-            Err(Leave::Aborted(words)) => ("aborted", "aborted", words),
-            Err(Leave::Failed(words)) => ("failed", "failed", words),
-            Err(Leave::Interrupted) => ("interrupted", "interrupted", self.why_interrupted()),
+            Ok(reason) => (Completed, reason, reason.to_owned()),
+            Err(Leave::Aborted(words)) => (Aborted, Aborted.as_str(), words),
+            Err(Leave::Failed(words)) => (Failed, Failed.as_str(), words),
+            Err(Leave::Interrupted) => (Interrupted, Interrupted.as_str(), self.why_interrupted()),
             Err(Leave::Paused { cause, reason }) => {
                 let paused = RunEventKind::Paused { cause, reason: reason.clone(), until: None };
                 self.write(vec![paused])?;
-                ("paused", "paused", reason)
+                (Paused, Paused.as_str(), reason)
             }
             Err(Leave::Broken(error)) => {
                 self.interrupt_all();
                 return Err(Leave::Broken(error));
             }
         };
-        if status != "interrupted" {
+        if status != Interrupted {
             self.close_desk().await;
         } else {
             self.begin_to_end().await;
             self.fire_closing("user:interrupt", status, json!({})).await?;
         }
-        if matches!(status, "interrupted" | "failed") {
-            let why = if status == "failed" { "error" } else { "interrupted" };
+        if matches!(status, Interrupted | Failed) {
+            let why = if status == Failed { "error" } else { "interrupted" };
             let data = json!({ "reason": why, "error": words });
             let data = Value::Object(self.data_of_stop(data));
             let closed = self.fire_closing("session:stop", status, data).await?;
-            if let (Closed::Aborted(why), "failed") = (closed, status) {
+            if let (Closed::Aborted(why), Failed) = (closed, status) {
                 words = also(why, status, &words);
-                (status, reason) = ("aborted", "aborted");
+                (status, reason) = (Aborted, Aborted.as_str());
             }
         }
-        let error = if status == "completed" { Value::Null } else { words.clone().into() };
+        let error = if status == Completed { Value::Null } else { words.clone().into() };
         let data = json!({ "reason": reason, "error": error });
         let closed = self.fire_closing("session:end", status, data).await?;
         let cut_off = self.settle().await;
         faults::point("settled");
         match (status, closed) {
             // An abort counts wherever it happens; but who interrupts a session has the last word.
-            ("completed", Closed::Aborted(why)) => self.record_end("aborted", why),
-            ("failed" | "paused", Closed::Aborted(why)) => {
-                self.record_end("aborted", also(why, status, &words))
+            (Completed, Closed::Aborted(why)) => self.record_end(Aborted, why),
+            (Failed | Paused, Closed::Aborted(why)) => {
+                self.record_end(Aborted, also(why, status, &words))
             }
             // All else can be resumed anyway.
-            ("completed", Closed::Interrupted) => self.end_as_put_off(&[]),
-            ("completed", Closed::Decided) if !cut_off.is_empty() => self.end_as_put_off(&cut_off),
+            (Completed, Closed::Interrupted) => self.end_as_put_off(&[]),
+            (Completed, Closed::Decided) if !cut_off.is_empty() => self.end_as_put_off(&cut_off),
             _ => self.record_end(status, words),
         }
     }
@@ -160,12 +161,12 @@ impl Session {
             [] => "hooks of session:end had not ended".to_owned(),
             hooks => format!("hooks in the background had not ended: {}", hooks.join(", ")),
         };
-        self.record_end("interrupted", words)
+        self.record_end(Interrupted, words)
     }
 
-    fn record_end(&mut self, status: &'static str, words: String) -> Result<Ended, Leave> {
+    fn record_end(&mut self, status: SessionStatus, words: String) -> Result<Ended, Leave> {
         self.leave_output(status, &words)?;
-        let ended = RunEventKind::SessionEnded { status: status.to_owned(), reason: words.clone() };
+        let ended = RunEventKind::SessionEnded { status, reason: words.clone() };
         self.write(vec![ended])?;
         Ok(self.ended(status, words))
     }
@@ -188,14 +189,14 @@ impl Session {
     async fn fire_closing(
         &mut self,
         name: &str,
-        status: &str,
+        status: SessionStatus,
         more: Value,
     ) -> Result<Closed, Leave> {
         // A session that was cut off while it ended comes to the same end again, and its hooks have
         // run; only after an interrupt it may come to another one.
         let History { endings, resumes, .. } = self.history;
         let key = match status {
-            "interrupted" => format!("closing/{name}/{endings}/{status}-{resumes}"),
+            Interrupted => format!("closing/{name}/{endings}/{status}-{resumes}"),
             _ => format!("closing/{name}/{endings}/{status}"),
         };
         let data = self.data_of_session(more);
@@ -234,6 +235,6 @@ impl Session {
 }
 
 /// Why a session was aborted that had come to another end before.
-fn also(why: String, status: &str, words: &str) -> String {
+fn also(why: String, status: SessionStatus, words: &str) -> String {
     format!("{why}; before that it was {status}: {words}")
 }

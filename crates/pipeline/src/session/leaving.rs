@@ -1,6 +1,6 @@
 //! What a session that a hook has started leaves: `output.json`.
 
-use hookwright_events::RunEventKind;
+use hookwright_events::{RunEventKind, SessionStatus};
 use serde_json::json;
 
 use super::{Leave, Session};
@@ -10,8 +10,10 @@ use crate::limits::OUTPUTS_TOLD_MAX;
 impl Session {
     /// Writes what the session leaves, unless its agent has written that itself. One that goes on later
     /// leaves nothing yet.
-    pub(super) fn leave_output(&self, status: &str, reason: &str) -> Result<(), Leave> {
-        if self.inputs.is_none() || matches!(status, "interrupted" | "paused") {
+    pub(super) fn leave_output(&self, status: SessionStatus, reason: &str) -> Result<(), Leave> {
+        if self.inputs.is_none()
+            || matches!(status, SessionStatus::Interrupted | SessionStatus::Paused)
+        {
             return Ok(());
         }
         match self.folder.read_child_output()? {

@@ -1,6 +1,6 @@
 //! [`Part`]: what a timeline is made of, in the order of the story.
 
-use hookwright_events::{ItemState, TurnName, TurnResult, Usage, WorkItem};
+use hookwright_events::{ItemState, SessionStatus, TurnName, TurnResult, Usage, WorkItem};
 use serde::Serialize;
 
 use super::deed::Deed;
@@ -102,7 +102,7 @@ pub enum Milestone {
         /// When.
         at: String,
         /// `completed`, `failed`, `aborted`, `interrupted`, `paused`.
-        status: String,
+        status: SessionStatus,
         /// Why, in words.
         reason: String,
         /// What agents used in all, as far as they tell.

@@ -1,6 +1,6 @@
 //! Journals in short, and the whole story that is told of each.
 
-use hookwright_events::FailureCause;
+use hookwright_events::{FailureCause, SessionStatus};
 use hookwright_events::{ItemState, Outcome, PauseCause, TurnResult, WorkItem, WorkSource};
 use serde_json::{Value, json};
 
@@ -132,7 +132,7 @@ fn a_piece_of_work_holds_its_iterations_and_its_last_hooks() {
             iterations: 1,
         },
     ));
-    let (status, reason) = ("completed".to_owned(), "completed".to_owned());
+    let (status, reason) = (SessionStatus::Completed, "completed".to_owned());
     journal.push((0, RunEventKind::SessionEnded { status, reason }));
     let cost = json!({ "input_tokens": 100, "output_tokens": 10, "cost_usd": 0.5 });
     let hook = |at: &str, event: &str, hook: &str| {
@@ -374,7 +374,7 @@ fn what_a_child_uses_counts_where_it_was_started() {
     // Who waits for it is not reported before it has ended.
     journal.extend(ran(3, "review").into_iter().take(1));
     journal.extend([spawned(3, "review"), used(3, "review"), item_ends(), used(1, "early")]);
-    let (status, reason) = ("completed".to_owned(), "completed".to_owned());
+    let (status, reason) = (SessionStatus::Completed, "completed".to_owned());
     journal.push((0, RunEventKind::SessionEnded { status, reason }));
     let told = told(journal, false);
     let of_kind = |kind: &str| {

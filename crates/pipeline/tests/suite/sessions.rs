@@ -9,7 +9,7 @@ mod project;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use hookwright_events::{RunEvent, RunEventKind};
+use hookwright_events::{RunEvent, RunEventKind, SessionStatus};
 use hookwright_pipeline::limits::{CHILDREN_IN_BACKGROUND_MAX, QUEUE_COMMAND_TIMEOUT};
 use hookwright_pipeline::record::milliseconds;
 
@@ -43,7 +43,10 @@ async fn a_service_that_is_down_is_asked_again_after_longer_and_longer_waits_and
     let answers = Answers::new(&[OUTAGE; 20]);
     let told = project.asking(&answers).run().await;
     assert_eq!(pauses(&told.events), seconds([30, 60, 120, 240, 480, 600, 600, 600]));
-    assert_eq!((told.ended.status, told.ended.reason.as_str()), ("paused", "scripted: down"));
+    assert_eq!(
+        (told.ended.status, told.ended.reason.as_str()),
+        (SessionStatus::Paused, "scripted: down")
+    );
     assert_eq!(answers.left(), 20 - 9);
 }
 
@@ -54,7 +57,7 @@ async fn a_service_that_was_back_is_waited_for_from_the_beginning() {
     let answers = Answers::new(&[OUTAGE, OUTAGE, OUTAGE, WORKS, OUTAGE, OUTAGE, WORKS]);
     let told = project.asking(&answers).run().await;
     assert_eq!(pauses(&told.events), seconds([30, 60, 120, 30, 60]));
-    assert_eq!((told.ended.status, told.ended.iterations), ("completed", 2));
+    assert_eq!((told.ended.status, told.ended.iterations), (SessionStatus::Completed, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -64,7 +67,7 @@ async fn a_queues_command_that_never_ends_is_ended_and_fails_the_session() {
     let began = tokio::time::Instant::now();
     let told = project.run().await;
     let reason = "the queue's command `exec sleep 100000` failed: it was ended after 60 s, its time was over";
-    assert_eq!((told.ended.status, told.ended.reason.as_str()), ("failed", reason));
+    assert_eq!((told.ended.status, told.ended.reason.as_str()), (SessionStatus::Failed, reason));
     assert!(began.elapsed() >= QUEUE_COMMAND_TIMEOUT, "the clock was moved, nobody waited");
 }
 
@@ -105,7 +108,10 @@ async fn more_sessions_than_may_run_that_nothing_waits_for_wait_for_a_place() {
     let (last, first_end) = (place(&is_begun, CHILDREN_IN_BACKGROUND_MAX), place(&is_ended, 0));
     assert!(first_end < last, "the last one began before another had ended");
     let ends = told.events.iter().filter(|event| is_ended(&event.kind)).count();
-    assert_eq!((told.ended.status, ends), ("completed", CHILDREN_IN_BACKGROUND_MAX + 2));
+    assert_eq!(
+        (told.ended.status, ends),
+        (SessionStatus::Completed, CHILDREN_IN_BACKGROUND_MAX + 2)
+    );
 }
 
 #[tokio::test]
@@ -133,7 +139,7 @@ async fn what_a_child_used_is_made_up_for_where_the_parent_died_before_it_was_wr
         assert_eq!((costs(&project, "s"), costs(&project, child)), (before, Some(1.0)));
         project.store().take_all();
         let ended = project.take_up().await.unwrap();
-        assert_eq!(ended.status, "completed");
+        assert_eq!(ended.status, SessionStatus::Completed);
         assert_eq!((costs(&project, "s"), costs(&project, child)), (Some(1.0), Some(1.0)));
         let (record, _) = project.record("s").unwrap();
         assert_eq!(record.usage_of_children, record.usage);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use hookwright_events::{
-    EventName, Outcome, Output, Report, RunEvent, RunEventKind, Status, TurnName, TurnResult,
+    EventName, Outcome, Output, Report, RunEvent, RunEventKind, SessionStatus, Status, TurnName,
+    TurnResult,
 };
 use hookwright_pipeline::lease::{self, Holder};
 use hookwright_pipeline::record::SessionRecord;
@@ -39,7 +40,7 @@ impl Played {
             start_time: iso(now_ms),
             workspace: PROJECT.to_owned(),
             command: "run".to_owned(),
-            status: "active".to_owned(),
+            status: SessionStatus::Active,
             provider: "claude".to_owned(),
             plan: "full-workflow".to_owned(),
             stages: stages.clone(),
@@ -80,7 +81,7 @@ impl Played {
             expected: self.version,
             value: serde_json::to_string(&self.record).unwrap(),
             created_at_ms: self.record.created_at_ms(),
-            status: self.record.status.clone(),
+            status: self.record.status.to_string(),
             queued: None,
             moves: None,
         };
@@ -167,7 +168,8 @@ impl Played {
     }
 
     pub(crate) fn ends(&mut self, status: &str, reason: &str) {
-        let (status, reason) = (status.to_owned(), reason.to_owned());
+        let status = SessionStatus::parse(status).expect("a status");
+        let reason = reason.to_owned();
         self.happens(0, RunEventKind::SessionEnded { status, reason });
         self.leave();
     }

@@ -8,6 +8,7 @@ use crate::exit_code;
 use crate::known_session::{ProjectOption, Query, Sessions};
 use crate::render::session_table;
 use crate::screen::Screen;
+use hookwright_events::SessionStatus;
 
 /// Show the sessions of this project that run now, else the latest one
 ///
@@ -24,7 +25,7 @@ pub(crate) struct CurrentArguments {
 
 pub(crate) fn current(arguments: &CurrentArguments, screen: &Screen) -> Result<u8, Failure> {
     let sessions = Sessions::find(&arguments.project)?;
-    let mut list = sessions.list(&Query { statuses: vec!["active"], ..Query::default() })?;
+    let mut list = sessions.list(&Query::with_statuses([SessionStatus::Active]))?;
     if list.is_empty() {
         list = sessions.list(&Query { limit: Some(1), ..Query::default() })?;
     }

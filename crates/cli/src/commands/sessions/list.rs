@@ -1,7 +1,7 @@
 //! `hookwright sessions list`: the sessions of a project, newest first.
 
 use clap::Args;
-use hookwright_pipeline::record::CUT_OFF;
+use hookwright_events::SessionStatus;
 
 use crate::error::Failure;
 use crate::exit_code;
@@ -54,7 +54,7 @@ pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Fai
         name_prefix: arguments.prefix.as_deref(),
         // One more tells whether there are more.
         limit: Some(shown_max.saturating_add(1)),
-        ..Query::with_words(&arguments.status)
+        ..Query::with_statuses(arguments.status.iter().copied())
     })?;
     let are_more = list.len() > shown_max;
     list.truncate(shown_max);
@@ -92,8 +92,10 @@ pub(super) fn as_json(list: &[KnownSession]) -> Listed<'_> {
 
 /// What to do about sessions that were cut off.
 pub(super) fn hint_at_cut_off(list: &[KnownSession], project: &str) -> Option<String> {
-    let cut_off: Vec<&KnownSession> =
-        list.iter().filter(|known| known.status == CUT_OFF && known.can_be_resumed()).collect();
+    let cut_off: Vec<&KnownSession> = list
+        .iter()
+        .filter(|known| known.status == SessionStatus::CutOff && known.can_be_resumed())
+        .collect();
     let newest = cut_off.first()?;
     let number = count(cut_off.len(), "session");
     let was = if cut_off.len() == 1 { "was" } else { "were" };

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use hookwright_pipeline::record::DELETING;
+use hookwright_events::SessionStatus;
 use hookwright_store::{Reclaimed, Rewrite};
 use serde_json::{Value, json};
 
@@ -20,7 +20,12 @@ use crate::screen::Screen;
 use crate::{exit_code, span, state};
 
 /// Sessions that are over when nobody says which are meant.
-const OVER: [&str; 4] = ["completed", "interrupted", "failed", "aborted"];
+const OVER: [SessionStatus; 4] = [
+    SessionStatus::Completed,
+    SessionStatus::Interrupted,
+    SessionStatus::Failed,
+    SessionStatus::Aborted,
+];
 
 /// Free space in the store's file from which on it is worth a word.
 const FREE_MEGABYTES_TOLD: u64 = 10;
@@ -119,7 +124,7 @@ fn choose(
 ) -> Result<(Vec<KnownSession>, Children), Failure> {
     let wanted = match &arguments.status[..] {
         [] => OVER.to_vec(),
-        words => Query::with_words(words).statuses,
+        words => Query::with_statuses(words.iter().copied()).statuses,
     };
     let query = Query { all_projects: arguments.all_projects, children: true, ..Query::default() };
     let (mut chosen, mut children) = (Vec::new(), Children::default());
@@ -127,7 +132,7 @@ fn choose(
     for session in sessions.list(&query)? {
         if session.record.parent.is_some() {
             children.add(session);
-        } else if session.status == DELETING {
+        } else if session.status == SessionStatus::Deleting {
             // An earlier prune has begun with it, whatever this one is about.
             chosen.push(session);
         } else if kept > 0 {
@@ -138,7 +143,7 @@ fn choose(
                 let ended = session.record.ended_at_ms().unwrap_or(session.record.created_at_ms());
                 now - ended > i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
             });
-            if is_old && !session.runs() && wanted.contains(&session.status.as_str()) {
+            if is_old && !session.runs() && wanted.contains(&session.status) {
                 chosen.push(session);
             }
         }

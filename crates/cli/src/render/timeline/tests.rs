@@ -103,7 +103,7 @@ fn drawn(parts: Vec<Part>, columns: Option<usize>) -> String {
     let mut screen = TimelineScreen::new(false, columns);
     let text: String = parts.into_iter().map(|part| screen.part(part)).collect();
     let record = SessionRecord { name: "one".into(), ..SessionRecord::default() };
-    let status = "completed".to_owned();
+    let status = hookwright_events::SessionStatus::Completed;
     text + &screen.finish(&KnownSession { record, version: 1, status, holder: None })
 }
 
@@ -179,7 +179,7 @@ fn story() -> Vec<Part> {
         Part::Deed(question),
         Part::Milestone(Milestone::SessionEnded {
             at: at("03:20:00"),
-            status: "completed".into(),
+            status: hookwright_events::SessionStatus::Completed,
             reason: "completed".into(),
             usage: Some(usage),
         }),

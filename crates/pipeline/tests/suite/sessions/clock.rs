@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hookwright_engine::ports::memory::ManualClock;
 use hookwright_events::RunEventKind;
+use hookwright_events::SessionStatus;
 
 use super::project::Project;
 
@@ -44,7 +45,7 @@ async fn the_first_agent_works_again_when_its_time_has_come() {
         changes,
         [("command", "command-2", "quota"), ("command-2", "command", "command may be asked again"),]
     );
-    assert_eq!(told.ended.status, "completed");
+    assert_eq!(told.ended.status, SessionStatus::Completed);
 }
 
 #[tokio::test]
@@ -57,13 +58,13 @@ async fn a_clock_that_jumps_loses_nothing_and_ends_nothing_early() {
         project.set_clock(&Arc::new(ManualClock::at(now)));
         project.take_up().await.expect("it came to an end").status
     };
-    assert_eq!(run_at(&mut project, "2036-01-02T03:04:05.000Z").await, "failed");
+    assert_eq!(run_at(&mut project, "2036-01-02T03:04:05.000Z").await, SessionStatus::Failed);
     fs::write(project.path("mended"), "").unwrap();
     // The second process lives ten years before the first.
-    assert_eq!(run_at(&mut project, "2026-01-02T03:04:05.000Z").await, "completed");
+    assert_eq!(run_at(&mut project, "2026-01-02T03:04:05.000Z").await, SessionStatus::Completed);
     let text = |file: &str| fs::read_to_string(project.path(file)).unwrap();
     assert_eq!((text("attempts").as_str(), text("ends").as_str()), ("1\n2\n", "ended\nended\n"));
     let (record, _) = project.record("s").unwrap();
-    assert_eq!(record.status, "completed");
+    assert_eq!(record.status, SessionStatus::Completed);
     assert!(record.metadata.total_duration.is_some_and(|took| took >= 0), "{record:?}");
 }

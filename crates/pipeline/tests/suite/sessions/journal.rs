@@ -1,5 +1,6 @@
 //! What a session writes down of the events that it fires, and what it makes of an older program's notes.
 
+use hookwright_events::SessionStatus;
 use serde_json::{Value, json};
 
 use super::project::Project;
@@ -27,12 +28,12 @@ fn fired(journal: &[Value]) -> Vec<(String, Option<usize>)> {
 #[tokio::test]
 async fn the_data_of_an_event_are_written_down_only_where_a_hook_reads_them() {
     let mut silent = project("");
-    assert_eq!(silent.take_up().await.unwrap().status, "completed");
+    assert_eq!(silent.take_up().await.unwrap().status, SessionStatus::Completed);
     let journal = silent.journal();
     assert!(fired(&journal).iter().all(|(_, outputs)| outputs.is_none()), "{:?}", fired(&journal));
 
     let mut listening = project("hooks: {iteration:complete: [{await: true, command: 'true'}]}\n");
-    assert_eq!(listening.take_up().await.unwrap().status, "completed");
+    assert_eq!(listening.take_up().await.unwrap().status, SessionStatus::Completed);
     for (event, outputs) in fired(&listening.journal()) {
         assert_eq!(outputs.is_some(), event == "iteration:complete", "{event}");
     }
@@ -64,7 +65,7 @@ async fn a_session_of_a_program_that_wrote_all_data_down_goes_on_where_it_was() 
         project.store().take_all();
         project.store().rewrite(with_data);
         assert!(fired(&project.journal()).iter().all(|(_, outputs)| outputs.is_some()));
-        assert_eq!(project.take_up().await.unwrap().status, "completed", "{cut}");
+        assert_eq!(project.take_up().await.unwrap().status, SessionStatus::Completed, "{cut}");
         let ran = std::fs::read_to_string(project.path("ran")).unwrap();
         assert_eq!(ran, "1\n2\n3\n4\n5\n6\n", "{cut}");
     }

@@ -5,7 +5,7 @@ use hookwright_pipeline::timeline::{Deed, QuestionState};
 use maud::{Markup, html};
 
 use super::timeline::Drawing;
-use super::words::{Mark, bar, duration, moment, said, since, word};
+use super::words::{Mark, bar, duration, moment, said, since, status_text, word};
 
 impl Drawing<'_> {
     pub(super) fn deed(&self, deed: &Deed, report: Option<u64>, whole: Option<f64>) -> Markup {
@@ -103,7 +103,7 @@ impl Drawing<'_> {
     fn child(&self, event: &str, hook: &str, name: &str, pipeline: &str) -> Markup {
         let path = self.context.session_path(name, &self.story.session.record.workspace);
         let child = self.story.children.get(name);
-        let mark = child.map_or(Mark::Quiet, |child| Mark::of_session(&child.status));
+        let mark = child.map_or(Mark::Quiet, |child| Mark::of_session(child.status));
         let took = child.and_then(|child| child.record.metadata.total_duration);
         told(
             mark,
@@ -111,7 +111,7 @@ impl Drawing<'_> {
             html! {
                 (said(hook)) " started " a href=(path) { (said(name)) } " · " (said(pipeline)) " "
                 @if let Some(child) = child {
-                    span class={ "status " (mark.class()) } { (word(&child.status)) }
+                    span class={ "status " (mark.class()) } { (status_text(child.status)) }
                 }
                 @if let Some(took) = took { span.quiet { " · " (duration(took as f64)) } }
             },

@@ -1,14 +1,14 @@
 //! All sessions, newest first.
 
+use hookwright_events::SessionStatus;
 use hookwright_events::Usage;
-use hookwright_pipeline::record::CUT_OFF;
 use hookwright_store::Place;
 use maud::{Markup, html};
 
 use super::super::regions::{Fragment, Region};
 use super::super::{Overview, SeenSession};
 use super::question;
-use super::words::{Mark, duration, moment, said, since, used, word};
+use super::words::{Mark, duration, moment, said, since, status_text, used};
 use super::{Context, element};
 use crate::page::parts::count;
 
@@ -47,15 +47,15 @@ pub(super) fn content(regions: &[Region], seen: &Overview, before: Option<Place>
 
 fn row(session: &SeenSession, context: &Context<'_>) -> Fragment {
     let SeenSession { record, status, process, place, .. } = session;
-    let mark = Mark::of_session(status);
+    let mark = Mark::of_session(*status);
     let id = format!("session-{}-{}", place.created_at_ms, place.inserted);
     let stage = record.stages.get((record.stage as usize).wrapping_sub(1));
-    let took = record.metadata.total_duration.filter(|_| status != CUT_OFF);
+    let took = record.metadata.total_duration.filter(|_| *status != SessionStatus::CutOff);
     let html = html! {
         li.session id=(id) {
             (mark.sign())
             p.name { a href=(context.session_path(&record.name, &record.workspace)) { (record.name) } }
-            p class={ "status " (mark.class()) } { (word(status)) }
+            p class={ "status " (mark.class()) } { (status_text(*status)) }
             p.plan {
                 (said(&record.plan))
                 @if let Some(stage) = stage.filter(|_| record.stages.len() > 1) {
@@ -74,7 +74,7 @@ fn row(session: &SeenSession, context: &Context<'_>) -> Fragment {
                     @if let Some(took) = took { " · " (duration(took as f64)) }
                 }
             }
-            @if !record.reason.is_empty() && record.reason != *status { p.why { (said(&record.reason)) } }
+            @if !record.reason.is_empty() && record.reason != status.as_str() { p.why { (said(&record.reason)) } }
             @if context.is_of_all { p.project { (said(&record.workspace)) } }
         }
     };

@@ -1,16 +1,18 @@
 //! One session: how it stands, what runs, its stages, and its story, newest first.
 
 use hookwright_engine::limits::ITERATIONS_MAX;
-use hookwright_events::Usage;
 use hookwright_events::visible_text::visible;
-use hookwright_pipeline::record::{CUT_OFF, IssueCounts, SessionRecord};
+use hookwright_events::{SessionStatus, Usage};
+use hookwright_pipeline::record::{IssueCounts, SessionRecord};
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState, QuestionState};
 use maud::{Markup, html};
 
 use super::super::regions::{Fragment, Region};
 use super::super::rows::{Rows, StageSum, What};
 use super::super::{SeenSession, Story, Which};
-use super::words::{Mark, bar, duration, moment, said, since, used, used_in_full, word};
+use super::words::{
+    Mark, bar, duration, moment, said, since, status_text, used, used_in_full, word,
+};
 use super::{Context, element, question, timeline};
 use crate::page::parts::count;
 
@@ -65,15 +67,18 @@ pub(super) fn content(
 fn facts(story: &Story, context: &Context<'_>) -> Markup {
     let Story { session, told, .. } = story;
     let SeenSession { record, status, process, .. } = session;
-    let mark = Mark::of_session(status);
-    let took = record.metadata.total_duration.filter(|_| process.is_none() && status != CUT_OFF);
+    let mark = Mark::of_session(*status);
+    let took = record
+        .metadata
+        .total_duration
+        .filter(|_| process.is_none() && *status != SessionStatus::CutOff);
     let commit = record.metadata.git_commit.as_deref().unwrap_or_default();
     let commit: String = commit.chars().take(COMMIT_CHARS).collect();
     html! {
         div #facts {
             p class={ "status " (mark.class()) } {
-                (mark.sign()) (word(status))
-                @if !record.reason.is_empty() && record.reason != *status {
+                (mark.sign()) (status_text(*status))
+                @if !record.reason.is_empty() && record.reason != status.as_str() {
                     span.why { (said(&record.reason)) }
                 }
             }
@@ -110,7 +115,7 @@ fn facts(story: &Story, context: &Context<'_>) -> Markup {
                 }
                 @if let Some(pid) = process { div { dt { "Process" } dd { (pid) } } }
             }
-            @if let Some(command) = record.resume_command(status) {
+            @if let Some(command) = record.resume_command(*status) {
                 p.quiet { "Go on with " code { (command) } }
             }
         }

@@ -11,7 +11,9 @@ use super::super::regions::Fragment;
 use super::super::rows::{Row, What};
 use super::Context;
 use super::chapters::{Chapter, Kind, Stage, chapters, stages_newest_first};
-use super::words::{Mark, duration, moment, said, since, used, used_in_full, whole_of, word};
+use super::words::{
+    Mark, duration, moment, said, since, status_text, used, used_in_full, whole_of, word,
+};
 use crate::page::parts::{capitalised, count};
 
 /// How many of the newest iterations are unfolded.
@@ -111,8 +113,8 @@ impl Drawing<'_> {
             },
             Milestone::SessionEnded { at, status, reason, usage } => html! {
                 p {
-                    (Mark::of_session(status).sign()) strong { (word(status)) } ", " (moment(at))
-                    @if reason != status && !reason.is_empty() { ": " (said(reason)) }
+                    (Mark::of_session(*status).sign()) strong { (status_text(*status)) } ", " (moment(at))
+                    @if reason != status.as_str() && !reason.is_empty() { ": " (said(reason)) }
                     @if let Some(used) = used_in_full(*usage) { span.quiet { " · " (used) } }
                 }
             },

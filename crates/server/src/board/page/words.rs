@@ -1,7 +1,7 @@
 //! Small parts of pages: times, spans, costs, marks and bars.
 
-use hookwright_events::Usage;
 use hookwright_events::visible_text::visible;
+use hookwright_events::{SessionStatus, Usage};
 use hookwright_pipeline::record::milliseconds;
 use maud::{Markup, html};
 
@@ -20,13 +20,15 @@ pub(super) enum Mark {
 
 impl Mark {
     /// Of a session's status.
-    pub(super) fn of_session(status: &str) -> Self {
+    pub(super) fn of_session(status: SessionStatus) -> Self {
         match status {
-            "active" => Mark::Runs,
-            "completed" => Mark::Good,
-            "failed" | "aborted" => Mark::Bad,
-            "paused" => Mark::Waits,
-            _ => Mark::Warn,
+            SessionStatus::Active => Mark::Runs,
+            SessionStatus::Completed => Mark::Good,
+            SessionStatus::Failed | SessionStatus::Aborted => Mark::Bad,
+            SessionStatus::Paused => Mark::Waits,
+            SessionStatus::CutOff | SessionStatus::Interrupted | SessionStatus::Deleting => {
+                Mark::Warn
+            }
         }
     }
 
@@ -66,12 +68,17 @@ impl Mark {
     }
 }
 
+/// A session's status as people read it.
+pub(super) fn status_text(status: SessionStatus) -> &'static str {
+    match status {
+        SessionStatus::Active => "running",
+        status => status.in_words(),
+    }
+}
+
 /// A word of ours as people read it.
 pub(super) fn word(word: &str) -> String {
-    match word {
-        "active" => "running".to_owned(),
-        other => other.replace('_', " "),
-    }
+    word.replace('_', " ")
 }
 
 /// A moment, in UTC; the script tells it in the reader's zone.

@@ -1,15 +1,16 @@
 //! How one session is deleted, so that a prune that is killed anywhere can be finished by the next one.
 //!
-//! Its record is marked first ([`DELETING`]), so that it cannot be resumed without its files. Then its
+//! Its record is marked first ([`SessionStatus::Deleting`]), so that it cannot be resumed without its files. Then its
 //! folder goes, then what the store has of its children and of itself, in small commits. The record is
 //! the last thing of all: as long as anything is left, the store knows the session.
 
 use std::path::Path;
 
+use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::lease::{self, LeaseError};
-use hookwright_pipeline::record::DELETING;
 use hookwright_pipeline::session_issues::page_keys;
+use hookwright_pipeline::stored_session::stored_status;
 use hookwright_process::faults;
 use hookwright_store::{
     Commit, Delete, Expected, Fence, JournalKey, Kind, Put, RecordKey, SqliteStore, Store,
@@ -83,7 +84,7 @@ fn mark(
     let Some(found) = found.filter(|found| found.version == session.version) else {
         return Ok(None);
     };
-    if found.status == DELETING {
+    if stored_status(&found.status) == SessionStatus::Deleting {
         return Ok(Some(found.version));
     }
     let put = Put {
@@ -92,7 +93,7 @@ fn mark(
         expected: Expected::Version(found.version),
         value: found.value,
         created_at_ms: found.place.created_at_ms,
-        status: DELETING.to_owned(),
+        status: SessionStatus::Deleting.to_string(),
         queued: None,
         moves: None,
     };
