@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Waits for a word in a file. Exit 0 for yes; anything else fails the hook, whose standard error
-# says why. APPROVAL_SECONDS bounds the wait below the hook's own timeout.
+# Waits for an answer in a file. Exits with 0 for yes. Any other answer fails the hook, and its standard
+# error says why. APPROVAL_SECONDS limits the wait to less than the hook's own timeout.
 deadline=$((SECONDS + ${APPROVAL_SECONDS:-86400}))
 until [[ -s $1 ]]; do
   if ((SECONDS >= deadline)); then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tells people something: by a message where there is an address for it, else in a log.
+# Notifies people: by a message if SLACK_WEBHOOK is set, otherwise in a log.
 set -euo pipefail
 if [[ -n ${SLACK_WEBHOOK:-} ]]; then
   text=${1//\\/\\\\}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Looks for things left undone in the files that changed; CHANGED_FILES has one path a line.
+# Finds TODOs in the files that changed; CHANGED_FILES has one path per line.
 while IFS= read -r file; do
   [[ -f $file ]] && grep --with-filename --line-number TODO -- "$file"
 done <<< "$CHANGED_FILES"

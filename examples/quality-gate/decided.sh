@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Exit 0 if somebody has decided to go on. The decision counts once.
+# Exits with 0 if a person has decided to continue. The decision counts once.
 decision=nothing
 [[ -e decision ]] && read -r decision < decision && rm decision
 if [[ $decision != continue ]]; then

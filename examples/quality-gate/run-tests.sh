@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stands in for `cargo test`: fails as long as there is a file named `bug`.
+# Replaces `cargo test`: fails as long as a file named `bug` exists.
 if [[ -e bug ]]; then
   echo "test adds_up ... FAILED" >&2
   exit 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Exit 2 blocks, and what stands on standard error is the reason that the agent reads.
+# Exit code 2 blocks. The agent reads standard error as the reason.
 if [[ $1 =~ (^|[^[:alnum:]_])sudo($|[^[:alnum:]_]) ]]; then
   echo "sudo is not allowed here" >&2
   exit 2
