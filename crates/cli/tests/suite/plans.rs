@@ -411,3 +411,34 @@ help: move the folder away, or give this session another name
         )
     );
 }
+
+#[test]
+fn what_is_missing_in_a_pipeline_or_a_loop_is_explained_for_that_place() {
+    let stage = |text: &str| format!("stages:\n  - {text}\n");
+    for (file, text, missing, help) in [
+        ("pipeline.yaml", "name: p".to_owned(), "`stages`", "list the stages: `stages: [{"),
+        ("pipeline.yaml", stage("{name: a}"), "`loop`", "name the loop of the stage: `loop: work`"),
+        (
+            "pipeline.yaml",
+            stage("{loop: {prompt: p, agent: {command: 'true'}}}"),
+            "`name` of the stage",
+            "name the stage: `name: work`",
+        ),
+        (
+            "loop.yaml",
+            "prompt: p\nagent: {type: scripted}".to_owned(),
+            "`script`, a file of turns",
+            "name the file: `script: turns.yaml`",
+        ),
+        (
+            "loop.yaml",
+            "prompt: p\nagent: {command: 'true'}\ntermination: {iterations: 2}".to_owned(),
+            "`type`: fixed, judgment or queue",
+            "say when the loop ends: `termination: {type: fixed, iterations: 5}`",
+        ),
+    ] {
+        let said = refused(&Sandbox::new().file(file, &text), &["run", file]);
+        assert!(said.contains(&format!("error: missing {missing}\n")), "{text}: {said}");
+        assert!(said.contains(&format!("\nhelp: {help}")), "{text}: {said}");
+    }
+}

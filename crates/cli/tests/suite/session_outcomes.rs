@@ -60,7 +60,7 @@ fn an_iteration_whose_hooks_failed_is_not_shown_as_if_all_went_well() {
     assert!(!line.contains("\u{1b}[32m"), "{line:?}");
     let page = Serve::start(&sandbox, &["--port", "0"]).page("/sessions/s");
     for (iteration, class, words) in [
-        ("Iteration 1<", "sign warn", "continue · 1 hook failed"),
+        ("Iteration 1<", "sign warn", "1 hook failed · continue"),
         ("Iteration 2<", "sign good", "continue<"),
     ] {
         let before = &page[..page.find(iteration).unwrap()];

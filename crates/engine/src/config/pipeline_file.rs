@@ -145,7 +145,7 @@ fn stage<'n>(
         None => match &body.raw {
             Raw::Text(text) if is_plain(text) => Some(&**text),
             _ => {
-                notes.note(node.at, FaultKind::Missing { missing: "`name`" });
+                notes.note(node.at, FaultKind::Missing { missing: "`name` of the stage" });
                 None
             }
         },

@@ -158,7 +158,7 @@ fn a_session_shows_what_runs_its_stages_and_its_story() {
     assert!(newest < older, "{told}");
     for words in [
         "Stage 1 of 2: plan completed after 1 iteration · 6.31 s",
-        "! Iteration 1 wrote a plan · 1 file changed · 1 hook failed 4.31 s",
+        "! Iteration 1 1 hook failed · wrote a plan · 1 file changed 4.31 s",
         "docs/plan.md",
         "✕ iteration:complete tests failed 2.00 s exit code 1 running 3 tests cart ... FAILED \
          ␛[31mred\\u{202e}",

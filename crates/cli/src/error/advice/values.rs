@@ -56,6 +56,14 @@ pub(super) fn missing_help(missing: &str) -> String {
         "`event` or `steps`" => "say what is fired: `event: tool:pre_execute`".into(),
         "`expect`" => "say what has to come: `expect: {decision: block}`".into(),
         "`contains` or `matches`" => "say what stands in the text: `contains: sudo`".into(),
+        "`stages`" => "list the stages: `stages: [{name: work, loop: work}]`; a file with a single loop needs another name".into(),
+        "`loop`" => "name the loop of the stage: `loop: work`, or write it there: `loop: {prompt: …, agent: …}`".into(),
+        "`name` of the stage" => "name the stage: `name: work`".into(),
+        "`from`, an earlier stage" => "name the stage whose outputs you want: `from: plan`".into(),
+        "`script`, a file of turns" => "name the file: `script: turns.yaml`".into(),
+        "`type`: fixed, judgment or queue" => {
+            "say when the loop ends: `termination: {type: fixed, iterations: 5}`".into()
+        }
         _ => "say what the hook does: `command: cargo test`".into(),
     }
 }

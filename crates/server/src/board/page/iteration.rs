@@ -146,9 +146,10 @@ fn in_short(iteration: &Iteration) -> String {
     };
     let failed = match iteration.failed_hooks() {
         0 => String::new(),
-        number => format!(" · {} failed", count(number, "hook")),
+        number => format!("{} failed · ", count(number, "hook")),
     };
-    format!("{}{changed}{failed}", said(first))
+    // The end of a long line is cut, and the failure is what matters.
+    format!("{failed}{}{changed}", said(first))
 }
 
 /// What the bars in an iteration are drawn to: the longest of agent and hooks.
