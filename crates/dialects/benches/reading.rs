@@ -17,7 +17,15 @@ use serde_json::{Value, json};
 const HOOKS: usize = 1000;
 const RUNS: usize = 60;
 
+/// Set for the process whose memory is measured, before how many of its hooks are asked.
+const MEMORY: &str = "--memory";
+const REGEX_HOOKS: usize = 10_000;
+
 fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.iter().any(|argument| argument == MEMORY) {
+        return tell_memory();
+    }
     // `cargo test --benches` asks only whether it runs.
     let runs = if std::env::args().any(|arg| arg == "--test") { 2 } else { RUNS };
     println!("reading {HOOKS} hooks (target: under 20 ms), beside the same text as plain values");
@@ -29,6 +37,43 @@ fn main() {
     ] {
         measure(&sample, runs);
     }
+    let this = std::env::current_exe().expect("it runs");
+    let told = std::process::Command::new(this).arg(MEMORY).output().expect("it starts again");
+    print!("{}", String::from_utf8_lossy(&told.stdout));
+}
+
+/// What hooks with a regular expression each take: when they are read, and when an event has asked all of them.
+fn tell_memory() {
+    let groups = (0..REGEX_HOOKS).map(|number| {
+        json!({ "matcher": format!("mcp__server_{number}__.*"),
+            "hooks": [{ "type": "command", "command": "true" }] })
+    });
+    let text = json!({ "hooks": { "PreToolUse": groups.collect::<Vec<Value>>() } }).to_string();
+    let file = ConfigFile::native("settings.json", "settings.json", Layer::Project);
+    let file = file.in_dialect(hookwright_dialects::named("claude").map(|foreign| foreign as _));
+    let (before, began) = (peak_kilobytes(), Instant::now());
+    let loaded = load_text(&text, &file, &Environment::new([]));
+    let (read, took) = (peak_kilobytes() - before, began.elapsed());
+    let data = json!({ "tool_name": "mcp__server_7__search" });
+    let event = hookwright_engine::Event::named("tool:pre_execute", data).expect("an event");
+    let began = Instant::now();
+    let woken = black_box(loaded.hooks.woken(&event).len());
+    let (asked, asking) = (peak_kilobytes() - before, began.elapsed());
+    assert_eq!((loaded.hooks.hooks().len(), woken), (REGEX_HOOKS, 1));
+    println!(
+        "{REGEX_HOOKS} hooks of Claude Code, each with a regular expression: read {} MB, {} ms; all asked {} MB, {} ms",
+        read / 1000,
+        took.as_millis(),
+        asked / 1000,
+        asking.as_millis()
+    );
+}
+
+/// The most memory that this process has had.
+fn peak_kilobytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    peak.and_then(|text| text.split_whitespace().next()?.parse().ok()).unwrap_or_default()
 }
 
 /// A file with [`HOOKS`] hooks of a dialect.

@@ -96,6 +96,7 @@ pub mod hook;
 pub mod hook_set;
 #[cfg(feature = "http")]
 mod http;
+pub mod lazy_regex;
 pub mod limits;
 pub mod matcher;
 pub mod native;

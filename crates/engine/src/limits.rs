@@ -43,6 +43,10 @@ pub const CONDITION_DEPTH_MAX: usize = 64;
 /// `(a{1000}){1000}` is short to write.
 pub const REGEX_BYTES_MAX: usize = 1024 * 1024;
 
+/// Bytes of an expression that is compiled only when it is asked: names and dots of this length stay far below
+/// [`REGEX_BYTES_MAX`]. A longer one is compiled when it is read, to see whether it does.
+pub const PLAIN_REGEX_BYTES_MAX: usize = 256;
+
 /// Output kept of each stream: the first and the last half. What lies between is counted.
 pub const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 

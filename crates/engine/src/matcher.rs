@@ -7,10 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use hookwright_events::{Event, EventSpec};
-use regex::{Regex, RegexBuilder};
 
 use crate::glob::{self, Glob};
-use crate::limits::REGEX_BYTES_MAX;
+use crate::lazy_regex::{Case, LazyRegex};
 
 /// The subjects a hook looks at.
 #[derive(Debug, Clone)]
@@ -22,7 +21,7 @@ pub enum Matcher {
     /// Whatever fits one of these.
     Globs(Box<[Glob]>),
     /// Whatever this finds something in.
-    Regex(Box<Regex>),
+    Regex(LazyRegex),
     /// Whatever fits both: a pattern's subject and the `matcher:` beside it.
     Both(Box<(Matcher, Matcher)>),
     /// Whatever a dialect's own rules say.
@@ -85,12 +84,9 @@ impl Matcher {
             return Ok(Matcher::All);
         }
         if let Some(regex) = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
-            return RegexBuilder::new(regex)
-                .case_insensitive(true)
-                .size_limit(REGEX_BYTES_MAX)
-                .build()
-                .map(|regex| Matcher::Regex(Box::new(regex)))
-                .map_err(|error| MatcherError::BadRegex { cause: one_line(&error.to_string()) });
+            return LazyRegex::new(regex, Case::Ignored)
+                .map(Matcher::Regex)
+                .map_err(|cause| MatcherError::BadRegex { cause });
         }
         Self::of_names(text, of)
     }
@@ -135,12 +131,6 @@ impl Matcher {
             Matcher::Foreign(looks) => looks.wakes(subject.event),
         }
     }
-}
-
-/// The regex crate draws its errors over several lines; the last one says what is wrong.
-pub(crate) fn one_line(error: &str) -> String {
-    let last = error.lines().rfind(|line| !line.trim().is_empty()).unwrap_or(error);
-    last.trim().trim_start_matches("error: ").to_owned()
 }
 
 /// The subject of one event, under every spelling that a pattern may have meant.

@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 
 use hookwright_engine::hook::Hook;
+use hookwright_engine::lazy_regex::{Case, LazyRegex};
 use hookwright_engine::matcher::Looks;
 use hookwright_events::{Event, EventName};
-use regex::{Regex, RegexBuilder};
 
-use super::{limits, rule, tool_name};
+use super::{rule, tool_name};
 
 /// The events that a handler wakes for: those of its group, as far as its `if` allows.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) enum Matcher {
     /// Those whose subject is called exactly so.
     Names(Vec<Box<str>>),
     /// Those in whose subject this finds something.
-    Regex(Box<Regex>),
+    Regex(LazyRegex),
 }
 
 impl Matcher {
@@ -54,11 +54,7 @@ impl Matcher {
             let names = text.split(['|', ',']).map(str::trim).filter(|name| !name.is_empty());
             return Ok(Matcher::Names(names.map(Box::from).collect()));
         }
-        RegexBuilder::new(text)
-            .size_limit(limits::REGEX_BYTES_MAX)
-            .build()
-            .map(|regex| Matcher::Regex(Box::new(regex)))
-            .map_err(|error| last_line(&error.to_string()))
+        LazyRegex::new(text, Case::Matters).map(Matcher::Regex)
     }
 
     fn wakes(&self, event: &Event) -> bool {
@@ -112,12 +108,6 @@ fn subject_of(event: &Event) -> Option<Cow<'_, str>> {
         "file_path" => Cow::Borrowed(value.rsplit('/').next().unwrap_or(value)),
         _ => Cow::Borrowed(value),
     })
-}
-
-/// The regex crate draws its errors over several lines; the last one says what is wrong.
-fn last_line(error: &str) -> String {
-    let last = error.lines().rfind(|line| !line.trim().is_empty()).unwrap_or(error);
-    last.trim().trim_start_matches("error: ").to_owned()
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use super::{EXPECT_KEYS, Reader, TEXT_KEYS, WANTED_FILE_KEYS, get};
 use crate::config::node::{Field, Mark, Node, Raw};
 use crate::config::test_file::{DECISIONS, Expected, Touch, WantedFile, WantedHook, WantedText};
 use crate::config::{Conflict, FaultKind};
+use crate::lazy_regex::one_line;
 use crate::limits::REGEX_BYTES_MAX;
-use crate::matcher::one_line;
 
 impl Reader<'_> {
     pub(super) fn expected(&mut self, node: &Node) -> Expected {
