@@ -460,3 +460,13 @@ p pause  s stop  o more output  i prompt  ? help
         "{drawn}"
     );
 }
+
+#[test]
+fn what_another_process_ran_is_over_when_the_session_is_resumed() {
+    let scene =
+        Scene::new().begun().at(2, 3, fired("iteration:complete")).at(3, 3, hook("tests", true));
+    assert!(scene.drawn(70, 24).contains("▸ hook tests"));
+    let resumed = scene.at(60, 0, RunEventKind::SessionResumed { time: 1, sources: None });
+    let drawn = resumed.drawn(70, 24);
+    assert!(!drawn.contains('▸'), "{drawn}");
+}
