@@ -140,8 +140,9 @@ fn as_an_agent(home: &Path) {
 
 /// `hook claude` as an agent's settings call it, beside an empty process that is fed the same. Hooks
 /// are left out of the first two: what they cost is measured above.
-fn call_of_an_agent(folder: &Path, rounds: usize) {
-    let folder = std::fs::canonicalize(folder).unwrap().join("agent");
+fn call_of_an_agent(home: &Path, rounds: usize) {
+    let home = std::fs::canonicalize(home).unwrap();
+    let folder = home.join("agent");
     std::fs::create_dir_all(&folder).unwrap();
     let event = json!({
         "session_id": "0e98f192-e478-454c-8d26-2f247dd22f2a", "transcript_path": "/t",
@@ -155,7 +156,7 @@ fn call_of_an_agent(folder: &Path, rounds: usize) {
             .current_dir(&folder)
             .env_clear()
             .envs(base_environment())
-            .env("HOME", &folder)
+            .env("HOME", &home)
             .env("CLAUDE_PROJECT_DIR", &folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

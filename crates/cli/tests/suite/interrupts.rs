@@ -111,7 +111,7 @@ impl Left {
 
     /// Whether it has ended and was collected.
     pub(crate) fn is_gone(&self) -> bool {
-        !proc(&self.pid().unwrap()).exists()
+        is_gone(&self.pid().unwrap())
     }
 
     fn pid(&self) -> Option<String> {
@@ -128,6 +128,14 @@ pub(crate) fn killed_and_resumed(sandbox: &Sandbox, place: &str) -> Ran {
     until(place, || left.has_run());
     started.kill();
     sandbox.run(&["resume", "s"])
+}
+
+/// Whether a process has ended and was collected. In a container without an init, the first process collects
+/// nothing, and what is left to it stays there.
+pub(crate) fn is_gone(pid: &str) -> bool {
+    let Ok(stat) = std::fs::read_to_string(proc(pid).join("stat")) else { return true };
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    fields.starts_with("Z 1 ")
 }
 
 fn proc(pid: &str) -> PathBuf {

@@ -6,7 +6,7 @@ mod tmux;
 use std::io::Write;
 use std::process::Command;
 
-use crate::interrupts::until;
+use crate::interrupts::{is_gone, until};
 use crate::receiver::Receiver;
 use crate::support::{Sandbox, this_user};
 use tmux::{Tmux, WHOLE};
@@ -438,7 +438,7 @@ fn a_session_whose_terminal_goes_away_ends_as_if_interrupted() {
     let tmux = started(&sandbox, 80, 24, &format!("exec {RUN}"));
     let pid = running_pid(&sandbox);
     drop(tmux);
-    until("it has ended", || !std::path::Path::new("/proc").join(&pid).exists());
+    until("it has ended", || is_gone(&pid));
     let (_, sessions) = sandbox.json(&["sessions", "list", "--json"]);
     assert_eq!(sessions["sessions"][0]["status"], "interrupted");
 }

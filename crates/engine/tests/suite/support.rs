@@ -124,7 +124,10 @@ impl Left {
 
     /// Whether it has ended and was collected.
     pub(crate) fn is_gone(&self) -> bool {
-        !proc(&self.pid().expect("it has run")).exists()
+        let process = proc(&self.pid().expect("it has run"));
+        let Ok(stat) = std::fs::read_to_string(process.join("stat")) else { return true };
+        // In a container without an init, the first process collects nothing that is left to it.
+        stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with("Z 1 "))
     }
 
     fn pid(&self) -> Option<String> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{call, denied, nothing, reply, sent, trusted};
-use crate::interrupts::until;
+use crate::interrupts::{is_gone, until};
 use crate::support::Sandbox;
 
 /// A command that goes on once a file is there, and ends rather than outlive its test by long.
@@ -61,7 +61,7 @@ fn they_have_a_session_of_their_own_and_nothing_of_the_event_on_the_command_line
         assert_eq!(target, Path::new("/dev/null"));
     }
     std::fs::write(sandbox.path("go"), "").unwrap();
-    until("it ends", || !process.exists());
+    until("it ends", || is_gone(keeper.trim()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A call is over before Claude Code stops waiting.
 
 use super::{call_with, denied, nothing, sent, told, trusted};
-use crate::interrupts::until;
+use crate::interrupts::{self, until};
 use crate::support::{Ran, Sandbox};
 
 /// A hook that says who it is and never ends.
@@ -27,7 +27,7 @@ fn late(say: fn(&str) -> Ran) -> [Ran; 2] {
 /// Whether the hook has ended, if it came so far as to say who it is.
 fn is_gone(sandbox: &Sandbox) -> bool {
     let pid = std::fs::read_to_string(sandbox.path("pid")).unwrap_or_default();
-    pid.trim().is_empty() || !std::path::Path::new("/proc").join(pid.trim()).exists()
+    pid.trim().is_empty() || interrupts::is_gone(pid.trim())
 }
 
 #[test]
