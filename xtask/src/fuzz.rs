@@ -38,7 +38,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     let inputs: Vec<String> = failed.iter().flat_map(|target| broken_inputs(target)).collect();
     Err(format!(
-        "error: something doesn't hold for {}\n  {}\nhelp: mend it, and put the input into \
+        "error: something doesn't hold for {}\n  {}\nhelp: fix it, and put the input into \
          crates/engine/tests/corpus/ under a name that says what it is",
         failed.join(", "),
         inputs.join("\n  ")

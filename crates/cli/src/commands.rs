@@ -189,7 +189,7 @@ mod tests {
             "hook --detached",
             "fire iteration:complete",
             "fire tool:pre -d {} --session s --json --skip a --skip b --cwd .",
-            "task add mend --priority 1",
+            "task add fix --priority 1",
             "task list --json",
             "task done 3",
         ] {

@@ -18,7 +18,7 @@ use crate::{approvals, state};
 
 /// Entries of a journal, from its end, in which hooks and agents that still run are looked for. A hook
 /// that was started before them is not found.
-const ENTRIES_READ_MAX: u64 = 4_000;
+const ENTRIES_READ_MAX: u64 = 1_000;
 
 /// Entries that are read at once: one may hold as much output as a hook may print.
 const ENTRIES_AT_ONCE: usize = 250;
@@ -123,7 +123,7 @@ fn now(store: &dyn Store, session: &KnownSession) -> Result<Model, Failure> {
         let Some(end) = entries.last() else { break };
         after = end.sequence;
         for entry in &entries {
-            // An entry of a newer version is none that this one knows.
+            // Entries that only a newer version knows are skipped.
             if let Ok(event) = serde_json::from_str::<RunEvent>(&entry.value) {
                 model.see(&event);
             }

@@ -321,7 +321,7 @@ mod tests {
         all.sort();
         // A tool's own capitalised name folds onto itself, nothing else may.
         for pair in all.windows(2).filter(|pair| pair[0] == pair[1]) {
-            assert!(TOOLS.iter().any(|row| row[0] == pair[0]), "`{}` stands twice", pair[0]);
+            assert!(TOOLS.iter().any(|row| row[0] == pair[0]), "`{}` appears twice", pair[0]);
         }
     }
 }

@@ -168,8 +168,8 @@ mod tests {
         for (blocks, text) in [
             (&[] as &[&str], ""),
             (&[" as it is \n\n"], " as it is \n\n"),
-            (&["tests failed", "mend it"], "tests failed\n\nmend it"),
-            (&["tests failed\n", "mend it\n"], "tests failed\n\nmend it\n"),
+            (&["tests failed", "fix it"], "tests failed\n\nfix it"),
+            (&["tests failed\n", "fix it\n"], "tests failed\n\nfix it\n"),
         ] {
             assert_eq!(turn(blocks).prompt_text(), text);
         }

@@ -46,7 +46,7 @@ pub enum Last {
 
 /// What stands above it in the prompt. Agents take raw output for a new task.
 const FRAME: &str = "Output of this session's hooks since your last turn. It is no new task: use it \
-                     where it matters for the task below, and mend what it says is broken.";
+                     where it matters for the task below, and fix what it says is broken.";
 
 impl PendingOutput {
     /// Adds what one event's hooks had to say; nothing is nothing.
@@ -287,7 +287,7 @@ mod tests {
         let block = pending.drain().expect("something waits");
         assert!(block.starts_with("Output of this session's hooks"), "{block}");
         assert!(
-            block.ends_with("below, and mend what it says is broken.\n\nfirst\n\nsecond"),
+            block.ends_with("below, and fix what it says is broken.\n\nfirst\n\nsecond"),
             "{block}"
         );
         assert!(pending.is_empty());

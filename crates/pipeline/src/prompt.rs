@@ -132,7 +132,7 @@ pub(crate) fn about_item(item: &WorkItem) -> String {
 pub(crate) fn about_tasks() -> &'static str {
     "The tasks of this project are a list: `\"$HOOKWRIGHT_BIN\" task list` shows it, `\"$HOOKWRIGHT_BIN\" \
      task add \"…\"` adds what you find that is to be done later, and `\"$HOOKWRIGHT_BIN\" task done ID` says \
-     that a task is done. If that ends with 2, the task is not done: mend what standard error says, then say \
+     that a task is done. If that ends with 2, the task is not done: fix what standard error says, then say \
      it again."
 }
 
@@ -149,8 +149,8 @@ pub(crate) fn about_status(status: &str) -> String {
 /// or not.
 pub(crate) fn about_error(error: &str, hooks_say_something: bool) -> String {
     let advice = match hooks_say_something {
-        true => "Read what the hooks say above, mend it, and go on with the task.",
-        false => "Mend it, and go on with the task.",
+        true => "Read what the hooks say above, fix it, and go on with the task.",
+        false => "Fix it, and go on with the task.",
     };
     format!("{}\n\n{advice}", last_turn_failed(error))
 }
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(
             [true, false].map(|hooks_say_something| about_error("no key", hooks_say_something)),
             [
-                "Your last turn failed: no key\n\nRead what the hooks say above, mend it, and go on \
+                "Your last turn failed: no key\n\nRead what the hooks say above, fix it, and go on \
                  with the task.",
                 "Your last turn failed: no key\n\nMend it, and go on with the task.",
             ]

@@ -120,7 +120,7 @@ struct BellFile(PathBuf);
 
 impl Drop for BellFile {
     fn drop(&mut self) {
-        // What stays behind is removed later by those who find that nobody has it open.
+        // A pipe that stays behind is removed by the next process that finds it without a reader.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -49,7 +49,7 @@ impl PortTurns {
     pub(crate) async fn come(&self, address: SocketAddr) -> Option<PortTurn> {
         let file = self.open(address).ok()?;
         let (give, given) = oneshot::channel();
-        // The system cannot be told that nobody waits any more. The thread then ends with the process, or
+        // A thread that waits for a lock cannot be told to stop. When its caller is gone, it ends with the process, or
         // hands the lock on as soon as it has it.
         let sleeping = thread::Builder::new()
             .name("port turn".to_owned())

@@ -42,6 +42,8 @@ mod reclaimed;
 mod record;
 mod sqlite;
 mod store;
+#[cfg(feature = "testing")]
+mod watched;
 
 pub use commit::{Append, Commit, Committed, Delete, Durability, Expect, Expected, Fence, Put};
 pub use error::StoreError;
@@ -56,3 +58,5 @@ pub use reclaimed::{Reclaimed, Rewrite};
 pub use record::{Filter, Heading, Kind, Place, Record, RecordKey, headings, records};
 pub use sqlite::SqliteStore;
 pub use store::Store;
+#[cfg(feature = "testing")]
+pub use watched::WatchedStore;

@@ -135,7 +135,7 @@ impl SqliteStore {
                 Ok(())
             }),
         };
-        // Whatever the cause: the commit is made, and nobody knows whether it lasts.
+        // The commit is made, but it may not survive the machine, whatever the cause is.
         synced.map_err(|error| StoreError::Io {
             path: self.files.main.clone(),
             cause: error.to_string(),

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_stands_in_one_group() {
+    fn every_command_is_in_one_group() {
         let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
         let once: BTreeSet<&str> = grouped.iter().copied().collect();
         assert_eq!(grouped.len(), once.len(), "{grouped:?}");

@@ -213,7 +213,7 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
             Advice::new(message, "give one of the two another `name`").found(name)
         }
         FaultKind::BadRegex { pattern, .. } => {
-            Advice::new(message, "mend the expression; `contains` looks for plain text")
+            Advice::new(message, "fix the expression; `contains` looks for plain text")
                 .found(pattern)
         }
         FaultKind::TooManyHooks { hooks_max } => {
@@ -279,7 +279,7 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
         ),
         FaultKind::BadQueue { .. } => Advice::new(
             message,
-            "an issue is a file `N-title.md` with a number of its own; mend it, or name another folder",
+            "an issue is a file `N-title.md` with a number of its own; fix it, or name another folder",
         ),
         FaultKind::Misnamed { .. } => {
             Advice::new(message, "rename what is an issue; it gets a number of its own")

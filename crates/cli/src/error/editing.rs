@@ -32,7 +32,7 @@ impl EditFailure {
             EditFailure::Unreadable { place, cause } => Message {
                 heading: format!("the file cannot be edited: {cause}"),
                 place: Some(place.clone()),
-                help: "mend it first, `hookwright check` shows what is wrong; nothing was changed"
+                help: "fix it first, `hookwright check` shows what is wrong; nothing was changed"
                     .into(),
             },
             EditFailure::OddLayout { path, hook, point } => Message {

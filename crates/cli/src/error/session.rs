@@ -104,7 +104,7 @@ impl SessionFailure {
             SessionFailure::Folder(error) => Message {
                 heading: error.to_string(),
                 place: None,
-                help: "nothing was started; mend it, and run it again".into(),
+                help: "nothing was started; fix it, and run it again".into(),
             },
             SessionFailure::Unfinished { name, status } => Message {
                 heading: format!("there is a session `{name}` already, and it is {}", status.in_words()),

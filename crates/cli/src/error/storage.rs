@@ -22,7 +22,7 @@ pub(super) fn of_folder(error: &FolderError) -> &'static str {
         }
         FolderError::NoRoom { .. } => "make room, then go on with `hookwright resume`",
         FolderError::Other { .. } => {
-            "mend it; a session that had begun goes on with `hookwright resume`"
+            "fix it; a session that had begun goes on with `hookwright resume`"
         }
     }
 }

@@ -82,7 +82,7 @@ fn cannot_copy(root: &Path, cause: &TreeError) -> Message {
              `hookwright test --in-place`"
         }
         TreeError::Io { .. } => {
-            "mend its permissions or make room, or run in the project itself: \
+            "fix its permissions or make room, or run in the project itself: \
              `hookwright test --in-place`"
         }
     };

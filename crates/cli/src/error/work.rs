@@ -34,7 +34,7 @@ impl WorkFailure {
             ),
             WorkFailure::Unreadable { problem } => message(
                 format!("not all issues can be read: {problem}"),
-                "mend that first; `hookwright status` shows whether it is mended",
+                "fix that first; `hookwright status` shows whether it is fixed",
             ),
             WorkFailure::ManyIssues { number, folders } => message(
                 format!("several folders have an issue {number}: {}", folders.join(", ")),

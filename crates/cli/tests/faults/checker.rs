@@ -445,7 +445,7 @@ impl Checker {
                     let hook = match key.split('/').next().unwrap_or_default() {
                         "iteration:start" => "before",
                         "iteration:complete" => "tests",
-                        "iteration:error" => "mend",
+                        "iteration:error" => "fix",
                         "task:complete" => {
                             let task = text("task_id").unwrap_or_default();
                             expected.insert(format!("PIPED<task/{}>", task.trim_matches('"')));

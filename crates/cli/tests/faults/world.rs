@@ -235,9 +235,9 @@ hooks:
       await: false
       command: . @OUTSIDE@/begin hook committed-behind git:post_commit; sleep 0.02; finish
   iteration:error:
-    - id: mend
+    - id: fix
       pipe_output: true
-      command: . @OUTSIDE@/begin hook mend iteration:error; echo "PIPED<mend/$STAGE/$ITERATION>"; finish
+      command: . @OUTSIDE@/begin hook fix iteration:error; echo "PIPED<fix/$STAGE/$ITERATION>"; finish
   session:stop:
     - id: stop-guard
       command: |
@@ -297,7 +297,7 @@ prompt: Work. ${INPUTS.plan}
 name: issues
 agent: {type: command, command: bash ./agent}
 termination: {type: queue, source: {issues: issues}}
-prompt: Mend ${ISSUE_FILE}.
+prompt: Fix ${ISSUE_FILE}.
 ",
     ),
     ("issues/1-first.md", "# The first\n"),

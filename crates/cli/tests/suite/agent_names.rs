@@ -83,7 +83,9 @@ fn a_name_that_is_taken_or_none_is_a_fault() {
     let twice = of("\n  - {command: a, name: dev}\n  - {command: b, name: dev}");
     let said = check(&[("loop.yaml", twice)], "loop.yaml");
     assert!(
-        said.contains("error: the name `dev` stands twice, first in line 3\n --> loop.yaml:4:24\n"),
+        said.contains(
+            "error: the name `dev` appears twice, first in line 3\n --> loop.yaml:4:24\n"
+        ),
         "{said}"
     );
     assert!(said.contains("help: give one of the two another `name`\n"), "{said}");

@@ -159,7 +159,7 @@ fn a_key_that_stands_twice() {
     - command: b
 "
         ),
-        "error: the key `Stop` stands twice
+        "error: the key `Stop` appears twice
  --> hookwright.yaml:4:3
   |
 4 |   Stop:
@@ -711,7 +711,7 @@ fn a_matcher_that_is_no_regular_expression() {
   |
 4 |       matcher: /(/
   |                ^^^
-help: mend the expression between the slashes, or leave them out to match plain names
+help: fix the expression between the slashes, or leave them out to match plain names
 "
     );
 }
@@ -851,7 +851,7 @@ fn a_condition_with_a_bad_expression() {
   |
 4 |       when: ${STAGE} matches '('
   |                              ^^^
-help: mend the expression; `contains` and `startsWith` compare plain text
+help: fix the expression; `contains` and `startsWith` compare plain text
 "
     );
 }
@@ -940,7 +940,7 @@ fn an_id_that_stands_twice() {
     - {command: echo, id: a}
 "
         ),
-        "error: the id `a` stands twice, first in line 3
+        "error: the id `a` appears twice, first in line 3
  --> hookwright.yaml:4:7
   |
 4 |     - {command: echo, id: a}

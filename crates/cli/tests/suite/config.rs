@@ -209,7 +209,7 @@ fn a_file_that_cannot_be_read_or_edited_is_one_clear_error_and_stays() {
         (
             "{\n  \"hooks\": {,}\n}\n",
             "error: the file cannot be edited: expected a key in double quotes but found `,`\n --> \
-             .autoagent/config.json:2:13\nhelp: mend it first, `hookwright check` shows what is wrong; \
+             .autoagent/config.json:2:13\nhelp: fix it first, `hookwright check` shows what is wrong; \
              nothing was changed\n",
         ),
         (
@@ -225,7 +225,7 @@ fn a_file_that_cannot_be_read_or_edited_is_one_clear_error_and_stays() {
     }
     let sandbox = Sandbox::new().file(CONFIG, b"\xff{}");
     let said = "error: the file cannot be edited: the file is not UTF-8 text (byte 0)\n --> \
-                .autoagent/config.json\nhelp: mend it first, `hookwright check` shows what is wrong; \
+                .autoagent/config.json\nhelp: fix it first, `hookwright check` shows what is wrong; \
                 nothing was changed\n";
     assert_eq!(sandbox.run(&["config", "set-auto-commit", "true"]), Ran::new(1, "", said));
 }

@@ -75,7 +75,7 @@ fn a_failure_after_the_last_iteration_is_delivered_in_one_that_counts_with_its_h
 #[test]
 fn its_result_decides_whatever_hooks_say_about_it() {
     let agent = "{command: '[ $ITERATION = 1 ] || { echo broken >&2; exit 7; }'}";
-    for error in ["{await: true, command: 'true'}", "{pipe_output: true, command: echo mend it}"] {
+    for error in ["{await: true, command: 'true'}", "{pipe_output: true, command: echo fix it}"] {
         let hooks = format!("iteration:complete: [{TESTS}], iteration:error: [{error}]");
         let sandbox = with_agent(&hooks, &fixed(1), agent);
         let ran = run(&sandbox, "loop.yaml", 5);
@@ -134,12 +134,12 @@ fn an_agent_need_not_judge_in_it() {
 #[test]
 fn what_hooks_report_about_the_last_iteration_that_failed_is_delivered() {
     let agent = "{command: 'mkdir -p ../prompts; cat > ../prompts/$(ls ../prompts | wc -l); [ $ITERATION != 1 ] || exit 7'}";
-    let hooks = "iteration:error: [{pipe_output: true, command: echo mend it}]";
+    let hooks = "iteration:error: [{pipe_output: true, command: echo fix it}]";
     let sandbox = with_agent(hooks, &fixed(1), agent);
     run(&sandbox, "loop.yaml", 0);
     let prompts = prompts(&sandbox);
     assert_eq!(prompts.len(), 2);
-    let expected = format!("\n\nmend it\n\nYour last turn failed: the agent exited with 7{TASK}");
+    let expected = format!("\n\nfix it\n\nYour last turn failed: the agent exited with 7{TASK}");
     assert!(prompts[1].contains(&expected), "{}", prompts[1]);
 }
 
@@ -176,11 +176,11 @@ fn news_of_success_waits_for_the_iteration_that_a_blocked_stop_asks_for() {
 #[test]
 fn after_max_runtime_nothing_is_delivered() {
     let agent = "{command: 'echo agent >> log; exec sleep 1000'}";
-    let hooks = "iteration:error: [{pipe_output: true, command: echo mend it}]";
+    let hooks = "iteration:error: [{pipe_output: true, command: echo fix it}]";
     let sandbox = with_agent(hooks, &format!("{}\nmax_runtime: 300ms", fixed(9)), agent);
     let ran = run(&sandbox, "loop.yaml", 0);
     assert_eq!(lines(&sandbox, "log"), ["agent"]);
-    let note = "note: not delivered to the agent, since max_runtime is over: mend it\n";
+    let note = "note: not delivered to the agent, since max_runtime is over: fix it\n";
     assert!(ran.stdout.contains(note), "{}", ran.stdout);
 }
 

@@ -99,7 +99,7 @@ fn a_store_that_was_cut_short_or_is_of_a_newer_version_is_left_alone() {
     assert_eq!(sandbox.run(&["run", "loop.yaml", "--session", "s"]).code, 0);
     let folder = sandbox.path("../.local/state/hookwright");
     let file = folder.join("store.sqlite3");
-    // What is still in its log would mend it.
+    // What is still in its log would fix it.
     let log = folder.join("store.sqlite3-wal");
     let kept = fs::read(&log).ok();
     let whole = fs::read(&file).unwrap();

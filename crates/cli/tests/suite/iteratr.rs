@@ -34,7 +34,7 @@ fn task(number: u32) -> String {
 }
 
 const FAILED: &str = "Your last turn failed: the agent exited with 7: broken";
-const RECOVER: &str = "\n\nRead what the hooks say above, mend it, and go on with the task.\n\n";
+const RECOVER: &str = "\n\nRead what the hooks say above, fix it, and go on with the task.\n\n";
 
 #[test]
 fn raw_output_waits_in_order_stands_above_the_next_prompt_once_and_the_rest_is_delivered_last() {
@@ -165,10 +165,10 @@ fn three_errors_in_a_row_end_a_session_whatever_its_hooks_are() {
 
 #[test]
 fn an_error_of_the_last_iteration_is_told_with_the_last_delivery() {
-    let sandbox = failing("  on_error: [{command: echo mend it, pipe_output: true}]\n", 1, &[1]);
+    let sandbox = failing("  on_error: [{command: echo fix it, pipe_output: true}]\n", 1, &[1]);
     // The delivery has the number of the last iteration, so this agent fails there, too.
     run(&sandbox, "loop.yaml", 0);
-    assert_eq!(prompts(&sandbox), [task(1), format!("mend it\n\n{FAILED}")]);
+    assert_eq!(prompts(&sandbox), [task(1), format!("fix it\n\n{FAILED}")]);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn beside_native_hooks_raw_output_stays_raw_and_theirs_is_framed() {
     );
     run(&sandbox, "loop.yaml", 0);
     let frame = "Output of this session's hooks since your last turn. It is no new task: use it \
-                 where it matters for the task below, and mend what it says is broken.";
+                 where it matters for the task below, and fix what it says is broken.";
     assert_eq!(prompts(&sandbox), [format!("raw\n\n\n{frame}\n\nframed\n\n{}", task(1))]);
 }
 

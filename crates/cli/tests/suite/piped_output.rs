@@ -4,7 +4,7 @@ use crate::runs::{KEEPS_PROMPTS, lines, prompts, run};
 use crate::support::Sandbox;
 
 const FRAME: &str = "Output of this session's hooks since your last turn. It is no new task: use it \
-                     where it matters for the task below, and mend what it says is broken.";
+                     where it matters for the task below, and fix what it says is broken.";
 
 /// A loop with these hooks, whose agent keeps its prompts. Its task says where the status goes, so
 /// that nothing is added to it.
@@ -84,13 +84,13 @@ fn failing(hooks: &str, fails: &[u32], iterations: u32) -> Sandbox {
 
 #[test]
 fn an_error_whose_hooks_pipe_sends_a_recovery_prompt_that_counts() {
-    let sandbox = failing("iteration:error: [{pipe_output: true, command: echo mend it}]", &[1], 3);
+    let sandbox = failing("iteration:error: [{pipe_output: true, command: echo fix it}]", &[1], 3);
     let ran = run(&sandbox, "loop.yaml", 0);
     let prompts = prompts(&sandbox);
     assert_eq!(prompts.len(), 3);
     let error = "the agent exited with 7: broken";
     assert!(
-        prompts[1].starts_with(&format!("{}Your last turn failed: {error}\n", piped("mend it"))),
+        prompts[1].starts_with(&format!("{}Your last turn failed: {error}\n", piped("fix it"))),
         "{}",
         prompts[1]
     );
@@ -102,17 +102,16 @@ fn an_error_whose_hooks_pipe_sends_a_recovery_prompt_that_counts() {
 
 #[test]
 fn an_error_whose_hooks_say_nothing_ends_the_session_as_failed() {
-    let sandbox =
-        failing("iteration:error: [{await: true, command: echo mend it >> log}]", &[1], 3);
+    let sandbox = failing("iteration:error: [{await: true, command: echo fix it >> log}]", &[1], 3);
     let ran = run(&sandbox, "loop.yaml", 5);
-    assert_eq!((prompts(&sandbox).len(), lines(&sandbox, "log")), (1, vec!["mend it".to_owned()]));
+    assert_eq!((prompts(&sandbox).len(), lines(&sandbox, "log")), (1, vec!["fix it".to_owned()]));
     let end = "session s: failed (iteration 1 failed: the agent exited with 7: broken)\n";
     assert!(ran.stdout.contains(end), "{}", ran.stdout);
 }
 
 #[test]
 fn three_errors_in_a_row_end_it_always() {
-    let pipes = "iteration:error: [{pipe_output: true, command: echo mend it}]";
+    let pipes = "iteration:error: [{pipe_output: true, command: echo fix it}]";
     let sandbox = failing(pipes, &[1, 2, 4, 5, 6], 9);
     let ran = run(&sandbox, "loop.yaml", 5);
     assert_eq!(prompts(&sandbox).len(), 6);

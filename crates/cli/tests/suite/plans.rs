@@ -324,7 +324,7 @@ fn what_is_in_the_way_of_the_sessions_folder_is_named_before_anything_starts() {
     let ran = run(&sandbox, "loop.yaml", 1);
     assert_eq!(ran.stdout, "");
     assert!(ran.stderr.contains(".hookwright/sessions` is in the way"), "{}", ran.stderr);
-    assert!(ran.stderr.ends_with("help: nothing was started; mend it, and run it again\n"));
+    assert!(ran.stderr.ends_with("help: nothing was started; fix it, and run it again\n"));
     assert!(!sandbox.path("ran").exists() && !sandbox.path("hooked").exists());
     // The name is still free.
     std::fs::remove_file(sandbox.path(".hookwright/sessions")).unwrap();

@@ -129,12 +129,12 @@ fn the_agent_is_told_which_issue_unless_its_prompt_says_so_itself() {
     );
     let sandbox = issues("", KEEPS_PROMPTS).file(
         "loop.yaml",
-        format!("prompt: 'Mend ${{ISSUE_FILE}} ${{STATUS.x}}'\nagent: {KEEPS_PROMPTS}\n{ISSUES}"),
+        format!("prompt: 'Fix ${{ISSUE_FILE}} ${{STATUS.x}}'\nagent: {KEEPS_PROMPTS}\n{ISSUES}"),
     );
     run(&sandbox, "loop.yaml", 0);
     assert_eq!(
         prompts(&sandbox),
-        ["Mend issues/1-first.md ", "Mend issues/2-second.md ", "Mend issues/10-last_one.md "]
+        ["Fix issues/1-first.md ", "Fix issues/2-second.md ", "Fix issues/10-last_one.md "]
     );
     let (_, listed) = sandbox.json(&["sessions", "show", "s", "--json"]);
     let stage = listed["session"]["stages"][0].as_str().unwrap().to_owned();
@@ -182,7 +182,7 @@ fn a_blocked_start_skips_an_issue_and_a_blocked_end_fails_it() {
 
 #[test]
 fn what_failed_or_was_blocked_is_tried_again_only_after_somebody_opened_it() {
-    let agent = command("echo agent $ISSUE_NUMBER >> log; [ $ISSUE_NUMBER != 2 ] || [ -e mended ]");
+    let agent = command("echo agent $ISSUE_NUMBER >> log; [ $ISSUE_NUMBER != 2 ] || [ -e fixed ]");
     let sandbox = issues("", &agent);
     run(&sandbox, "loop.yaml", 0);
     assert_eq!(words(&sandbox), ["1 done", "2 failed", "10 done"]);
@@ -200,7 +200,7 @@ fn what_failed_or_was_blocked_is_tried_again_only_after_somebody_opened_it() {
             ""
         )
     );
-    std::fs::write(sandbox.path("mended"), "").unwrap();
+    std::fs::write(sandbox.path("fixed"), "").unwrap();
     assert_eq!(again("u"), ["agent 1", "agent 2", "agent 10", "agent 2"]);
     assert_eq!(words(&sandbox), ["1 done", "2 done", "10 done"]);
     let unknown = sandbox.run(&["reopen", "3"]);

@@ -220,7 +220,7 @@ fn wherever_an_interrupt_comes_the_session_goes_on_from_there() {
 #[test]
 fn hook_output_that_an_interrupted_turn_was_given_is_given_again() {
     let sandbox = Sandbox::with_hooks(
-        "hooks: {iteration:complete: [{pipe_output: true, when: '${ITERATION} == 1', command: echo mend this}]}",
+        "hooks: {iteration:complete: [{pipe_output: true, when: '${ITERATION} == 1', command: echo fix this}]}",
     )
     .file(
         "loop.yaml",
@@ -235,7 +235,7 @@ fn hook_output_that_an_interrupted_turn_was_given_is_given_again() {
     resume(&sandbox, 0);
     let read = |name: &str| std::fs::read_to_string(sandbox.path(name)).unwrap();
     assert_eq!(read("prompt.2.1"), read("prompt.2.2"));
-    assert_eq!(read("prompt.2.2").matches("mend this").count(), 1);
+    assert_eq!(read("prompt.2.2").matches("fix this").count(), 1);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn a_blocked_stop_is_one_more_iteration_that_is_told_why() {
     let prompts = prompts(&sandbox);
     assert_eq!(prompts.len(), 3);
     for prompt in &prompts[1..] {
-        let said = "below, and mend what it says is broken.\n\nThe session shall not stop yet: tests are red\n\ntask {}";
+        let said = "below, and fix what it says is broken.\n\nThe session shall not stop yet: tests are red\n\ntask {}";
         assert!(prompt.ends_with(said), "{prompt}");
     }
     assert_eq!(lines(&sandbox, "active"), ["false", "true", "true"]);

@@ -486,12 +486,12 @@ fn a_child_may_write_its_output_itself_and_nonsense_is_written_anew() {
 fn what_a_child_leaves_is_piped_to_the_agent() {
     let sandbox = reviewing(
         Sandbox::with_hooks("hooks: {iteration:complete: [{id: review, pipeline: review, pipe_output: true, when: \"${ITERATION} == 1\"}]}"),
-        "echo '{\"findings\": \"mend the door\"}' > $SESSION_DIR/output.json",
+        "echo '{\"findings\": \"fix the door\"}' > $SESSION_DIR/output.json",
     )
     .file("work.yaml", "prompt: p\ntermination: {type: fixed, iterations: 2}\nagent: {command: 'cat > prompt.$ITERATION'}\n");
     run(&sandbox, "work.yaml", 0);
     let prompt = fs::read_to_string(sandbox.path("prompt.2")).unwrap();
-    assert!(prompt.contains("{\"findings\":\"mend the door\"}"), "{prompt}");
+    assert!(prompt.contains("{\"findings\":\"fix the door\"}"), "{prompt}");
 }
 
 #[test]

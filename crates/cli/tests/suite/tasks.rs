@@ -27,13 +27,13 @@ fn tasks_are_added_listed_in_order_and_done() {
     assert_eq!(sandbox.run(&["task", "list"]), Ran::new(0, "", nothing));
     assert_eq!(sandbox.run(&["task", "add", "write the parser"]), ok("TAS-1\n"));
     assert_eq!(sandbox.run(&["task", "add", "test it", "--after", "1"]), ok("TAS-2\n"));
-    assert_eq!(sandbox.run(&["task", "add", "mend the build", "--priority", "0"]), ok("TAS-3\n"));
+    assert_eq!(sandbox.run(&["task", "add", "fix the build", "--priority", "0"]), ok("TAS-3\n"));
     assert_eq!(
         sandbox.run(&["task", "list"]),
         Ran::new(
             0,
             "id     state  priority  waits for  task\n\
-             TAS-3  open   0         -          mend the build\n\
+             TAS-3  open   0         -          fix the build\n\
              TAS-1  open   2         -          write the parser\n\
              TAS-2  open   2         TAS-1      test it\n",
             "3 open\n"
@@ -58,7 +58,7 @@ fn tasks_are_added_listed_in_order_and_done() {
     assert_eq!(
         tasks,
         json!([{
-            "version": 1, "id": "TAS-3", "content": "mend the build", "state": "completed",
+            "version": 1, "id": "TAS-3", "content": "fix the build", "state": "completed",
             "priority": 0, "depends_on": [], "created_at": null, "updated_at": null,
             "session": null, "waits_for": [], "ready": false,
         }])

@@ -21,7 +21,7 @@ fn the_tour_takes_an_agent_through_three_stages_and_leaves_what_it_made() {
     assert_eq!(
         read("playground/add.sh"),
         "add() { echo $(($1 + $2)); }\nsub() { echo $(($1 - $2)); }\n",
-        "the mistake is mended, and the issue is done"
+        "the mistake is fixed, and the issue is done"
     );
     assert_eq!(read("playground/NOTES.md"), "add.sh adds and subtracts two numbers.\n");
     assert_eq!(read("playground/diary.txt"), "iteration 2 of work\niteration 2 of issues\n");

@@ -1,7 +1,7 @@
 //! What stands in Claude Code's settings, as hooks of ours.
 //!
 //! All files are added up. An entry that cannot be used is left out alone, with a warning, and what it
-//! would have guarded is blocked until it is mended; only where a block would keep an agent from
+//! would have guarded is blocked until it is fixed; only where a block would keep an agent from
 //! stopping it is not. Claude Code drops the whole file there, or the guard in silence.
 
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! [`ClaudeWire`]: what a hook of Claude Code's reads, and what its end and its output mean.
 //!
-//! The table of exit codes and output is Claude Code's own. Three of its habits are mended, because
+//! The table of exit codes and output is Claude Code's own. Three of its habits are fixed, because
 //! they let through what a guard has denied: a deny that a log line follows counts, an answer that
 //! denies and is wrong elsewhere counts, and so does one whose middle was too long to be kept. At a
 //! stop none of that may trap an agent.

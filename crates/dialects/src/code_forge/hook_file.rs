@@ -1,7 +1,7 @@
 //! Code-Forge's files as a whole, for programs: reading their hooks, and saving them.
 //!
 //! A file is replaced at once or not at all. Whatever else stands in it is kept: other keys, and
-//! entries that cannot be read, which somebody still has to mend.
+//! entries that cannot be read, which somebody still has to fix.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};

@@ -2,7 +2,7 @@
 //! whatever it prints and whichever code it exits with.
 //!
 //! The texts are iteratr's own, to the letter: agents and people's prompts know them. One thing is
-//! mended: what a hook wrote to standard error before its time was over is not lost.
+//! fixed: what a hook wrote to standard error before its time was over is not lost.
 
 use hookwright_engine::native::why_not;
 use hookwright_engine::policy::Meaning;

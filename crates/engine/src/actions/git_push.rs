@@ -1,6 +1,6 @@
 //! The git-push action: pushes one branch and sets its upstream.
 //!
-//! Git says in one exit code what can be mended in very different ways; here each has its words.
+//! Git says in one exit code what can be fixed in very different ways; here each has its words.
 
 use std::time::Duration;
 

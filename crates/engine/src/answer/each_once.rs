@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// What is wrong, if a key stands twice somewhere in this JSON.
+/// What is wrong, if a key appears twice somewhere in this JSON.
 pub(super) fn fault(text: &str) -> Option<String> {
     serde_json::from_str::<EachOnce>(text).err().map(|error| error.to_string())
 }

@@ -94,8 +94,8 @@ pub enum FaultKind {
         /// What there is too much of.
         message: String,
     },
-    /// The same key stands twice.
-    #[error("the key `{key}` stands twice")]
+    /// The same key appears twice.
+    #[error("the key `{key}` appears twice")]
     DuplicateKey {
         /// The key.
         key: String,
@@ -238,7 +238,7 @@ pub enum FaultKind {
         name: String,
     },
     /// Two hooks of one file have the same id.
-    #[error("the id `{id}` stands twice, first in line {first_line}")]
+    #[error("the id `{id}` appears twice, first in line {first_line}")]
     DuplicateId {
         /// The id.
         id: String,
@@ -246,7 +246,7 @@ pub enum FaultKind {
         first_line: u32,
     },
     /// Two cases of one test file, or two agents of one list, have the same name.
-    #[error("the name `{name}` stands twice, first in line {first_line}")]
+    #[error("the name `{name}` appears twice, first in line {first_line}")]
     DuplicateName {
         /// The name.
         name: String,

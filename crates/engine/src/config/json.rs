@@ -3,7 +3,7 @@
 //!
 //! A YAML parser reads nearly all of JSON, but not all: a key and its colon on two lines, a very long
 //! key, a NUL in a text. Here JSON means what it means elsewhere, with two differences. A key that
-//! stands twice is a fault, since nobody can know which of the two was meant; and comments (`//`,
+//! appears twice is a fault, since nobody can know which of the two was meant; and comments (`//`,
 //! `/* */`) are passed over, as people write them into settings.
 
 use std::collections::HashSet;

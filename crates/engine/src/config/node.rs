@@ -46,7 +46,7 @@ pub enum Raw {
     Text(Box<str>),
     /// A list.
     List(Vec<Node>),
-    /// A map; no key stands twice.
+    /// A map; no key appears twice.
     Map(Vec<Field>),
 }
 

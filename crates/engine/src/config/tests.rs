@@ -235,7 +235,7 @@ fn places_are_right_in_flow_maps_behind_anchors_and_in_json() {
           shell, kill_grace, event, type, id, description, enabled, matcher, host, when, await, timeout, \
           on_failure, retries, retry_delay, on_exhausted, pipe_output, once, dialect (near: when)"]
     );
-    // The place to mend is where the anchor stands, not where it is used.
+    // The place to fix is where the anchor stands, not where it is used.
     assert_eq!(
         faults(
             "hooks:\n  session:start:\n    - &a {command: x, once: maybe}\n  session:end:\n    - *a\n"
@@ -467,7 +467,7 @@ fn what_cannot_stand_together_is_a_fault() {
         ("hooks: {session:end: [{command: x, pipe_output: true}]}", "no reader"),
         (
             "hooks: {Stop: [{command: x, id: a}, {command: y, id: a}]}",
-            "stands twice, first in line 1",
+            "appears twice, first in line 1",
         ),
         ("hooks: 5", "a map from events to lists of hooks but found the number `5`"),
         ("hooks: [{command: x}]", "missing `event`"),
@@ -492,7 +492,7 @@ fn what_is_no_yaml_has_one_fault_with_its_place() {
         ("a: [1, 2\nb: }", "hookwright.yaml:2:2: "),
         (
             "hooks:\n  Stop:\n    - command: a\n  Stop:\n    - command: b\n",
-            "hookwright.yaml:4:3: the key `Stop` stands twice",
+            "hookwright.yaml:4:3: the key `Stop` appears twice",
         ),
         ("hooks:\n\t- x\n", "hookwright.yaml:2:2: tabs"),
         ("a: 1\n---\nb: 2\n", "hookwright.yaml:3:1: multiple YAML documents"),

@@ -95,7 +95,7 @@ pub struct LeftOut {
 pub struct ChildEnvironment {
     /// What the host's environment gives.
     pub inherited: Arc<[(OsString, OsString)]>,
-    /// What stands on top of that; where a name stands twice, the last one counts.
+    /// What stands on top of that; where a name appears twice, the last one counts.
     pub strings: Vec<(OsString, OsString)>,
     /// What did not fit.
     pub left_out: Vec<LeftOut>,

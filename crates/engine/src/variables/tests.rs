@@ -21,7 +21,7 @@ fn child(event: &Event, environment: &Environment, command: &str) -> ChildEnviro
     ChildEnvironment::new(&variables, command.references(), &[], &[])
 }
 
-/// What the child sees: where a name stands twice, the last one counts.
+/// What the child sees: where a name appears twice, the last one counts.
 fn get(child: &ChildEnvironment, name: &str) -> Option<String> {
     let mut strings = child.strings.iter().rev().chain(child.inherited.iter());
     let found = strings.find(|(known, _)| known == name);

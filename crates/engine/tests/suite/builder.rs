@@ -64,8 +64,8 @@ async fn a_hook_that_was_built_elsewhere_is_a_hook_of_the_program() {
     let fired = fire(&engine, "Stop", json!({})).await;
     assert_eq!(fired.reports[0].id, "a");
     let twice = Engine::builder("/").built_hook(built("a")).built_hook(built("a")).build();
-    let Err(BuildError::Faults { faults }) = twice else { panic!("the id stands twice") };
-    assert!(faults[0].to_string().contains("the id `a` stands twice"), "{}", faults[0]);
+    let Err(BuildError::Faults { faults }) = twice else { panic!("the id appears twice") };
+    assert!(faults[0].to_string().contains("the id `a` appears twice"), "{}", faults[0]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn everything_that_is_wrong_is_said_with_its_place_before_anything_runs() {
         "`on_exhausted` needs `on_failure: retry` beside it",
         "`matcher` looks at an event's subject, and this event has none",
         "`await: false` cannot stand beside `abort` or `block`",
-        &format!("the id `twice` stands twice, first in line {line}"),
+        &format!("the id `twice` appears twice, first in line {line}"),
     ] {
         assert!(text.contains(fact), "{fact} is not in\n{text}");
     }

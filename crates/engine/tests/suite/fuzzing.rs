@@ -1,7 +1,7 @@
 //! What holds for any bytes: one function for each reader of what others wrote.
 //!
 //! Here every file of `tests/corpus/` goes through its function, on any compiler and in no time.
-//! `cargo xtask fuzz` lets a fuzzer make up more; what it finds is mended and becomes a file there.
+//! `cargo xtask fuzz` lets a fuzzer make up more; what it finds is fixed and becomes a file there.
 
 use std::fs;
 use std::path::Path;

@@ -232,9 +232,9 @@ async fn a_message_that_cannot_be_is_a_failure_and_nothing_is_staged() {
 async fn without_a_message_the_event_and_the_issue_are_named() {
     let repository = Repository::new(&hook("type: git-commit"));
     repository.write("a", "a");
-    repository.fire(json!({ "issue_number": 7, "issue_title": "Mend it" })).await;
+    repository.fire(json!({ "issue_number": 7, "issue_title": "Fix it" })).await;
     let message = repository.git(&["log", "-1", "--format=%B"]);
-    assert_eq!(message.trim_end(), "hookwright: execution:post_end, issue 7: Mend it");
+    assert_eq!(message.trim_end(), "hookwright: execution:post_end, issue 7: Fix it");
 }
 
 #[tokio::test]

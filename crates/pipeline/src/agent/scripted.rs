@@ -10,8 +10,8 @@
 //!     do:
 //!       - if_prompt:
 //!           contains: tests failed
-//!           then: [{run: ./mend}, {status: {decision: stop, reason: mended}}]
-//!           else: [{say: "Nothing to mend in iteration ${ITERATION}."}]
+//!           then: [{run: ./fix}, {status: {decision: stop, reason: fixed}}]
+//!           else: [{say: "Nothing to fix in iteration ${ITERATION}."}]
 //! then: repeat                               # after the last turn; or stop, or fail
 //! at_end: [{say: Understood.}]               # told what hooks said after the last iteration
 //! ```

@@ -240,7 +240,7 @@ fn the_iteration_a_session_failed_with_is_done_again() {
         .turn_starts(1, 1)
         .turn_ends(1, Some("early"))
         .fires("iteration:error/0/1")
-        .decides(&pipes("mend it"))
+        .decides(&pipes("fix it"))
         .turn_starts(2, 1)
         .turn_ends(2, Some("no key"))
         .fires("iteration:error/0/2")
@@ -262,7 +262,7 @@ fn a_failure_that_did_not_end_the_session_is_not_done_again() {
         told.turn_starts(1, 1)
             .turn_ends(1, Some("broken"))
             .fires("iteration:error/0/1")
-            .decides(&pipes("mend it"))
+            .decides(&pipes("fix it"))
     };
     // The recovery prompt is what comes next.
     let history = failed(Told::default()).session_ends(SessionStatus::Interrupted).read();

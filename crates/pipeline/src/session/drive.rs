@@ -384,7 +384,7 @@ impl Session {
     }
 
     /// Whether the turn is another one's now, or is done again later. A crash is a failed iteration, and
-    /// so is it when nobody is let in: no wait mends that, and hooks should hear of it.
+    /// so is it when nobody is let in: no wait fixes that, and hooks should hear of it.
     fn gives_way(&mut self, index: usize, candidate: &Candidate, given_up: &GivenUp) -> bool {
         let GivenUp { cause, reason, until } = given_up;
         if *cause == FailureCause::Crash {

@@ -1,8 +1,8 @@
 //! [`Feed`]: what all pages that show the same thing are sent.
 //!
 //! A change is read from the store and rendered once, however many pages follow it: all of them get the
-//! same bytes. That is right because a page tells every visitor the same: whoever was let in has the same
-//! cookie and the same forms (`gate.rs`). What is for one visitor alone must not come through a feed.
+//! same bytes. That is safe because a page is the same for every visitor: all who signed in have the same
+//! cookie and the same forms (`gate.rs`). What only one visitor may see must not come through a feed.
 //!
 //! Only the newest [`Edition`] is kept. A page that was not ready for one gets all of the next one.
 

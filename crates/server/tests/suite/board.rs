@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
-use std::sync::Arc;
 
 use hookwright_events::wait::{Wait, WaitState};
 use hookwright_events::{Report, RunEventKind, Status, TurnResult, Usage};
@@ -11,7 +10,6 @@ use hookwright_pipeline::record::Parent;
 use hookwright_server::limits;
 use serde_json::json;
 
-use crate::counted_store::CountedStore;
 use crate::played::{PROJECT, Played, report, result};
 use crate::situation::{DEAD, Situation, wait};
 use crate::visitor::{Visitor, board, board_of_project, board_over};
@@ -49,14 +47,14 @@ fn form_token(page: &str) -> &str {
 #[test]
 fn sessions_are_listed_newest_first_with_how_they_stand() {
     let situation = Situation::new();
-    let mut first = Played::begin(&situation, "first", 300, &["mend"]);
+    let mut first = Played::begin(&situation, "first", 300, &["fix"]);
     first.stage(1, 5);
     first.works(1, 1);
-    first.worked(1, 1, 2_500, result("mended"));
+    first.worked(1, 1, 2_500, result("fixed"));
     let usage = Usage { input_tokens: 1_000, output_tokens: 100, cost_usd: Some(0.25) };
     first.record.usage = Some(usage.into());
     first.ends("failed", "the agent could not be started");
-    let mut cut = Played::begin(&situation, "cut", 200, &["mend"]);
+    let mut cut = Played::begin(&situation, "cut", 200, &["fix"]);
     cut.leave();
     let mut now = Played::begin(&situation, "now", 100, &["plan", "build"]);
     now.stage(1, 5);
@@ -75,7 +73,7 @@ fn sessions_are_listed_newest_first_with_how_they_stand() {
 #[test]
 fn what_children_used_is_told_apart() {
     let situation = Situation::new();
-    let mut played = Played::begin(&situation, "calm-fox", 300, &["mend"]);
+    let mut played = Played::begin(&situation, "calm-fox", 300, &["fix"]);
     played.stage(1, 5);
     let firing = played.fires("iteration:complete", None);
     let usage = Usage { input_tokens: 1_000, output_tokens: 100, cost_usd: Some(0.25) };
@@ -104,9 +102,9 @@ fn a_session_of_any_project_is_found_by_its_name_however_many_newer_ones_begin_l
     let situation = Situation::new();
     let ago = |number: usize| i64::try_from(number).unwrap();
     for number in 0..=limits::SESSIONS_ON_PAGE_MAX {
-        Played::begin(&situation, &format!("fox-{number}"), ago(number), &["mend"]);
+        Played::begin(&situation, &format!("fox-{number}"), ago(number), &["fix"]);
     }
-    Played::begin(&situation, "fox", ago(limits::SESSIONS_ON_PAGE_MAX) + 1, &["mend"]);
+    Played::begin(&situation, "fox", ago(limits::SESSIONS_ON_PAGE_MAX) + 1, &["fix"]);
     let board = board(&situation, None);
     let page = Visitor::of(&board).get("/sessions/fox");
     let title = between(&page.body, "<title>", "</title>");
@@ -206,7 +204,7 @@ fn an_output_of_any_size_makes_a_page_of_a_bounded_one() {
 #[test]
 fn five_thousand_iterations_are_paged_each_once_and_no_older_page_reads_the_whole_journal() {
     let situation = Situation::new();
-    let mut played = Played::begin(&situation, "long", 60_000, &["mend"]);
+    let mut played = Played::begin(&situation, "long", 60_000, &["fix"]);
     played.stage(1, 5_000);
     for iteration in 1..=5_000 {
         played.works(1, iteration);
@@ -214,7 +212,7 @@ fn five_thousand_iterations_are_paged_each_once_and_no_older_page_reads_the_whol
     }
     played.stage_ends(1, 5_000);
     played.ends("completed", "completed");
-    let store = Arc::new(CountedStore::open(situation.folder.path()));
+    let store = situation.watched_store();
     let board = board_over(store.clone(), &situation);
     let visitor = Visitor::of(&board);
     let (mut path, mut seen, mut read) = ("/sessions/long".to_owned(), Vec::new(), Vec::new());
@@ -223,7 +221,7 @@ fn five_thousand_iterations_are_paged_each_once_and_no_older_page_reads_the_whol
         let page = visitor.get(&path).body;
         read.push(store.entries_read() - before);
         assert!(page.len() < 256 * 1024, "{}", page.len());
-        assert!(page.contains("Stage 1 of 1: mend"), "every page says whose they are");
+        assert!(page.contains("Stage 1 of 1: fix"), "every page says whose they are");
         let stages = between(&page, "<ol id=\"stages\"", "</ol>").to_owned();
         assert!(stages.contains("5000 of at most 5000 iterations"), "{stages}");
         let numbers = page.split("<li class=\"row in-stage\" id=\"iteration-1-").skip(1);
@@ -246,7 +244,7 @@ fn five_thousand_iterations_are_paged_each_once_and_no_older_page_reads_the_whol
 #[test]
 fn an_older_page_shows_what_runs_now_and_asks_what_is_asked() {
     let situation = Situation::new();
-    let mut played = Played::begin(&situation, "calm-fox", 600, &["mend"]);
+    let mut played = Played::begin(&situation, "calm-fox", 600, &["fix"]);
     played.stage(1, 500);
     for iteration in 1..=200 {
         played.works(1, iteration);

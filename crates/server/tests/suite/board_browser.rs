@@ -155,8 +155,8 @@ fn other_sessions(situation: &Situation) {
         ("docs-sweep", 9_000, "completed", "completed"),
         ("try-gemini", 4_000, "interrupted", "interrupted"),
     ] {
-        let mut played = Played::begin(situation, name, ago, &["mend"]);
-        played.record.plan = if name == "docs-sweep" { "docs" } else { "mend" }.into();
+        let mut played = Played::begin(situation, name, ago, &["fix"]);
+        played.record.plan = if name == "docs-sweep" { "docs" } else { "fix" }.into();
         played.stage(1, 20);
         for iteration in 1..=3 {
             played.works(1, iteration);

@@ -1,12 +1,10 @@
 //! Many pages that follow the same session: what each is sent, and what that costs.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use hookwright_events::RunEventKind;
 use hookwright_server::limits;
 
-use crate::counted_store::CountedStore;
 use crate::played::{Played, result};
 use crate::situation::{Situation, wait};
 use crate::visitor::{Event, Stream, Visitor, board_of_project, board_over};
@@ -46,7 +44,7 @@ fn next_of_all(pages: &mut [Stream]) -> Vec<Event> {
 fn fifty_pages_see_every_change_and_it_is_read_and_asked_for_once_for_all() {
     let situation = Situation::new();
     let mut played = followed(&situation);
-    let store = Arc::new(CountedStore::open(situation.folder.path()));
+    let store = situation.watched_store();
     let board = board_over(store.clone(), &situation);
     let visitor = Visitor::of(&board);
     let began = Instant::now();
@@ -63,7 +61,7 @@ fn fifty_pages_see_every_change_and_it_is_read_and_asked_for_once_for_all() {
             last.id.unwrap()
         })
         .collect();
-    // A look reads what is new, and that there is no more. Looks that nobody has asked for come seldom.
+    // A look reads twice: what is new, and that there is no more. A few looks come without a change.
     let reads = store.journals_read() - before;
     let unasked = began.elapsed().as_secs() / limits::UNWRITTEN_LOOK_PAUSE.as_secs() + 1;
     let most = 2 * (CHANGES + usize::try_from(unasked).unwrap());
@@ -160,8 +158,8 @@ fn forms_come_with_the_token_of_the_program_that_serves_the_page() {
     for pages in &mut streams {
         assert!(!next_of_all(pages).iter().any(|event| event.html.contains("<form")));
     }
-    let nobody = Visitor { cookie: String::new(), ..Visitor::of(&boards[0]) };
-    assert_eq!(nobody.stream("/sessions/calm-fox/stream", None).err(), Some(404));
+    let stranger = Visitor { cookie: String::new(), ..Visitor::of(&boards[0]) };
+    assert_eq!(stranger.stream("/sessions/calm-fox/stream", None).err(), Some(404));
 }
 
 #[test]

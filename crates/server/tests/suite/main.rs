@@ -10,7 +10,6 @@ mod board_browser;
 mod board_feeds;
 mod browser;
 mod client;
-mod counted_store;
 mod desk;
 mod driver;
 mod listeners;

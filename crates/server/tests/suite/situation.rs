@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, Request, Response, StatusCode};
 use hookwright_events::wait::{Paths, Wait, WaitKey, WaitState};
 use hookwright_server::approvals::now_ms;
 use hookwright_server::{Approvals, Reach, router};
-use hookwright_store::{KeptWaits, SqliteStore, Store};
+use hookwright_store::{KeptWaits, SqliteStore, Store, WatchedStore};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower_service::Service;
@@ -49,6 +49,12 @@ impl Situation {
             Approvals::of_folder(folder.path(), shared.clone(), may_run).expect("a key");
         let waits = KeptWaits::new(shared, may_run);
         Self { folder, approvals: Arc::new(approvals), waits }
+    }
+
+    /// The same store, opened once more as another process would, to count what is read.
+    pub(crate) fn watched_store(&self) -> Arc<WatchedStore> {
+        let store = SqliteStore::open(self.folder.path()).expect("a store");
+        Arc::new(WatchedStore::new(Arc::new(store)))
     }
 
     /// Keeps a wait and gives the path of its address.

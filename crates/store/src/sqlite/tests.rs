@@ -314,7 +314,7 @@ fn a_file_of_an_older_version_is_written_anew_while_others_use_it() {
     reader.execute_batch("COMMIT").unwrap();
     let append = Append { journal: &kept, expected: 10, entries: &entries };
     other.commit(&Commit { append: Some(append), ..Commit::synced() }).unwrap();
-    // Now that nobody needs the old state, the file is cut; from now on without being written anew.
+    // No reader needs the old state any more, so the file is cut. Later cuts do not rewrite it.
     for _ in 0..200 {
         append_one(&store, &"x".repeat(10_000));
     }

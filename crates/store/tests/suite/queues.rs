@@ -1,13 +1,12 @@
 //! Records that wait in lanes, and the queue of tasks that is made of them. Each rule runs for both stores.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hookwright_events::task::{TaskId, TaskState};
 use hookwright_store::{
-    Acquired, Claim, Commit, Committed, Entry, Expect, Expected, Filter, Heading, Held, JournalKey,
-    KeptTask, KeptTasks, Kind, LaneKey, LaneMove, MemoryStore, NewTask, Put, Queued, Record,
-    RecordKey, SqliteStore, Store, StoreError, TaskChange, headings,
+    Claim, Commit, Expect, Expected, Filter, Heading, KeptTask, KeptTasks, Kind, LaneKey, LaneMove,
+    MemoryStore, NewTask, Put, Queued, Record, RecordKey, SqliteStore, Store, StoreError,
+    TaskChange, WatchedStore, headings,
 };
 
 use crate::situation::{key, put};
@@ -247,101 +246,6 @@ fn tasks_that_wait_are_counted_as_open() {
     });
 }
 
-/// A store that counts the records that are read, and lets something else happen before a commit.
-struct Watched {
-    kept: Arc<dyn Store>,
-    read: AtomicUsize,
-    before_commit: Box<dyn Fn(&Commit<'_>) + Send + Sync>,
-}
-
-impl Watched {
-    fn new(kept: Arc<dyn Store>) -> Self {
-        Self { kept, read: AtomicUsize::new(0), before_commit: Box::new(|_| {}) }
-    }
-
-    fn has_read(&self, records: usize) {
-        self.read.fetch_add(records, Ordering::Relaxed);
-    }
-}
-
-impl Store for Watched {
-    fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
-        (self.before_commit)(commit);
-        self.kept.commit(commit)
-    }
-
-    fn journal(
-        &self,
-        journal: &JournalKey,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.kept.journal(journal, after, limit)
-    }
-
-    fn last(&self, journal: &JournalKey) -> Result<u64, StoreError> {
-        self.kept.last(journal)
-    }
-
-    fn changes(&self) -> Result<u64, StoreError> {
-        self.kept.changes()
-    }
-
-    fn get(&self, kind: Kind, key: &RecordKey) -> Result<Option<Record>, StoreError> {
-        self.has_read(1);
-        self.kept.get(kind, key)
-    }
-
-    fn list(&self, kind: Kind, filter: &Filter) -> Result<Vec<Record>, StoreError> {
-        let found = self.kept.list(kind, filter)?;
-        self.has_read(found.len());
-        Ok(found)
-    }
-
-    fn headings(&self, kind: Kind, filter: &Filter) -> Result<Vec<Heading>, StoreError> {
-        let found = self.kept.headings(kind, filter)?;
-        self.has_read(found.len());
-        Ok(found)
-    }
-
-    fn queue(
-        &self,
-        lane: LaneKey<'_>,
-        from_rank: i64,
-        limit: usize,
-    ) -> Result<Vec<(i64, Record)>, StoreError> {
-        let found = self.kept.queue(lane, from_rank, limit)?;
-        self.has_read(found.len());
-        Ok(found)
-    }
-
-    fn next_lane(&self, behind: LaneKey<'_>) -> Result<Option<String>, StoreError> {
-        self.has_read(1);
-        self.kept.next_lane(behind)
-    }
-
-    fn queued(&self, prefix: LaneKey<'_>) -> Result<u64, StoreError> {
-        self.kept.queued(prefix)
-    }
-
-    fn acquire(
-        &self,
-        lease: &str,
-        holder: &str,
-        instead_of: Option<u64>,
-    ) -> Result<Acquired, StoreError> {
-        self.kept.acquire(lease, holder, instead_of)
-    }
-
-    fn holder(&self, lease: &str) -> Result<Option<Held>, StoreError> {
-        self.kept.holder(lease)
-    }
-
-    fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError> {
-        self.kept.release(lease, token)
-    }
-}
-
 /// As many tasks as asked for, made from the first one in one commit: to add each alone would take long.
 fn many(tasks: &KeptTasks, count: u64, change: impl Fn(&mut KeptTask)) {
     let first = tasks.add(&NewTask::new("first"), NOW).unwrap();
@@ -360,15 +264,15 @@ fn many(tasks: &KeptTasks, count: u64, change: impl Fn(&mut KeptTask)) {
 fn to_choose_a_task_reads_as_few_records_of_5000_as_of_50() {
     both(|store| {
         let read = |project: &str, count: u64, change: &dyn Fn(&mut KeptTask)| {
-            let watched = Arc::new(Watched::new(Arc::clone(&store)));
+            let watched = Arc::new(WatchedStore::new(Arc::clone(&store)));
             let tasks = KeptTasks::new(Arc::clone(&watched) as Arc<dyn Store>, project);
             many(&tasks, count, change);
             // The first look moves those that wait out of the way.
             let mut took = 0;
             for _ in 0..4 {
-                watched.read.store(0, Ordering::Relaxed);
+                let before = watched.records_read();
                 let kept = tasks.next(&none_skipped, &is_dead).unwrap().unwrap();
-                took = watched.read.load(Ordering::Relaxed);
+                took = watched.records_read() - before;
                 complete(&tasks, kept.task.id.0);
             }
             took
@@ -411,11 +315,11 @@ fn a_task_that_is_moved_out_of_the_way_while_its_reason_to_wait_ends_is_not_lost
         let kept = plain.get("TAS-2").unwrap();
         store.commit(&Commit { puts: vec![plain.put_for(&kept)], ..Commit::unsynced() }).unwrap();
         let meanwhile = plain.clone();
-        let mut watched = Watched::new(Arc::clone(&store));
-        watched.before_commit = Box::new(move |commit| {
+        let watched = WatchedStore::new(Arc::clone(&store)).before_commit(move |commit| {
             if commit.puts.iter().any(|put| put.key.name == "TAS-2") {
                 meanwhile.set_state(TaskId(1), TaskState::Completed, NOW).unwrap();
             }
+            Ok(())
         });
         let tasks = KeptTasks::new(Arc::new(watched), PROJECT);
         let _ = tasks.next(&none_skipped, &is_dead).unwrap();

@@ -1,4 +1,4 @@
-//! A store's file shrinks when what was in it is forgotten, whoever else uses or kills it meanwhile.
+//! A store's file shrinks after a prune, also if other processes use the store, or a prune is killed.
 
 use std::fs;
 

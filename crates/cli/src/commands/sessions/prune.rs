@@ -139,7 +139,7 @@ fn choose(
             kept -= 1;
         } else {
             let is_old = arguments.older_than.is_none_or(|span| {
-                // Nobody knows when one that was cut off ended.
+                // When a killed session ended is not known.
                 let ended = session.record.ended_at_ms().unwrap_or(session.record.created_at_ms());
                 now - ended > i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
             });

@@ -38,7 +38,7 @@ pub(super) fn pattern(error: &PatternError, near: Option<String>) -> Advice {
 pub(super) fn matcher(error: &MatcherError) -> Advice {
     let help = match error {
         MatcherError::BadRegex { .. } => {
-            "mend the expression between the slashes, or leave them out to match plain names"
+            "fix the expression between the slashes, or leave them out to match plain names"
         }
         MatcherError::EmptyName => "remove the `|` that has no name beside it",
         MatcherError::Comma => "write `A|B`",
@@ -68,7 +68,7 @@ pub(super) fn condition(error: &ConditionError, near: Option<String>) -> Advice 
         }
         ConditionError::BadRegex { pattern, .. } => Advice::new(
             message,
-            "mend the expression; `contains` and `startsWith` compare plain text",
+            "fix the expression; `contains` and `startsWith` compare plain text",
         )
         .found(pattern),
         ConditionError::TooLong { length } => {

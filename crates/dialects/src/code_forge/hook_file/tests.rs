@@ -63,7 +63,7 @@ fn what_else_stands_in_the_file_is_kept_and_so_is_what_nobody_can_read() {
     let place = Place::new();
     let before = json!({ "version": 3, "hooks": [
         { "event": "*", "command": "old", "owner": "me" },
-        { "event": "tool:pre_exec", "command": "to be mended" },
+        { "event": "tool:pre_exec", "command": "to be fixed" },
         { "event": "tool:pre_exec,*", "command": "half of it works" },
         "not a hook",
     ], "more": { "x": [1] } });
@@ -75,7 +75,7 @@ fn what_else_stands_in_the_file_is_kept_and_so_is_what_nobody_can_read() {
     let after = json!({ "version": 3, "hooks": [
         { "event": "*", "command": "new", "owner": "me" },
         { "event": "tool:pre_exec,*", "command": "half of it works" },
-        { "event": "tool:pre_exec", "command": "to be mended" },
+        { "event": "tool:pre_exec", "command": "to be fixed" },
         "not a hook",
     ], "more": { "x": [1] } });
     assert_eq!(place.read("project/.forge/hooks.json"), after);

@@ -33,7 +33,7 @@ fn filled(written: &TextTemplate, attempt: &Attempt) -> Result<String, String> {
     Ok(filled.shown())
 }
 
-/// `hookwright: execution:post_end, issue 7: Mend the parser`.
+/// `hookwright: execution:post_end, issue 7: Fix the parser`.
 fn by_default(event: &Event) -> String {
     let mut message = format!("hookwright: {}", event.name);
     let value = |field: &str| event.data.get(field).map(text_of).filter(|text| !text.is_empty());
@@ -65,8 +65,8 @@ mod tests {
             (json!({}), "hookwright: execution:post_end"),
             (json!({ "issue_number": 7 }), "hookwright: execution:post_end, issue 7"),
             (
-                json!({ "issueNumber": 7, "issueTitle": "Mend\n the parser " }),
-                "hookwright: execution:post_end, issue 7: Mend the parser",
+                json!({ "issueNumber": 7, "issueTitle": "Fix\n the parser " }),
+                "hookwright: execution:post_end, issue 7: Fix the parser",
             ),
         ] {
             assert_eq!(by_default(&event(data)), message);

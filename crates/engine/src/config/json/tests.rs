@@ -57,12 +57,12 @@ fn a_number_beyond_what_is_counted_exactly_is_still_a_number() {
 
 #[test]
 fn a_key_that_stands_twice_is_a_fault_at_its_second_place_however_it_is_written() {
-    assert_eq!(fault("{\"a\": 1,\n \"\\u0061\": 2}"), "a.json:2:2: the key `a` stands twice");
+    assert_eq!(fault("{\"a\": 1,\n \"\\u0061\": 2}"), "a.json:2:2: the key `a` appears twice");
     let mut many: Vec<String> = (0..40).map(|n| format!("\"k{n}\":{n}")).collect();
     many.push("\"k3\":0".into());
     assert_eq!(
         fault(&format!("{{{}}}", many.join(",\n"))),
-        "a.json:41:1: the key `k3` stands twice"
+        "a.json:41:1: the key `k3` appears twice"
     );
     assert_eq!(read(r#"{"a": {"x": 1}, "b": {"x": 2}}"#)["b"], json!({"x": 2}));
 }
@@ -144,5 +144,5 @@ fn what_only_begins_like_json_stays_yaml_in_a_file_that_is_not_named_json() {
     assert_eq!(fault(yaml), "a.json:1:2: expected a key in double quotes but found `h`");
     let text = "{\"a\": 1, \"a\": 2}";
     let twice = node::parse(&source("hookwright.yaml", text)).expect_err("twice").to_string();
-    assert_eq!(twice, "hookwright.yaml:1:10: the key `a` stands twice");
+    assert_eq!(twice, "hookwright.yaml:1:10: the key `a` appears twice");
 }

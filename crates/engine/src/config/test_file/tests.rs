@@ -146,7 +146,7 @@ fn every_fault_is_told_with_its_place() {
         ),
         (
             "cases:\n- {name: n, event: Stop, expect: {decision: }}\n- {name: n, event: Stop, expect: {decision: }}\n".into(),
-            "3:10: the name `n` stands twice, first in line 2",
+            "3:10: the name `n` appears twice, first in line 2",
         ),
     ] {
         assert_eq!(faults(&text), [format!("hookwright.test.yaml:{told}")], "{text}");

@@ -34,7 +34,7 @@ pub(super) fn holds(data: &[u8]) {
     let names: Vec<&str> = condition.variables().collect();
     for (number, name) in names.iter().enumerate() {
         assert!(variables::is_ours(name), "{name} is no variable");
-        assert!(!names[..number].contains(name), "{name} stands twice");
+        assert!(!names[..number].contains(name), "{name} appears twice");
     }
     let mut values = Rounds { all: values(), round: 0 };
     for round in 0..4 {

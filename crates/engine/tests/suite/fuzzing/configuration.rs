@@ -33,7 +33,7 @@ pub(super) fn holds(data: &[u8]) {
         }
         let mut ids = HashSet::new();
         for hook in loaded.hooks.hooks() {
-            assert!(ids.insert(hook.id.as_str()), "{} stands twice", hook.id);
+            assert!(ids.insert(hook.id.as_str()), "{} appears twice", hook.id);
             let lines = text.split(['\n', '\r']).count();
             assert!((1..=lines).contains(&(hook.source.line as usize)), "{:?}", hook.source);
         }

@@ -95,8 +95,8 @@ fn a_command_that_has_no_place_for_its_prompt_is_refused_before_anything_starts(
 #[tokio::test]
 async fn blocks_are_joined_by_an_empty_line() {
     let mut situation = Situation::new();
-    situation.turn.prompt = vec!["tests failed\n".to_owned(), "mend it".to_owned()];
-    let expected = exited(0, "tests failed\n\nmend it", "");
+    situation.turn.prompt = vec!["tests failed\n".to_owned(), "fix it".to_owned()];
+    let expected = exited(0, "tests failed\n\nfix it", "");
     assert_eq!(situation.run(&by_stdin("cat")).await.outcome, expected);
     assert_eq!(situation.run(&by_argument("printf %s")).await.outcome, expected);
 }

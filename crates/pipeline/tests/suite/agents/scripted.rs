@@ -163,8 +163,8 @@ async fn it_reacts_to_its_prompt() {
       - if_prompt:
           contains: 'tests failed in ${STAGE}'
           then:
-            - if_prompt: {contains: panicked, then: [say: I mend the panic]}
-            - write: {mended: 'yes'}
+            - if_prompt: {contains: panicked, then: [say: I fix the panic]}
+            - write: {fixed: 'yes'}
           else:
             - say: all is well
       - say: end
@@ -172,11 +172,11 @@ async fn it_reacts_to_its_prompt() {
     );
     let mut situation = Situation::new();
     assert_eq!(situation.run(&agent).await.outcome, exited(0, "all is well\nend\n", ""));
-    assert_eq!(situation.file("mended"), None);
+    assert_eq!(situation.file("fixed"), None);
     situation.turn.prompt =
         vec!["tests failed in work: it panicked".to_owned(), "do it".to_owned()];
-    assert_eq!(situation.run(&agent).await.outcome, exited(0, "I mend the panic\nend\n", ""));
-    assert_eq!(situation.file("mended").as_deref(), Some("yes"));
+    assert_eq!(situation.run(&agent).await.outcome, exited(0, "I fix the panic\nend\n", ""));
+    assert_eq!(situation.file("fixed").as_deref(), Some("yes"));
 }
 
 #[tokio::test]

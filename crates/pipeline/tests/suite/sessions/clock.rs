@@ -50,7 +50,7 @@ async fn the_first_agent_works_again_when_its_time_has_come() {
 
 #[tokio::test]
 async fn a_clock_that_jumps_loses_nothing_and_ends_nothing_early() {
-    let work = "prompt: p\nagent: {command: 'echo $HOOKWRIGHT_ATTEMPT >> attempts; [ -e mended ]'}\n\
+    let work = "prompt: p\nagent: {command: 'echo $HOOKWRIGHT_ATTEMPT >> attempts; [ -e fixed ]'}\n\
                 termination: {type: fixed, iterations: 1}\nmax_runtime: 1h\n\
                 hooks: {session:end: [{id: last, await: true, command: 'echo ended >> ends'}]}\n";
     let mut project = Project::new(&[("loop.yaml", work)]);
@@ -59,7 +59,7 @@ async fn a_clock_that_jumps_loses_nothing_and_ends_nothing_early() {
         project.take_up().await.expect("it came to an end").status
     };
     assert_eq!(run_at(&mut project, "2036-01-02T03:04:05.000Z").await, SessionStatus::Failed);
-    fs::write(project.path("mended"), "").unwrap();
+    fs::write(project.path("fixed"), "").unwrap();
     // The second process lives ten years before the first.
     assert_eq!(run_at(&mut project, "2026-01-02T03:04:05.000Z").await, SessionStatus::Completed);
     let text = |file: &str| fs::read_to_string(project.path(file)).unwrap();

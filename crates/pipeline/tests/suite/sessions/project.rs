@@ -31,7 +31,7 @@ pub(super) struct Project {
     root: tempfile::TempDir,
     agent: Option<Answers>,
     observers: Vec<Observer>,
-    store: Arc<Forgetful>,
+    store: Forgetful,
     clock: Option<Arc<dyn Clock>>,
 }
 
@@ -50,7 +50,7 @@ impl Project {
         for (path, text) in files {
             std::fs::write(root.path().join(path), text).expect("written");
         }
-        Self { root, agent: None, observers: Vec::new(), store: Arc::default(), clock: None }
+        Self { root, agent: None, observers: Vec::new(), store: Forgetful::default(), clock: None }
     }
 
     pub(super) fn path(&self, file: &str) -> PathBuf {
@@ -167,7 +167,7 @@ impl Project {
             history,
             reloaded: false,
             around: Around {
-                store: Arc::clone(&self.store) as _,
+                store: self.store.shared(),
                 root: root.to_owned(),
                 environment,
                 secrets: Secrets::default(),

@@ -11,7 +11,7 @@ pub(super) struct Children {
 }
 
 impl Children {
-    /// Adds a session; one that no hook has started is nobody's child.
+    /// Adds a session. Ignores one that no hook has started: it has no parent.
     pub(super) fn add(&mut self, session: KnownSession) {
         let Some(parent) = &session.record.parent else { return };
         let key = (session.record.workspace.clone(), parent.session.clone());

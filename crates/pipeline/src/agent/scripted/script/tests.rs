@@ -165,7 +165,7 @@ fn what_is_no_script_at_all_says_so() {
         ("[]", "turns.yaml:1:1: expected a map with `turns` but found an empty list"),
         ("then: stop", "turns.yaml:1:1: missing `turns`, a list"),
         ("turns: []", "turns.yaml:1:8: expected a list of turns but found an empty list"),
-        ("turns: [[exit: 1]]\nturns: 2", "turns.yaml:2:1: the key `turns` stands twice"),
+        ("turns: [[exit: 1]]\nturns: 2", "turns.yaml:2:1: the key `turns` appears twice"),
     ] {
         assert_eq!(faults(text), [fault], "{text}");
     }

@@ -1,0 +1,156 @@
+//! [`WatchedStore`], for tests: passes every call on to a store behind it and counts what is read. A test can
+//! also act before each commit, and change the entries that are read.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::{
+    Acquired, Commit, Committed, Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Record,
+    RecordKey, Store, StoreError,
+};
+
+/// What a test does before each commit; an error keeps the commit from being made.
+type BeforeCommit = Box<dyn Fn(&Commit<'_>) -> Result<(), StoreError> + Send + Sync>;
+
+/// Returns the text that an entry of a journal is read as.
+type Rewrite = Box<dyn Fn(String) -> String + Send + Sync>;
+
+/// A store that a test watches.
+pub struct WatchedStore {
+    behind: Arc<dyn Store>,
+    before_commit: BeforeCommit,
+    rewrite: Rewrite,
+    records: AtomicUsize,
+    entries: AtomicUsize,
+    journals: AtomicUsize,
+    changes: AtomicUsize,
+}
+
+impl WatchedStore {
+    /// Watches this store.
+    pub fn new(behind: Arc<dyn Store>) -> Self {
+        let (records, entries, journals, changes) = Default::default();
+        let (before_commit, rewrite): (BeforeCommit, Rewrite) =
+            (Box::new(|_| Ok(())), Box::new(|entry| entry));
+        Self { behind, before_commit, rewrite, records, entries, journals, changes }
+    }
+
+    /// Calls this before each commit.
+    #[must_use]
+    pub fn before_commit(
+        self,
+        before: impl Fn(&Commit<'_>) -> Result<(), StoreError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { before_commit: Box::new(before), ..self }
+    }
+
+    /// Passes each entry that is read through this.
+    #[must_use]
+    pub fn rewriting(self, rewrite: impl Fn(String) -> String + Send + Sync + 'static) -> Self {
+        Self { rewrite: Box::new(rewrite), ..self }
+    }
+
+    /// How many records were read.
+    pub fn records_read(&self) -> usize {
+        self.records.load(Ordering::Relaxed)
+    }
+
+    /// How many entries of journals were read.
+    pub fn entries_read(&self) -> usize {
+        self.entries.load(Ordering::Relaxed)
+    }
+
+    /// How often a journal was read.
+    pub fn journals_read(&self) -> usize {
+        self.journals.load(Ordering::Relaxed)
+    }
+
+    /// How often the store was asked whether anything has changed.
+    pub fn changes_asked(&self) -> usize {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    fn read_records<T>(&self, found: Vec<T>) -> Vec<T> {
+        self.records.fetch_add(found.len(), Ordering::Relaxed);
+        found
+    }
+}
+
+impl Store for WatchedStore {
+    fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
+        (self.before_commit)(commit)?;
+        self.behind.commit(commit)
+    }
+
+    fn journal(
+        &self,
+        journal: &JournalKey,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let mut entries = self.behind.journal(journal, after, limit)?;
+        self.journals.fetch_add(1, Ordering::Relaxed);
+        self.entries.fetch_add(entries.len(), Ordering::Relaxed);
+        for entry in &mut entries {
+            entry.value = (self.rewrite)(std::mem::take(&mut entry.value));
+        }
+        Ok(entries)
+    }
+
+    fn last(&self, journal: &JournalKey) -> Result<u64, StoreError> {
+        self.behind.last(journal)
+    }
+
+    fn changes(&self) -> Result<u64, StoreError> {
+        self.changes.fetch_add(1, Ordering::Relaxed);
+        self.behind.changes()
+    }
+
+    fn get(&self, kind: Kind, key: &RecordKey) -> Result<Option<Record>, StoreError> {
+        self.records.fetch_add(1, Ordering::Relaxed);
+        self.behind.get(kind, key)
+    }
+
+    fn list(&self, kind: Kind, filter: &Filter) -> Result<Vec<Record>, StoreError> {
+        Ok(self.read_records(self.behind.list(kind, filter)?))
+    }
+
+    fn headings(&self, kind: Kind, filter: &Filter) -> Result<Vec<Heading>, StoreError> {
+        Ok(self.read_records(self.behind.headings(kind, filter)?))
+    }
+
+    fn queue(
+        &self,
+        lane: LaneKey<'_>,
+        from_rank: i64,
+        limit: usize,
+    ) -> Result<Vec<(i64, Record)>, StoreError> {
+        Ok(self.read_records(self.behind.queue(lane, from_rank, limit)?))
+    }
+
+    fn next_lane(&self, behind: LaneKey<'_>) -> Result<Option<String>, StoreError> {
+        self.records.fetch_add(1, Ordering::Relaxed);
+        self.behind.next_lane(behind)
+    }
+
+    fn queued(&self, prefix: LaneKey<'_>) -> Result<u64, StoreError> {
+        self.behind.queued(prefix)
+    }
+
+    fn acquire(
+        &self,
+        lease: &str,
+        holder: &str,
+        instead_of: Option<u64>,
+    ) -> Result<Acquired, StoreError> {
+        self.behind.acquire(lease, holder, instead_of)
+    }
+
+    fn holder(&self, lease: &str) -> Result<Option<Held>, StoreError> {
+        self.behind.holder(lease)
+    }
+
+    fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError> {
+        self.behind.release(lease, token)
+    }
+}
