@@ -215,7 +215,7 @@ mod tests {
             [
                 "Your last turn failed: no key\n\nRead what the hooks say above, fix it, and go on \
                  with the task.",
-                "Your last turn failed: no key\n\nMend it, and go on with the task.",
+                "Your last turn failed: no key\n\nFix it, and go on with the task.",
             ]
         );
     }
