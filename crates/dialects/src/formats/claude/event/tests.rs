@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 
 /// What Claude Code really sends: an event's name, a tab, its JSON.
-const SENT: &str = include_str!("../../../tests/payloads/claude_code.tsv");
+const SENT: &str = include_str!("../../../../tests/payloads/claude_code.tsv");
 
 fn sent() -> impl Iterator<Item = (&'static str, &'static str)> {
     SENT.lines().map(|line| line.split_once('\t').expect("name and JSON"))

@@ -36,7 +36,7 @@ pub use hook_file::{
 };
 pub use registry::{HookResult, Kept, OnFailure, Refused, Registry};
 
-use crate::foreign::{Foreign, Location, Whereabouts};
+use crate::{Foreign, Location, Whereabouts};
 
 /// How long a hook may take that does not say so itself.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -19,7 +19,7 @@ use super::DEFAULT_TIMEOUT;
 use super::entry::{Checked, Entry};
 use super::files;
 use super::hook_file::{self, SaveError};
-use crate::foreign::Whereabouts;
+use crate::Whereabouts;
 
 /// Code-Forge's hooks for a program.
 ///

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::config::each_entry;
 use super::entry::{Checked, Entry};
 use super::files;
-use crate::foreign::Whereabouts;
+use crate::Whereabouts;
 
 /// The user's hooks, and what had to be left out.
 pub fn load_global(whereabouts: &Whereabouts<'_>) -> (Vec<Entry>, Vec<Fault>) {

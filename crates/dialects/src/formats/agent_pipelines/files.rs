@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::foreign::Whereabouts;
+use crate::Whereabouts;
 
 /// Its folder within the user's folder for configuration.
 const FOLDER: &str = "agent-pipelines";

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::foreign::{Location, Whereabouts};
+use crate::{Location, Whereabouts};
 
 const FILE: &str = ".autoagent/config.json";
 

@@ -1,4 +1,23 @@
 //! [`Foreign`]: another system, where its files are, and how they are read.
+//!
+//! One folder for each system, all with the same parts:
+//!
+//! | part | holds |
+//! |---|---|
+//! | `files.rs` | where the system's files are |
+//! | `config.rs` | turns their content into hooks of ours; every fault with its place |
+//! | `event.rs` | what a hook reads: standard input, variables, `{{names}}` |
+//! | `reply.rs` | what its exit code and output mean, and what is shown of it |
+//!
+//! What differs from native hooks reaches the engine as a
+//! [`Policy`](hookwright_engine::policy::Policy) and a [`Wire`](hookwright_engine::policy::Wire); the
+//! engine knows no dialect.
+
+pub mod agent_pipelines;
+mod autoagent;
+pub mod claude;
+pub mod code_forge;
+pub mod iteratr;
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -7,10 +26,10 @@ use hookwright_engine::config::Dialect;
 use hookwright_engine::hook::{Hook, Layer};
 use hookwright_events::EventSpec;
 
-use crate::autoagent::AutoAgent;
-use crate::claude::Claude;
-use crate::code_forge::CodeForge;
-use crate::iteratr::Iteratr;
+use self::autoagent::AutoAgent;
+use self::claude::Claude;
+use self::code_forge::CodeForge;
+use self::iteratr::Iteratr;
 
 /// Another system whose files we read.
 pub trait Foreign: Dialect {

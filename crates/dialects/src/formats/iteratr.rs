@@ -19,7 +19,7 @@ use hookwright_engine::template::{Reference, Value};
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Event, EventSpec, Outcome};
 
-use crate::foreign::{Foreign, Location, Whereabouts};
+use crate::{Foreign, Location, Whereabouts};
 
 /// Where a hook may let a session survive.
 const ERROR: &str = "iteration:error";

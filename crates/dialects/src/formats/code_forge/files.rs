@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::foreign::{Location, Whereabouts};
+use crate::{Location, Whereabouts};
 
 /// In the user's folder for configuration, in the order in which they are read.
 const OF_USER: [&str; 2] = ["src/forge/hooks.json", "forge/hooks.json"];
