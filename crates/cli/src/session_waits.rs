@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hookwright_events::{PauseCause, RunEvent, SessionStatus, TaskId, Wait};
+use hookwright_events::{EventName, PauseCause, RunEvent, SessionStatus, TaskId, Wait};
 use hookwright_pipeline::lease;
 use hookwright_pipeline::record::milliseconds;
 use hookwright_server::approvals::{iso, now_ms};
@@ -95,7 +95,7 @@ fn of_session(
     }
     let model = now(store, session)?;
     // The task is completed right after this event, before the next one.
-    let completes = model.last_event() == Some("execution:pre_end");
+    let completes = model.last_event() == Some(&EventName::EXECUTION_PRE_END);
     let hooks = model.hooks.into_iter().filter(|hook| !asked_by.contains(hook.id.as_str()));
     let mut waits: Vec<SessionWait> = hooks.map(SessionWait::Hook).collect();
     waits.extend(model.agent.map(SessionWait::Agent));

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use hookwright_events::table::EVENTS;
-use hookwright_events::{Event, EventSpec, Power, tool};
+use hookwright_events::{Event, EventName, EventSpec, Power, tool};
 
 use crate::config::Fault;
 use crate::glob::Glob;
@@ -138,10 +138,10 @@ impl HookSet {
 
     /// The hooks without those whose policy lets them run at this event only once it has happened, and
     /// those alone; `None` if there are none.
-    pub fn split_after_the_fact(&self, event: &str) -> (Self, Option<Self>) {
+    pub fn split_after_the_fact(&self, event: &EventName) -> (Self, Option<Self>) {
         let comes_after = |hook: &&Arc<Hook>| {
-            hook.policy.after_the_fact_at.contains(&event)
-                && hook.pattern.any(|spec| spec.name == event)
+            hook.policy.after_the_fact_at.contains(event)
+                && hook.pattern.any(|spec| *event == spec.into())
         };
         let part = |is_wanted: &dyn Fn(&&Arc<Hook>) -> bool, broken: Vec<Broken>| {
             let global_disabled = self.global_disabled;

@@ -4,7 +4,7 @@
 //! failure leads to is decided by the hook's terms, in `dispatch.rs`.
 
 use hookwright_events::wait::Word;
-use hookwright_events::{Answer, AnswerDecision, Outcome, Output, Power, Status};
+use hookwright_events::{Answer, AnswerDecision, EventName, Outcome, Output, Power, Status};
 use serde_json::Value;
 
 use crate::answer::{self, Reading};
@@ -128,9 +128,6 @@ fn responded(status: u16, output: &Output, at: At<'_>) -> Meaning {
     Meaning { reason: read.reason.or(Some(said)), ..read }
 }
 
-/// The event at which the agent is about to ask its user whether a tool may run.
-const PERMISSION_PROMPT: &str = "permission:prompt";
-
 fn decided(response: &Value, refused: bool, by: &str, at: At<'_>) -> Meaning {
     let text = |key: &str| response.get(key).and_then(Value::as_str).map(str::trim);
     let message = text("message").filter(|message| !message.is_empty());
@@ -145,7 +142,7 @@ fn decided(response: &Value, refused: bool, by: &str, at: At<'_>) -> Meaning {
     // There the event itself is a question, and this person has answered it. A word that the hook
     // offers beside yes and no is neither.
     let is_yes = Word::of(action, &[]) == Some(Word::Yes);
-    let is_question = at.event.name.as_str() == PERMISSION_PROMPT;
+    let is_question = at.event.name == EventName::PERMISSION_PROMPT;
     let decision = (is_yes && is_question).then_some(AnswerDecision::Allow);
     Meaning { reason, ..well(Answer { decision, ..Answer::default() }) }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use hookwright_events::{Answer, Event, Outcome, Power, Status};
+use hookwright_events::{Answer, Event, EventName, Outcome, Power, Status};
 
 use crate::hook::{Exhausted, Hook};
 use crate::native::NativeWire;
@@ -46,13 +46,13 @@ pub struct Policy {
     /// How `asyncTimeout` counts, in the line that sends a command to the background.
     pub async_unit: Duration,
     /// At these events their first decision in order counts, not the strongest.
-    pub first_decision_at: &'static [&'static str],
+    pub first_decision_at: &'static [EventName],
     /// What they pipe to the agent stands there as it is, without a word of ours.
     pub pipes_raw: bool,
     /// At these events a session survives what went wrong if one of them has looked at it.
-    pub survives_errors_at: &'static [&'static str],
+    pub survives_errors_at: &'static [EventName],
     /// At these events they run once what was announced has happened, and change nothing about it.
-    pub after_the_fact_at: &'static [&'static str],
+    pub after_the_fact_at: &'static [EventName],
     /// People see all that their commands print, also where all is well.
     pub shows_output: bool,
     /// What they read, what their output means, what is shown of it.

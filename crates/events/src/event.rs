@@ -3,52 +3,78 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::table::{self, EventSpec, Power};
+use crate::table::{self, EventSpec, OpenRow, Power, TableRow};
 use crate::{field, tool};
 
-/// An event's canonical name, `domain:action`. Either a name of the table, or one of the open
-/// namespace `claude:*`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct EventName(Cow<'static, str>);
+/// An event's canonical name, `domain:action`: a row of the table, which has a constant here
+/// (`EventName::STAGE_START`), or a name of the open namespace `claude:*`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct EventName(pub(crate) Known);
+
+/// What is known of a name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Known {
+    /// It is in the table.
+    TableRow(TableRow),
+    /// It is in the table of the open namespace.
+    OpenRow(OpenRow),
+    /// It is in no table.
+    Other(Box<str>),
+}
 
 impl EventName {
     /// The event behind a canonical name, an alias, or a name of the open namespace.
     pub fn resolve(name: &str) -> Option<Self> {
         if let Some(spec) = table::resolve(name) {
-            return Some(Self(Cow::Borrowed(spec.name)));
+            return Some(Self::from(spec));
         }
         let action = name.strip_prefix(table::OPEN_DOMAIN)?.strip_prefix(':')?;
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-        (!action.is_empty() && action.bytes().all(plain)).then(|| Self(Cow::Owned(name.to_owned())))
+        (!action.is_empty() && action.bytes().all(plain)).then(|| Self::canonical(name))
+    }
+
+    /// The event with exactly this name, whether a table has it or not.
+    fn canonical(name: &str) -> Self {
+        let in_table = TableRow::named(name).map(Known::TableRow);
+        let known = in_table.or_else(|| OpenRow::named(name).map(Known::OpenRow));
+        Self(known.unwrap_or_else(|| Known::Other(name.into())))
     }
 
     /// The canonical name.
     pub fn as_str(&self) -> &str {
-        &self.0
+        match &self.0 {
+            Known::TableRow(row) => row.spec().name,
+            Known::OpenRow(row) => row.spec().name,
+            Known::Other(name) => name,
+        }
     }
 
     /// The event's row in the table; `None` in the open namespace.
     pub fn spec(&self) -> Option<&'static EventSpec> {
-        table::named(&self.0)
+        match &self.0 {
+            Known::TableRow(row) => Some(row.spec()),
+            Known::OpenRow(_) | Known::Other(_) => None,
+        }
     }
 
     /// What hooks can do here. An event of the open namespace that is not known is only observed.
     pub fn power(&self) -> Power {
-        match self.spec() {
-            Some(spec) => spec.power,
-            None => table::open_named(&self.0).map_or(Power::Observes, |open| open.power),
+        match &self.0 {
+            Known::TableRow(row) => row.spec().power,
+            Known::OpenRow(row) => row.spec().power,
+            Known::Other(_) => Power::Observes,
         }
     }
 
     /// The data field that a third name segment or a matcher looks at.
     pub fn subject_field(&self) -> Option<&'static str> {
-        match self.spec() {
-            Some(spec) => spec.subject,
-            None => table::open_named(&self.0)?.subject,
+        match &self.0 {
+            Known::TableRow(row) => row.spec().subject,
+            Known::OpenRow(row) => row.spec().subject,
+            Known::Other(_) => None,
         }
     }
 
@@ -57,7 +83,8 @@ impl EventName {
         if let Some(spec) = self.spec() {
             return Cow::Borrowed(spec.claude.unwrap_or(spec.name));
         }
-        let action = self.0.split_once(':').map_or(&*self.0, |(_, action)| action);
+        let name = self.as_str();
+        let action = name.split_once(':').map_or(name, |(_, action)| action);
         let mut name = String::with_capacity(action.len());
         for word in action.split('_') {
             let mut letters = word.chars();
@@ -70,13 +97,26 @@ impl EventName {
 
 impl From<&'static EventSpec> for EventName {
     fn from(spec: &'static EventSpec) -> Self {
-        Self(Cow::Borrowed(spec.name))
+        Self::canonical(spec.name)
+    }
+}
+
+impl Serialize for EventName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// Any text is a name here: a record may come from a version that knows more events.
+impl<'de> Deserialize<'de> for EventName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::canonical(&Cow::<str>::deserialize(deserializer)?))
     }
 }
 
 impl fmt::Display for EventName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 

@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use crate::event::{EventName, Known};
+
 /// What hooks can do at an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -82,31 +84,77 @@ const fn open(name: &'static str, power: Power, subject: Option<&'static str>) -
     OpenSpec { name, power, subject }
 }
 
-/// The events of the open namespace that are known today. One that is not here is only observed.
-pub static OPEN_EVENTS: &[OpenSpec] = &[
-    open("claude:post_tool_batch", Power::BlocksOnPurpose, None),
-    open("claude:user_prompt_expansion", Power::Blocks, Some("command_name")),
-    open("claude:stop_failure", Power::Observes, Some("error")),
-    open("claude:post_compact", Power::Observes, Some("trigger")),
-    open("claude:pre_model_switch", Power::Blocks, Some("to_model")),
-    open("claude:post_model_switch", Power::Observes, Some("to_model")),
-    open("claude:permission_denied", Power::Observes, Some("tool_name")),
-    open("claude:task_created", Power::Blocks, None),
-    open("claude:elicitation", Power::Blocks, Some("mcp_server_name")),
-    open("claude:elicitation_result", Power::Blocks, Some("mcp_server_name")),
-    open("claude:config_change", Power::Blocks, Some("source")),
-    open("claude:worktree_create", Power::Blocks, None),
-    open("claude:worktree_remove", Power::Observes, None),
-    open("claude:instructions_loaded", Power::Observes, Some("load_reason")),
-    open("claude:cwd_changed", Power::Observes, None),
-    open("claude:file_changed", Power::Observes, Some("file_path")),
-    open("claude:directory_added", Power::Observes, Some("source")),
-    open("claude:message_display", Power::Observes, None),
-];
+/// Writes a table, and for each of its rows the constant of [`EventName`] that is in front of the row.
+macro_rules! rows {
+    (
+        $(#[$about:meta])* static $table:ident: $spec:ident, numbers $row:ident;
+        $($constant:ident = $value:expr),* $(,)?
+    ) => {
+        $(#[$about])*
+        pub static $table: &[$spec] = &[$($value),*];
+
+        #[doc = concat!("A row of [`", stringify!($table), "`], by its number.")]
+        #[expect(non_camel_case_types, reason = "each variant is called like its constant")]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum $row {
+            $($constant),*
+        }
+
+        impl $row {
+            const ALL: &[$row] = &[$($row::$constant),*];
+
+            /// The row with exactly this canonical name.
+            pub(crate) fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|row| row.spec().name == name)
+            }
+
+            /// What the table says about the event.
+            pub(crate) fn spec(self) -> &'static $spec {
+                &$table[self as usize]
+            }
+        }
+
+        impl EventName {
+            $(
+                #[doc = concat!("The event whose row begins with `", stringify!($constant), "`.")]
+                pub const $constant: EventName = EventName(Known::$row($row::$constant));
+            )*
+        }
+
+        #[cfg(test)]
+        impl $row {
+            pub(crate) const CONSTANTS: &[(&str, EventName)] =
+                &[$((stringify!($constant), EventName::$constant)),*];
+        }
+    };
+}
+
+rows! {
+    /// The events of the open namespace that are known today. One that is not here is only observed.
+    static OPEN_EVENTS: OpenSpec, numbers OpenRow;
+    CLAUDE_POST_TOOL_BATCH = open("claude:post_tool_batch", Power::BlocksOnPurpose, None),
+    CLAUDE_USER_PROMPT_EXPANSION = open("claude:user_prompt_expansion", Power::Blocks, Some("command_name")),
+    CLAUDE_STOP_FAILURE = open("claude:stop_failure", Power::Observes, Some("error")),
+    CLAUDE_POST_COMPACT = open("claude:post_compact", Power::Observes, Some("trigger")),
+    CLAUDE_PRE_MODEL_SWITCH = open("claude:pre_model_switch", Power::Blocks, Some("to_model")),
+    CLAUDE_POST_MODEL_SWITCH = open("claude:post_model_switch", Power::Observes, Some("to_model")),
+    CLAUDE_PERMISSION_DENIED = open("claude:permission_denied", Power::Observes, Some("tool_name")),
+    CLAUDE_TASK_CREATED = open("claude:task_created", Power::Blocks, None),
+    CLAUDE_ELICITATION = open("claude:elicitation", Power::Blocks, Some("mcp_server_name")),
+    CLAUDE_ELICITATION_RESULT = open("claude:elicitation_result", Power::Blocks, Some("mcp_server_name")),
+    CLAUDE_CONFIG_CHANGE = open("claude:config_change", Power::Blocks, Some("source")),
+    CLAUDE_WORKTREE_CREATE = open("claude:worktree_create", Power::Blocks, None),
+    CLAUDE_WORKTREE_REMOVE = open("claude:worktree_remove", Power::Observes, None),
+    CLAUDE_INSTRUCTIONS_LOADED = open("claude:instructions_loaded", Power::Observes, Some("load_reason")),
+    CLAUDE_CWD_CHANGED = open("claude:cwd_changed", Power::Observes, None),
+    CLAUDE_FILE_CHANGED = open("claude:file_changed", Power::Observes, Some("file_path")),
+    CLAUDE_DIRECTORY_ADDED = open("claude:directory_added", Power::Observes, Some("source")),
+    CLAUDE_MESSAGE_DISPLAY = open("claude:message_display", Power::Observes, None),
+}
 
 /// What is known of an event of the open namespace, by its name.
 pub fn open_named(name: &str) -> Option<&'static OpenSpec> {
-    OPEN_EVENTS.iter().find(|spec| spec.name == name)
+    OpenRow::named(name).map(OpenRow::spec)
 }
 
 const fn alias(name: &'static str) -> Alias {
@@ -181,16 +229,17 @@ const RUNNER: &[&str] = &[RUN];
 /// Who says that a task is done.
 const TASKS: &[&str] = &["hookwright task done", RUN];
 
-/// Every event, in the order of a session's life.
-pub static EVENTS: &[EventSpec] = &[
-    EventSpec {
+rows! {
+    /// Every event, in the order of a session's life.
+    static EVENTS: EventSpec, numbers TableRow;
+    SESSION_SETUP = EventSpec {
         aliases: &[alias("Setup")],
         claude: Some("Setup"),
         subject: Some("trigger"),
         fields: &["trigger"],
         ..event("session:setup", "a project is set up or maintained")
     },
-    EventSpec {
+    SESSION_START = EventSpec {
         aliases: &[alias("on_session_start"), alias("session_start"), alias("SessionStart")],
         claude: Some("SessionStart"),
         subject: Some("source"),
@@ -198,19 +247,19 @@ pub static EVENTS: &[EventSpec] = &[
         fired_by: RUNNER,
         ..event("session:start", "a session begins, before its first iteration")
     },
-    EventSpec {
+    SESSION_MESSAGE = EventSpec {
         subject: Some("role"),
         fields: &["role", "content", "message_count"],
         ..event("session:message", "a message is added to the session")
     },
-    EventSpec {
+    SESSION_NOTIFICATION = EventSpec {
         aliases: &[alias("Notification")],
         claude: Some("Notification"),
         subject: Some("notification_type"),
         fields: &["notification_type", "message", "title"],
         ..event("session:notification", "the user is shown a question or an end")
     },
-    EventSpec {
+    SESSION_PRE_COMPACT = EventSpec {
         aliases: &[alias("PreCompact")],
         claude: Some("PreCompact"),
         power: Power::Blocks,
@@ -219,7 +268,7 @@ pub static EVENTS: &[EventSpec] = &[
         fields: &["trigger", "custom_instructions"],
         ..event("session:pre_compact", "the context is about to be compacted")
     },
-    EventSpec {
+    SESSION_STOP = EventSpec {
         aliases: &[alias("Stop")],
         claude: Some("Stop"),
         power: Power::BlocksOnPurpose,
@@ -237,7 +286,7 @@ pub static EVENTS: &[EventSpec] = &[
         fired_by: RUNNER,
         ..event("session:stop", "the session is about to end, as a rule because all work is done")
     },
-    EventSpec {
+    SESSION_END = EventSpec {
         aliases: &[
             Alias { name: "on_session_complete", only_reasons: &["completed", "max_iterations"] },
             alias("session_end"),
@@ -249,25 +298,25 @@ pub static EVENTS: &[EventSpec] = &[
         fired_by: RUNNER,
         ..event("session:end", "the session has ended")
     },
-    EventSpec {
+    STAGE_START = EventSpec {
         subject: Some("stage"),
         fired_by: RUNNER,
         ..event("stage:start", "a stage begins")
     },
-    EventSpec {
+    STAGE_COMPLETE = EventSpec {
         aliases: &[alias("on_stage_complete")],
         subject: Some("stage"),
         fields: &["stage_outputs", "changed_files"],
         fired_by: RUNNER,
         ..event("stage:complete", "a stage is complete")
     },
-    EventSpec {
+    ITERATION_START = EventSpec {
         aliases: &[alias("on_iteration_start"), alias("pre_iteration")],
         subject: Some("stage"),
         fired_by: RUNNER,
         ..event("iteration:start", "before each call of the agent")
     },
-    EventSpec {
+    ITERATION_COMPLETE = EventSpec {
         aliases: &[alias("on_iteration_complete"), alias("post_iteration")],
         subject: Some("stage"),
         fields: &["changed_files", "stage_outputs"],
@@ -275,14 +324,14 @@ pub static EVENTS: &[EventSpec] = &[
         fired_by: RUNNER,
         ..event("iteration:complete", "after each iteration that succeeded")
     },
-    EventSpec {
+    ITERATION_ERROR = EventSpec {
         aliases: &[alias("on_error")],
         subject: Some("stage"),
         fields: &["error", "changed_files", "stage_outputs"],
         fired_by: RUNNER,
         ..event("iteration:error", "an iteration has failed")
     },
-    EventSpec {
+    EXECUTION_PRE_START = EventSpec {
         aliases: &[alias("PreExecutionStart")],
         power: Power::Blocks,
         block_does: Some("the item is skipped and marked blocked"),
@@ -290,13 +339,13 @@ pub static EVENTS: &[EventSpec] = &[
         fired_by: RUNNER,
         ..event("execution:pre_start", "work on an issue or a task is about to begin")
     },
-    EventSpec {
+    EXECUTION_POST_START = EventSpec {
         aliases: &[alias("PostExecutionStart")],
         fields: ISSUE,
         fired_by: RUNNER,
         ..event("execution:post_start", "work on an issue or a task has begun")
     },
-    EventSpec {
+    EXECUTION_PRE_END = EventSpec {
         aliases: &[alias("PreExecutionEnd")],
         power: Power::Blocks,
         block_does: Some("the item is not complete: it has failed"),
@@ -304,14 +353,14 @@ pub static EVENTS: &[EventSpec] = &[
         fired_by: RUNNER,
         ..event("execution:pre_end", "an issue or a task is about to be marked complete")
     },
-    EventSpec {
+    EXECUTION_POST_END = EventSpec {
         aliases: &[alias("PostExecutionEnd")],
         fields: ISSUE_END,
         is_work: true,
         fired_by: RUNNER,
         ..event("execution:post_end", "work on an issue or a task has ended, also after a failure")
     },
-    EventSpec {
+    GIT_PRE_COMMIT = EventSpec {
         aliases: &[alias("PreGitCommit")],
         power: Power::Blocks,
         block_does: Some("nothing is committed"),
@@ -319,13 +368,13 @@ pub static EVENTS: &[EventSpec] = &[
         fired_by: &[COMMITS],
         ..event("git:pre_commit", "a commit is about to be made")
     },
-    EventSpec {
+    GIT_POST_COMMIT = EventSpec {
         aliases: &[alias("PostGitCommit")],
         fields: COMMIT,
         fired_by: &[COMMITS],
         ..event("git:post_commit", "a commit was made")
     },
-    EventSpec {
+    TASK_COMPLETE = EventSpec {
         aliases: &[alias("on_task_complete"), alias("TaskCompleted")],
         claude: Some("TaskCompleted"),
         power: Power::BlocksOnPurpose,
@@ -342,13 +391,13 @@ pub static EVENTS: &[EventSpec] = &[
         fired_by: TASKS,
         ..event("task:complete", "a task is about to be marked completed")
     },
-    EventSpec {
+    AGENT_START = EventSpec {
         aliases: &[alias("SubagentStart")],
         claude: Some("SubagentStart"),
         subject: Some("agent_type"),
         ..event("agent:start", "a subagent begins")
     },
-    EventSpec {
+    AGENT_STOP = EventSpec {
         aliases: &[alias("SubagentStop")],
         claude: Some("SubagentStop"),
         power: Power::BlocksOnPurpose,
@@ -358,7 +407,7 @@ pub static EVENTS: &[EventSpec] = &[
         fields: &["reason", "stop_hook_active", "agent_transcript_path", "last_assistant_message"],
         ..event("agent:stop", "a subagent is about to end")
     },
-    EventSpec {
+    AGENT_IDLE = EventSpec {
         aliases: &[alias("TeammateIdle")],
         claude: Some("TeammateIdle"),
         power: Power::BlocksOnPurpose,
@@ -366,7 +415,7 @@ pub static EVENTS: &[EventSpec] = &[
         fields: &["teammate_name", "team_name"],
         ..event("agent:idle", "a background agent has nothing left to do")
     },
-    EventSpec {
+    TOOL_PRE_EXECUTE = EventSpec {
         aliases: &[alias("PreToolUse")],
         claude: Some("PreToolUse"),
         power: Power::Blocks,
@@ -375,7 +424,7 @@ pub static EVENTS: &[EventSpec] = &[
         fields: TOOL,
         ..event("tool:pre_execute", "a tool is about to run")
     },
-    EventSpec {
+    TOOL_POST_EXECUTE = EventSpec {
         aliases: &[alias("PostToolUse")],
         claude: Some("PostToolUse"),
         power: Power::Annotates,
@@ -385,7 +434,7 @@ pub static EVENTS: &[EventSpec] = &[
         is_work: true,
         ..event("tool:post_execute", "a tool has run")
     },
-    EventSpec {
+    TOOL_ERROR = EventSpec {
         aliases: &[alias("PostToolUseFailure")],
         claude: Some("PostToolUseFailure"),
         subject: Some("tool_name"),
@@ -393,36 +442,36 @@ pub static EVENTS: &[EventSpec] = &[
         is_work: true,
         ..event("tool:error", "a tool could not do its work")
     },
-    EventSpec {
+    LLM_PRE_REQUEST = EventSpec {
         power: Power::Blocks,
         block_does: Some("no request is sent"),
         subject: Some("model"),
         fields: &["model", "message_count"],
         ..event("llm:pre_request", "a request to the model is about to be sent")
     },
-    EventSpec {
+    LLM_POST_RESPONSE = EventSpec {
         subject: Some("model"),
         fields: &["model", "tokens", "content"],
         ..event("llm:post_response", "the model has answered")
     },
-    EventSpec {
+    LLM_STREAM_START = EventSpec {
         subject: Some("model"),
         fields: &["model"],
         ..event("llm:stream_start", "the model's answer begins to arrive")
     },
-    EventSpec {
+    LLM_STREAM_END = EventSpec {
         subject: Some("model"),
         fields: &["model", "tokens"],
         ..event("llm:stream_end", "the model's answer has arrived")
     },
-    EventSpec {
+    PERMISSION_CHECK = EventSpec {
         power: Power::Blocks,
         block_does: Some("permission is denied"),
         subject: Some("tool_name"),
         fields: PERMISSION,
         ..event("permission:check", "a tool's permission is checked")
     },
-    EventSpec {
+    PERMISSION_PROMPT = EventSpec {
         aliases: &[alias("PermissionRequest")],
         claude: Some("PermissionRequest"),
         power: Power::Blocks,
@@ -431,17 +480,17 @@ pub static EVENTS: &[EventSpec] = &[
         fields: &["tool_name", "tool_input", "tool_use_id", "permission_suggestions"],
         ..event("permission:prompt", "the user is about to be asked for permission")
     },
-    EventSpec {
+    PERMISSION_GRANTED = EventSpec {
         subject: Some("tool_name"),
         fields: PERMISSION,
         ..event("permission:granted", "a tool's permission was granted")
     },
-    EventSpec {
+    PERMISSION_DENIED = EventSpec {
         subject: Some("tool_name"),
         fields: &["tool_name", "tool_input", "tool_use_id", "permission_rule", "reason"],
         ..event("permission:denied", "a tool's permission was denied")
     },
-    EventSpec {
+    USER_PROMPT_SUBMIT = EventSpec {
         aliases: &[alias("UserPromptSubmit")],
         claude: Some("UserPromptSubmit"),
         power: Power::Blocks,
@@ -449,12 +498,12 @@ pub static EVENTS: &[EventSpec] = &[
         fields: &["prompt"],
         ..event("user:prompt_submit", "the user has submitted a prompt")
     },
-    EventSpec { fired_by: RUNNER, ..event("user:interrupt", "the user has interrupted") },
-];
+    USER_INTERRUPT = EventSpec { fired_by: RUNNER, ..event("user:interrupt", "the user has interrupted") },
+}
 
 /// The row with exactly this canonical name.
 pub fn named(name: &str) -> Option<&'static EventSpec> {
-    EVENTS.iter().find(|spec| spec.name == name)
+    TableRow::named(name).map(TableRow::spec)
 }
 
 /// The row with this canonical name or, exactly, this alias.

@@ -20,7 +20,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use hookwright_engine::past::{PastFiring, fired_by};
 use hookwright_engine::ports::{Keepsake, Remembered};
 use hookwright_events::{
-    Decision, ItemState, RunEvent, RunEventKind, SessionStatus, TurnName, TurnResult, Usage,
+    Decision, EventName, ItemState, RunEvent, RunEventKind, SessionStatus, TurnName, TurnResult,
+    Usage,
 };
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
@@ -450,8 +451,8 @@ impl History {
                         self.pending.take_in_at_start(&decision, &late_contexts(&known.records));
                     }
                     key => {
-                        let event = key.split('/').next().unwrap_or_default();
-                        self.pending.take_in(&decision, event);
+                        let event = key.split('/').next().and_then(EventName::resolve);
+                        self.pending.take_in(&decision, event.as_ref());
                     }
                 }
                 known.aborted = Aborted::of(&decision.verdict, &known.records);

@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hookwright_events::Decision;
+use hookwright_events::{Decision, EventName};
 
 use crate::limits::PENDING_OUTPUT_BYTES_MAX;
 
@@ -79,9 +79,9 @@ impl PendingOutput {
     }
 
     /// Adds all that hooks had to say to the agent at the event with this name.
-    pub fn take_in(&mut self, decision: &Decision, event: &str) {
+    pub fn take_in(&mut self, decision: &Decision, event: Option<&EventName>) {
         // Whatever hooks say about an iteration that failed, the agent has to know.
-        let must_reach = decision.must_reach_agent || event == "iteration:error";
+        let must_reach = decision.must_reach_agent || event == Some(&EventName::ITERATION_ERROR);
         self.take_in_said(decision, must_reach, &|_| false);
     }
 
@@ -219,7 +219,7 @@ impl SharedOutput {
     }
 
     /// Adds all that hooks had to say to the agent at the event with this name.
-    pub fn take_in(&self, decision: &Decision, event: &str) {
+    pub fn take_in(&self, decision: &Decision, event: Option<&EventName>) {
         self.pending().take_in(decision, event);
     }
 
@@ -301,7 +301,7 @@ mod tests {
             piped_raw: raw,
             ..Decision::default()
         };
-        let event = "iteration:complete";
+        let event = Some(&EventName::ITERATION_COMPLETE);
         pending.take_in(&decision("first\n", true), event);
         pending.take_in(&decision("", true), event);
         pending.take_in(&decision("\n[stderr]\ne\n", true), event);
@@ -324,16 +324,16 @@ mod tests {
             must_reach_agent: failed,
             ..Decision::default()
         };
-        let complete = "iteration:complete";
+        let complete = &EventName::ITERATION_COMPLETE;
         for (last, told) in [
             (Last::Nothing, vec![]),
             (Last::Nothing, vec![(said("12 passed", &["seen"], false, false), complete)]),
             (Last::Nothing, vec![(said("", &[], true, true), complete)]),
             (Last::Failure, vec![(said("1 failed", &[], false, true), complete)]),
-            (Last::Failure, vec![(said("", &["no"], false, true), "session:stop")]),
-            (Last::Failure, vec![(said("look", &[], false, false), "iteration:error")]),
+            (Last::Failure, vec![(said("", &["no"], false, true), &EventName::SESSION_STOP)]),
+            (Last::Failure, vec![(said("look", &[], false, false), &EventName::ITERATION_ERROR)]),
             (Last::Raw, vec![(said("12 passed", &[], true, false), complete)]),
-            (Last::Raw, vec![(said("raw", &[], true, false), "iteration:error")]),
+            (Last::Raw, vec![(said("raw", &[], true, false), &EventName::ITERATION_ERROR)]),
             (
                 Last::Raw,
                 vec![
@@ -350,7 +350,7 @@ mod tests {
             ),
         ] {
             let mut pending = PendingOutput::default();
-            told.iter().for_each(|(decision, event)| pending.take_in(decision, event));
+            told.iter().for_each(|(decision, event)| pending.take_in(decision, Some(event)));
             assert_eq!(pending.last(), last, "{told:?}");
         }
     }
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(pending.last(), Last::Nothing);
         let piped_output = "1 failed".to_owned();
         let failed = Decision { piped_output, must_reach_agent: true, ..Decision::default() };
-        pending.take_in(&failed, "iteration:complete");
+        pending.take_in(&failed, Some(&EventName::ITERATION_COMPLETE));
         let mut moved = PendingOutput::default();
         moved.put_before(pending);
         assert_eq!(moved.last(), Last::Failure);

@@ -183,11 +183,6 @@ impl From<FolderError> for Leave {
     }
 }
 
-/// An event's name out of the table.
-fn known(name: &str) -> EventName {
-    EventName::resolve(name).expect("it stands in the table")
-}
-
 impl Session {
     /// Where it is written down.
     pub fn journal(&self) -> &Arc<SessionJournal> {
@@ -263,7 +258,7 @@ impl Session {
         let source = if self.history.endings == 0 { "startup" } else { "resume" };
         let data = self.data_of_session(json!({ "source": source }));
         let key = format!("session:start/{}", self.history.endings);
-        self.fire(None, "session:start", key, data, with).await?;
+        self.fire(None, EventName::SESSION_START, key, data, with).await?;
         let mut reason = Reason::Completed;
         for index in 0..self.plan.stages.len() {
             // Of several stages that reached a bound the last one counts.

@@ -3,10 +3,10 @@
 //! As a rule one firing does it: its hooks are asked, and with their decision the task is completed.
 //! Where there are also hooks that come after the fact, these have a firing of their own behind it.
 
-use hookwright_events::{TaskId, Verdict};
+use hookwright_events::{EventName, TaskId, Verdict};
 
 /// The event.
-pub const EVENT: &str = "task:complete";
+const EVENT: EventName = EventName::TASK_COMPLETE;
 
 /// One firing of a task that is completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,7 +63,7 @@ impl TaskFiring {
 
     /// The firing with this key, if it is one of a task.
     pub fn of(key: &str) -> Option<Self> {
-        let mut parts = key.strip_prefix(EVENT)?.strip_prefix('/')?.split('/');
+        let mut parts = key.strip_prefix(EVENT.as_str())?.strip_prefix('/')?.split('/');
         let task = TaskId::typed(parts.next()?)?;
         let occasion = Occasion::of(parts.next()?)?;
         let part = match parts.next() {

@@ -158,14 +158,16 @@ impl Timeline {
     }
 
     fn see_firing(&mut self, firing: u64, at: String, event: EventName, key: Option<String>) {
-        match event.as_str() {
-            "iteration:start" => {
+        match event {
+            EventName::ITERATION_START => {
                 if let Some(turn) = key.as_deref().and_then(turn_of_key) {
                     self.course.begin_iteration(at, turn);
                 }
             }
-            "execution:pre_end" | "execution:post_end" => self.course.end_iteration(),
-            "session:stop" | "session:end" | "user:interrupt" => {
+            EventName::EXECUTION_PRE_END | EventName::EXECUTION_POST_END => {
+                self.course.end_iteration()
+            }
+            EventName::SESSION_STOP | EventName::SESSION_END | EventName::USER_INTERRUPT => {
                 self.course.end_iteration();
                 self.course.end_stage();
             }

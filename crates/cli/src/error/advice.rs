@@ -289,7 +289,7 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
             format!("move the hook into the pipeline's file, or listen to `{instead}`"),
         )
         .found(event)
-        .expected(*instead),
+        .expected(instead.as_str()),
         FaultKind::NotYet { what } => {
             let help = if what.starts_with("dialect") {
                 format!("remove `{what}` and write the hook in the native format")

@@ -9,7 +9,7 @@ use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Fired, Firing, Interest, RunEvent, Setup};
 use hookwright_events::{Decision, Event, EventName, Task, TaskState, Verdict};
-use hookwright_pipeline::task_firing::{EVENT, lets_pass};
+use hookwright_pipeline::task_firing::lets_pass;
 use hookwright_process::MARKER;
 use hookwright_store::KeptTasks;
 use serde_json::Map;
@@ -57,7 +57,7 @@ pub(super) fn complete(
         return Ok(Completed::Blocked { reason });
     }
     screen.left_out(&loaded.left_out);
-    let (before, after) = loaded.hooks.split_after_the_fact(EVENT);
+    let (before, after) = loaded.hooks.split_after_the_fact(&EventName::TASK_COMPLETE);
     let asking =
         Asking { project: tasks.project.clone(), pipeline: None, address: loaded.callback };
     let surroundings = Surroundings { found: &found, environment, secrets, asking, chain, screen };
@@ -119,11 +119,10 @@ impl Surroundings<'_> {
 }
 
 fn event_of(task: &Task) -> Event {
-    let name = EventName::resolve(EVENT).expect("it stands in the table");
     let mut data = Map::new();
     data.insert("task_id".to_owned(), task.id.to_string().into());
     data.insert("task_content".to_owned(), task.content.clone().into());
-    with_session(Event::new(name, data), &format!("task-{}", task.id))
+    with_session(Event::new(EventName::TASK_COMPLETE, data), &format!("task-{}", task.id))
 }
 
 fn reason_of(decision: Decision) -> String {

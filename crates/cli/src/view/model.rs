@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hookwright_events::{PauseCause, RunEvent, RunEventKind, TaskId, TurnName, Usage, WorkSource};
+use hookwright_events::{
+    EventName, PauseCause, RunEvent, RunEventKind, TaskId, TurnName, Usage, WorkSource,
+};
 use hookwright_pipeline::record::milliseconds;
 
 use super::first_lines::FirstLines;
@@ -41,7 +43,7 @@ pub(crate) struct Model {
     agents: Vec<String>,
     /// Who took over.
     agent_now: Option<String>,
-    events: BTreeMap<u64, String>,
+    events: BTreeMap<u64, EventName>,
 }
 
 /// An agent that works.
@@ -110,12 +112,12 @@ impl Model {
 
     /// Whether all is done but for the hooks that still run.
     pub(crate) fn is_at_its_end(&self) -> bool {
-        self.last_event() == Some("session:end")
+        self.last_event() == Some(&EventName::SESSION_END)
     }
 
     /// The event that was fired last.
-    pub(crate) fn last_event(&self) -> Option<&str> {
-        self.events.last_key_value().map(|(_, event)| event.as_str())
+    pub(crate) fn last_event(&self) -> Option<&EventName> {
+        self.events.last_key_value().map(|(_, event)| event)
     }
 
     /// Takes in what happened. Of sessions that hooks have started only what they ask is shown.
@@ -228,7 +230,7 @@ impl Model {
         let is = |of: u64, id: &str, hook: &str| of == firing && id == hook;
         match kind {
             RunEventKind::Fired { event, .. } | RunEventKind::TakenUp { event, .. } => {
-                self.events.insert(firing, event.as_str().to_owned());
+                self.events.insert(firing, event.clone());
                 if self.events.len() > EVENTS_MAX {
                     self.events.pop_first();
                 }
@@ -239,7 +241,7 @@ impl Model {
                 self.hooks.push(RunningHook {
                     firing,
                     id: hook.clone(),
-                    event: self.events.get(&firing).cloned().unwrap_or_default(),
+                    event: self.events.get(&firing).map(EventName::to_string).unwrap_or_default(),
                     since_ms: earlier.map_or(at_ms, |earlier| earlier.since_ms),
                     awaited: *awaited,
                     attempt: *attempt,

@@ -43,6 +43,7 @@ use hookwright_engine::config::{Dialect, ForeignFile, Loaded};
 use hookwright_engine::hook::{Exhausted, Hook};
 use hookwright_engine::policy::{Order, Policy};
 use hookwright_engine::variables::Environment;
+use hookwright_events::EventName;
 
 use crate::{Foreign, Location, Whereabouts};
 pub use answer::HookOutput;
@@ -67,7 +68,7 @@ static POLICY: Policy = Policy {
     looks_behind_exit_2: false,
     shells: &["sh"],
     async_unit: Duration::from_millis(1),
-    first_decision_at: &["permission:prompt"],
+    first_decision_at: &[EventName::PERMISSION_PROMPT],
     wire: &ClaudeWire { is_strict: false },
     ..Policy::NATIVE
 };

@@ -17,15 +17,15 @@ use hookwright_engine::hook::{Exhausted, Hook};
 use hookwright_engine::policy::{At, Input, Meaning, Policy, Reader, Wire};
 use hookwright_engine::template::{Reference, Value};
 use hookwright_engine::variables::Environment;
-use hookwright_events::{Event, EventSpec, Outcome};
+use hookwright_events::{Event, EventName, EventSpec, Outcome};
 
 use crate::{Foreign, Location, Whereabouts};
 
 /// Where a hook may let a session survive.
-const ERROR: &str = "iteration:error";
+const ERROR: EventName = EventName::ITERATION_ERROR;
 
 /// Where a hook comes too late to change anything.
-const TASK: &str = "task:complete";
+const TASK: EventName = EventName::TASK_COMPLETE;
 
 /// The rules of iteratr's hooks.
 static POLICY: Policy = Policy {
@@ -72,7 +72,7 @@ impl Foreign for Iteratr {
     }
 
     fn differences(&self, hook: &Hook) -> Vec<&'static str> {
-        let is_at = |name: &str| hook.pattern.any(|event| event.name == name);
+        let is_at = |name: EventName| hook.pattern.any(|event| name == event.into());
         let known = [
             (hook.pipe_output, "what it pipes reaches the agent as it is, in iteratr's words"),
             (is_at(ERROR), "a session goes on after an error that it has looked at"),

@@ -131,7 +131,7 @@ impl<'a> Git<'a> {
     /// something else by then.
     pub(super) async fn ask_hooks(
         &mut self,
-        name: &str,
+        name: EventName,
         data: Map<String, Value>,
     ) -> Result<Decision, Outcome> {
         self.fire(name, data, None).await
@@ -140,21 +140,19 @@ impl<'a> Git<'a> {
     /// Fires an event that tells what was done: after a crash it goes on where it was.
     pub(super) async fn tell_hooks(
         &mut self,
-        name: &str,
+        name: EventName,
         data: Map<String, Value>,
     ) -> Result<Decision, Outcome> {
         let place = &self.attempt.place;
         // What is fired by a firing that was fired by a hook is begun anew.
         let is_known = place.firing == place.number.to_string();
-        let event = EventName::resolve(name).expect("it stands in the table");
-        let key = self.attempt.way_to(&event).filter(|_| is_known);
+        let key = self.attempt.way_to(&name).filter(|_| is_known);
         self.fire(name, data, key).await
     }
 
     /// What is known of such an event from before a crash.
-    pub(super) fn told_before(&self, name: &str) -> Option<&PastFiring> {
-        let event = EventName::resolve(name).expect("it stands in the table");
-        let key = self.attempt.way_to(&event)?;
+    pub(super) fn told_before(&self, event: &EventName) -> Option<&PastFiring> {
+        let key = self.attempt.way_to(event)?;
         let fired = &self.attempt.cut_off.as_ref()?.fired;
         fired.iter().find(|(known, _)| *known == key).map(|(_, past)| past)
     }
@@ -173,12 +171,11 @@ impl<'a> Git<'a> {
     /// held meanwhile.
     async fn fire(
         &mut self,
-        name: &str,
+        name: EventName,
         mut data: Map<String, Value>,
         key: Option<String>,
     ) -> Result<Decision, Outcome> {
-        let past = key.as_ref().and_then(|_| self.told_before(name).cloned()).map(Box::new);
-        let name = EventName::resolve(name).expect("it stands in the table");
+        let past = key.as_ref().and_then(|_| self.told_before(&name).cloned()).map(Box::new);
         let fields = field::EVERYWHERE.iter().chain(field::OF_WORK);
         for field in fields.filter(|field| **field != "timestamp") {
             if let Some(value) = self.attempt.event.data.get(*field) {

@@ -12,7 +12,7 @@ mod message;
 
 use std::time::Duration;
 
-use hookwright_events::{Outcome, Output, Verdict};
+use hookwright_events::{EventName, Outcome, Output, Verdict};
 use serde_json::{Map, Value, json};
 
 use super::git::{Git, Ran};
@@ -21,7 +21,6 @@ use crate::hook::GitCommit;
 
 /// Sessions, wherever in the repository they lie.
 const SESSIONS: &str = ":(top,glob)**/.hookwright/sessions/**";
-const POST_COMMIT: &str = "git:post_commit";
 const NO_SESSIONS: &str = ":(top,exclude,glob)**/.hookwright/sessions/**";
 
 /// Commits to the end.
@@ -55,7 +54,7 @@ async fn commit(git: &mut Git<'_>, action: &GitCommit) -> Result<Outcome, Outcom
         return Ok(nothing(git));
     }
     let announced = announcement(&message, branch.as_deref(), &files);
-    let decision = git.ask_hooks("git:pre_commit", announced).await?;
+    let decision = git.ask_hooks(EventName::GIT_PRE_COMMIT, announced).await?;
     if let Some(reason) = refusal(decision.verdict) {
         return Err(git.refused(format!("git:pre_commit blocked: {reason}")));
     }
@@ -93,7 +92,7 @@ async fn tell(git: &mut Git<'_>, made: Made, output: Output) -> Result<Outcome, 
     let Made { id, message, branch, files } = made;
     let mut told = announcement(&message, branch.as_deref(), &files);
     told.insert("commit_id".to_owned(), id.into());
-    let decision = git.tell_hooks(POST_COMMIT, told).await?;
+    let decision = git.tell_hooks(EventName::GIT_POST_COMMIT, told).await?;
     if let Some(reason) = refusal(decision.verdict) {
         return Err(git.refused(format!("committed, but git:post_commit ended it: {reason}")));
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_events::Power;
+use hookwright_events::{EventName, Power};
 
 use super::node::{Field, Mark, Node, Raw};
 use super::notes::Notes;
@@ -259,7 +259,7 @@ pub(crate) fn conflicts(hook: &Hook) -> Vec<(&'static str, Conflict)> {
         found.push(("matcher", Conflict::NothingToMatch));
     }
     let only_at_the_end = !pattern.points.is_empty()
-        && pattern.points.iter().all(|point| point.event.name == "session:end");
+        && pattern.points.iter().all(|point| EventName::SESSION_END == point.event.into());
     if hook.pipe_output && only_at_the_end {
         found.push(("pipe_output", Conflict::NobodyReads));
     }

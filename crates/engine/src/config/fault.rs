@@ -6,6 +6,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hookwright_events::EventName;
+
 use crate::condition::ConditionError;
 use crate::matcher::MatcherError;
 use crate::pattern::PatternError;
@@ -345,7 +347,7 @@ pub enum FaultKind {
         /// The event, as it is written.
         event: String,
         /// The event of a stage that comes nearest.
-        instead: &'static str,
+        instead: EventName,
     },
     /// Understood, but not there yet.
     #[error("`{what}` is not available in this version")]

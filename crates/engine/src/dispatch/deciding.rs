@@ -45,16 +45,16 @@ impl Dispatch {
     /// What a hook asks the host for. Where its dialect's first decision counts, later ones don't.
     fn part(&self, number: usize) -> Decision {
         let run = &self.runs[number];
-        let event = self.given.event.name.as_str();
+        let event = &self.given.event.name;
         let mut part = run.part(self.power);
-        part.survives_error = run.counts() && run.policy.survives_errors_at.contains(&event);
+        part.survives_error = run.counts() && run.policy.survives_errors_at.contains(event);
         let decides = |part: &Decision| {
             matches!(
                 part.verdict,
                 Verdict::Allow { .. } | Verdict::Ask { .. } | Verdict::Block { .. }
             )
         };
-        let first_counts = run.policy.first_decision_at.contains(&event);
+        let first_counts = run.policy.first_decision_at.contains(event);
         if first_counts && decides(&part) {
             let before = self.runs[..number].iter();
             let of_same = before.filter(|other| other.policy.dialect == run.policy.dialect);

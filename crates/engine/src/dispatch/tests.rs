@@ -1403,7 +1403,7 @@ fn where_a_dialects_first_decision_counts_a_later_one_does_not() {
     static FIRST: Policy = Policy {
         dialect: "first",
         order: Order::AtOnce,
-        first_decision_at: &[GUARD],
+        first_decision_at: &[EventName::TOOL_PRE_EXECUTE],
         ..Policy::NATIVE
     };
     let deny = || answers(json!({ "decision": "deny", "reason": "no" }));

@@ -82,7 +82,7 @@ pub(crate) fn start(hook: &Hook, event: &Event, chain: &Chain) -> Whether {
 /// processes above prove does not block.
 pub(crate) fn chain_blocks(hook: &Hook, event: &Event, chain: &Chain) -> bool {
     // A hook that runs after the fact has no say.
-    let has_say = !hook.policy.after_the_fact_at.contains(&event.name.as_str());
+    let has_say = !hook.policy.after_the_fact_at.contains(&event.name);
     has_say
         && match event.name.power() {
             Power::Blocks => true,

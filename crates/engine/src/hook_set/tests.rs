@@ -205,17 +205,18 @@ fn where_a_policy_says_so_the_users_hooks_come_first_everywhere() {
 
 #[test]
 fn hooks_that_come_after_the_fact_are_split_from_those_that_have_a_say() {
-    static AFTERWARDS: Policy = Policy { after_the_fact_at: &["task:complete"], ..Policy::NATIVE };
+    static AFTERWARDS: Policy =
+        Policy { after_the_fact_at: &[EventName::TASK_COMPLETE], ..Policy::NATIVE };
     let mut whole = project("hooks: {task:complete: [{command: guard}, {command: told}]}");
-    assert!(whole.split_after_the_fact("task:complete").1.is_none());
+    assert!(whole.split_after_the_fact(&EventName::TASK_COMPLETE).1.is_none());
     let mut told = Hook::clone(&whole.hooks()[1]);
     told.policy = &AFTERWARDS;
     whole.add(told).expect("not full");
-    let (before, after) = whole.split_after_the_fact("task:complete");
+    let (before, after) = whole.split_after_the_fact(&EventName::TASK_COMPLETE);
     let of = |set: &HookSet| woken(set, "task:complete", json!({}));
     assert_eq!(
         (of(&before), after.as_ref().map(of)),
         (vec!["guard".to_owned(), "told".to_owned()], Some(vec!["told".to_owned()]))
     );
-    assert!(whole.split_after_the_fact("session:end").1.is_none());
+    assert!(whole.split_after_the_fact(&EventName::SESSION_END).1.is_none());
 }

@@ -199,7 +199,7 @@ pub fn child_of_nobody(pipeline: &str) -> Child {
             hook: String::new(),
             key: String::new(),
             file: std::path::Path::new("").into(),
-            event: EventName::resolve("session:start").expect("it stands in the table"),
+            event: EventName::SESSION_START,
             iteration: 0,
             firing: 0,
             awaited: true,

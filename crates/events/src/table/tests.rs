@@ -58,6 +58,16 @@ fn a_broken_hook_traps_nobody_at_exactly_four_events() {
 }
 
 #[test]
+fn the_constant_of_an_event_is_its_name_in_capitals() {
+    let constants = TableRow::CONSTANTS.iter().chain(OpenRow::CONSTANTS);
+    for (constant, event) in constants.clone() {
+        assert_eq!(*constant, event.as_str().replace(':', "_").to_uppercase());
+        assert_eq!(Some(event), EventName::resolve(event.as_str()).as_ref());
+    }
+    assert_eq!(constants.count(), EVENTS.len() + OPEN_EVENTS.len());
+}
+
+#[test]
 fn no_name_stands_twice() {
     let mut names: Vec<&str> = all_names().collect();
     names.sort_unstable();

@@ -5,29 +5,34 @@ use std::sync::Arc;
 use hookwright_engine::config::{FaultKind, Place};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::hook_set::HookSet;
+use hookwright_events::EventName;
 
 use super::Planning;
 use crate::sources::{Source, fault_at};
 
 /// What a session fires by itself, outside of its stages.
-const EVENTS_OF_SESSION: [&str; 4] =
-    ["session:start", "session:stop", "session:end", "user:interrupt"];
+const EVENTS_OF_SESSION: [EventName; 4] = [
+    EventName::SESSION_START,
+    EventName::SESSION_STOP,
+    EventName::SESSION_END,
+    EventName::USER_INTERRUPT,
+];
 
 impl Planning<'_> {
     /// Hooks of a stage's loop for events of the session never run in a pipeline, which is probably not
     /// meant.
     pub(super) fn look_at_hooks(&mut self, hooks: &HookSet, source: &Source) {
         for hook in hooks.hooks().iter().filter(|hook| hook.layer == Layer::Loop) {
-            let events: Vec<&str> =
-                hook.pattern.points.iter().map(|point| point.event.name).collect();
+            let points = hook.pattern.points.iter();
+            let events: Vec<EventName> = points.map(|point| point.event.into()).collect();
             let is_silent = hook.pattern.open.is_empty()
                 && !events.is_empty()
                 && events.iter().all(|event| EVENTS_OF_SESSION.contains(event));
             if !is_silent {
                 continue;
             }
-            let begins = events.contains(&"session:start");
-            let instead = if begins { "stage:start" } else { "stage:complete" };
+            let begins = events.contains(&EventName::SESSION_START);
+            let instead = if begins { EventName::STAGE_START } else { EventName::STAGE_COMPLETE };
             let kind = FaultKind::NeverFires { event: hook.event.to_string(), instead };
             let fault =
                 Arc::new(fault_at(source, &Place::of_line(&source.text, hook.source.line), kind));

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use hookwright_engine::limits::STOP_BLOCKS_MAX;
 use hookwright_events::SessionStatus::{Aborted, Completed, Failed, Interrupted, Paused};
-use hookwright_events::{Decision, RunEventKind, SessionStatus, Verdict};
+use hookwright_events::{Decision, EventName, RunEventKind, SessionStatus, Verdict};
 use hookwright_process::faults;
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ impl Session {
             let asked_again = blocks > 0;
             let data = json!({ "reason": reason.as_str(), "stop_hook_active": asked_again });
             let data = self.data_of_stop(data);
-            let decision = self.fire(None, "session:stop", key, data, Vec::new()).await?;
+            let decision = self.fire(None, EventName::SESSION_STOP, key, data, Vec::new()).await?;
             let Verdict::Block { reason } = decision.verdict else { return Ok(()) };
             self.stop_blocks += 1;
             if let Some(bound) = self.cannot_go_on(index) {
@@ -116,13 +116,13 @@ impl Session {
             self.close_desk().await;
         } else {
             self.begin_to_end().await;
-            self.fire_closing("user:interrupt", status, json!({})).await?;
+            self.fire_closing(EventName::USER_INTERRUPT, status, json!({})).await?;
         }
         if matches!(status, Interrupted | Failed) {
             let why = if status == Failed { "error" } else { "interrupted" };
             let data = json!({ "reason": why, "error": words });
             let data = Value::Object(self.data_of_stop(data));
-            let closed = self.fire_closing("session:stop", status, data).await?;
+            let closed = self.fire_closing(EventName::SESSION_STOP, status, data).await?;
             if let (Closed::Aborted(why), Failed) = (closed, status) {
                 words = also(why, status, &words);
                 (status, reason) = (Aborted, Aborted.as_str());
@@ -130,7 +130,7 @@ impl Session {
         }
         let error = if status == Completed { Value::Null } else { words.clone().into() };
         let data = json!({ "reason": reason, "error": error });
-        let closed = self.fire_closing("session:end", status, data).await?;
+        let closed = self.fire_closing(EventName::SESSION_END, status, data).await?;
         let cut_off = self.settle().await;
         faults::point("settled");
         match (status, closed) {
@@ -188,7 +188,7 @@ impl Session {
     /// One of the last events. Of what its hooks decide only an abort counts.
     async fn fire_closing(
         &mut self,
-        name: &str,
+        name: EventName,
         status: SessionStatus,
         more: Value,
     ) -> Result<Closed, Leave> {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use hookwright_engine::Engine;
 use hookwright_engine::chain::Chain;
-use hookwright_events::{Event, RunEventKind, TaskId, Verdict};
+use hookwright_events::{Event, EventName, RunEventKind, TaskId, Verdict};
 use serde_json::{Map, Value, json};
 
 use super::task_desk::Standing;
 use super::{Leave, Session};
 use crate::desk::{Answer, Reception};
 use crate::history::LeftTask;
-use crate::task_firing::{EVENT, Occasion, Part, TaskFiring};
+use crate::task_firing::{Occasion, Part, TaskFiring};
 
 impl Session {
     /// Completes a task on this occasion, which comes once; what was decided about it stands.
@@ -73,7 +73,7 @@ impl Session {
         if let (Some(before), after @ Some(_)) = (known(Part::Before), known(Part::After)) {
             return Standing { before, after, data };
         }
-        match self.hooks_of(stage).split_after_the_fact(EVENT) {
+        match self.hooks_of(stage).split_after_the_fact(&EventName::TASK_COMPLETE) {
             (_, None) => Standing { before: self.engine(stage), after: None, data },
             (before, Some(after)) => {
                 let before = self.keep_engine(stage, Part::Before, before);

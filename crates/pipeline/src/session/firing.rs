@@ -2,10 +2,10 @@
 //! for is done.
 
 use hookwright_engine::Firing;
-use hookwright_events::{Decision, Event, RunEventKind, Verdict};
+use hookwright_events::{Decision, Event, EventName, RunEventKind, Verdict};
 use serde_json::{Map, Value};
 
-use super::{Leave, Session, known};
+use super::{Leave, Session};
 use crate::history::Step;
 use crate::task_firing::TaskFiring;
 
@@ -15,7 +15,7 @@ impl Session {
     pub(super) async fn fire(
         &mut self,
         stage: Option<usize>,
-        name: &str,
+        name: EventName,
         key: String,
         data: Map<String, Value>,
         with: Vec<RunEventKind>,
@@ -37,7 +37,7 @@ impl Session {
     pub(super) async fn decide(
         &mut self,
         stage: Option<usize>,
-        name: &str,
+        name: EventName,
         key: String,
         data: Map<String, Value>,
         with: Vec<RunEventKind>,
@@ -50,7 +50,7 @@ impl Session {
             Step::TakeUp(past) => Some(past),
         };
         let data = past.as_ref().and_then(|past| past.data()).unwrap_or(data);
-        let event = Event::new(known(name), data);
+        let event = Event::new(name.clone(), data);
         let firing = Firing {
             session: Some(self.name.clone()),
             nobody_to_ask: true,
@@ -77,7 +77,7 @@ impl Session {
             return Err(error.into());
         }
         self.note_question(stage, &fired);
-        self.pending.take_in(&fired.decision, name);
+        self.pending.take_in(&fired.decision, Some(&name));
         if self.interrupt.is_cancelled() {
             return Err(Leave::Interrupted);
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hookwright_events::{RunEventKind, TurnName, TurnResult};
+use hookwright_events::{EventName, RunEventKind, TurnName, TurnResult};
 use serde_json::{Map, Value, json};
 
 use super::{Leave, Session};
@@ -55,7 +55,8 @@ impl Session {
         if !with.is_empty() {
             self.task_desk.open();
         }
-        self.fire(Some(index), "stage:start", format!("stage:start/{index}"), data, with).await?;
+        self.fire(Some(index), EventName::STAGE_START, format!("stage:start/{index}"), data, with)
+            .await?;
         let started = Instant::now();
         let reason = match self.plan.stages[index].until {
             Until::Queue { .. } => self.work_off(index, &mut course, started).await?,
@@ -84,8 +85,14 @@ impl Session {
         course.out_of_time |= reason == Reason::MaxRuntime;
         self.spend(&mut course, started);
         self.last_stage = course;
-        self.fire(Some(index), "stage:complete", format!("stage:complete/{index}"), data, with)
-            .await?;
+        self.fire(
+            Some(index),
+            EventName::STAGE_COMPLETE,
+            format!("stage:complete/{index}"),
+            data,
+            with,
+        )
+        .await?;
         Ok(reason)
     }
 
@@ -164,7 +171,7 @@ impl Session {
             // One that is done again starts again: its hooks prepare it and speak to the agent.
             let again = self.history.again(&turn);
             let key = format!("iteration:start/{index}/{}{again}", course.iteration);
-            self.fire(Some(index), "iteration:start", key, data, Vec::new()).await?;
+            self.fire(Some(index), EventName::ITERATION_START, key, data, Vec::new()).await?;
         }
         let (result, with) = match known {
             Some(result) => (result, Vec::new()),
@@ -221,14 +228,15 @@ impl Session {
             course.error = None;
             let key = format!("iteration:complete/{index}/{number}{again}");
             let data = self.data_of_iteration(index, course, Value::Object(more));
-            self.fire(Some(index), "iteration:complete", key, data, with).await?;
+            self.fire(Some(index), EventName::ITERATION_COMPLETE, key, data, with).await?;
             return Ok(false);
         };
         course.errors_in_a_row += 1;
         more.insert("error".to_owned(), error.clone().into());
         let key = format!("iteration:error/{index}/{number}{again}");
         let data = self.data_of_iteration(index, course, Value::Object(more));
-        let decision = self.fire(Some(index), "iteration:error", key.clone(), data, with).await?;
+        let decision =
+            self.fire(Some(index), EventName::ITERATION_ERROR, key.clone(), data, with).await?;
         course.error = Some(error.clone());
         let is_answered = !decision.piped_output.is_empty() || decision.survives_error;
         Ok(is_answered || self.history.survives(&key))

@@ -15,7 +15,7 @@ use hookwright_engine::chain::Chain;
 use hookwright_engine::past::PastFiring;
 use hookwright_engine::{Engine, Firing};
 use hookwright_events::{
-    Decision, Event, RunEvent, RunEventKind, Task, TaskId, TaskState, Verdict,
+    Decision, Event, EventName, RunEvent, RunEventKind, Task, TaskId, TaskState, Verdict,
 };
 use hookwright_process::faults;
 use hookwright_store::{Fence, KeptTasks, Put, TaskError};
@@ -23,14 +23,13 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::known;
 use crate::desk::Answer;
 use crate::journal::{Beside, SessionJournal};
 use crate::lease;
 use crate::limits::TASK_PAUSE;
 use crate::pending_output::SharedOutput;
 use crate::record::milliseconds;
-use crate::task_firing::{EVENT, Occasion, Part, TaskFiring, lets_pass};
+use crate::task_firing::{Occasion, Part, TaskFiring, lets_pass};
 use crate::task_lease::{Look, TaskLease};
 
 /// Completes tasks of a running session.
@@ -347,8 +346,8 @@ impl TaskDesk {
             past,
             ..Firing::default()
         };
-        let fired = engine.fire(Event::new(known(EVENT), data), firing).await;
-        self.pending.take_in(&fired.decision, EVENT);
+        let fired = engine.fire(Event::new(EventName::TASK_COMPLETE, data), firing).await;
+        self.pending.take_in(&fired.decision, Some(&EventName::TASK_COMPLETE));
         fired.decision
     }
 

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use hookwright_engine::config::Select;
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::{ChildEnvironment, Variables};
-use hookwright_events::{Event, Outcome, RunEventKind, TurnResult};
+use hookwright_events::{Event, EventName, Outcome, RunEventKind, TurnResult};
 use hookwright_process::MARKER;
 use serde_json::json;
 
 use super::drive::{Done, Task};
 use super::stage::{Course, turn_name};
-use super::{Leave, Session, known};
+use super::{Leave, Session};
 use crate::agent::TurnEnd;
 use crate::changed_files::Snapshot;
 use crate::folder::{
@@ -83,7 +83,7 @@ impl Session {
     /// What the agent knows of its iteration, as variables.
     pub(super) fn event_of_turn(&self, index: usize, course: &Course) -> Event {
         let more = json!({ "stage_outputs": course.outputs, "timestamp": self.clock.now() });
-        Event::new(known("iteration:start"), self.data_of_iteration(index, course, more))
+        Event::new(EventName::ITERATION_START, self.data_of_iteration(index, course, more))
     }
 
     fn prompt(

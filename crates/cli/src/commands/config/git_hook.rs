@@ -1,7 +1,11 @@
 //! [`GitHook`]: the two hooks that are switched on and off, as each [`Form`] of file writes them.
 
 use hookwright_engine::config::tree::{Node, Raw};
+use hookwright_events::EventName;
 use serde_json::{Map, Value};
+
+/// The event at which both hooks run.
+const POINT: EventName = EventName::EXECUTION_POST_END;
 
 /// Whose format a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +18,7 @@ impl Form {
     /// Where the hooks stand, as the file calls it.
     pub(super) fn point(self) -> &'static str {
         match self {
-            Form::Native => "execution:post_end",
+            Form::Native => POINT.as_str(),
             Form::AutoAgent => "PostExecutionEnd",
         }
     }
@@ -22,7 +26,7 @@ impl Form {
     /// The same under any name that the file may have for it.
     pub(super) fn is_point(self, name: &str) -> bool {
         match self {
-            Form::Native => matches!(name, "execution:post_end" | "PostExecutionEnd"),
+            Form::Native => EventName::resolve(name) == Some(POINT),
             Form::AutoAgent => name == "PostExecutionEnd",
         }
     }

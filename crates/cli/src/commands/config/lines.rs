@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use hookwright_events::EventName;
+
 use super::brackets::{Change, newline};
 
 /// The line that holds a place, without its end.
@@ -106,7 +108,7 @@ pub(super) fn delete(text: &str, line: &Range<usize>, end: usize) -> Change {
 /// A text as YAML writes it: in quotes where it has to be.
 fn scalar(text: &str) -> String {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    let is_plain = is_plain || text == "execution:post_end";
+    let is_plain = is_plain || text == EventName::EXECUTION_POST_END.as_str();
     if is_plain { text.to_owned() } else { format!("\"{text}\"") }
 }
 

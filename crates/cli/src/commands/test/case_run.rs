@@ -159,14 +159,13 @@ impl Runner<'_> {
         environment: &Environment,
     ) -> Result<(), String> {
         let hook = json!({ "id": "setup", "command": command, "await": true });
-        let text = json!({ "hooks": { "session:setup": [hook] } }).to_string();
+        let text = json!({ "hooks": { (EventName::SESSION_SETUP.as_str()): [hook] } }).to_string();
         let file = ConfigFile::native("setup", "setup", Layer::Project);
         let loaded = without_faults(load_text(&text, &file, environment))?;
         let (root, environment) = (workspace.root.clone(), environment.clone());
         let engine = Engine::new(Setup::new(loaded.hooks, root, environment));
         let late = watch(&engine);
-        let name = EventName::resolve("session:setup").expect("it is in the table");
-        let event = Event::new(name, Map::new());
+        let event = Event::new(EventName::SESSION_SETUP, Map::new());
         let fired = self.fire(&engine, event, Firing::default(), &late).await;
         match fired.reports.first() {
             Some(report) if report.status != Status::Success => {

@@ -174,7 +174,7 @@ fn pattern(point: &Field, notes: &mut Notes<'_>) -> Option<Pattern> {
         notes.note(point.at, FaultKind::Pattern(unknown));
         return None;
     };
-    Some(Pattern::parse(ours).expect("the event is in the table"))
+    Some(Pattern::parse(ours.as_str()).expect("the event is in the table"))
 }
 
 /// The fields of one hook.

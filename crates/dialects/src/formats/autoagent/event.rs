@@ -9,14 +9,14 @@ use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
 
 /// The points at which its hooks stand, and our names for them.
-pub(super) const POINTS: [(&str, &str); 7] = [
-    ("PreExecutionStart", "execution:pre_start"),
-    ("PostExecutionStart", "execution:post_start"),
-    ("PreExecutionEnd", "execution:pre_end"),
-    ("PostExecutionEnd", "execution:post_end"),
-    ("PreGitCommit", "git:pre_commit"),
-    ("PostGitCommit", "git:post_commit"),
-    ("Stop", "session:stop"),
+pub(super) const POINTS: [(&str, EventName); 7] = [
+    ("PreExecutionStart", EventName::EXECUTION_PRE_START),
+    ("PostExecutionStart", EventName::EXECUTION_POST_START),
+    ("PreExecutionEnd", EventName::EXECUTION_PRE_END),
+    ("PostExecutionEnd", EventName::EXECUTION_POST_END),
+    ("PreGitCommit", EventName::GIT_PRE_COMMIT),
+    ("PostGitCommit", EventName::GIT_POST_COMMIT),
+    ("Stop", EventName::SESSION_STOP),
 ];
 
 /// Fields of an event that a hook reads first, in this order, with our names for them. The first
@@ -112,7 +112,7 @@ pub(super) fn value<'e>(name: &str, event: &'e Event) -> Value<'e> {
 
 /// AutoAgent's name of an event, if it has one.
 fn point(event: &EventName) -> Cow<'_, str> {
-    let known = POINTS.iter().find(|(_, ours)| *ours == event.as_str());
+    let known = POINTS.iter().find(|(_, ours)| ours == event);
     known.map_or_else(|| event.hook_event_name(), |(name, _)| Cow::Borrowed(*name))
 }
 

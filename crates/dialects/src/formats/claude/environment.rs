@@ -8,14 +8,18 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use hookwright_events::Event;
+use hookwright_events::{Event, EventName};
 
 /// The file in a session's folder.
 const ENV_FILE: &str = "env.sh";
 
 /// Events whose hooks may say what later commands have in their environment.
-const WITH_ENV_FILE: &[&str] =
-    &["session:start", "session:setup", "claude:cwd_changed", "claude:file_changed"];
+const WITH_ENV_FILE: &[EventName] = &[
+    EventName::SESSION_START,
+    EventName::SESSION_SETUP,
+    EventName::CLAUDE_CWD_CHANGED,
+    EventName::CLAUDE_FILE_CHANGED,
+];
 
 /// The variable that names the file.
 pub const ENV_FILE_VARIABLE: &str = "CLAUDE_ENV_FILE";
@@ -34,7 +38,7 @@ pub fn is_set_for_hooks(name: &str) -> bool {
 /// event names no folder in which it would be.
 pub fn wants_env_file(event: &Event) -> bool {
     let has_folder = event.text("session_dir").is_some_and(|folder| !folder.is_empty());
-    WITH_ENV_FILE.contains(&event.name.as_str()) && !has_folder
+    WITH_ENV_FILE.contains(&event.name) && !has_folder
 }
 
 /// The variables of a hook at this event.
@@ -46,7 +50,7 @@ pub(super) fn of(event: &Event, root: &Path) -> Vec<(Cow<'static, str>, String)>
     let session = event.text("session_id").or(event.text("session")).unwrap_or_default();
     variables.push((Cow::Borrowed("CLAUDE_CODE_SESSION_ID"), session.to_owned()));
     let folder = event.text("session_dir").filter(|folder| !folder.is_empty());
-    if let Some(folder) = folder.filter(|_| WITH_ENV_FILE.contains(&event.name.as_str())) {
+    if let Some(folder) = folder.filter(|_| WITH_ENV_FILE.contains(&event.name)) {
         let file = root.join(folder).join(ENV_FILE);
         variables.push((Cow::Borrowed(ENV_FILE_VARIABLE), file.to_string_lossy().into_owned()));
     }

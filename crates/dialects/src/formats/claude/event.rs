@@ -214,7 +214,7 @@ impl HookInput {
         if event.hook_event_name() != name {
             fields.insert(NAME.to_owned(), name.into());
         }
-        if event.as_str() == "claude:file_changed" {
+        if event == EventName::CLAUDE_FILE_CHANGED {
             fields = renamed(fields, FILE_EVENT.0, FILE_EVENT.1);
         }
         Event::new(event, fields)
@@ -314,7 +314,7 @@ fn fields_of(event: &Event, cwd: &str) -> Map<String, Value> {
         _ => event.name.hook_event_name().into_owned(),
     };
     fields.insert(NAME.to_owned(), name.into());
-    if event.name.as_str() == "claude:file_changed" {
+    if event.name == EventName::CLAUDE_FILE_CHANGED {
         fields = renamed(fields, FILE_EVENT.1, FILE_EVENT.0);
     }
     if let Some(Value::String(tool)) = fields.get_mut("tool_name") {
@@ -343,36 +343,38 @@ fn defaults(event: &EventName) -> &'static [(&'static str, Make)] {
     const NULL: Make = || Value::Null;
     const FALSE: Make = || Value::Bool(false);
     const OBJECT: Make = || Value::Object(Map::new());
-    match event.as_str() {
-        "tool:pre_execute" => &[("tool_name", TEXT), ("tool_input", OBJECT), ("tool_use_id", TEXT)],
-        "tool:post_execute" => &[
+    match *event {
+        EventName::TOOL_PRE_EXECUTE => {
+            &[("tool_name", TEXT), ("tool_input", OBJECT), ("tool_use_id", TEXT)]
+        }
+        EventName::TOOL_POST_EXECUTE => &[
             ("tool_name", TEXT),
             ("tool_input", OBJECT),
             ("tool_response", NULL),
             ("tool_use_id", TEXT),
         ],
-        "tool:error" => {
+        EventName::TOOL_ERROR => {
             &[("tool_name", TEXT), ("tool_input", OBJECT), ("tool_use_id", TEXT), ("error", TEXT)]
         }
-        "permission:prompt" => &[("tool_name", TEXT), ("tool_input", OBJECT)],
-        "session:notification" => &[("message", TEXT), ("notification_type", TEXT)],
-        "user:prompt_submit" => &[("prompt", TEXT)],
-        "session:start" => &[("source", || Value::from("startup"))],
-        "session:end" => &[("reason", || Value::from("other"))],
-        "session:stop" => &[("stop_hook_active", FALSE)],
-        "agent:start" => &[("agent_id", TEXT), ("agent_type", TEXT)],
-        "agent:stop" => &[
+        EventName::PERMISSION_PROMPT => &[("tool_name", TEXT), ("tool_input", OBJECT)],
+        EventName::SESSION_NOTIFICATION => &[("message", TEXT), ("notification_type", TEXT)],
+        EventName::USER_PROMPT_SUBMIT => &[("prompt", TEXT)],
+        EventName::SESSION_START => &[("source", || Value::from("startup"))],
+        EventName::SESSION_END => &[("reason", || Value::from("other"))],
+        EventName::SESSION_STOP => &[("stop_hook_active", FALSE)],
+        EventName::AGENT_START => &[("agent_id", TEXT), ("agent_type", TEXT)],
+        EventName::AGENT_STOP => &[
             ("stop_hook_active", FALSE),
             ("agent_id", TEXT),
             ("agent_transcript_path", TEXT),
             ("agent_type", TEXT),
         ],
-        "session:pre_compact" => {
+        EventName::SESSION_PRE_COMPACT => {
             &[("trigger", || Value::from("manual")), ("custom_instructions", NULL)]
         }
-        "session:setup" => &[("trigger", || Value::from("init"))],
-        "agent:idle" => &[("teammate_name", TEXT), ("team_name", TEXT)],
-        "task:complete" => &[("task_id", TEXT), ("task_subject", TEXT)],
+        EventName::SESSION_SETUP => &[("trigger", || Value::from("init"))],
+        EventName::AGENT_IDLE => &[("teammate_name", TEXT), ("team_name", TEXT)],
+        EventName::TASK_COMPLETE => &[("task_id", TEXT), ("task_subject", TEXT)],
         _ => &[],
     }
 }

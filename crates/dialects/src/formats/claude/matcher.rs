@@ -94,7 +94,7 @@ pub(super) fn native(hook: &Hook) -> Option<String> {
 
 /// Whether Claude Code has something to match there. Of a stop ours has a reason, its own has none.
 fn has_subject(name: &EventName) -> bool {
-    name.as_str() != "session:stop" && name.subject_field().is_some()
+    *name != EventName::SESSION_STOP && name.subject_field().is_some()
 }
 
 /// What a matcher looks at; nothing where Claude Code has nothing for it.

@@ -10,7 +10,7 @@ mod said;
 use std::path::Path;
 
 use hookwright_engine::policy::{At, Input, Meaning, Reader, Wire};
-use hookwright_events::{Answer, AnswerDecision, Event, Outcome, Output, Power, Status};
+use hookwright_events::{Answer, AnswerDecision, Event, EventName, Outcome, Output, Power, Status};
 
 use super::environment;
 use super::event::HookInput;
@@ -44,18 +44,20 @@ enum Manner {
 
 impl Manner {
     fn at(event: &Event) -> Self {
-        match event.name.as_str() {
-            "user:prompt_submit"
-            | "claude:user_prompt_expansion"
-            | "session:start"
-            | "claude:post_model_switch" => Manner::TakesText,
-            "session:end"
-            | "claude:stop_failure"
-            | "claude:post_compact"
-            | "claude:instructions_loaded"
-            | "claude:permission_denied"
-            | "claude:message_display" => Manner::Deaf,
-            "claude:worktree_create" | "claude:worktree_remove" => Manner::ByExitCode,
+        match event.name {
+            EventName::USER_PROMPT_SUBMIT
+            | EventName::CLAUDE_USER_PROMPT_EXPANSION
+            | EventName::SESSION_START
+            | EventName::CLAUDE_POST_MODEL_SWITCH => Manner::TakesText,
+            EventName::SESSION_END
+            | EventName::CLAUDE_STOP_FAILURE
+            | EventName::CLAUDE_POST_COMPACT
+            | EventName::CLAUDE_INSTRUCTIONS_LOADED
+            | EventName::CLAUDE_PERMISSION_DENIED
+            | EventName::CLAUDE_MESSAGE_DISPLAY => Manner::Deaf,
+            EventName::CLAUDE_WORKTREE_CREATE | EventName::CLAUDE_WORKTREE_REMOVE => {
+                Manner::ByExitCode
+            }
             _ => Manner::Listens,
         }
     }
@@ -87,8 +89,8 @@ impl Wire for ClaudeWire {
             }
             Outcome::TimedOut { after_ms, .. } => {
                 let reason = format!("timed out after {} s", *after_ms as f64 / 1000.0);
-                match at.event.name.as_str() {
-                    "claude:pre_model_switch" => blocked(Answer::deny(reason)),
+                match at.event.name {
+                    EventName::CLAUDE_PRE_MODEL_SWITCH => blocked(Answer::deny(reason)),
                     _ => Meaning { status: Status::TimedOut, ..failed(reason) },
                 }
             }
@@ -154,18 +156,18 @@ impl ClaudeWire {
             Said::Nothing | Said::Text(_) | Said::Unreadable { .. } => Answer::default(),
         };
         let stderr = stderr_of(output);
-        match at.event.name.as_str() {
-            "permission:prompt" if denies(&answer) => return heard(answer, at),
-            "permission:prompt" => {
+        match at.event.name {
+            EventName::PERMISSION_PROMPT if denies(&answer) => return heard(answer, at),
+            EventName::PERMISSION_PROMPT => {
                 return failed("exit code 2 is no answer to a permission request".into());
             }
             // An interpreter that cannot open its script exits with 2 as well, and must not trap an agent.
-            "session:stop" | "agent:stop" | "task:complete"
+            EventName::SESSION_STOP | EventName::AGENT_STOP | EventName::TASK_COMPLETE
                 if !said_more && is_about_a_missing_file(&output.stderr) =>
             {
                 return failed(self.failure(2, output));
             }
-            "tool:error" => {
+            EventName::TOOL_ERROR => {
                 let told = answer.with_context(stderr);
                 return well(Answer { decision: None, ..told.restricting() });
             }
@@ -224,7 +226,10 @@ fn exit_0(said: Said, at: At<'_>) -> Meaning {
 /// What is left of an answer that comes with this exit code: a server's question is answered by a
 /// clean end only.
 fn of_exit(code: i32, answer: Answer, at: At<'_>) -> Answer {
-    let asks_a_person = at.event.name.as_str().starts_with("claude:elicitation");
+    let asks_a_person = matches!(
+        at.event.name,
+        EventName::CLAUDE_ELICITATION | EventName::CLAUDE_ELICITATION_RESULT
+    );
     if asks_a_person && code != 0 { answer.restricting() } else { answer }
 }
 
@@ -240,7 +245,7 @@ fn heard(answer: Answer, at: At<'_>) -> Meaning {
     match at.power {
         Power::Blocks | Power::BlocksOnPurpose | Power::Annotates => blocked(answer),
         // The agent reads why beside the error.
-        Power::Observes if at.event.name.as_str() == "tool:error" => {
+        Power::Observes if at.event.name == EventName::TOOL_ERROR => {
             let reason = answer.reason.clone().unwrap_or_else(|| NO_REASON.into());
             well(Answer { decision: None, ..answer.with_context(reason) })
         }
@@ -255,9 +260,9 @@ fn heard(answer: Answer, at: At<'_>) -> Meaning {
 
 /// The answer without what Claude Code does not hear at this event.
 fn fitted(answer: Answer, at: At<'_>) -> Answer {
-    match at.event.name.as_str() {
+    match at.event.name {
         // What is told to an agent that wants to stop keeps it going.
-        "session:stop" | "agent:stop" => {
+        EventName::SESSION_STOP | EventName::AGENT_STOP => {
             let contexts = answer.additional_context.join("\n");
             if contexts.is_empty() || answer.stop || denies(&answer) {
                 return without_allow(answer);
@@ -269,11 +274,13 @@ fn fitted(answer: Answer, at: At<'_>) -> Answer {
                 ..answer
             }
         }
-        "session:pre_compact" => {
+        EventName::SESSION_PRE_COMPACT => {
             Answer { stop: false, system_message: None, ..without_allow(answer) }
         }
-        "claude:task_created" => Answer { stop: false, ..without_allow(answer) },
-        "tool:pre_execute" | "permission:prompt" | "claude:pre_model_switch" => answer,
+        EventName::CLAUDE_TASK_CREATED => Answer { stop: false, ..without_allow(answer) },
+        EventName::TOOL_PRE_EXECUTE
+        | EventName::PERMISSION_PROMPT
+        | EventName::CLAUDE_PRE_MODEL_SWITCH => answer,
         _ => without_allow(answer),
     }
 }

@@ -11,22 +11,22 @@ use hookwright_engine::answer::{self, Reading};
 use hookwright_engine::native::NativeWire;
 use hookwright_engine::policy::{At, Meaning, Wire};
 use hookwright_events::report::WARNING;
-use hookwright_events::{Answer, AnswerDecision, Outcome, Output, Status};
+use hookwright_events::{Answer, AnswerDecision, EventName, Outcome, Output, Status};
 
 use super::event;
 
 /// Events of Code-Forge's whose hooks can block. At others that can block, its hooks only look on.
-pub(super) const CAN_BLOCK: &[&str] = &[
-    "tool:pre_execute",
-    "llm:pre_request",
-    "permission:check",
-    "permission:prompt",
-    "user:prompt_submit",
+pub(super) const CAN_BLOCK: &[EventName] = &[
+    EventName::TOOL_PRE_EXECUTE,
+    EventName::LLM_PRE_REQUEST,
+    EventName::PERMISSION_CHECK,
+    EventName::PERMISSION_PROMPT,
+    EventName::USER_PROMPT_SUBMIT,
 ];
 
 /// What an outcome means.
 pub(super) fn meaning(outcome: &Outcome, at: At<'_>) -> Meaning {
-    let can_block = CAN_BLOCK.contains(&at.event.name.as_str());
+    let can_block = CAN_BLOCK.contains(&at.event.name);
     match outcome {
         Outcome::Exited { code: 0, output } => {
             with_warning(NativeWire.meaning(outcome, at), output)

@@ -1,5 +1,7 @@
 //! Hooks to begin with, as Code-Forge brings them. They are written so that they work there as well.
 
+use hookwright_events::EventName;
+
 use super::Entry;
 
 /// A template's name, and the hook that it makes.
@@ -30,7 +32,8 @@ pub fn log_all() -> Entry {
 pub fn notify_session_start() -> Entry {
     let command = "if command -v notify-send > /dev/null; then \
                    notify-send 'Code-Forge' 'Session started'; fi";
-    Entry::new("session:start", command).description("Desktop notification on session start")
+    Entry::new(EventName::SESSION_START.as_str(), command)
+        .description("Desktop notification on session start")
 }
 
 /// A commit after every file that is written.

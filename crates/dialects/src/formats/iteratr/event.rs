@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use hookwright_engine::template::{Reference, Value};
 use hookwright_engine::variables::text_of;
-use hookwright_events::{Event, EventSpec};
+use hookwright_events::{Event, EventName, EventSpec};
 
 /// A `{{name}}`.
 struct Name {
@@ -13,7 +13,7 @@ struct Name {
     /// The variable of ours with the same value.
     variable: &'static str,
     /// Where it has a value; none stands for all events.
-    events: &'static [&'static str],
+    events: &'static [EventName],
 }
 
 const NAMES: [Name; 5] = [
@@ -21,16 +21,20 @@ const NAMES: [Name; 5] = [
     Name {
         name: "iteration",
         variable: "ITERATION",
-        events: &["iteration:start", "iteration:complete", "iteration:error"],
+        events: &[
+            EventName::ITERATION_START,
+            EventName::ITERATION_COMPLETE,
+            EventName::ITERATION_ERROR,
+        ],
     },
-    Name { name: "task_id", variable: "TASK_ID", events: &["task:complete"] },
-    Name { name: "task_content", variable: "TASK_CONTENT", events: &["task:complete"] },
-    Name { name: "error", variable: "ERROR", events: &["iteration:error"] },
+    Name { name: "task_id", variable: "TASK_ID", events: &[EventName::TASK_COMPLETE] },
+    Name { name: "task_content", variable: "TASK_CONTENT", events: &[EventName::TASK_COMPLETE] },
+    Name { name: "error", variable: "ERROR", events: &[EventName::ITERATION_ERROR] },
 ];
 
 /// The name, if it has a value at this event.
-fn told(name: &str, event: &str) -> Option<&'static Name> {
-    let is_told = |known: &&Name| known.events.is_empty() || known.events.contains(&event);
+fn told(name: &str, event: &EventName) -> Option<&'static Name> {
+    let is_told = |known: &&Name| known.events.is_empty() || known.events.contains(event);
     NAMES.iter().find(|known| known.name == name).filter(is_told)
 }
 
@@ -44,7 +48,7 @@ pub(super) fn reference(name: &str) -> Reference {
 
 /// The value of such a name at an event.
 pub(super) fn value<'e>(name: &str, event: &'e Event) -> Value<'e> {
-    let told = told(name, event.name.as_str());
+    let told = told(name, &event.name);
     // Our fields have the same names.
     Value::Scalar(match told.and_then(|told| event.data.get(told.name)) {
         None => Cow::Borrowed(""),
@@ -54,6 +58,6 @@ pub(super) fn value<'e>(name: &str, event: &'e Event) -> Value<'e> {
 }
 
 /// The variable of ours with the same value at an event.
-pub(super) fn variable(name: &str, event: &EventSpec) -> Option<&'static str> {
-    told(name, event.name).map(|told| told.variable)
+pub(super) fn variable(name: &str, event: &'static EventSpec) -> Option<&'static str> {
+    told(name, &event.into()).map(|told| told.variable)
 }

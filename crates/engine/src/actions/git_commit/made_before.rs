@@ -3,11 +3,11 @@
 //! Before it commits, the hook writes down which commit HEAD names and what is staged. Its commit is the
 //! first one behind that HEAD, with this content or this message: hooks of git may change one of them.
 
-use hookwright_events::Outcome;
+use hookwright_events::{EventName, Outcome};
 use serde_json::Value;
 
 use super::super::git::Git;
-use super::{Made, POST_COMMIT};
+use super::Made;
 use crate::past::Committing;
 
 /// Where the repository is now.
@@ -57,7 +57,7 @@ pub(super) async fn find(git: &mut Git<'_>, message: &str) -> Result<Option<Made
 
 /// The commit of which the hooks of `git:post_commit` were being told.
 fn told(git: &Git<'_>, message: &str) -> Option<Made> {
-    let data = git.told_before(POST_COMMIT)?.data()?;
+    let data = git.told_before(&EventName::GIT_POST_COMMIT)?.data()?;
     let text = |field: &str| data.get(field).and_then(Value::as_str).map(str::to_owned);
     let files = data.get("files_modified").and_then(Value::as_array);
     let files = files.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);

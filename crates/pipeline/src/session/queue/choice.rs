@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hookwright_events::{Event, ItemState, Outcome, WorkItem, WorkSource};
+use hookwright_events::{Event, EventName, ItemState, Outcome, WorkItem, WorkSource};
 use hookwright_process::{Leader, Stream};
 use hookwright_store::{JournalKey, Put};
 
 use super::super::stage::{Course, turn_name};
 use super::super::turn::failure_of;
-use super::super::{Leave, Session, known};
+use super::super::{Leave, Session};
 use crate::agent::{AgentWatch, Turn, shell_run};
 use crate::history::History;
 use crate::lease;
@@ -193,7 +193,7 @@ impl Session {
         course: &Course,
     ) -> Result<Vec<String>, Leave> {
         let event = Event::new(
-            known("stage:start"),
+            EventName::STAGE_START,
             self.data_of_stage(index, course, serde_json::json!({})),
         );
         let mut environment = self.environment_of(&event);

@@ -9,7 +9,7 @@ use hookwright_engine::hook::Shell;
 use hookwright_engine::limits::{ASYNC_TIMEOUT, ASYNC_TIMEOUT_MAX};
 use hookwright_engine::policy::{At, Wire};
 use hookwright_engine::{Call as EngineCall, CancellationToken, Failure};
-use hookwright_events::{Answer, AnswerDecision, Event, Outcome, Status};
+use hookwright_events::{Answer, AnswerDecision, Event, EventName, Outcome, Status};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -144,7 +144,7 @@ pub(super) struct Members {
 }
 
 /// Events at which somebody waits for what is then not done.
-const TOO_LATE_BLOCKS: &[&str] = &["tool:pre_execute", "user:prompt_submit"];
+const TOO_LATE_BLOCKS: &[EventName] = &[EventName::TOOL_PRE_EXECUTE, EventName::USER_PROMPT_SUBMIT];
 
 /// How a member ended; the outer error is the message of a panic.
 type MemberEnd = Result<Result<Said, Failure>, String>;
@@ -311,7 +311,7 @@ impl Gathered {
 
     fn too_late(&mut self, event: &Event) {
         let what = too_late(event);
-        match TOO_LATE_BLOCKS.contains(&event.name.as_str()) {
+        match TOO_LATE_BLOCKS.contains(&event.name) {
             true => self.add(Answer::deny(what)),
             false => self.failed(&what),
         }
