@@ -1,7 +1,7 @@
-//! What holds is said in `crates/engine/tests/suite/fuzzing/configuration.rs`.
+//! What holds is said in `crates/config/tests/suite/configuration.rs`.
 #![no_main]
 
-#[path = "../../crates/engine/tests/suite/fuzzing/configuration.rs"]
+#[path = "../../crates/config/tests/suite/configuration.rs"]
 mod configuration;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| configuration::holds(data));

@@ -1,5 +1,6 @@
 //! `cargo xtask fuzz`: a fuzzer makes up inputs for the functions of
-//! `crates/engine/tests/suite/fuzzing/`, from those in `crates/engine/tests/corpus/`.
+//! `crates/engine/tests/suite/fuzzing/` and `crates/config/tests/suite/configuration.rs`, from those in
+//! the `tests/corpus/` beside them.
 //!
 //! No nightly compiler is needed: without sanitizers, which safe code has little use for, what the
 //! fuzzer sees by is stable. What it makes up stays in `fuzz/found/`; an input that breaks
@@ -38,8 +39,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     let inputs: Vec<String> = failed.iter().flat_map(|target| broken_inputs(target)).collect();
     Err(format!(
-        "error: something doesn't hold for {}\n  {}\nhelp: fix it, and put the input into \
-         crates/engine/tests/corpus/ under a name that says what it is",
+        "error: something doesn't hold for {}\n  {}\nhelp: fix it, and put the input into the target's \
+         folder in tests/corpus/ under a name that says what it is",
         failed.join(", "),
         inputs.join("\n  ")
     ))
@@ -76,7 +77,8 @@ fn fuzz(target: &str, seconds: u32) -> bool {
         return false;
     }
     let inputs = found.join("inputs").display().to_string();
-    let corpus = format!("crates/engine/tests/corpus/{target}");
+    let owner = if target == "configuration" { "config" } else { "engine" };
+    let corpus = format!("crates/{owner}/tests/corpus/{target}");
     let ended = cargo(&[
         "fuzz",
         "run",

@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use hookwright_engine::config::{ConfigFile, load_text};
+use hookwright_config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::native::NativeWire;
 use hookwright_engine::policy::{Reader, Wire};

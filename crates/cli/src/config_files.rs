@@ -8,12 +8,12 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hookwright_dialects::{Connection, Foreign, Location, Whereabouts, agent_pipelines};
-use hookwright_engine::config::{
-    self, ConfigFile, Dialect, Fault, Loaded, ReadFile, Warning, WarningKind,
+use hookwright_config::{
+    self as config, ConfigFile, Dialect, Fault, Loaded, ReadFile, Warning, WarningKind,
 };
+use hookwright_dialects::{Connection, Foreign, Location, Whereabouts, agent_pipelines};
 use hookwright_engine::hook::Layer;
-use hookwright_engine::secrets::{self, Secrets};
+use hookwright_engine::secrets::Secrets;
 use hookwright_engine::template::WarningKind as OfVariable;
 use hookwright_engine::variables::Environment;
 
@@ -215,7 +215,7 @@ impl ConfigFiles {
     pub(crate) fn secrets(&self) -> Result<Secrets, Vec<Fault>> {
         let mut all: Vec<(String, String)> = Vec::new();
         for path in &self.secrets {
-            let read = secrets::read(path, &self.shown(path))?;
+            let read = config::read_secrets(path, &self.shown(path))?;
             let new = read.names().filter(|name| !all.iter().any(|(known, _)| known == name));
             let new: Vec<(String, String)> = new
                 .filter_map(|name| Some((name.to_owned(), read.get(name)?.to_owned())))

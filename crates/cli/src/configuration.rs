@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use hookwright_engine::config::{self, ConfigFile, Fault, Loaded, Warning};
+use hookwright_config::{self as config, ConfigFile, Fault, Loaded, Warning};
 use hookwright_engine::hook_set::HookSet;
 use serde_json::Value;
 

@@ -18,7 +18,7 @@ pub(crate) mod timeline;
 mod visible;
 pub(crate) mod yaml;
 
-use hookwright_engine::limits::ITERATIONS_MAX;
+use hookwright_config::limits::ITERATIONS_MAX;
 
 pub(crate) use local_time::{local, local_to_the_millisecond};
 pub(crate) use paint::{ColorChoice, Paint, help};

@@ -6,7 +6,7 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::{Arc, OnceLock};
 
-use hookwright_engine::config::{Fault, Warning};
+use hookwright_config::{Fault, Warning};
 
 use crate::error::{Advice, Failure};
 use crate::render::{ColorChoice, Paint, escaped, faults};

@@ -21,7 +21,7 @@ mod sha256;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use hookwright_engine::config::{ConfigFile, ReadFile};
+use hookwright_config::{ConfigFile, ReadFile};
 use hookwright_engine::ports::Clock;
 use hookwright_engine::ports::memory::SystemClock;
 

@@ -9,7 +9,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use hookwright_engine::config::{ConfigFile, load_text};
+use hookwright_config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::variables::Environment;
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_engine::config::{ConfigFile, ForeignFile, Loaded, SourceFile, read_text};
+use hookwright_config::{ConfigFile, ForeignFile, Loaded, SourceFile, read_text};
 use hookwright_engine::hook::Hook;
 use hookwright_engine::matcher::{Matcher, Subject};
 use hookwright_engine::pattern::Point;

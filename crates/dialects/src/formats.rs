@@ -22,7 +22,7 @@ pub mod iteratr;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use hookwright_engine::config::Dialect;
+use hookwright_config::Dialect;
 use hookwright_engine::hook::{Hook, Layer};
 use hookwright_events::EventSpec;
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use hookwright_config::HookFiles;
 use hookwright_engine::serde_json::json;
 use hookwright_engine::{Engine, Event, Firing};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -26,7 +27,8 @@ async fn main() {
     let hooks = format!(
         "hooks: {{session:end: [{{url: 'http://127.0.0.1:{port}/', body: {{text: '${{REASON}}'}}}}]}}"
     );
-    let engine = Engine::builder("/").text("bench", &hooks).build().unwrap();
+    let hooks = HookFiles::in_project("/").text("bench", &hooks).load().unwrap().hooks;
+    let engine = Engine::builder("/").hooks(hooks).build().unwrap();
     for round in 1..=ROUNDS {
         let before = arrived.load(Ordering::Relaxed);
         let began = Instant::now();

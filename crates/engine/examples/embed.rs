@@ -4,8 +4,6 @@ use hookwright_engine::{Answer, Engine, Event, Firing, Hook, Interest, serde_jso
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engine = Engine::builder(std::env::current_dir()?)
-        .environment(std::env::vars_os())
-        .text("rules", "hooks: {tool:pre_execute: [{command: 'test -n \"$TOOL_NAME\"'}]}")
         .hook(Hook::on("tool:pre_execute:bash", |call| async move {
             let command = call.event.text_at("/tool_input/command").ok_or("no command")?;
             Ok(if command.contains("sudo") { Answer::deny("no sudo") } else { Answer::default() })

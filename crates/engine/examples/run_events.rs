@@ -1,6 +1,7 @@
 //! Run events on their way through a channel to a task of their own, which may take its time.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "an example is a host")]
 
+use hookwright_config::HookFiles;
 use hookwright_engine::{Engine, Event, Firing, Interest, RunEvent, RunEventKind, serde_json};
 use tokio::sync::mpsc;
 
@@ -10,9 +11,11 @@ const WAITING_MAX: usize = 1024;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (sender, receiver) = mpsc::channel::<RunEvent>(WAITING_MAX);
-    let engine = Engine::builder(std::env::current_dir()?)
+    let root = std::env::current_dir()?;
+    let rules = "hooks: {session:stop: [{id: tests, command: 'echo 12 passed; exit 1'}]}";
+    let engine = Engine::builder(&root)
         .environment(std::env::vars_os())
-        .text("rules", "hooks: {session:stop: [{id: tests, command: 'echo 12 passed; exit 1'}]}")
+        .hooks(HookFiles::in_project(root).text("rules", rules).load()?.hooks)
         // An observer is called between the steps of a firing and must not wait. What finds no room
         // is gone; a journal is the port for those who need every one.
         .observe(Interest::Everything, move |event| drop(sender.try_send(event.clone())))

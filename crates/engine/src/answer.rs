@@ -17,7 +17,7 @@ mod object;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use object::field_names;
+pub use object::field_names;
 
 /// What standard output says.
 #[derive(Debug, Clone, PartialEq)]

@@ -21,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::actions::{Shells, Surroundings};
 use crate::chain::Chain;
-use crate::config::Fault;
 use crate::dispatch::{Dispatch, Given};
 use crate::handed_over::{Background, HandedOver};
 use crate::hook_set::HookSet;
@@ -34,8 +33,7 @@ pub use builder::{BuildError, EngineBuilder};
 use driver::Driver;
 pub(crate) use shared::Shared;
 
-/// What an engine is made of, for hosts that read their files themselves ([`crate::config::load`]).
-/// [`Engine::builder`] does it for the others.
+/// What an engine is made of. [`Engine::builder`] puts it together step by step.
 pub struct Setup {
     /// The hooks.
     pub hooks: HookSet,
@@ -53,8 +51,6 @@ pub struct Setup {
     pub started_by: Vec<String>,
     /// Where hooks run that nothing waits for.
     pub background: Background,
-    /// What was left out of the files that the hooks are from; only [`Engine::left_out`] reads it.
-    pub left_out: Vec<Arc<Fault>>,
     /// The number of the last firing. Engines that write into one journal share it.
     pub firings: Arc<AtomicU64>,
 }
@@ -71,7 +67,6 @@ impl Setup {
             skip: Vec::new(),
             started_by: Vec::new(),
             background: Background::Here,
-            left_out: Vec::new(),
             firings: Arc::default(),
         }
     }
@@ -167,7 +162,6 @@ impl Engine {
         Self {
             shared: Arc::new(Shared {
                 hooks: setup.hooks,
-                left_out: setup.left_out,
                 skip: setup.skip.into(),
                 started_by: setup.started_by.into(),
                 ports: setup.ports,
@@ -193,12 +187,6 @@ impl Engine {
     /// The hooks.
     pub fn hooks(&self) -> &HookSet {
         &self.shared.hooks
-    }
-
-    /// What could not be used of other systems' files. The rest of them is used, and an entry that could
-    /// have blocked an event blocks it.
-    pub fn left_out(&self) -> &[Arc<Fault>] {
-        &self.shared.left_out
     }
 
     /// Fires an event and returns when its hooks have answered. What was started without being

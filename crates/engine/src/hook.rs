@@ -7,7 +7,9 @@
 mod action;
 mod builder;
 mod callback;
+mod fault;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +20,7 @@ pub use action::{Action, Body, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webho
 pub use builder::HookBuilder;
 pub(crate) use callback::Answering;
 pub use callback::{Call, Callback, Failure};
+pub use fault::{HookConflict, HookFault, HookFaultKind, RETRIES_EXPECTED};
 
 use crate::condition::Condition;
 use crate::limits::{COMMAND_TIMEOUT, PATIENT_TIMEOUT, RETRIES, RETRY_DELAY, SEND_TIMEOUT};
@@ -91,6 +94,29 @@ impl std::fmt::Display for Source {
             0 => write!(f, "{}", self.file.display()),
             line => write!(f, "{}:{line}", self.file.display()),
         }
+    }
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// From 1.
+    pub line: u32,
+    /// In characters, from 1.
+    pub column: u32,
+    /// In bytes of the file's text.
+    pub range: Range<usize>,
+}
+
+impl Place {
+    /// What is written in a line, from 1.
+    pub fn of_line(text: &str, line: u32) -> Self {
+        let before = text.split_inclusive('\n').take(line.saturating_sub(1) as usize);
+        let start: usize = before.map(str::len).sum();
+        let written = text[start..].lines().next().unwrap_or_default();
+        let indent = written.len() - written.trim_start().len();
+        let column = u32::try_from(indent + 1).unwrap_or(u32::MAX);
+        Self { line, column, range: start + indent..start + written.trim_end().len().max(indent) }
     }
 }
 

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use hookwright_events::table::EVENTS;
 use hookwright_events::{Event, EventName, EventSpec, Power, tool};
 
-use crate::config::Fault;
 use crate::glob::Glob;
 use crate::hook::{Hook, Layer};
 use crate::limits::HOOKS_MAX;
@@ -48,14 +47,17 @@ struct Asked {
     only_reasons: &'static [&'static str],
 }
 
+/// Why an entry could not be read. Each reader of files has its own type for that.
+pub type ReadError = dyn std::error::Error + Send + Sync;
+
 /// An entry that could not be read. Where something can be blocked, it blocks what it would have
 /// woken for: a guard with a slip of the pen must not become a guard that isn't there.
 #[derive(Debug, Clone)]
 pub struct Broken {
     /// Where it would have listened; `None` if not even that could be read.
     pub pattern: Option<Pattern>,
-    /// What is wrong with it.
-    pub fault: Arc<Fault>,
+    /// What is wrong with it, as its reader says.
+    pub fault: Arc<ReadError>,
 }
 
 /// There are more hooks than [`HOOKS_MAX`].
@@ -208,7 +210,7 @@ impl HookSet {
     }
 
     /// Entries that could not be read and that this event would have woken.
-    pub fn broken_for<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Fault> {
+    pub fn broken_for<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a ReadError> {
         let subject = Subject::of(event);
         let looks_at_all = looks_at_all(event);
         self.broken
@@ -334,6 +336,3 @@ fn lower(name: &str) -> Cow<'_, str> {
         false => Cow::Borrowed(name),
     }
 }
-
-#[cfg(test)]
-mod tests;

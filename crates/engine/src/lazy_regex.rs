@@ -76,7 +76,7 @@ fn is_well_formed(text: &str, case: Case) -> bool {
 }
 
 /// The regex crate draws its errors over several lines; the last one says what is wrong.
-pub(crate) fn one_line(error: &str) -> String {
+pub fn one_line(error: &str) -> String {
     let last = error.lines().rfind(|line| !line.trim().is_empty()).unwrap_or(error);
     last.trim().trim_start_matches("error: ").to_owned()
 }

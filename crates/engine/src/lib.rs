@@ -1,7 +1,7 @@
 //! Hookwright's engine: an event and a set of hooks go in, a decision and reports come out.
 //!
-//! Whoever writes an agent in Rust embeds it like this: hooks from a configuration and from closures,
-//! an event, the decision, and a look at what happens meanwhile.
+//! An agent in Rust embeds it like this: a hook that is a closure, an event, the decision, and a
+//! look at what happens meanwhile.
 //!
 //! ```
 //! use hookwright_engine::{Answer, Engine, Event, Firing, Hook, Interest, serde_json::json};
@@ -9,8 +9,6 @@
 //! #[tokio::main(flavor = "current_thread")]
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let engine = Engine::builder(std::env::current_dir()?)
-//!         .environment(std::env::vars_os())
-//!         .text("rules", "hooks: {tool:pre_execute: [{command: 'test -n \"$TOOL_NAME\"'}]}")
 //!         .hook(Hook::on("tool:pre_execute:bash", |call| async move {
 //!             let command = call.event.text_at("/tool_input/command").ok_or("no command")?;
 //!             Ok(if command.contains("sudo") { Answer::deny("no sudo") } else { Answer::default() })
@@ -26,15 +24,15 @@
 //!
 //! [`Engine::builder`] puts an engine together, [`Hook::on`] makes a hook of a function,
 //! [`Engine::fire`] fires an [`Event`], and [`Fired`] holds the [`Decision`] and a [`Report`] of every
-//! hook that fitted. A host that reads its files itself, or that wants to go on with a faulty one,
-//! uses [`config::load`] and [`Setup`]. What the engine needs beyond that it is lent through
-//! [`ports`]. The words are `hookwright-events`'s and stand here too, so that one dependency is
-//! enough.
+//! hook that fitted. The crate `hookwright-config` reads hooks from files into a
+//! [`hook_set::HookSet`], for [`EngineBuilder::hooks`]. What the engine needs beyond that it is lent
+//! through [`ports`]. The words are `hookwright-events`'s and are exported here too, so that one
+//! dependency is enough.
 //!
 //! # The path of one event
 //!
-//! 1. [`config`] has read the files into a [`hook_set::HookSet`], and functions have been added to
-//!    it. Its index finds the hooks that the event wakes ([`pattern`], [`matcher`]).
+//! 1. Functions, and hooks from files, are in a [`hook_set::HookSet`]. Its index finds the hooks that
+//!    the event wakes ([`pattern`], [`matcher`]).
 //! 2. [`dispatch`] decides, without IO, what starts, what waits, what is tried again ([`condition`]
 //!    answers `when:`), and what it all adds up to.
 //! 3. [`engine`] runs those steps: actions start, with [`variables`] in their environment; the host's
@@ -85,7 +83,6 @@ mod actions;
 pub mod answer;
 pub mod chain;
 pub mod condition;
-pub mod config;
 pub mod dispatch;
 pub mod engine;
 pub mod explain;

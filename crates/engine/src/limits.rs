@@ -2,36 +2,11 @@
 
 use std::time::Duration;
 
-/// A configuration file is read whole; nobody writes 4 MiB of hooks by hand.
-pub const CONFIG_BYTES_MAX: u64 = 4 * 1024 * 1024;
-
-/// Bytes of `secrets.env`: room for a hundred tokens and a few private keys.
-pub const SECRETS_BYTES_MAX: u64 = 64 * 1024;
-
 /// A shorter secret would be found, and hidden, in places where it is none.
 pub const SECRET_BYTES_MIN: usize = 8;
 
 /// More hooks than this in one set is a generated mistake; matching is measured up to here.
 pub const HOOKS_MAX: usize = 10_000;
-
-/// Values in one file: room for [`HOOKS_MAX`] hooks with every field.
-pub const CONFIG_NODES_MAX: usize = 1_000_000;
-
-/// Values that the aliases of one YAML file may repeat: room for a thousand hooks with the same ten
-/// fields. A few lines of anchors can ask for any number, so this bounds what such a file costs.
-pub const CONFIG_REPEATED_MAX: usize = 20_000;
-
-/// Bytes of all texts in one YAML file, aliases expanded: twice the largest file.
-pub const CONFIG_TEXT_BYTES_MAX: usize = 8 * 1024 * 1024;
-
-/// Levels of lists and maps within one another in a file. Nobody can read more, and reading recurses.
-pub const CONFIG_DEPTH_MAX: usize = 64;
-
-/// Iterations that a loop may ask for: years of work, and every one keeps a folder.
-pub const ITERATIONS_MAX: u32 = 1_000_000;
-
-/// Stages of one pipeline: their folders are numbered with two digits.
-pub const STAGES_MAX: usize = 99;
 
 /// Bytes of one condition's text. Longer ones are generated, and nobody could read them in a report.
 pub const CONDITION_BYTES_MAX: usize = 10_000;
@@ -78,9 +53,6 @@ pub const FIRING_DEPTH_MAX: usize = 4;
 
 /// Children at once, of each kind: awaited, and fire-and-forget. More only queue for the cores.
 pub const CHILDREN_MAX: usize = 64;
-
-/// Warnings that `check` gives about one command: who has read so many rewrites it.
-pub const WARNINGS_OF_A_COMMAND_MAX: usize = 100;
 
 /// Stops that hooks may block in a row with no work between them, before the session ends anyway.
 pub const STOP_BLOCKS_MAX: u32 = 8;

@@ -1,11 +1,10 @@
 //! [`Secrets`]: what hooks may use and nobody may see.
 //!
-//! They stand in `secrets.env`, a file that only its owner can read ([`read`]). A secret enters the
+//! A user keeps them in `secrets.env`, which `hookwright-config` reads. A secret enters the
 //! environment of a hook that names it and no other. Whatever hooks print passes [`Redaction`]
 //! before it is kept, shown or read as an answer, so that a secret's value, as it is, escaped for
 //! JSON or percent-encoded, becomes `[secret NAME]` everywhere behind that point.
 
-mod file;
 mod forms;
 mod redaction;
 
@@ -16,7 +15,6 @@ use std::sync::Arc;
 use hookwright_process::Filter;
 use serde_json::Value;
 
-pub use file::read;
 pub(crate) use forms::for_url;
 pub use redaction::Redaction;
 

@@ -24,4 +24,4 @@ pub use warnings::{Names, Warning, WarningKind, warnings};
 
 /// How the names of generated variables begin. A number follows for a path into a value, `T` and a
 /// number for a `{{x}}`, so that one text can have both. No child inherits one.
-pub(crate) const GENERATED: &str = "HOOKWRIGHT_REF_";
+pub const GENERATED: &str = "HOOKWRIGHT_REF_";

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_dialects::Connection;
-use hookwright_engine::config::{
+use hookwright_config::limits::ITERATIONS_MAX;
+use hookwright_config::{
     AgentKind, CallbackAddress, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile, Place,
     PromptSpec, QueueSpec, Scope, StageBody, StageSpec, Termination, load_texts,
 };
+use hookwright_dialects::Connection;
 use hookwright_engine::hook::Hook;
 use hookwright_engine::hook_set::HookSet;
-use hookwright_engine::limits::ITERATIONS_MAX;
 use hookwright_engine::template::TextTemplate;
 use hookwright_engine::variables::Environment;
 

@@ -13,7 +13,7 @@ mod issue_states;
 
 use std::path::Path;
 
-use hookwright_engine::config::QueueSpec;
+use hookwright_config::QueueSpec;
 
 pub use issue_folder::{FoundIssues, Issue, IssueError, IssueFolder};
 pub(crate) use issue_queue::{IssueQueue, QueueError};

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub use child_sources::ChildSources;
 pub use project_runs::ProjectRuns;
 
-use hookwright_engine::config::{
+use hookwright_config::{
     AgentKind, ConfigFile, Dialect, Fault, FaultKind, LoopFile, Place, PromptSpec, Scope,
     SourceFile, StageBody, is_pipeline, load_texts, read_text,
 };

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hookwright_engine::config::CallbackAddress;
+use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, WaitKey, Waits};
 use hookwright_server::{About, Approvals, Origin, Said, WaitDesk};
 use hookwright_store::SqliteStore;

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_engine::config::CallbackAddress;
+use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, OpenWait, Promise, WaitEnd, WaitKey, Waits};
 use hookwright_events::wait::{Paths, Wait, WaitState};
 use hookwright_store::{Opened, WaitError};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use hookwright_engine::config::{ConfigFile, Fault, FaultKind, Warning};
+use hookwright_config::{ConfigFile, Fault, FaultKind, Warning};
 use hookwright_engine::hook::Layer;
 use hookwright_pipeline::sources::Source;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! `hookwright explain`: what would run at an event, and why, without running it.
 
 use clap::Args;
-use hookwright_engine::config::{self, ConfigFile, Loaded};
+use hookwright_config::{self as config, ConfigFile, Loaded};
 use hookwright_engine::dispatch::can_block;
 use hookwright_engine::explain::{Asked, Explained, Fate, Missed, explain as explain_hooks};
 use hookwright_engine::hook::Terms;

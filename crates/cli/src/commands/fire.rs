@@ -8,8 +8,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
+use hookwright_config::{Fault, Loaded};
 use hookwright_engine::chain::Chain;
-use hookwright_engine::config::{Fault, Loaded};
 use hookwright_engine::dispatch::can_block;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::ports::Ports;

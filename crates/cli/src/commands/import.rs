@@ -5,9 +5,9 @@ mod replacement;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hookwright_config::Loaded;
 use hookwright_dialects::Foreign;
 use hookwright_dialects::native::{self, Said};
-use hookwright_engine::config::Loaded;
 
 use self::replacement::{Replaced, Replacement, found_by_itself};
 use crate::config_files::{ConfigFiles, ConfigOptions, dialect_names, process_environment};

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
 use clap::Args;
-use hookwright_engine::config::schema;
+use hookwright_config::schema;
 
 use super::template::find;
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES};

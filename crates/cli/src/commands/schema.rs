@@ -1,8 +1,8 @@
 //! `hookwright schema`: what editors need to complete and check hookwright.yaml and test files.
 
 use clap::Args;
-use hookwright_engine::config::schema as schema_of_hook_files;
-use hookwright_engine::config::test_file::test_schema;
+use hookwright_config::schema as schema_of_hook_files;
+use hookwright_config::test_file::test_schema;
 
 use crate::error::Failure;
 use crate::exit_code;

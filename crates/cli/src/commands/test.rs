@@ -23,8 +23,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use hookwright_engine::config::test_file::Case;
-use hookwright_engine::config::{Fault, load};
+use hookwright_config::test_file::Case;
+use hookwright_config::{Fault, load};
 use hookwright_engine::variables::Environment;
 use serde_json::{Value, json};
 

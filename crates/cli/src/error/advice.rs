@@ -8,12 +8,14 @@ mod values;
 
 use std::path::Path;
 
+use hookwright_config::{Fault, FaultKind};
 use hookwright_dialects::agents::presets;
-use hookwright_engine::config::{Fault, FaultKind};
 use serde_json::{Map, Value, json};
 
 use self::expressions::{condition, matcher, pattern, variable_help};
-use self::values::{conflict_help, kind_help, missing_help, syntax_help, value_help};
+use self::values::{
+    conflict_help, hook_conflict_help, kind_help, missing_help, syntax_help, value_help,
+};
 use super::{cut_number, did_you_mean, quoted};
 
 /// What a person is told about a [`Fault`], and its facts for programs.
@@ -155,6 +157,7 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
             Advice::new(message, missing_help(missing)).expected(*missing)
         }
         FaultKind::Conflict(conflict) => Advice::new(message, conflict_help(*conflict)),
+        FaultKind::HookConflict(conflict) => Advice::new(message, hook_conflict_help(*conflict)),
         FaultKind::UnknownVersion { found } => {
             Advice::new(message, "write `version: 1`, or leave the line out")
                 .found(found)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hookwright_engine::config::{Warning, WarningKind};
+use hookwright_config::{Warning, WarningKind};
 use hookwright_engine::first_program::WhyNot;
 use hookwright_engine::template::{Evaluation, WarningKind as OfVariable};
 use hookwright_events::tool;

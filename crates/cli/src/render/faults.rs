@@ -14,7 +14,7 @@
 
 use std::fmt::Write as _;
 
-use hookwright_engine::config::{Fault, Place, Warning};
+use hookwright_config::{Fault, Place, Warning};
 
 use super::{Paint, visible, width};
 use crate::error::{Advice, Failure, advice, warning_advice};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::Path;
 
-use hookwright_engine::limits::ITERATIONS_MAX;
+use hookwright_config::limits::ITERATIONS_MAX;
 use hookwright_events::TurnResult;
 use hookwright_events::{EventName, RunEvent, RunEventKind, Status, TaskId, TurnName};
 use hookwright_pipeline::plan::{Plan, Until};

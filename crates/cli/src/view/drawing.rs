@@ -2,7 +2,7 @@
 //!
 //! Every line fits the width. Where there are too few rows, the lines that matter least go first.
 
-use hookwright_engine::limits::ITERATIONS_MAX;
+use hookwright_config::limits::ITERATIONS_MAX;
 use hookwright_events::PauseCause;
 
 use super::dialog::{Asks, Dialog};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_engine::config::CallbackAddress;
+use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, OpenWait, WaitEnd, WaitKey, Waits, Word};
 use hookwright_server::{About, Approvals, WaitDesk};
 use hookwright_store::SqliteStore;

@@ -14,11 +14,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hookwright-events", &[]),
     ("hookwright-process", &[]),
     ("hookwright-engine", &["hookwright-events", "hookwright-process"]),
-    ("hookwright-dialects", &["hookwright-engine", "hookwright-events"]),
+    ("hookwright-config", &["hookwright-engine", "hookwright-events"]),
+    ("hookwright-dialects", &["hookwright-config", "hookwright-engine", "hookwright-events"]),
     ("hookwright-store", &["hookwright-events"]),
     (
         "hookwright-pipeline",
         &[
+            "hookwright-config",
             "hookwright-dialects",
             "hookwright-engine",
             "hookwright-events",
@@ -28,11 +30,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "hookwright-server",
-        &["hookwright-engine", "hookwright-events", "hookwright-pipeline", "hookwright-store"],
+        &[
+            "hookwright-config",
+            "hookwright-engine",
+            "hookwright-events",
+            "hookwright-pipeline",
+            "hookwright-store",
+        ],
     ),
     (
         "hookwright",
         &[
+            "hookwright-config",
             "hookwright-dialects",
             "hookwright-engine",
             "hookwright-events",

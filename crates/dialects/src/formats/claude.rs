@@ -39,7 +39,7 @@ mod whole_characters;
 use std::path::Path;
 use std::time::Duration;
 
-use hookwright_engine::config::{Dialect, ForeignFile, Loaded};
+use hookwright_config::{Dialect, ForeignFile, Loaded};
 use hookwright_engine::hook::{Exhausted, Hook};
 use hookwright_engine::policy::{Order, Policy};
 use hookwright_engine::variables::Environment;

@@ -22,7 +22,7 @@ pub mod templates;
 use std::path::Path;
 use std::time::Duration;
 
-use hookwright_engine::config::{Dialect, ForeignFile, Loaded};
+use hookwright_config::{Dialect, ForeignFile, Loaded};
 use hookwright_engine::hook::{Exhausted, Hook};
 use hookwright_engine::native::NativeWire;
 use hookwright_engine::policy::{At, Input, Known, Meaning, Policy, Reader, Wire};

@@ -12,7 +12,7 @@ mod reply;
 use std::path::Path;
 use std::time::Duration;
 
-use hookwright_engine::config::{Dialect, ForeignFile, Loaded};
+use hookwright_config::{Dialect, ForeignFile, Loaded};
 use hookwright_engine::hook::{Exhausted, Hook};
 use hookwright_engine::policy::{At, Input, Meaning, Policy, Reader, Wire};
 use hookwright_engine::template::{Reference, Value};

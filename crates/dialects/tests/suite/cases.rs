@@ -26,10 +26,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
+use hookwright_config::{ConfigFile, Loaded, Warning, WarningKind, check};
 use hookwright_dialects::{Whereabouts, agent_pipelines};
-use hookwright_engine::config::{ConfigFile, Loaded, Warning, WarningKind, check};
 use hookwright_engine::hook::Layer;
-use hookwright_engine::secrets::{self, Secrets};
+use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Event, Firing, Setup};
 use regex::Regex;
@@ -212,12 +212,11 @@ impl Case {
         }
         // A repository knows no such permissions.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        secrets::read(&path, Path::new("~/.config/agent-pipelines/secrets.env")).unwrap_or_else(
-            |faults| {
+        hookwright_config::read_secrets(&path, Path::new("~/.config/agent-pipelines/secrets.env"))
+            .unwrap_or_else(|faults| {
                 loaded.secrets_are_broken(faults);
                 Secrets::default()
-            },
-        )
+            })
     }
 
     fn events(&self) -> Option<Vec<Value>> {

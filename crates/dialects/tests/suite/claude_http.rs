@@ -1,7 +1,7 @@
 //! Claude Code's http handlers, against a real socket.
 
+use hookwright_config::{ConfigFile, load_text};
 use hookwright_dialects::named;
-use hookwright_engine::config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Decision, Engine, Event, Firing, Setup, Verdict};

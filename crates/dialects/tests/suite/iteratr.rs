@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use hookwright_config::{ConfigFile, Loaded, load_text};
 use hookwright_dialects::{named, native};
-use hookwright_engine::config::{ConfigFile, Loaded, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Event, Firing, Setup};

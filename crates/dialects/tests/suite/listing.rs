@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hookwright_engine::config::Loaded;
+use hookwright_config::Loaded;
 use hookwright_engine::hook::{Action, Hook};
 use hookwright_engine::limits::RETRIES;
 use hookwright_events::Power;

@@ -1,10 +1,11 @@
 //! A file with more than we read: what is over a limit of ours may be a guard, so it blocks. No program whose
 //! files these are has such a limit.
 
+use hookwright_config::limits::{CONFIG_BYTES_MAX, CONFIG_DEPTH_MAX};
+use hookwright_config::{ConfigFile, Loaded, load_text};
 use hookwright_dialects::named;
-use hookwright_engine::config::{ConfigFile, Loaded, load_text};
 use hookwright_engine::hook::Layer;
-use hookwright_engine::limits::{CONFIG_BYTES_MAX, CONFIG_DEPTH_MAX, HOOKS_MAX};
+use hookwright_engine::limits::HOOKS_MAX;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Event, Firing, Setup};
 use hookwright_events::Verdict;
@@ -138,7 +139,7 @@ fn a_file_that_is_too_large_or_too_deep_blocks() {
         std::fs::write(&path, large).unwrap();
         let file = ConfigFile::native(&path, format.file, Layer::Project);
         let file = file.in_dialect(named(format.name).map(|foreign| foreign as _));
-        let loaded = hookwright_engine::config::load(&[file], &Environment::new([]));
+        let loaded = hookwright_config::load(&[file], &Environment::new([]));
         assert!(format.blocks(loaded), "{}: too large", format.name);
     }
 }

@@ -39,7 +39,7 @@ const FURTHER: &[&str] = &[
 ];
 
 /// Every field of an answer by which something is decided or explained.
-pub(crate) fn field_names() -> impl Iterator<Item = &'static str> {
+pub fn field_names() -> impl Iterator<Item = &'static str> {
     ASKING.iter().chain(EXPLAINING).chain(FURTHER).copied()
 }
 

@@ -1,3 +1,5 @@
+mod entry;
+
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -6,8 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::config::{ConfigFile, load_text};
-use crate::hook::Layer;
+use crate::hook_set::HookSet;
 use crate::ports::Memory;
 use crate::ports::memory::InMemoryMemory;
 
@@ -100,30 +101,23 @@ impl Firing {
     /// The hooks of one event, an entry a line.
     fn at(event: &str, entries: &str) -> Self {
         let name = EventName::resolve(event).expect("known");
-        let mut text = String::from("version: 1\n");
         let entries = entries.lines().map(str::trim).filter(|line| !line.is_empty());
-        for (number, entry) in entries.enumerate() {
-            if number == 0 {
-                text.push_str(&format!("hooks:\n  {name}:\n"));
-            }
-            text.push_str(&format!("    - {{{entry}}}\n"));
+        let mut hooks = HookSet::new();
+        for (number, line) in entries.enumerate() {
+            hooks.add(entry::read(name.as_str(), number, line)).expect("not full");
         }
-        let file = ConfigFile::native("hookwright.yaml", "hookwright.yaml", Layer::Project);
-        let environment = Environment::default();
-        let loaded = load_text(&text, &file, &environment);
-        assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
         let event = Event::new(name, serde_json::Map::new());
         Self {
             given: Given {
                 chance: 0,
-                hooks: loaded.hooks.woken(&event),
+                hooks: hooks.woken(&event),
                 event: Arc::new(event),
                 broken: Vec::new(),
                 skip: Arc::default(),
                 started_by: Arc::default(),
                 remembered: Remembered::default(),
                 chain: Chain::default(),
-                environment: Arc::new(environment),
+                environment: Arc::new(Environment::default()),
                 nobody_to_ask: false,
                 is_watched: true,
                 past: Vec::new(),

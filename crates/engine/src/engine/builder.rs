@@ -1,19 +1,17 @@
-//! [`EngineBuilder`]: an engine from what a program has at hand: files, texts, functions, its
-//! environment. [`Setup`] is the same for hosts that have read their files themselves.
+//! [`EngineBuilder`]: an engine from what a program has at hand: functions, hooks that were read from
+//! files, its environment.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use hookwright_events::RunEvent;
 
 use super::{Engine, Interest, Observer, Setup};
-use crate::config::{ConfigFile, Dialect, Fault, FaultKind, Loaded, Place, SourceFile};
-use crate::handed_over::Background;
-use crate::hook::{Hook, HookBuilder, Layer, Source};
-use crate::limits::HOOKS_MAX;
+use crate::hook::{Hook, HookBuilder, HookFault, HookFaultKind, Source};
+use crate::hook_set::HookSet;
 use crate::ports::Ports;
 use crate::secrets::Secrets;
 use crate::variables::Environment;
@@ -26,20 +24,12 @@ use crate::variables::Environment;
 pub struct EngineBuilder {
     root: PathBuf,
     environment: Environment,
-    written: Vec<Written>,
+    read: HookSet,
     hooks: Vec<ProgramHook>,
-    dialects: &'static [&'static dyn Dialect],
     secrets: Secrets,
     ports: Ports,
     skip: Vec<String>,
     observers: Vec<(Interest, Observer)>,
-}
-
-/// Something to read hooks from.
-struct Written {
-    file: ConfigFile,
-    /// What stands in it; `None` for a file that is read.
-    text: Option<String>,
 }
 
 /// A hook of the program itself.
@@ -57,10 +47,10 @@ pub enum BuildError {
         /// The path.
         root: PathBuf,
     },
-    /// Files or functions that cannot be used: everything that is wrong with all of them.
+    /// Hooks of the program that cannot be used: everything that is wrong with all of them.
     Faults {
-        /// In the order in which they were given, files first.
-        faults: Vec<Arc<Fault>>,
+        /// In the order in which the hooks were given.
+        faults: Vec<HookFault>,
     },
 }
 
@@ -69,9 +59,8 @@ impl EngineBuilder {
         Self {
             root,
             environment: Environment::default(),
-            written: Vec::new(),
+            read: HookSet::new(),
             hooks: Vec::new(),
-            dialects: &[],
             secrets: Secrets::default(),
             ports: Ports::default(),
             skip: Vec::new(),
@@ -91,60 +80,9 @@ impl EngineBuilder {
         Self { environment: Environment::new(all), ..self }
     }
 
-    /// Hooks of the project, from a file. It has to be there.
-    pub fn file(self, path: impl AsRef<Path>) -> Self {
-        self.file_of(Layer::Project, path)
-    }
-
-    /// Hooks of one kind from a file: those for all projects run first at points that can block.
-    pub fn file_of(self, layer: Layer, path: impl AsRef<Path>) -> Self {
-        self.written_file(layer, path.as_ref(), None)
-    }
-
-    /// Hooks of the project, from a file of another system, under that system's rules. The crate
-    /// `hookwright-dialects` knows the systems: `hookwright_dialects::named("claude")`. Files of one
-    /// system are read together, in the order in which they are given. What cannot be used of them is
-    /// left out, and blocks where it could have blocked; [`Engine::left_out`] says what that is.
-    pub fn dialect_file(self, dialect: &'static dyn Dialect, path: impl AsRef<Path>) -> Self {
-        self.dialect_file_of(Layer::Project, dialect, path)
-    }
-
-    /// The same for hooks of one kind: [`Layer::Global`] is the user's file for all projects.
-    pub fn dialect_file_of(
-        self,
-        layer: Layer,
-        dialect: &'static dyn Dialect,
-        path: impl AsRef<Path>,
-    ) -> Self {
-        self.written_file(layer, path.as_ref(), Some(dialect))
-    }
-
-    fn written_file(
-        mut self,
-        layer: Layer,
-        path: &Path,
-        dialect: Option<&'static dyn Dialect>,
-    ) -> Self {
-        // A file of the project is named as seen from its root.
-        let path = self.root.join(path);
-        let shown_as = path.strip_prefix(&self.root).unwrap_or(&path).to_owned();
-        let file = ConfigFile::native(path, shown_as, layer).in_dialect(dialect);
-        self.written.push(Written { file, text: None });
-        self
-    }
-
-    /// The systems whose rules a native hook may name with `dialect:`, as a rule
-    /// `hookwright_dialects::known()`. Without it a hook can name none.
-    pub fn dialects(self, dialects: &'static [&'static dyn Dialect]) -> Self {
-        Self { dialects, ..self }
-    }
-
-    /// Hooks of the project, from a text; messages and ids call it by this name.
-    pub fn text(mut self, name: impl Into<PathBuf>, text: impl Into<String>) -> Self {
-        let name = name.into();
-        let file = ConfigFile::native(name.clone(), name, Layer::Project);
-        self.written.push(Written { file, text: Some(text.into()) });
-        self
+    /// The hooks that were read from files, as a rule by `hookwright-config`.
+    pub fn hooks(self, hooks: HookSet) -> Self {
+        Self { read: hooks, ..self }
     }
 
     /// A hook whose action is a function of this program. These run before those of all files, in
@@ -191,39 +129,31 @@ impl EngineBuilder {
         self
     }
 
-    /// The engine, or everything that is wrong. A host that would rather go on with what could be
-    /// read takes [`config::load`](crate::config::load) and [`Setup`]: there an entry with a fault
-    /// blocks what it would have looked at.
+    /// The engine, or everything that is wrong with the program's hooks.
     pub fn build(self) -> Result<Engine, BuildError> {
         if !self.root.is_absolute() {
             return Err(BuildError::RelativeRoot { root: self.root });
         }
-        let mut loaded = Loaded::default();
-        let known = self.dialects;
-        let written =
-            self.written.into_iter().map(|Written { file, text }| (file.knowing(known), text));
-        loaded.add_all(&written.collect::<Vec<_>>(), &self.environment);
-        let mut functions = Functions::default();
+        let mut functions = Functions { all: self.read, ..Functions::default() };
         for hook in self.hooks {
-            functions.add(hook, &mut loaded);
+            functions.add(hook);
         }
-        if !loaded.faults.is_empty() {
-            return Err(BuildError::Faults { faults: loaded.faults });
+        if !functions.faults.is_empty() {
+            return Err(BuildError::Faults { faults: functions.faults });
         }
         let Self { root, environment, secrets, ports, skip, observers, .. } = self;
-        let (hooks, left_out, firings) = (loaded.hooks, loaded.left_out, Arc::default());
-        let background = Background::Here;
-        let setup = Setup::new(hooks, root, environment);
-        let setup = Setup { secrets, ports, skip, background, firings, left_out, ..setup };
-        let engine = Engine::new(setup);
+        let setup = Setup::new(functions.all, root, environment);
+        let engine = Engine::new(Setup { secrets, ports, skip, ..setup });
         engine.shared.observers().extend(observers);
         Ok(engine)
     }
 }
 
-/// Adds functions' hooks to what the files had.
+/// Adds functions' hooks to those that were read from files.
 #[derive(Default)]
 struct Functions {
+    all: HookSet,
+    faults: Vec<HookFault>,
     /// The line that each id stands in.
     lines: HashMap<String, u32>,
     /// The next number for a hook without an id, by event.
@@ -231,24 +161,24 @@ struct Functions {
 }
 
 impl Functions {
-    fn add(&mut self, hook: ProgramHook, loaded: &mut Loaded) {
-        let hook = match hook {
-            ProgramHook::Builder(hook) => self.named(hook),
-            ProgramHook::Built(hook) => {
-                let fault = |kind| fault_at(&hook.source, kind);
-                let placed = self.place(Hook::clone(&hook), loaded);
-                loaded.faults.extend(placed.err().map(fault).map(Arc::new));
-                return;
+    fn add(&mut self, hook: ProgramHook) {
+        match hook {
+            ProgramHook::Builder(hook) => {
+                let hook = self.named(hook);
+                match hook.clone().build() {
+                    Err(faults) => self.faults.extend(faults),
+                    Ok(built) => {
+                        let placed = self.place(built);
+                        self.faults.extend(placed.err().map(|kind| hook.fault(kind)));
+                    }
+                }
             }
-        };
-        let faults = match hook.clone().build() {
-            Err(faults) => faults,
-            Ok(built) => match self.place(built, loaded) {
-                Ok(()) => return,
-                Err(kind) => vec![hook.fault(kind)],
-            },
-        };
-        loaded.faults.extend(faults.into_iter().map(Arc::new));
+            ProgramHook::Built(hook) => {
+                let source = hook.source.clone();
+                let placed = self.place(*hook);
+                self.faults.extend(placed.err().map(|kind| fault_at(&source, kind)));
+            }
+        }
     }
 
     fn named(&mut self, hook: HookBuilder) -> HookBuilder {
@@ -257,21 +187,18 @@ impl Functions {
         hook.named(number, |id| !lines.contains_key(id))
     }
 
-    fn place(&mut self, hook: Hook, loaded: &mut Loaded) -> Result<(), FaultKind> {
+    fn place(&mut self, hook: Hook) -> Result<(), HookFaultKind> {
         let (id, line) = (hook.id.clone(), hook.source.line);
         if let Some(first_line) = self.lines.insert(id.clone(), line) {
-            return Err(FaultKind::DuplicateId { id, first_line });
+            return Err(HookFaultKind::DuplicateId { id, first_line });
         }
-        let full = |_| FaultKind::TooManyHooks { hooks_max: HOOKS_MAX };
-        loaded.hooks.add(hook).map_err(full)
+        self.all.add(hook).map_err(|_| HookFaultKind::TooManyHooks)
     }
 }
 
 /// A fault that stands where a hook was built.
-fn fault_at(source: &Source, kind: FaultKind) -> Fault {
-    let file = SourceFile { path: source.file.to_path_buf(), text: "".into() };
-    let place = Place { line: source.line, column: 1, range: 0..0 };
-    Fault { source: file.into(), place: Some(place), kind }
+fn fault_at(source: &Source, kind: HookFaultKind) -> HookFault {
+    HookFault { file: source.file.to_string_lossy().into(), line: source.line, column: 1, kind }
 }
 
 impl fmt::Display for BuildError {
@@ -284,9 +211,6 @@ impl fmt::Display for BuildError {
                 for (number, fault) in faults.iter().enumerate() {
                     let line = if number > 0 { "\n" } else { "" };
                     write!(f, "{line}{fault}")?;
-                    if let Some(nearest) = fault.kind.nearest() {
-                        write!(f, " (did you mean `{nearest}`?)")?;
-                    }
                 }
                 Ok(())
             }

@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Interest, Observer};
 use crate::actions::Surroundings;
-use crate::config::Fault;
 use crate::handed_over::{Background, HandedOver};
 use crate::hook_set::HookSet;
 use crate::ports::Ports;
@@ -19,7 +18,6 @@ use crate::ports::Ports;
 /// It lives as long as the engine or anything that one of its firings still runs.
 pub(crate) struct Shared {
     pub(super) hooks: HookSet,
-    pub(super) left_out: Vec<Arc<Fault>>,
     pub(super) skip: Arc<[String]>,
     pub(super) started_by: Arc<[String]>,
     pub(super) ports: Ports,

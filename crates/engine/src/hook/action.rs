@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Callback, Exhausted};
-use crate::config::Place;
+use super::{Callback, Exhausted, Place};
 use crate::template::{CommandText, JsonTemplate, TextTemplate};
 
 /// What a hook does.

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::fault::{HookFault, HookFaultKind, RETRIES_EXPECTED};
 use super::{Action, Callback, Exhausted, Hook, Layer, OnFailure, Source};
-use crate::config::{Fault, FaultKind, Place, RETRIES_EXPECTED, SourceFile, conflicts};
 use crate::limits::{RETRIES_MAX, WAIT_MAX};
 use crate::matcher::{Matcher, SubjectOf};
 use crate::native::NATIVE;
@@ -130,11 +130,11 @@ impl HookBuilder {
     }
 
     /// The hook, or everything that is wrong with it, with the line of the program it stands in.
-    pub fn build(self) -> Result<Hook, Vec<Fault>> {
+    pub fn build(self) -> Result<Hook, Vec<HookFault>> {
         let mut faults = Vec::new();
-        let mut note = |kind: FaultKind| faults.push(self.fault(kind));
+        let mut note = |kind: HookFaultKind| faults.push(self.fault(kind));
         let pattern = Pattern::parse(&self.event)
-            .map_err(|error| note(FaultKind::Pattern(error)))
+            .map_err(|error| note(HookFaultKind::Pattern(error)))
             .unwrap_or_default();
         let matcher = self.read_matcher(&pattern, &mut note);
         self.check_values(&mut note);
@@ -168,8 +168,8 @@ impl HookBuilder {
         };
         // Where it listens has to be known before anything can be said about it.
         if faults.is_empty() {
-            let found = conflicts(&hook).into_iter();
-            faults.extend(found.map(|(_, conflict)| self.fault(FaultKind::Conflict(conflict))));
+            let found = hook.conflicts().into_iter();
+            faults.extend(found.map(|(_, conflict)| self.fault(HookFaultKind::Conflict(conflict))));
         }
         if faults.is_empty() { Ok(hook) } else { Err(faults) }
     }
@@ -194,26 +194,25 @@ impl HookBuilder {
     }
 
     /// A fault that stands where the hook does.
-    pub(crate) fn fault(&self, kind: FaultKind) -> Fault {
-        let source = SourceFile { path: self.at.file().into(), text: "".into() };
+    pub(crate) fn fault(&self, kind: HookFaultKind) -> HookFault {
         let (line, column) = (self.at.line(), self.at.column());
-        Fault { source: source.into(), place: Some(Place { line, column, range: 0..0 }), kind }
+        HookFault { file: self.at.file().into(), line, column, kind }
     }
 
     fn default_id(&self, number: usize) -> String {
         format!("callback/{}#{number}", self.event)
     }
 
-    fn read_matcher(&self, pattern: &Pattern, note: &mut impl FnMut(FaultKind)) -> Matcher {
+    fn read_matcher(&self, pattern: &Pattern, note: &mut impl FnMut(HookFaultKind)) -> Matcher {
         let Some(text) = &self.matcher else { return Matcher::All };
         let events = pattern.points.iter().map(|point| point.event);
         Matcher::parse(text, SubjectOf::events(events))
-            .map_err(|error| note(FaultKind::Matcher(error)))
+            .map_err(|error| note(HookFaultKind::Matcher(error)))
             .unwrap_or(Matcher::All)
     }
 
-    fn check_values(&self, note: &mut impl FnMut(FaultKind)) {
-        let mut bad = |found: String, expected| note(FaultKind::BadValue { found, expected });
+    fn check_values(&self, note: &mut impl FnMut(HookFaultKind)) {
+        let mut bad = |found: String, expected| note(HookFaultKind::BadValue { found, expected });
         if let Some(id) = self.id.as_ref().filter(|id| id.trim().is_empty()) {
             bad(id.clone(), "an id");
         }

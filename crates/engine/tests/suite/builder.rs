@@ -83,8 +83,6 @@ fn everything_that_is_wrong_is_said_with_its_place_before_anything_runs() {
     let hook = |event| Hook::on(event, |_| ready(Ok(Answer::default())));
     let long = Duration::from_secs(31 * 86_400);
     let built = Engine::builder("/")
-        .text("rules.yaml", "hooks: {tool:pre_exec: [{command: x}]}")
-        .file("no-such-file.yaml")
         .hook(hook("tool:pre_exec"))
         .hook(hook("tool:pre_execute").matcher("a||b").timeout(Duration::ZERO))
         .hook(hook("Stop").timeout(long).retry_delay(long).retries(101).id(" "))
@@ -96,10 +94,7 @@ fn everything_that_is_wrong_is_said_with_its_place_before_anything_runs() {
     let Err(error @ BuildError::Faults { .. }) = built else { panic!("it has faults") };
     let text = error.to_string();
     let here = format!("{}:{line}:", file!());
-    assert_eq!(text.matches(&here).count(), 12, "{text}");
-    let places: Vec<&str> = text.lines().collect();
-    assert!(places[0].starts_with("rules.yaml:1:9: unknown event `tool:pre_exec` (did you mean"));
-    assert!(places[1].starts_with("no-such-file.yaml: the file cannot be read: "), "{text}");
+    assert_eq!((text.matches(&here).count(), text.lines().count()), (12, 12), "{text}");
     for fact in [
         "unknown event `tool:pre_exec` (did you mean `tool:pre_execute`?)",
         "one of the names between `|` is empty",

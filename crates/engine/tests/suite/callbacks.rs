@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use hookwright_config::HookFiles;
 use hookwright_engine::hook::{Exhausted, Layer};
 use hookwright_engine::limits::{CHILDREN_MAX, RETRY_DELAY};
 use hookwright_engine::ports::memory::InMemoryJournal;
@@ -187,10 +188,11 @@ fn with_files(folder: &std::path::Path, events: &[&str]) -> Engine {
             false => Answer::default(),
         }))
     });
+    let files = HookFiles::in_project(folder).file_of(Layer::Global, "global.yaml");
+    let files = files.file("project.yaml").load().expect("no faults");
     Engine::builder(folder)
         .environment([("PATH", path)])
-        .file_of(Layer::Global, "global.yaml")
-        .file("project.yaml")
+        .hooks(files.hooks)
         .hook(hook.id("first").awaits(true))
         .build()
         .expect("no faults")
@@ -218,9 +220,11 @@ async fn what_a_callback_leaves_is_there_for_the_hooks_of_files() {
     let folder = tempfile::tempdir().expect("a folder");
     #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
     let path = std::env::var_os("PATH").expect("a PATH");
+    let rules = "hooks: {tool:error: [{await: true, command: echo $LAST_HOOK_STATUS}]}";
+    let rules = HookFiles::in_project("/").text("rules", rules).load().expect("no faults");
     let engine = Engine::builder(folder.path())
         .environment([("PATH", path)])
-        .text("rules", "hooks: {tool:error: [{await: true, command: echo $LAST_HOOK_STATUS}]}")
+        .hooks(rules.hooks)
         .hook(Hook::on("tool:error", |_| ready(Err("broken".into()))).awaits(true))
         .build()
         .expect("no faults");

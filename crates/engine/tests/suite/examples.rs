@@ -10,13 +10,13 @@ use std::time::SystemTime;
 fn a_program_that_embeds_the_engine_has_less_than_20_lines() {
     let text = source("embed");
     assert!(text.lines().count() < 20, "{text}");
+    assert!(!text.contains("hookwright_config"), "hooks in code need the engine alone");
     assert_eq!(
         printed_by("embed"),
         r#""fired"
 "hook_starting"
 "hook_ended"
 "hook_reported"
-"hook_skipped"
 "decided"
 Block { reason: "no sudo" }
 "#
@@ -24,18 +24,24 @@ Block { reason: "no sudo" }
 }
 
 #[test]
-fn that_program_is_the_one_that_the_front_pages_show() {
-    // What is said to the project's own lints is of no use to others.
-    let program = source("embed").split_once("\n").expect("lines").1.to_owned();
-    let front = read(&folder().join("src/lib.rs"));
-    let front: String = front
-        .lines()
-        .filter_map(|line| line.strip_prefix("//!"))
-        .map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line)))
-        .collect();
-    assert!(front.contains(&format!("```\n{program}```\n")), "src/lib.rs shows another program");
-    let page = read(&folder().join("../../docs/embedding.md"));
-    assert!(page.contains(&format!("```rust\n{program}```\n")), "docs/embedding.md does");
+fn a_program_with_hooks_from_files_uses_the_configuration_too() {
+    assert_eq!(printed_by("embed_files"), "function success\nnamed success\n");
+}
+
+#[test]
+fn these_programs_are_the_ones_that_the_front_pages_show() {
+    for (example, front) in [("embed", "src/lib.rs"), ("embed_files", "../config/src/lib.rs")] {
+        // What is said to the project's own lints is of no use to others.
+        let program = source(example).split_once("\n").expect("lines").1.to_owned();
+        let text: String = read(&folder().join(front))
+            .lines()
+            .filter_map(|line| line.strip_prefix("//!"))
+            .map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line)))
+            .collect();
+        assert!(text.contains(&format!("```\n{program}```\n")), "{front} shows another program");
+        let page = read(&folder().join("../../docs/embedding.md"));
+        assert!(page.contains(&format!("```rust\n{program}```\n")), "docs/embedding.md does");
+    }
 }
 
 #[test]
@@ -143,7 +149,7 @@ fn built(program: &Path) -> Option<SystemTime> {
 
 /// When the newest source of the crates that examples are made of was changed.
 fn newest(crates: &Path) -> SystemTime {
-    let parts = ["events/src", "process/src", "engine/src", "engine/examples"];
+    let parts = ["events/src", "process/src", "engine/src", "config/src", "engine/examples"];
     let mut left: Vec<PathBuf> = parts.iter().map(|part| crates.join(part)).collect();
     let mut newest = SystemTime::UNIX_EPOCH;
     while let Some(path) = left.pop() {

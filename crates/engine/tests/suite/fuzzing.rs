@@ -8,7 +8,6 @@ use std::path::Path;
 
 mod answer;
 mod condition;
-mod configuration;
 mod shell_text;
 
 fn replay(target: &str, holds: fn(&[u8])) {
@@ -34,11 +33,6 @@ fn what_holds_for_conditions_holds_for_the_corpus() {
 #[test]
 fn what_holds_for_shell_texts_holds_for_the_corpus() {
     replay("shell_text", shell_text::holds);
-}
-
-#[test]
-fn what_holds_for_configurations_holds_for_the_corpus() {
-    replay("configuration", configuration::holds);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Hooks that nothing waits for, judged by one engine and run by another.
 
-use hookwright_engine::config::{ConfigFile, load_text};
+use hookwright_config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hookwright_engine::config::{ConfigFile, load_text};
+use hookwright_config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::ports::Ports;
 use hookwright_engine::secrets::Secrets;

@@ -8,8 +8,8 @@ mod prompt_place;
 use std::ffi::OsString;
 use std::path::Path;
 
+use hookwright_config::PromptBy;
 use hookwright_dialects::agents::Preset;
-use hookwright_engine::config::PromptBy;
 use hookwright_engine::first_program;
 pub use prompt_place::PromptPlaceError;
 use tokio_util::sync::CancellationToken;

@@ -50,7 +50,7 @@ mod work_tree;
 
 use std::path::Path;
 
-use hookwright_engine::config::Fault;
+use hookwright_config::Fault;
 use tokio_util::sync::CancellationToken;
 
 use self::performance::Performance;

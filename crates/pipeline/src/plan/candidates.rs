@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_dialects::agents;
-use hookwright_engine::config::{
+use hookwright_config::{
     AgentKind, AgentSpec, Conflict, FaultKind, Loaded, LoopFile, Place, PromptBy, StageSpec,
 };
+use hookwright_dialects::agents;
 use hookwright_engine::nearest::nearest;
 
 use super::{Planning, place_of_loop, whole_file};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hookwright_engine::config::{FaultKind, Place};
+use hookwright_config::{FaultKind, Place};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_events::EventName;

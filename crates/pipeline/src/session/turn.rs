@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hookwright_engine::config::Select;
+use hookwright_config::Select;
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::{ChildEnvironment, Variables};
 use hookwright_events::{Event, EventName, Outcome, RunEventKind, TurnResult};

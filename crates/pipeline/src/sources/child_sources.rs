@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_engine::config::{Fault, FaultKind, Place, Scope, load_texts};
+use hookwright_config::{Fault, FaultKind, Place, Scope, load_texts};
 use hookwright_engine::hook::Action;
 use serde::{Deserialize, Serialize};
 

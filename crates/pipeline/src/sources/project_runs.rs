@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_engine::config::{ConfigFile, TopLevel, read_text};
+use hookwright_config::{ConfigFile, TopLevel, read_text};
 use hookwright_engine::hook::Layer;
 
 use super::ENDINGS;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_engine::config::CallbackAddress;
+use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, OpenWait, WaitEnd, WaitKey, Waits, Word};
 use hookwright_events::wait::WaitState;
 use hookwright_server::{About, Approvals, Origin, Said, WaitDesk};

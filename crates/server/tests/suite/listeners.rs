@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use hookwright_engine::config::CallbackAddress;
+use hookwright_config::CallbackAddress;
 use hookwright_engine::ports::{NewWait, Waits};
 
 use crate::client::{self, Came, answer, parts, post_text, send};

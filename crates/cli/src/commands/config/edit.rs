@@ -6,8 +6,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use hookwright_engine::config::tree::{Field, Node, Raw, parse};
-use hookwright_engine::config::{Fault, SourceFile};
+use hookwright_config::tree::{Field, Node, Raw, parse};
+use hookwright_config::{Fault, SourceFile};
 use serde_json::{Map, Value, json};
 
 use super::brackets::{Brackets, Change, Part, end_of};
@@ -316,8 +316,7 @@ impl<'s> File<'s> {
                 _ => Some(range.end),
             }
         };
-        let start =
-            |mark: hookwright_engine::config::tree::Mark| mark.place(self.source).range.start;
+        let start = |mark: hookwright_config::tree::Mark| mark.place(self.source).range.start;
         let parts: Option<Vec<Range<usize>>> = match &node.raw {
             Raw::Map(fields) => {
                 fields.iter().map(|field| Some(start(field.at)..end(&field.value)?)).collect()

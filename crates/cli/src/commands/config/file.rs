@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hookwright_engine::config::tree::{Raw, parse};
-use hookwright_engine::config::{ConfigFile, SourceFile, read_text};
+use hookwright_config::tree::{Raw, parse};
+use hookwright_config::{ConfigFile, SourceFile, read_text};
 use hookwright_engine::hook::Layer;
 
 use super::edit::NotEditable;

@@ -1,6 +1,6 @@
 //! [`GitHook`]: the two hooks that are switched on and off, as each [`Form`] of file writes them.
 
-use hookwright_engine::config::tree::{Node, Raw};
+use hookwright_config::tree::{Node, Raw};
 use hookwright_events::EventName;
 use serde_json::{Map, Value};
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use hookwright_engine::config::{self, ConfigFile, Dialect, ReadFile, Scope};
+use hookwright_config::{self as config, ConfigFile, Dialect, ReadFile, Scope};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::ports::Ports;
 use hookwright_engine::variables::Environment;

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_engine::config::{Loaded, ReadFile};
+use hookwright_config::{Loaded, ReadFile};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
@@ -53,7 +53,7 @@ impl RunnableHooks {
 
     /// What the user has to know although it blocks nothing at this event.
     pub(super) fn notices(&self, event: &Event) -> Vec<String> {
-        let broken = self.loaded.hooks.broken_for(event).map(|fault| {
+        let broken = self.loaded.broken_for(event).map(|fault| {
             let advice = advice(fault);
             format!("{}: {} ({})", fault.location(), advice.heading, advice.help)
         });

@@ -8,8 +8,8 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use hookwright_engine::config::tree::{Raw, parse};
-use hookwright_engine::config::{self, ConfigFile, SourceFile, load_text, read_text};
+use hookwright_config::tree::{Raw, parse};
+use hookwright_config::{self as config, ConfigFile, SourceFile, load_text, read_text};
 use hookwright_engine::hook::Layer;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;

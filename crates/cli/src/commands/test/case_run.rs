@@ -4,8 +4,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hookwright_engine::config::test_file::{Case, CaseStep};
-use hookwright_engine::config::{ConfigFile, Loaded, load, load_text};
+use hookwright_config::test_file::{Case, CaseStep};
+use hookwright_config::{ConfigFile, Loaded, load, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::limits::KILL_GRACE;
 use hookwright_engine::nearest::nearest;

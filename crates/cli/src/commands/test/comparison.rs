@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hookwright_engine::config::test_file::{
+use hookwright_config::test_file::{
     Expected, Touch, WantedFile, WantedHook, WantedText, decision_of,
 };
 use hookwright_events::{Decision, Report, Status, Verdict};

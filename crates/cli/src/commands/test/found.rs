@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hookwright_engine::config::test_file::{TestFile, load_test_file};
+use hookwright_config::test_file::{TestFile, load_test_file};
 
 use crate::config_files::ConfigFiles;
 use crate::error::{Failure, TestFailure};

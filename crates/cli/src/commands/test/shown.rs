@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hookwright_engine::config::test_file::Case;
+use hookwright_config::test_file::Case;
 use hookwright_events::{Report, Status};
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use hookwright_engine::config::test_file::{Touch, WantedFile};
+use hookwright_config::test_file::{Touch, WantedFile};
 
 use super::comparison::TouchedFile;
 use super::tree::Tree;
@@ -140,7 +140,7 @@ mod tests {
         let wanted = [WantedFile {
             path: "new".into(),
             touch: None,
-            content: Some(hookwright_engine::config::test_file::WantedText::Nothing),
+            content: Some(hookwright_config::test_file::WantedText::Nothing),
         }];
         let touched: Vec<(String, Touch, Option<String>)> = before
             .touched(&snapshot(), root, &wanted)

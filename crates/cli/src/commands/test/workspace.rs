@@ -7,9 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hookwright_config::ConfigFile;
+use hookwright_config::test_file::Case;
 use hookwright_engine::GIT_LOCATION_VARIABLES;
-use hookwright_engine::config::ConfigFile;
-use hookwright_engine::config::test_file::Case;
 use hookwright_engine::variables::Environment;
 use hookwright_process::MARKER;
 use tempfile::TempDir;

@@ -1,6 +1,6 @@
 //! `hookwright trust --list`: what is trusted, and whether it is still the same.
 
-use hookwright_engine::config::{ConfigFile, ReadFile};
+use hookwright_config::{ConfigFile, ReadFile};
 use hookwright_engine::hook::Layer;
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_engine::config::{self, AgentKind, Fault, Loaded, ReadFile};
+use hookwright_config::{self as config, AgentKind, Fault, Loaded, ReadFile};
 use hookwright_engine::hook::{Action, Hook, SpawnDir};
 use hookwright_engine::variables::Environment;
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_engine::config::tree::parse;
-use hookwright_engine::config::{Fault, FaultKind, SourceFile};
+use hookwright_config::tree::parse;
+use hookwright_config::{Fault, FaultKind, SourceFile};
 use serde_json::Value;
 
 /// Whether a file is JSON, for the programs that read it.

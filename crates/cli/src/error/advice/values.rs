@@ -1,6 +1,7 @@
 //! What to write where something else is expected: one line for each place of a configuration.
 
-use hookwright_engine::config::Conflict;
+use hookwright_config::Conflict;
+use hookwright_engine::hook::HookConflict;
 
 pub(super) fn syntax_help(message: &str) -> &'static str {
     if message.contains("aliases") {
@@ -68,22 +69,29 @@ pub(super) fn missing_help(missing: &str) -> String {
     }
 }
 
-pub(super) fn conflict_help(conflict: Conflict) -> &'static str {
+pub(super) fn hook_conflict_help(conflict: HookConflict) -> &'static str {
     match conflict {
-        Conflict::NobodyWaits => "remove `await: false`, or write `on_failure: continue`",
-        Conflict::NothingToBlock => {
+        HookConflict::NobodyWaits => "remove `await: false`, or write `on_failure: continue`",
+        HookConflict::NothingToBlock => {
             "use `abort` or `continue`; `hookwright events` shows which events can be blocked"
         }
-        Conflict::NothingToExhaust => {
+        HookConflict::NothingToExhaust => {
             "write `on_failure: retry` beside it, or use `on_failure` alone"
         }
-        Conflict::NothingToMatch => "remove `matcher`; `when` can look at all of an event's data",
+        HookConflict::NothingToMatch => {
+            "remove `matcher`; `when` can look at all of an event's data"
+        }
+        HookConflict::NobodyReads => "remove `pipe_output`, or listen to `session:stop`",
+    }
+}
+
+pub(super) fn conflict_help(conflict: Conflict) -> &'static str {
+    match conflict {
         Conflict::EventTwice => "remove `event`, or move the hook under that event",
         Conflict::TwoPrompts => "keep one of them",
         Conflict::ModelOfSeveral => {
             "write it beside the name of its agent: `{type: NAME, model: …}`"
         }
-        Conflict::NobodyReads => "remove `pipe_output`, or listen to `session:stop`",
         Conflict::BesideSteps => "move it under a dash of `steps`, or remove `steps`",
         Conflict::DataTwice => "keep one of the two",
         Conflict::PreparesInPlace => "remove `in_place`: the case then runs in a copy",

@@ -9,8 +9,8 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_engine::config::tree::{Field, Node, Notes, Raw, parse};
-use hookwright_engine::config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
+use hookwright_config::tree::{Field, Node, Notes, Raw, parse};
+use hookwright_config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
 use hookwright_engine::glob::Glob;
 use hookwright_engine::limits::HOOKS_MAX;
 use hookwright_engine::matcher::{Matcher as Subjects, MatcherError};

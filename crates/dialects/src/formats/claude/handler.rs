@@ -5,8 +5,8 @@ mod header;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_engine::config::tree::{Field, Node, Notes, Raw};
-use hookwright_engine::config::{ConfigFile, FaultKind, SourceFile};
+use hookwright_config::tree::{Field, Node, Notes, Raw};
+use hookwright_config::{ConfigFile, FaultKind, SourceFile};
 use hookwright_engine::hook::{Action, Body, Hook, OnFailure, Origin, Shell, Source, Webhook};
 use hookwright_engine::matcher::Matcher as Subjects;
 use hookwright_engine::pattern::Pattern;
@@ -322,7 +322,7 @@ impl<'n> Own<'n> {
     }
 
     /// Where a field's value stands, or the handler, if it has none.
-    fn at(&self, key: &str) -> hookwright_engine::config::tree::Mark {
+    fn at(&self, key: &str) -> hookwright_config::tree::Mark {
         self.get(key).map_or(self.node.at, |node| node.at)
     }
 

@@ -4,7 +4,7 @@
 //! project's, then the user's. What a project switches off are its own hooks, and those of the
 //! user's that only look on: a cloned repository must not switch a user's guards off.
 
-use hookwright_engine::config::ConfigFile;
+use hookwright_config::ConfigFile;
 use hookwright_engine::hook::Layer;
 use hookwright_events::Power;
 

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_engine::config::tree::{Node, Notes, parse};
-use hookwright_engine::config::{Fault, ForeignFile, Loaded, SourceFile};
+use hookwright_config::tree::{Node, Notes, parse};
+use hookwright_config::{Fault, ForeignFile, Loaded, SourceFile};
 use hookwright_engine::hook::{Layer, Source};
 use hookwright_engine::variables::Environment;
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_engine::config::tree::{Field, Node, Notes, Raw, parse};
-use hookwright_engine::config::{Fault, FaultKind, SourceFile};
+use hookwright_config::tree::{Field, Node, Notes, Raw, parse};
+use hookwright_config::{Fault, FaultKind, SourceFile};
 use hookwright_engine::hook::{Action, Hook, Layer, Origin, Shell, Source};
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::template::{CommandText, TextTemplate};

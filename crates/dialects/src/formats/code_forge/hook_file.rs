@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hookwright_engine::config::{ConfigFile, Fault, SourceFile, read_text};
+use hookwright_config::{ConfigFile, Fault, SourceFile, read_text};
 use hookwright_engine::hook::Layer;
 use serde_json::{Map, Value, json};
 

@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use hookwright_engine::config::FaultKind;
+use hookwright_config::FaultKind;
 use hookwright_engine::glob::{Glob, is_glob};
 use hookwright_engine::matcher::{Looks, Matcher};
 use hookwright_engine::nearest::nearest;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hookwright_config::Fault;
 use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
-use hookwright_engine::config::Fault;
 use hookwright_engine::hook::{Hook, Layer, Source};
 use hookwright_engine::hook_set::{Full, HookSet};
 use hookwright_engine::variables::Environment;

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_engine::config::tree::{Field, Node, Notes, Raw, parse};
-use hookwright_engine::config::{ConfigFile, ForeignFile, Loaded, SourceFile};
+use hookwright_config::tree::{Field, Node, Notes, Raw, parse};
+use hookwright_config::{ConfigFile, ForeignFile, Loaded, SourceFile};
 use hookwright_engine::hook::{Action, Hook, Origin, Shell, Source};
 use hookwright_engine::limits::WAIT_MAX;
 use hookwright_engine::pattern::Pattern;

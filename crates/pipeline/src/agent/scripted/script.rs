@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_engine::config::{Fault, FaultKind, SourceFile};
+use hookwright_config::{Fault, FaultKind, SourceFile};
 use serde_json::{Map, Value};
 
 use super::tree::{Node, Notes, Raw};

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) use hookwright_engine::config::tree::{Field, Mark, Node, Raw};
-use hookwright_engine::config::{Fault, FaultKind, SourceFile, tree};
-use hookwright_engine::limits::CONFIG_BYTES_MAX;
+use hookwright_config::limits::CONFIG_BYTES_MAX;
+pub(super) use hookwright_config::tree::{Field, Mark, Node, Raw};
+use hookwright_config::{Fault, FaultKind, SourceFile, tree};
 
 /// Collects what is wrong with a script while its tree is read.
 pub(super) struct Notes<'a> {

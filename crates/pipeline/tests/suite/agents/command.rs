@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_engine::config::PromptBy;
+use hookwright_config::PromptBy;
 use hookwright_events::Outcome;
 use hookwright_pipeline::agent::{Agent, AgentWatch, CommandAgent, PromptPlaceError};
 use hookwright_pipeline::limits::{

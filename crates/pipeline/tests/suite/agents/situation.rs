@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use hookwright_engine::config::PromptBy;
+use hookwright_config::PromptBy;
 use hookwright_events::{Outcome, Output};
 use hookwright_pipeline::agent::{Agent, AgentWatch, CommandAgent, ScriptedAgent, Turn, TurnEnd};
 use hookwright_process::{IgnoredSignals, Leader, Stream};

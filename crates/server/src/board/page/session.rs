@@ -1,6 +1,6 @@
 //! One session: how it stands, what runs, its stages, and its story, newest first.
 
-use hookwright_engine::limits::ITERATIONS_MAX;
+use hookwright_config::limits::ITERATIONS_MAX;
 use hookwright_events::visible_text::visible;
 use hookwright_events::{SessionStatus, Usage};
 use hookwright_pipeline::record::{IssueCounts, SessionRecord};

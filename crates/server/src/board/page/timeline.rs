@@ -1,7 +1,7 @@
 //! A session's story: stages, pieces of work, iterations, and the hooks at each, newest first. Each row is
 //! one fragment, so that only what changed is sent.
 
-use hookwright_engine::limits::ITERATIONS_MAX;
+use hookwright_config::limits::ITERATIONS_MAX;
 use hookwright_events::ItemState;
 use hookwright_pipeline::timeline::Milestone;
 use maud::{Markup, html};

@@ -1,4 +1,4 @@
-use hookwright_engine::config::test_file::load_test_file;
+use hookwright_config::test_file::load_test_file;
 use serde_json::json;
 
 use super::*;

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use hookwright_config::HookFiles;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::{Decision, Engine, Firing, Interest, RunEventKind, Setup, Verdict};
 use serde_json::{Value, json};
@@ -373,18 +374,22 @@ async fn an_engine_takes_groups_and_files_of_other_systems() {
     #[expect(clippy::disallowed_methods, reason = "a test is its own host")]
     let environment = std::env::vars_os();
     let claude = crate::named("claude").unwrap();
-    let engine = Engine::builder(folder.path())
-        .environment(environment)
+    let files = HookFiles::in_project(folder.path())
         .dialects(crate::known())
         .dialect_file(claude, ".claude/settings.json")
         .text("rules", "hooks: {tool:pre_execute: [{command: 'true', dialect: claude}]}")
+        .load()
+        .unwrap();
+    assert_eq!(files.left_out.len(), 1, "{:?}", files.left_out);
+    let engine = Engine::builder(folder.path())
+        .environment(environment)
+        .hooks(files.hooks)
         .built_hook(saying([context("by a function")]).into_hook("group").unwrap())
         .build()
         .unwrap();
     let decision = engine.fire(bash("ls"), Firing::default()).await.decision;
     assert_eq!(decision.verdict, Verdict::Block { reason: "by a file".into() });
     assert_eq!(decision.additional_context, ["by a function"]);
-    assert_eq!(engine.left_out().len(), 1, "{:?}", engine.left_out());
 }
 
 #[test]

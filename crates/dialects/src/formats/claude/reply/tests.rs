@@ -1,6 +1,6 @@
 //! Rules of `reply.rs` that no folder of files can show.
 
-use hookwright_engine::config::{ConfigFile, load_text};
+use hookwright_config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Firing, Setup, Verdict};

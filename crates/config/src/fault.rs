@@ -2,15 +2,14 @@
 //! what was expected, the nearest known name. Advice is the binary's.
 
 use std::fmt;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hookwright_engine::condition::ConditionError;
+use hookwright_engine::hook::{HookConflict, Place};
+use hookwright_engine::matcher::MatcherError;
+use hookwright_engine::pattern::PatternError;
 use hookwright_events::EventName;
-
-use crate::condition::ConditionError;
-use crate::matcher::MatcherError;
-use crate::pattern::PatternError;
 
 /// A configuration file's text, kept so that a fault can show its line.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,29 +18,6 @@ pub struct SourceFile {
     pub path: PathBuf,
     /// All of it; empty if it could not be read.
     pub text: Box<str>,
-}
-
-/// A place in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// From 1.
-    pub line: u32,
-    /// In characters, from 1.
-    pub column: u32,
-    /// In bytes of the file's text.
-    pub range: Range<usize>,
-}
-
-impl Place {
-    /// What is written in a line, from 1.
-    pub fn of_line(text: &str, line: u32) -> Self {
-        let before = text.split_inclusive('\n').take(line.saturating_sub(1) as usize);
-        let start: usize = before.map(str::len).sum();
-        let written = text[start..].lines().next().unwrap_or_default();
-        let indent = written.len() - written.trim_start().len();
-        let column = u32::try_from(indent + 1).unwrap_or(u32::MAX);
-        Self { line, column, range: start + indent..start + written.trim_end().len().max(indent) }
-    }
 }
 
 /// Something wrong with a configuration.
@@ -165,6 +141,9 @@ pub enum FaultKind {
     /// Two things that cannot both be.
     #[error("{0}")]
     Conflict(Conflict),
+    /// Two fields of a hook that contradict each other.
+    #[error("{0}")]
+    HookConflict(HookConflict),
     /// The version is not one we know.
     #[error("expected version 1 but found `{found}`")]
     UnknownVersion {
@@ -216,7 +195,7 @@ pub enum FaultKind {
     },
     /// A `{{x}}` that cannot stand where it stands.
     #[error("{0}")]
-    Template(crate::template::Problem),
+    Template(hookwright_engine::template::Problem),
     /// A file of secrets that is open to others.
     #[error("others can read or change the file (mode {mode:o})")]
     OthersCanRead {
@@ -360,20 +339,6 @@ pub enum FaultKind {
 /// Two things that cannot both be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
-    /// `await: false` beside something that needs the result.
-    #[error(
-        "`await: false` cannot stand beside `abort` or `block`: nobody would wait for the failure"
-    )]
-    NobodyWaits,
-    /// `block` at an event that cannot be blocked.
-    #[error("`block` is for events that can be blocked, and this one cannot")]
-    NothingToBlock,
-    /// `on_exhausted` without retries.
-    #[error("`on_exhausted` needs `on_failure: retry` beside it")]
-    NothingToExhaust,
-    /// `matcher` at an event without a subject.
-    #[error("`matcher` looks at an event's subject, and this event has none")]
-    NothingToMatch,
     /// `event` in an entry whose key names the event already.
     #[error("`event` is for hooks in a list; here the key above says where the hook listens")]
     EventTwice,
@@ -383,9 +348,6 @@ pub enum Conflict {
     /// `model` of a loop with several agents.
     #[error("`model` does not say which of several agents it is for")]
     ModelOfSeveral,
-    /// `pipe_output` at the end of a session.
-    #[error("`pipe_output` has no reader at the end of a session")]
-    NobodyReads,
     /// In a test: what belongs to one event, beside a list of several.
     #[error("with `steps` this belongs into a step")]
     BesideSteps,
@@ -434,6 +396,8 @@ impl Fault {
         }
     }
 }
+
+impl std::error::Error for Fault {}
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

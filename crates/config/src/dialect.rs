@@ -11,12 +11,12 @@ use std::sync::Arc;
 use super::node::Node;
 use super::notes::Notes;
 use super::{ConfigFile, Fault, FaultKind, Loaded, SourceFile};
-use crate::hook::Hook;
-use crate::hook_set::{Broken, Full};
-use crate::limits::HOOKS_MAX;
-use crate::pattern::Pattern;
-use crate::policy::Policy;
-use crate::variables::Environment;
+use hookwright_engine::hook::Hook;
+use hookwright_engine::hook_set::{Broken, Full};
+use hookwright_engine::limits::HOOKS_MAX;
+use hookwright_engine::pattern::Pattern;
+use hookwright_engine::policy::Policy;
+use hookwright_engine::variables::Environment;
 
 /// A foreign format.
 pub trait Dialect: fmt::Debug + Send + Sync {
@@ -79,7 +79,7 @@ impl Loaded {
     ) {
         let faults: Vec<Arc<Fault>> = faults.into_iter().map(Arc::new).collect();
         if let Some(first) = faults.first() {
-            self.hooks.add_broken(Broken { pattern, fault: Arc::clone(first) });
+            self.hooks.add_broken(Broken { pattern, fault: first.clone() });
         }
         self.left_out.extend(faults);
     }

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::action::{TYPE_WORDS, keys_of_all_types};
 use super::entry::{COMMON_KEYS, EXHAUSTED_WORDS};
 use super::top_level::HOOK_FILE_KEYS;
-use crate::hook::OnFailure;
-use crate::limits::RETRIES_MAX;
+use hookwright_engine::hook::OnFailure;
+use hookwright_engine::limits::RETRIES_MAX;
 
 /// The schema of a hook file.
 pub fn schema() -> Value {

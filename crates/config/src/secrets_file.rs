@@ -12,14 +12,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Secrets;
-use crate::answer;
-use crate::config::{Fault, FaultKind, Place, SourceFile};
-use crate::limits::{ENV_VALUE_BYTES_MAX, SECRET_BYTES_MIN, SECRETS_BYTES_MAX};
-use crate::variables::is_ours;
+use crate::limits::SECRETS_BYTES_MAX;
+use crate::{Fault, FaultKind, Place, SourceFile};
+use hookwright_engine::answer;
+use hookwright_engine::limits::{ENV_VALUE_BYTES_MAX, SECRET_BYTES_MIN};
+use hookwright_engine::secrets::Secrets;
+use hookwright_engine::variables::is_ours;
 
 /// Reads a file of secrets. `shown_as` is how messages name it.
-pub fn read(path: &Path, shown_as: &Path) -> Result<Secrets, Vec<Fault>> {
+pub fn read_secrets(path: &Path, shown_as: &Path) -> Result<Secrets, Vec<Fault>> {
     let text = text_of(path).map_err(|kind| {
         let source = Arc::new(SourceFile { path: shown_as.into(), text: "".into() });
         vec![Fault { source, place: None, kind }]
@@ -244,8 +245,11 @@ mod tests {
                 assert!(!format!("{fault:?}").contains("hunter"), "a fault shows a value");
                 fault.to_string()
             };
-            match read(&path, Path::new("secrets.env")) {
-                Ok(secrets) => Ok(secrets.all),
+            match read_secrets(&path, Path::new("secrets.env")) {
+                Ok(secrets) => {
+                    let value = |name: &str| secrets.get(name).expect("its own name").to_owned();
+                    Ok(secrets.names().map(|name| (name.to_owned(), value(name))).collect())
+                }
                 Err(faults) => Err(faults.iter().map(shown).collect()),
             }
         }
@@ -315,9 +319,9 @@ mod tests {
     #[test]
     fn what_is_no_file_is_not_waited_for() {
         let folder = tempfile::tempdir().expect("a folder");
-        let faults = read(folder.path(), Path::new("s")).expect_err("a folder");
+        let faults = read_secrets(folder.path(), Path::new("s")).expect_err("a folder");
         assert_eq!(faults[0].kind, FaultKind::IsFolder);
-        let gone = read(&folder.path().join("none"), Path::new("s")).expect_err("missing");
+        let gone = read_secrets(&folder.path().join("none"), Path::new("s")).expect_err("missing");
         assert!(matches!(gone[0].kind, FaultKind::Unreadable { .. }));
     }
 }

@@ -5,8 +5,8 @@ use hookwright_events::{Event, EventName, Power};
 use serde_json::{Map, json};
 
 use super::*;
-use crate::hook::{Action, Exhausted, Hook, OnFailure, SpawnDir};
-use crate::matcher::Matcher;
+use hookwright_engine::hook::{Action, Exhausted, Hook, OnFailure, SpawnDir};
+use hookwright_engine::matcher::Matcher;
 
 fn environment() -> Environment {
     Environment::new([("SLACK_WEBHOOK".into(), "https://hooks.example/x".into())])
@@ -158,10 +158,13 @@ fn webhook_spawn_and_git_hooks_are_read_with_every_field() {
     assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
     let hooks = loaded.hooks.hooks();
     let Action::Webhook(webhook) = &hooks[0].action else { panic!("a webhook") };
-    let crate::hook::Body::Json(body) = &webhook.body else { panic!("JSON") };
+    let hookwright_engine::hook::Body::Json(body) = &webhook.body else { panic!("JSON") };
     assert_eq!(body.source(), json!({ "n": 1, "list": [true, null, 1.5], "text": "${SESSION}" }));
     assert_eq!(webhook.method.as_deref(), Some("PUT"));
-    assert_eq!(webhook.headers, [("X-Key".to_owned(), crate::template::TextTemplate::new("a"))]);
+    assert_eq!(
+        webhook.headers,
+        [("X-Key".to_owned(), hookwright_engine::template::TextTemplate::new("a"))]
+    );
     assert_eq!(webhook.callback_port, Some(0));
     assert_eq!(webhook.on_timeout, Some(Exhausted::Continue));
     assert_eq!(webhook.on_reject, Some(Exhausted::Abort));
@@ -713,11 +716,11 @@ fn what_a_loop_or_a_pipeline_cannot_be_is_said() {
 #[test]
 fn more_hooks_than_a_set_holds_are_a_fault() {
     let mut text = String::from("hooks:\n  session:start:\n");
-    for _ in 0..=crate::limits::HOOKS_MAX {
+    for _ in 0..=hookwright_engine::limits::HOOKS_MAX {
         text.push_str("    - {command: x}\n");
     }
     let loaded = load(&text);
-    assert_eq!(loaded.hooks.hooks().len(), crate::limits::HOOKS_MAX);
+    assert_eq!(loaded.hooks.hooks().len(), hookwright_engine::limits::HOOKS_MAX);
     assert_eq!(loaded.faults.len(), 1);
     assert!(loaded.faults[0].to_string().contains("more than 10000 hooks"));
 }

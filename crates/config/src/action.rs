@@ -8,10 +8,10 @@ use super::FaultKind;
 use super::entry::{COMMON_KEYS, EXHAUSTED, EXHAUSTED_WORDS};
 use super::node::{Field, Node, Raw};
 use super::notes::Notes;
-use crate::hook::{Action, Body, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
-use crate::nearest::nearest;
-use crate::policy::Wire;
-use crate::template::{JsonTemplate, TextTemplate};
+use hookwright_engine::hook::{Action, Body, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
+use hookwright_engine::nearest::nearest;
+use hookwright_engine::policy::Wire;
+use hookwright_engine::template::{JsonTemplate, TextTemplate};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Type {

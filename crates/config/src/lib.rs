@@ -1,4 +1,30 @@
-//! The native configuration: read, checked whole, every fault with its place.
+//! Hookwright's files: hooks, loops, pipelines and tests, read, checked whole, every fault with its
+//! place.
+//!
+//! A program that embeds the engine reads its hooks like this:
+//!
+//! ```
+//! use hookwright_config::HookFiles;
+//! use hookwright_engine::{Answer, Engine, Event, Firing, Hook, serde_json::json};
+//!
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let root = std::env::current_dir()?;
+//!     let rules = "hooks: {tool:pre_execute: [{id: named, command: 'test -n \"$TOOL_NAME\"'}]}";
+//!     let files = HookFiles::in_project(&root).environment(std::env::vars_os()).text("rules", rules);
+//!     let engine = Engine::builder(root)
+//!         .environment(std::env::vars_os())
+//!         .hooks(files.load()?.hooks)
+//!         .hook(Hook::on("tool:pre_execute", |_| async { Ok(Answer::default()) }).id("function"))
+//!         .build()?;
+//!     let call = json!({ "tool_name": "bash", "tool_input": { "command": "ls" } });
+//!     let fired = engine.fire(Event::named("tool:pre_execute", call)?, Firing::default()).await;
+//!     for report in &fired.reports {
+//!         println!("{} {}", report.id, report.status.as_str());
+//!     }
+//!     Ok(())
+//! }
+//! ```
 //!
 //! | module | does |
 //! |---|---|
@@ -12,6 +38,8 @@
 //! | `action` | what is particular to one type of hook |
 //! | `written` | where the parts of a text value stand |
 //! | `warning` | what `check` says about commands beyond faults |
+//! | `hook_files` | what a program reads its hooks from |
+//! | `secrets_file` | `secrets.env` |
 //! | `dialect` | files in someone else's format |
 //! | `duration` | `5`, `0.5`, `500ms`, `5m` |
 //! | [`fault`] | what can be wrong |
@@ -22,6 +50,7 @@
 //!
 //! Reading never stops at the first fault, and never gives up more than it must: an entry with a
 //! fault is left out and remembered as broken, the others stay.
+#![warn(missing_docs)]
 
 mod action;
 mod callback_address;
@@ -30,12 +59,15 @@ mod duration;
 mod entry;
 pub mod fault;
 pub mod file;
+mod hook_files;
 mod json;
+pub mod limits;
 mod loop_file;
 mod node;
 mod notes;
 mod pipeline_file;
 mod schema;
+mod secrets_file;
 mod termination;
 pub mod test_file;
 mod top_level;
@@ -53,11 +85,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use callback_address::CallbackAddress;
-pub(crate) use entry::{RETRIES_EXPECTED, conflicts};
+pub use hook_files::{FaultyFiles, HookFiles};
+pub use hookwright_engine::hook::Place;
 pub use schema::schema;
+pub use secrets_file::read_secrets;
 
 pub use dialect::{Dialect, ForeignFile};
-pub use fault::{Conflict, Fault, FaultKind, Place, SourceFile};
+pub use fault::{Conflict, Fault, FaultKind, SourceFile};
 pub use file::ReadFile;
 pub use loop_file::{AgentKind, AgentSpec, LoopFile, PromptBy, PromptSpec};
 pub use pipeline_file::{Inputs, PipelineFile, Select, StageBody, StageSpec};
@@ -65,9 +99,11 @@ pub use termination::{QueueSpec, Termination};
 use warning::Warnings;
 pub use warning::{Warning, WarningKind};
 
-use crate::hook::Layer;
-use crate::hook_set::{Broken, HookSet};
-use crate::variables::Environment;
+use hookwright_engine::Event;
+use hookwright_engine::hook::Layer;
+use hookwright_engine::hook_set::{Broken, HookSet};
+use hookwright_engine::pattern::Pattern;
+use hookwright_engine::variables::Environment;
 
 /// A file to read, and which kind of file it is.
 #[derive(Debug, Clone)]
@@ -294,6 +330,11 @@ pub fn check_text(
 }
 
 impl Loaded {
+    /// What is wrong with the entries that could not be read and that this event would have woken.
+    pub fn broken_for<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Fault> {
+        self.hooks.broken_for(event).filter_map(|fault| fault.downcast_ref())
+    }
+
     /// Adds what is wrong with the user's secrets. A guard may need one of them, so nothing may pass.
     pub fn secrets_are_broken(&mut self, faults: Vec<Fault>) {
         self.entry_is_broken(None, faults);
@@ -359,10 +400,10 @@ impl Loaded {
         self.entry_is_broken(None, vec![fault]);
     }
 
-    fn entry_is_broken(&mut self, pattern: Option<crate::pattern::Pattern>, faults: Vec<Fault>) {
+    fn entry_is_broken(&mut self, pattern: Option<Pattern>, faults: Vec<Fault>) {
         let faults: Vec<Arc<Fault>> = faults.into_iter().map(Arc::new).collect();
         if let Some(first) = faults.first() {
-            self.hooks.add_broken(Broken { pattern, fault: Arc::clone(first) });
+            self.hooks.add_broken(Broken { pattern, fault: first.clone() });
         }
         self.faults.extend(faults);
     }

@@ -9,10 +9,10 @@ use super::node::{Field, Mark, Node, Raw, parse};
 use super::notes::Notes;
 use super::{ConfigFile, Dialect, Fault, FaultKind, Loaded, Scope, SourceFile, entry};
 use super::{callback_address, loop_file, pipeline_file, warning};
-use crate::hook::Layer;
-use crate::limits::HOOKS_MAX;
-use crate::pattern::Pattern;
-use crate::variables::Environment;
+use hookwright_engine::hook::Layer;
+use hookwright_engine::limits::HOOKS_MAX;
+use hookwright_engine::pattern::Pattern;
+use hookwright_engine::variables::Environment;
 
 pub(super) const HOOK_FILE_KEYS: &[&str] = &[
     "version",

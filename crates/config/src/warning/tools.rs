@@ -8,14 +8,14 @@ use std::sync::Arc;
 use hookwright_events::tool;
 
 use super::{Warning, WarningKind};
-use crate::config::node::{Mark, Node, Raw};
-use crate::config::written::Written;
-use crate::config::{Place, SourceFile};
-use crate::hook::Hook;
 use crate::limits::WARNINGS_OF_A_COMMAND_MAX;
-use crate::matcher::Matcher;
-use crate::nearest::nearest;
-use crate::variables::PREFIX;
+use crate::node::{Mark, Node, Raw};
+use crate::written::Written;
+use crate::{Place, SourceFile};
+use hookwright_engine::hook::Hook;
+use hookwright_engine::matcher::Matcher;
+use hookwright_engine::nearest::nearest;
+use hookwright_engine::variables::PREFIX;
 
 /// The variable whose parts are a tool's input.
 const TOOL_INPUT: &str = "TOOL_INPUT";

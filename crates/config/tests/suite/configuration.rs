@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hookwright_engine::config::{ConfigFile, Place, check_text, load_text};
+use hookwright_config::{ConfigFile, Place, check_text, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::variables::Environment;
 use hookwright_events::table::EVENTS;
@@ -11,7 +11,7 @@ use serde_json::Map;
 
 /// A configuration is read to its end: every fault and every warning has its place, and nothing else
 /// is broken.
-pub(super) fn holds(data: &[u8]) {
+pub(crate) fn holds(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let environment = Environment::new([("HOME".into(), "/".into())]);
     for layer in [Layer::Project, Layer::Loop] {

@@ -1,10 +1,13 @@
-use hookwright_events::EventName;
-use serde_json::{Map, Value, json};
+//! Which hooks an event wakes, and in which order.
 
-use super::*;
-use crate::config::{ConfigFile, load_text};
-use crate::policy::Policy;
-use crate::variables::Environment;
+use hookwright_config::{ConfigFile, load_text};
+use hookwright_engine::hook::{Hook, Layer};
+use hookwright_engine::hook_set::{Full, HookSet};
+use hookwright_engine::limits::HOOKS_MAX;
+use hookwright_engine::policy::Policy;
+use hookwright_engine::variables::Environment;
+use hookwright_events::{Event, EventName};
+use serde_json::{Map, Value, json};
 
 fn set(files: &[(&str, Layer, &str)]) -> HookSet {
     let mut whole = HookSet::new();

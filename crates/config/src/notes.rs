@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::node::{Field, Mark, Node, Raw, shortened};
 use super::written::Written;
 use super::{Fault, FaultKind, SourceFile, duration};
-use crate::limits::WAIT_MAX;
-use crate::nearest::nearest;
-use crate::policy::Wire;
-use crate::template::{CommandText, TextError};
+use hookwright_engine::limits::WAIT_MAX;
+use hookwright_engine::nearest::nearest;
+use hookwright_engine::policy::Wire;
+use hookwright_engine::template::{CommandText, TextError};
 
 /// Collects the faults of one file while its tree is read.
 pub struct Notes<'a> {

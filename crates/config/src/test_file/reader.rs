@@ -10,13 +10,13 @@ use hookwright_events::{Event, EventName, table};
 use serde_json::{Map, Value};
 
 use super::{Case, CaseStep, TestFile, is_within};
-use crate::config::node::{Field, Mark, Node, Raw, parse};
-use crate::config::notes::Notes;
-use crate::config::{ConfigFile, Conflict, FaultKind, SourceFile, action, file};
-use crate::hook::Layer;
-use crate::nearest::nearest;
-use crate::pattern::PatternError;
-use crate::variables::is_ours;
+use crate::node::{Field, Mark, Node, Raw, parse};
+use crate::notes::Notes;
+use crate::{ConfigFile, Conflict, FaultKind, SourceFile, action, file};
+use hookwright_engine::hook::Layer;
+use hookwright_engine::nearest::nearest;
+use hookwright_engine::pattern::PatternError;
+use hookwright_engine::variables::is_ours;
 
 pub(super) const FILE_KEYS: &[&str] = &["version", "cases"];
 pub(super) const CASE_KEYS: &[&str] = &[
@@ -79,7 +79,7 @@ struct Reader<'a> {
     /// Names of cases, and the lines they stand on.
     names: HashMap<String, u32>,
     /// Faults of files with data.
-    faults_of_others: Vec<crate::config::Fault>,
+    faults_of_others: Vec<crate::Fault>,
 }
 
 impl Reader<'_> {

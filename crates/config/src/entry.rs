@@ -3,20 +3,20 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_events::{EventName, Power};
-
 use super::node::{Field, Mark, Node, Raw};
 use super::notes::Notes;
 use super::{Conflict, Dialect, FaultKind, action};
-use crate::condition::{Condition, ConditionError};
-use crate::hook::{Action, Exhausted, GitPush, Hook, Layer, OnFailure, Origin, Source};
-use crate::limits::RETRIES_MAX;
-use crate::matcher::{Matcher, SubjectOf};
-use crate::native::NATIVE;
-use crate::nearest::nearest;
-use crate::pattern::Pattern;
-use crate::policy::Policy;
-use crate::variables::{self, Environment};
+use hookwright_engine::condition::{Condition, ConditionError};
+use hookwright_engine::hook::{
+    Action, Exhausted, GitPush, Hook, Layer, OnFailure, Origin, RETRIES_EXPECTED, Source,
+};
+use hookwright_engine::limits::RETRIES_MAX;
+use hookwright_engine::matcher::{Matcher, SubjectOf};
+use hookwright_engine::native::NATIVE;
+use hookwright_engine::nearest::nearest;
+use hookwright_engine::pattern::Pattern;
+use hookwright_engine::policy::Policy;
+use hookwright_engine::variables::{self, Environment};
 
 /// Where an entry stands.
 pub(super) struct Place<'a> {
@@ -54,9 +54,6 @@ pub(super) const COMMON_KEYS: &[&str] = &[
     "once",
     "dialect",
 ];
-
-/// Says [`RETRIES_MAX`] in words.
-pub(crate) const RETRIES_EXPECTED: &str = "a whole number from 0 to 100";
 
 pub(super) const EXHAUSTED_WORDS: &[&str] = &["continue", "abort", "block"];
 pub(super) const EXHAUSTED: [Exhausted; 3] =
@@ -228,40 +225,9 @@ fn condition(node: &Node, environment: &Environment, notes: &mut Notes<'_>) -> O
 
 /// The rules between fields, and between a field and the events it is for.
 fn check_together(hook: &Hook, fields: &[Field], place: &Place<'_>, notes: &mut Notes<'_>) {
-    for (key, conflict) in conflicts(hook) {
+    for (key, conflict) in hook.conflicts() {
         let field = fields.iter().find(|field| &*field.key == key);
         let at = field.map_or(place.event_at, |field| field.at);
-        notes.note(at, FaultKind::Conflict(conflict));
+        notes.note(at, FaultKind::HookConflict(conflict));
     }
-}
-
-/// What cannot be together in one hook, each with the field it is noted at.
-pub(crate) fn conflicts(hook: &Hook) -> Vec<(&'static str, Conflict)> {
-    let mut found = Vec::new();
-    let pattern = &hook.pattern;
-    let waits_for_result = matches!(hook.on_failure, Some(OnFailure::Abort | OnFailure::Block))
-        || matches!(hook.on_exhausted, Some(Exhausted::Abort | Exhausted::Block));
-    if hook.awaits == Some(false) && waits_for_result && !matches!(hook.action, Action::Webhook(_))
-    {
-        found.push(("await", Conflict::NobodyWaits));
-    }
-    let asks_to_block =
-        hook.on_failure == Some(OnFailure::Block) || hook.on_exhausted == Some(Exhausted::Block);
-    if asks_to_block && !pattern.any(|event| event.power != Power::Observes) {
-        let key =
-            if hook.on_failure == Some(OnFailure::Block) { "on_failure" } else { "on_exhausted" };
-        found.push((key, Conflict::NothingToBlock));
-    }
-    if hook.on_exhausted.is_some() && hook.on_failure != Some(OnFailure::Retry) {
-        found.push(("on_exhausted", Conflict::NothingToExhaust));
-    }
-    if !matches!(hook.matcher, Matcher::All) && !pattern.any(|event| event.subject.is_some()) {
-        found.push(("matcher", Conflict::NothingToMatch));
-    }
-    let only_at_the_end = !pattern.points.is_empty()
-        && pattern.points.iter().all(|point| EventName::SESSION_END == point.event.into());
-    if hook.pipe_output && only_at_the_end {
-        found.push(("pipe_output", Conflict::NobodyReads));
-    }
-    found
 }

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use super::node::{Field, Mark, Node, Raw};
 use super::written::Written;
 use super::{Place, SourceFile};
-use crate::first_program::{WhyNot, cannot_run};
-use crate::hook::{Action, Hook, Layer, Shell};
 use crate::limits::WARNINGS_OF_A_COMMAND_MAX;
-use crate::nearest::nearest;
-use crate::policy::{Known, Wire};
-use crate::template::{self, Names, warnings};
-use crate::variables::{self, Environment, PREFIX};
+use hookwright_engine::first_program::{WhyNot, cannot_run};
+use hookwright_engine::hook::{Action, Hook, Layer, Shell};
+use hookwright_engine::nearest::nearest;
+use hookwright_engine::policy::{Known, Wire};
+use hookwright_engine::template::{self, Names, warnings};
+use hookwright_engine::variables::{self, Environment, PREFIX};
 
 /// A place in a configuration that probably doesn't do what its author thinks. The hook runs all
 /// the same.
@@ -206,7 +206,7 @@ fn of_shell_hook(
         let by_author = shell.env.iter().any(|(set, _)| set == name);
         let of_a_run = OF_A_RUN.contains(&name)
             || name.strip_suffix("_FILE").is_some_and(variables::is_ours)
-            || name.starts_with(crate::template::GENERATED);
+            || name.starts_with(hookwright_engine::template::GENERATED);
         by_author || of_a_run || OF_A_SESSION.contains(&name) || environment.get(name).is_some()
     };
     // What the author sets in `env` stands above what we set, so its value is known.

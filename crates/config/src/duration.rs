@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::limits::WAIT_MAX;
+use hookwright_engine::limits::WAIT_MAX;
 
 /// The duration, if it is one and within [`WAIT_MAX`].
 pub(super) fn parse(text: &str) -> Option<Duration> {

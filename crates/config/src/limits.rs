@@ -1,0 +1,29 @@
+//! Whatever grows with a file has a limit. All of them are here, each with its reason.
+
+/// A configuration file is read whole; nobody writes 4 MiB of hooks by hand.
+pub const CONFIG_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Bytes of `secrets.env`: room for a hundred tokens and a few private keys.
+pub const SECRETS_BYTES_MAX: u64 = 64 * 1024;
+
+/// Values in one file: room for [`HOOKS_MAX`](hookwright_engine::limits::HOOKS_MAX) hooks with every field.
+pub const CONFIG_NODES_MAX: usize = 1_000_000;
+
+/// Values that the aliases of one YAML file may repeat: room for a thousand hooks with the same ten
+/// fields. A few lines of anchors can ask for any number, so this bounds what such a file costs.
+pub const CONFIG_REPEATED_MAX: usize = 20_000;
+
+/// Bytes of all texts in one YAML file, aliases expanded: twice the largest file.
+pub const CONFIG_TEXT_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Levels of lists and maps within one another in a file. Nobody can read more, and reading recurses.
+pub const CONFIG_DEPTH_MAX: usize = 64;
+
+/// Iterations that a loop may ask for: years of work, and every one keeps a folder.
+pub const ITERATIONS_MAX: u32 = 1_000_000;
+
+/// Stages of one pipeline: their folders are numbered with two digits.
+pub const STAGES_MAX: usize = 99;
+
+/// Warnings that `check` gives about one command: who has read so many rewrites it.
+pub const WARNINGS_OF_A_COMMAND_MAX: usize = 100;
