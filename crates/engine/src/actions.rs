@@ -17,13 +17,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{Answer, Event, EventName, Outcome, Power, RunEventKind};
+use hookwright_events::{Answer, Event, EventName, FiringKey, Outcome, Power, RunEventKind};
 use tokio_util::sync::CancellationToken;
 
 use crate::Engine;
 use crate::chain::Chain;
 use crate::hook::{Action, Hook, Terms};
-use crate::past::{CutOff, key_below};
+use crate::past::CutOff;
 use crate::policy::{Policy, Reader};
 use crate::ports::{Pipelines, Waits};
 use crate::secrets::Secrets;
@@ -78,7 +78,8 @@ impl Attempt {
     /// The way from this attempt to an event that it fires, if it can be found again after a crash.
     pub(crate) fn way_to(&self, event: &EventName) -> Option<String> {
         let (place, hook) = (&self.place, &self.hook.id);
-        let way = || key_below(&place.firing, hook, self.try_number, event);
+        let way =
+            || FiringKey::below(&place.firing, hook, self.try_number, event.as_str()).to_string();
         place.is_kept.then(way)
     }
 

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{Answer, EventName, Outcome, RunEventKind};
+use hookwright_events::{Answer, EventName, FiringKey, Outcome, RunEventKind};
 use serde_json::{Map, Value};
 
 use crate::hook::Hook;
@@ -156,7 +156,7 @@ impl PastFiring {
                 _ => {}
             }
         }
-        let is_its = |key: &str| fired_by(key).is_some_and(|(_, by)| by == hook);
+        let is_its = |key: &str| FiringKey::parse(key).fired_by().is_some_and(|(_, by)| by == hook);
         let fired = self.below.iter().filter(|(key, _)| is_its(key)).cloned().collect();
         (number == ends + 1).then(|| Box::new(CutOff { committing, fired }))
     }
@@ -224,21 +224,6 @@ impl Written {
     }
 }
 
-/// The key of a firing by a hook: the number of the firing that the hook runs in, the hook, which try of
-/// it, and the event. After a crash the same try has the same key.
-pub(crate) fn key_below(firing: &str, hook: &str, try_number: u32, event: &EventName) -> String {
-    format!("{firing}/{hook}#{try_number}/{event}")
-}
-
-/// The firing and the hook by which the firing with this key was fired; nothing for one that no hook
-/// fired.
-pub fn fired_by(key: &str) -> Option<(u64, &str)> {
-    let (firing, rest) = key.split_once('/')?;
-    let (by, _event) = rest.rsplit_once('/')?;
-    let (hook, _try) = by.rsplit_once('#')?;
-    Some((firing.parse().ok()?, hook))
-}
-
 /// The hook that a record tells of.
 fn hook_of(kind: &RunEventKind) -> Option<&str> {
     match kind {
@@ -268,22 +253,5 @@ fn is_the_same(one: &RunEventKind, other: &RunEventKind) -> bool {
         (Kind::Fired { .. } | Kind::Decided { .. }, _) => true,
         (Kind::Remembered { what: a }, Kind::Remembered { what: b }) => a == b,
         (one, other) => hook_of(one).is_some() && hook_of(one) == hook_of(other),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_names_the_firing_and_the_hook_whatever_that_is_called() {
-        let event = EventName::resolve("git:post_commit").expect("it is known");
-        for hook in ["commit", "hookwright/iteration:complete#1", "a/b#c"] {
-            assert_eq!(fired_by(&key_below("12", hook, 3, &event)), Some((12, hook)));
-        }
-        for other in ["session:start/0", "iteration:complete/0/1/2", "closing/session:end/0/failed"]
-        {
-            assert_eq!(fired_by(other), None, "{other}");
-        }
     }
 }

@@ -17,11 +17,12 @@ mod unfinished;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use hookwright_engine::past::{PastFiring, fired_by};
+use hookwright_engine::past::PastFiring;
 use hookwright_engine::ports::{Keepsake, Remembered};
+use hookwright_events::firing_key::{ClosingEvent, IterationEvent};
 use hookwright_events::{
-    Decision, EventName, ItemState, RunEvent, RunEventKind, SessionStatus, TurnName, TurnResult,
-    Usage,
+    Decision, FiringKey, ItemState, Point, RunEvent, RunEventKind, SessionStatus, TurnName,
+    TurnResult, Usage,
 };
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
@@ -29,7 +30,6 @@ use crate::availability::Availability;
 use crate::pending_output::PendingOutput;
 use crate::record::{end_of_hook, milliseconds};
 use crate::sources::Sources;
-use crate::task_firing::TaskFiring;
 use aborts::Aborted;
 pub(crate) use aborts::Again;
 use endings::is_completed_end;
@@ -93,16 +93,16 @@ pub struct History {
     /// The iteration that delivers what hooks reported after the last one.
     final_delivery: Option<TurnName>,
     /// The key of the last question whether the session may stop, until a turn follows.
-    asked_to_stop: Option<String>,
+    asked_to_stop: Option<FiringKey>,
     /// The session was being ended because of an interrupt, and its end is not recorded.
     is_interrupted: bool,
     /// Points at which hooks have ended the session, by the keys of their firings.
-    again: HashMap<String, Again>,
-    firings_by_key: HashMap<String, Known>,
-    keys: HashMap<u64, String>,
+    again: HashMap<FiringKey, Again>,
+    firings_by_key: HashMap<FiringKey, Known>,
+    keys: HashMap<u64, FiringKey>,
     /// By the number of a firing, the hooks of it that were not reported and the keys of what they have
     /// fired.
-    below: HashMap<u64, Vec<(String, String)>>,
+    below: HashMap<u64, Vec<(String, FiringKey)>>,
     /// Hooks that were not reported, of firings that have no key.
     runs_without_key: HashMap<(u64, String), UnfinishedRun>,
     /// What was delivered to the turn that has not ended.
@@ -152,7 +152,7 @@ impl History {
     }
 
     /// What has to be done about the firing with this key.
-    pub fn step(&mut self, key: &str) -> Step {
+    pub fn step(&mut self, key: &FiringKey) -> Step {
         if let Some(Known { verdict: Some(verdict), .. }) = self.firings_by_key.get(key) {
             let verdict = verdict.clone();
             return Step::Decided(Box::new(Decision { verdict, ..Decision::default() }));
@@ -165,26 +165,23 @@ impl History {
 
     /// Firings that nobody comes to again although some of their hooks have not ended, with their
     /// keys: their decision is known, or they are of an end of the session that was cut off.
-    pub fn left_in_background(&mut self) -> Vec<(String, PastFiring)> {
-        let this_end = self.endings.to_string();
-        let is_past = |key: &str| {
-            let mut parts = key.split('/');
-            parts.next() == Some("closing") && parts.nth(1) != Some(&*this_end)
-        };
-        let is_left = |(key, known): &(&String, &Known)| match known.verdict {
+    pub fn left_in_background(&mut self) -> Vec<(FiringKey, PastFiring)> {
+        let this_end = self.endings;
+        let is_past = |key: &FiringKey| matches!(key.point, Point::Closing { endings, .. } if endings != this_end);
+        let is_left = |(key, known): &(&FiringKey, &Known)| match known.verdict {
             Some(_) => !known.open.is_empty() && !self.is_below_open_hook(key),
             None => is_past(key),
         };
         let left = self.firings_by_key.iter().filter(is_left);
-        let keys: Vec<String> = left.map(|(key, _)| key.clone()).collect();
-        let past = |key: String| self.take_past(&key).map(|past| (key, past));
-        let mut left: Vec<(String, PastFiring)> = keys.into_iter().filter_map(past).collect();
+        let keys: Vec<FiringKey> = left.map(|(key, _)| key.clone()).collect();
+        let past = |key: FiringKey| self.take_past(&key).map(|past| (key, past));
+        let mut left: Vec<(FiringKey, PastFiring)> = keys.into_iter().filter_map(past).collect();
         left.sort_by_key(|(_, past)| past.number);
         left
     }
 
     /// Whether the hooks of this firing had something to say to the agent.
-    pub fn survives(&self, key: &str) -> bool {
+    pub fn survives(&self, key: &FiringKey) -> bool {
         self.firings_by_key.get(key).is_some_and(|known| known.survives)
     }
 
@@ -259,7 +256,7 @@ impl History {
 
     /// Whether hooks were asked so often (from 1) whether the session may stop.
     pub(crate) fn has_asked_to_stop(&self, times: u32) -> bool {
-        self.firings_by_key.contains_key(&format!("session:stop/{times}"))
+        self.firings_by_key.contains_key(&Point::SessionStop { time: times }.into())
     }
 
     /// Whether a turn is known to have ended.
@@ -272,9 +269,9 @@ impl History {
         self.redone.get(turn).map(|(_, error)| error.as_str())
     }
 
-    /// What tells the firings behind a turn that is done again from those of the time before.
-    pub fn again(&self, turn: &TurnName) -> String {
-        self.redone.get(turn).map(|(times, _)| format!("/{times}")).unwrap_or_default()
+    /// How often a turn is done again.
+    pub fn redone(&self, turn: &TurnName) -> u32 {
+        self.redone.get(turn).map_or(0, |(times, _)| *times)
     }
 
     /// The decision of a stage's latest iteration that ended.
@@ -408,23 +405,26 @@ impl History {
     fn add_to_firing(&mut self, number: u64, kind: RunEventKind) {
         self.note_child(number, &kind);
         if let RunEventKind::Fired { key: Some(key), late_answers, data, .. } = &kind {
-            self.is_interrupted |= key.starts_with("closing/user:interrupt/");
-            if let Some(turn) = turn_of_start(key) {
+            let key = FiringKey::parse(key);
+            self.is_interrupted |=
+                matches!(key.point, Point::Closing { event: ClosingEvent::UserInterrupt, .. });
+            if let Some(turn) = key.starting_turn() {
                 self.note_begun(&turn);
             }
             self.keys.insert(number, key.clone());
-            self.note_below(key);
-            let stage = data.as_ref().filter(|_| TaskFiring::of(key).is_some());
+            self.note_below(&key);
+            let stage = data.as_ref().filter(|_| key.task().is_some());
             let stage = stage.and_then(|data| data.get("stage")?.as_str().map(str::to_owned));
             let known = Known { number, stage_of_task: stage, ..Known::default() };
-            self.firings_by_key.insert(key.clone(), known);
+            self.firings_by_key.insert(key, known);
             // They were handed out, and are no longer waiting.
             let handed_out = late_answers.len().min(self.memory.late_answers.len());
             self.memory.late_answers.drain(..handed_out);
         }
-        let key = self.keys.get(&number).cloned().unwrap_or_default();
-        let is_below_open_hook = self.is_below_open_hook(&key);
-        let Some(known) = self.firings_by_key.get_mut(&key) else {
+        let key = self.keys.get(&number).cloned();
+        let is_below_open_hook = key.as_ref().is_some_and(|key| self.is_below_open_hook(key));
+        let known = key.and_then(|key| Some((self.firings_by_key.get_mut(&key)?, key)));
+        let Some((known, key)) = known else {
             // Fired by an action; whoever runs the action again fires it again.
             return self.note_without_key(number, &kind);
         };
@@ -439,21 +439,18 @@ impl History {
             RunEventKind::Decided { decision } => {
                 let decision = Decision::from_record(decision);
                 known.survives = !decision.piped_output.is_empty() || decision.survives_error;
-                if key.starts_with("session:stop/") {
+                if matches!(key.point, Point::SessionStop { .. }) {
                     self.asked_to_stop = Some(key.clone());
                 }
-                match key.as_str() {
+                match &key.point {
                     // The agent has ended its work, and is not started again for it.
-                    key if is_completed_end(key) => {}
+                    _ if is_completed_end(&key) => {}
                     // The hook that fired it says it as well.
-                    key if fired_by(key).is_some() => {}
-                    key if turn_of_start(key).is_some() => {
+                    Point::Below { .. } => {}
+                    Point::Iteration { event: IterationEvent::Start, .. } => {
                         self.pending.take_in_at_start(&decision, &late_contexts(&known.records));
                     }
-                    key => {
-                        let event = key.split('/').next().and_then(EventName::resolve);
-                        self.pending.take_in(&decision, event.as_ref());
-                    }
+                    _ => self.pending.take_in(&decision, key.event().as_ref()),
                 }
                 known.aborted = Aborted::of(&decision.verdict, &known.records);
                 known.verdict = Some(decision.verdict);
@@ -477,14 +474,6 @@ impl History {
             self.release_below(number, &hook);
         }
     }
-}
-
-/// The iteration at whose start the firing with this key was fired: `iteration:start/0/3` is the third
-/// of the first stage, and `iteration:start/0/3/1` too, done again.
-fn turn_of_start(key: &str) -> Option<TurnName> {
-    let mut numbers = key.strip_prefix("iteration:start/")?.split('/').map(str::parse::<u32>);
-    let (index, iteration) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-    Some(TurnName { stage: index + 1, iteration })
 }
 
 /// What background hooks of earlier firings had to say to the agent, handed out at this firing.

@@ -46,7 +46,8 @@ use hookwright_engine::ports::{Clock, EndRequest, Ports};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Observer};
-use hookwright_events::{EventName, PauseCause, RunEvent, RunEventKind, SessionStatus, WorkItem};
+use hookwright_events::firing_key::Part;
+use hookwright_events::{PauseCause, Point, RunEvent, RunEventKind, SessionStatus, WorkItem};
 use hookwright_process::MARKER;
 use hookwright_store::StoreError;
 use serde_json::{Map, Value, json};
@@ -61,7 +62,6 @@ use crate::pending_output::SharedOutput;
 use crate::plan::{Plan, Reason};
 use crate::queue::IssueQueue;
 use crate::sources::Sources;
-use crate::task_firing::Part;
 use drive::AgentsInUse;
 pub use gate::Gate;
 pub use parts::{Around, AskPeople, Parts, Started};
@@ -257,8 +257,8 @@ impl Session {
         // cut off just goes on.
         let source = if self.history.endings == 0 { "startup" } else { "resume" };
         let data = self.data_of_session(json!({ "source": source }));
-        let key = format!("session:start/{}", self.history.endings);
-        self.fire(None, EventName::SESSION_START, key, data, with).await?;
+        let key = Point::SessionStart { endings: self.history.endings };
+        self.fire(key, data, with).await?;
         let mut reason = Reason::Completed;
         for index in 0..self.plan.stages.len() {
             // Of several stages that reached a bound the last one counts.

@@ -16,7 +16,7 @@ mod question;
 use std::collections::BTreeMap;
 
 use hookwright_events::{
-    Decision, EventName, Report, RunEvent, RunEventKind, Status, TurnName, Usage,
+    Decision, EventName, FiringKey, Report, RunEvent, RunEventKind, Status, Usage,
 };
 
 use crate::limits::UNDER_WAY_MAX;
@@ -160,7 +160,7 @@ impl Timeline {
     fn see_firing(&mut self, firing: u64, at: String, event: EventName, key: Option<String>) {
         match event {
             EventName::ITERATION_START => {
-                if let Some(turn) = key.as_deref().and_then(turn_of_key) {
+                if let Some(turn) = key.and_then(|key| FiringKey::parse(&key).starting_turn()) {
                     self.course.begin_iteration(at, turn);
                 }
             }
@@ -354,13 +354,6 @@ impl HookEnd {
     ) -> Self {
         Self { status, reason, attempts, duration_ms, last_lines: Vec::new() }
     }
-}
-
-/// `iteration:start/0/3` is the third iteration of the first stage.
-fn turn_of_key(key: &str) -> Option<TurnName> {
-    let mut numbers = key.split('/').skip(1).map(str::parse::<u32>);
-    let (index, iteration) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-    Some(TurnName { stage: index + 1, iteration })
 }
 
 #[cfg(test)]

@@ -6,14 +6,10 @@
 
 use std::collections::HashMap;
 
-use hookwright_events::{RunEventKind, Status, Verdict};
+use hookwright_events::{FiringKey, Point, RunEventKind, Status, Verdict};
 
 use super::History;
 use super::known::Known;
-use crate::task_firing::TaskFiring;
-
-/// What stands between the key of a firing and how often it was ended.
-const AGAIN: &str = "/again-";
 
 /// What a firing left that has ended the session.
 #[derive(Debug, Clone, Default)]
@@ -77,12 +73,10 @@ pub(crate) struct Again {
 impl History {
     /// What is left of the firing with this key, and the key under which that is fired, if hooks there
     /// have ended the session.
-    pub(crate) fn again_at(&self, key: &str) -> Option<(String, &Again)> {
+    pub(crate) fn again_at(&self, key: &FiringKey) -> Option<(FiringKey, &Again)> {
         let again = self.again.get(key)?;
-        match again.fires_anew {
-            true => Some((key.to_owned(), again)),
-            false => Some((format!("{key}{AGAIN}{}", again.times), again)),
-        }
+        let times = if again.fires_anew { 0 } else { again.times };
+        Some((FiringKey { again: times, ..key.clone() }, again))
     }
 
     /// Hooks that were waited for and did not succeed where the session was ended.
@@ -92,37 +86,36 @@ impl History {
 
     /// What ended the session does not end it again when it is resumed.
     pub(super) fn leave_behind(&mut self) {
-        let mut ended: Vec<(u64, String, Aborted)> = Vec::new();
+        let mut ended: Vec<(u64, FiringKey, Aborted)> = Vec::new();
         for (key, known) in &mut self.firings_by_key {
             let Known { verdict: Some(verdict), .. } = known else { continue };
             if !matches!(verdict, Verdict::Abort { .. } | Verdict::Stop { .. }) {
                 continue;
             }
             *verdict = Verdict::Proceed { rewritten_input: None };
-            let aborted = known.aborted.take().filter(|_| TaskFiring::of(key).is_none());
+            let aborted = known.aborted.take().filter(|_| key.task().is_none());
             ended.extend(aborted.map(|aborted| (known.number, key.clone(), aborted)));
         }
         ended.sort_by_key(|(number, ..)| *number);
         for (_, key, aborted) in ended {
-            note(&mut self.again, &key, aborted);
+            note(&mut self.again, key.point, aborted);
         }
     }
 }
 
-fn note(all: &mut HashMap<String, Again>, key: &str, aborted: Aborted) {
+fn note(all: &mut HashMap<FiringKey, Again>, point: Point, aborted: Aborted) {
     let Aborted { ran, failed } = aborted;
-    let point = key.rsplit_once(AGAIN).map_or(key, |(point, _)| point);
     // A session that has ended begins once more when it is resumed, and asks anew whether it may stop.
-    let begun = point.strip_prefix("session:start/").and_then(|begun| begun.parse::<u32>().ok());
-    let anew = match begun {
-        Some(begun) => Some(format!("session:start/{}", begun + 1)),
-        None => point.starts_with("session:stop/").then(|| point.to_owned()),
+    let anew = match point {
+        Point::SessionStart { endings } => Some(Point::SessionStart { endings: endings + 1 }),
+        Point::SessionStop { time } => Some(Point::SessionStop { time }),
+        _ => None,
     };
     if let Some(point) = anew {
-        all.insert(point, Again { failed, fires_anew: true, ..Again::default() });
+        all.insert(point.into(), Again { failed, fires_anew: true, ..Again::default() });
         return;
     }
-    let again = all.entry(point.to_owned()).or_default();
+    let again = all.entry(point.into()).or_default();
     again.times += 1;
     again.ran.extend(ran);
     again.failed = failed;

@@ -1,24 +1,24 @@
 //! Firings by hooks: a hook that commits tells other hooks of its commit. Such a firing has a key that
 //! names the hook, is taken up with it, and is remembered until the hook was reported.
 
-use hookwright_engine::past::{PastFiring, fired_by};
-use hookwright_events::RunEventKind;
+use hookwright_engine::past::PastFiring;
+use hookwright_events::{FiringKey, RunEventKind};
 
 use super::History;
 use super::unfinished::UnfinishedRun;
 
 impl History {
     /// Takes note of a firing by a hook.
-    pub(super) fn note_below(&mut self, key: &str) {
-        if let Some((firing, hook)) = fired_by(key) {
+    pub(super) fn note_below(&mut self, key: &FiringKey) {
+        if let Some((firing, hook)) = key.fired_by() {
             let below = self.below.entry(firing).or_default();
-            below.push((hook.to_owned(), key.to_owned()));
+            below.push((hook.to_owned(), key.clone()));
         }
     }
 
     /// Whether the hook that fired this has not been reported.
-    pub(super) fn is_below_open_hook(&self, key: &str) -> bool {
-        let below = fired_by(key).and_then(|(firing, _)| self.below.get(&firing));
+    pub(super) fn is_below_open_hook(&self, key: &FiringKey) -> bool {
+        let below = key.fired_by().and_then(|(firing, _)| self.below.get(&firing));
         below.is_some_and(|below| below.iter().any(|(_, known)| known == key))
     }
 
@@ -61,21 +61,21 @@ impl History {
     }
 
     /// What is known of a firing, with the firings by its hooks that are taken up with it.
-    pub(super) fn take_past(&mut self, key: &str) -> Option<PastFiring> {
+    pub(super) fn take_past(&mut self, key: &FiringKey) -> Option<PastFiring> {
         let known = self.firings_by_key.get_mut(key)?;
         let (number, records) = (known.number, std::mem::take(&mut known.records));
         let mut below = Vec::new();
         for (_, key) in self.below.remove(&number).unwrap_or_default() {
             if let Some(past) = self.take_past(&key) {
-                below.push((key, past));
+                below.push((key.to_string(), past));
             }
         }
         Some(PastFiring::new(number, records).with_below(below))
     }
 
     /// The key of the firing in whose stage this one was fired: its own, or that of the hook's firing.
-    pub fn key_above<'a>(&'a self, key: &'a str) -> &'a str {
-        let above = fired_by(key).and_then(|(firing, _)| self.keys.get(&firing));
-        above.map_or(key, String::as_str)
+    pub fn key_above<'a>(&'a self, key: &'a FiringKey) -> &'a FiringKey {
+        let above = key.fired_by().and_then(|(firing, _)| self.keys.get(&firing));
+        above.unwrap_or(key)
     }
 }

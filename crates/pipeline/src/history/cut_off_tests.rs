@@ -1,5 +1,5 @@
 use hookwright_events::{
-    Answer, EventName, Outcome, Output, RunEvent, RunEventKind, TurnName, TurnResult,
+    Answer, EventName, FiringKey, Outcome, Output, RunEvent, RunEventKind, TurnName, TurnResult,
 };
 use hookwright_store::{Append, Commit, JournalKey, MemoryStore, Store};
 use serde_json::json;
@@ -50,7 +50,7 @@ fn starting(hook: &str) -> RunEventKind {
 }
 
 fn keys(history: &mut History) -> Vec<String> {
-    history.left_in_background().into_iter().map(|(key, _)| key).collect()
+    history.left_in_background().into_iter().map(|(key, _)| key.to_string()).collect()
 }
 
 #[test]
@@ -65,7 +65,10 @@ fn an_interrupted_session_whose_last_hooks_were_cut_off_has_ended_and_ends_once_
     assert_eq!(history.unfinished_runs(), ["run-of-goodbye"]);
     // What was under way is done again; the real end has a firing of its own.
     assert_eq!(keys(&mut history), ["closing/session:end/0/interrupted-0"]);
-    assert!(matches!(history.step("closing/session:end/1/completed"), Step::Begin));
+    assert!(matches!(
+        history.step(&FiringKey::parse("closing/session:end/1/completed")),
+        Step::Begin
+    ));
 }
 
 #[test]
@@ -74,7 +77,10 @@ fn the_last_hooks_of_a_session_that_was_not_interrupted_are_taken_up_where_they_
         history(vec![(1, fired("closing/session:end/0/completed")), (1, starting("goodbye"))]);
     assert_eq!(history.endings, 0);
     assert_eq!(keys(&mut history), Vec::<String>::new());
-    assert!(matches!(history.step("closing/session:end/0/completed"), Step::TakeUp(_)));
+    assert!(matches!(
+        history.step(&FiringKey::parse("closing/session:end/0/completed")),
+        Step::TakeUp(_)
+    ));
 }
 
 fn ended(status: SessionStatus) -> RunEventKind {
@@ -87,7 +93,10 @@ fn an_interrupt_at_the_end_puts_the_end_off_and_one_before_it_is_an_end_of_its_o
     let mut put_off = history([&at_end[..], &[(0, ended(SessionStatus::Interrupted))]].concat());
     assert!(put_off.is_at_its_end());
     assert_eq!(put_off.endings, 0);
-    assert!(matches!(put_off.step("closing/session:end/0/completed"), Step::TakeUp(_)));
+    assert!(matches!(
+        put_off.step(&FiringKey::parse("closing/session:end/0/completed")),
+        Step::TakeUp(_)
+    ));
     let failed = history([&at_end[..], &[(0, ended(SessionStatus::Failed))]].concat());
     assert_eq!((failed.endings, failed.is_at_its_end()), (1, false));
     let interrupted = history(vec![
@@ -134,7 +143,7 @@ fn a_turn_that_is_done_again_is_given_again_what_it_got_but_for_what_its_start_s
     ]);
     let given = read.pending.block().expect("something");
     assert!(given.ends_with("\n\ntests\n\nlate\n\nerror"), "{given}");
-    assert_eq!((read.again(&turn).as_str(), read.last_begun(1)), ("/1", 2));
+    assert_eq!((read.redone(&turn), read.last_begun(1)), (1, 2));
 }
 
 #[test]
@@ -196,11 +205,14 @@ fn what_a_hook_has_fired_is_taken_up_with_the_hook_until_that_was_reported() {
     // The hook was cut off: what it fired comes with it, and is not taken up twice.
     let mut cut_off = history(told.clone());
     assert_eq!(keys(&mut cut_off), Vec::<String>::new());
-    assert!(matches!(cut_off.step("iteration:complete/2/1"), Step::TakeUp(_)));
+    assert!(matches!(cut_off.step(&FiringKey::parse("iteration:complete/2/1")), Step::TakeUp(_)));
     // The hook was reported: what it left in the background goes on by itself, in the same stage.
     let over = [(1, reported("hooks/iteration:complete#0")), (1, decided())];
     let mut reported = history([&told[..], &over].concat());
-    assert_eq!(reported.key_above(below), "iteration:complete/2/1");
+    assert_eq!(
+        reported.key_above(&FiringKey::parse(below)),
+        &FiringKey::parse("iteration:complete/2/1")
+    );
     assert_eq!(keys(&mut reported), [below]);
 }
 

@@ -8,20 +8,22 @@
 //! | was interrupted at work | goes on with what was under way |
 //! | was interrupted at its end | comes to the same end: `session:end` is not fired again |
 
-use hookwright_events::{SessionStatus, TurnName};
+use hookwright_events::firing_key::{ClosingEvent, IterationEvent};
+use hookwright_events::{FiringKey, Point, SessionStatus, TurnName};
 
 use super::{History, PastItem, PastTurn};
 
-/// The key of the last event of a session that has done its work; `ending` counts its ends, from 0.
-fn completed_end(ending: u32) -> String {
-    format!("closing/session:end/{ending}/completed")
+/// The key of the last event of a session that has done its work; `endings` counts its ends, from 0.
+fn completed_end(endings: u32) -> FiringKey {
+    let (event, status) = (ClosingEvent::SessionEnd, SessionStatus::Completed);
+    Point::Closing { event, endings, status, resumes: None }.into()
 }
 
 /// Whether this is the key of the last event of a session that has done its work, also where it is
 /// fired again for what a hook has kept from running.
-pub(super) fn is_completed_end(key: &str) -> bool {
-    let parts: Vec<&str> = key.split('/').collect();
-    matches!(parts[..], ["closing", "session:end", _, "completed", ..])
+pub(super) fn is_completed_end(key: &FiringKey) -> bool {
+    let (event, status) = (ClosingEvent::SessionEnd, SessionStatus::Completed);
+    matches!(key.point, Point::Closing { event: e, status: s, .. } if (e, s) == (event, status))
 }
 
 impl History {
@@ -75,8 +77,12 @@ impl History {
             return;
         }
         // After an interrupt the hooks may still have something to say about the failure.
-        let again = self.redone.get(name).map(|(times, _)| format!("/{times}")).unwrap_or_default();
-        let key = format!("iteration:error/{}/{}{again}", name.stage - 1, name.iteration);
+        let key = FiringKey::from(Point::Iteration {
+            event: IterationEvent::Error,
+            stage: name.stage as usize - 1,
+            iteration: name.iteration,
+            redone: self.redone.get(name).map_or(0, |(times, _)| *times),
+        });
         let is_given_up = self
             .firings_by_key
             .get(&key)

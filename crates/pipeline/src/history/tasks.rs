@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use hookwright_engine::past::PastFiring;
-use hookwright_events::{TaskId, Verdict};
+use hookwright_events::firing_key::{Occasion, Part, TaskFiring};
+use hookwright_events::{FiringKey, TaskId, Verdict};
 
 use super::History;
-use crate::task_firing::{Occasion, Part, TaskFiring, lets_pass};
+use crate::task_firing::lets_pass;
 
 /// A task whose completion was cut off.
 pub struct LeftTask {
@@ -32,15 +33,15 @@ impl History {
     }
 
     /// Each with the key of what is known of it: its own, or that of the firing before it.
-    fn left_firings(&self) -> Vec<(String, TaskFiring)> {
+    fn left_firings(&self) -> Vec<(FiringKey, TaskFiring)> {
         let mut left = Vec::new();
         for (key, known) in &self.firings_by_key {
-            let Some(firing) = TaskFiring::of(key) else { continue };
+            let Some(firing) = key.task() else { continue };
             let after = TaskFiring { part: Part::After, ..firing };
             match (&known.verdict, firing.part) {
                 (None, _) => left.push((known.number, key.clone(), firing)),
                 (Some(verdict), Part::Before)
-                    if lets_pass(verdict) && !self.firings_by_key.contains_key(&after.key()) =>
+                    if lets_pass(verdict) && !self.firings_by_key.contains_key(&after.into()) =>
                 {
                     left.push((known.number, key.clone(), after));
                 }
@@ -51,8 +52,8 @@ impl History {
         left.into_iter().map(|(_, key, firing)| (key, firing)).collect()
     }
 
-    fn left_task(&mut self, known_by: &str, firing: TaskFiring) -> LeftTask {
-        let is_its_own = firing.key() == known_by;
+    fn left_task(&mut self, known_by: &FiringKey, firing: TaskFiring) -> LeftTask {
+        let is_its_own = FiringKey::from(firing) == *known_by;
         let known = self.firings_by_key.get(known_by);
         let stage = known.and_then(|known| known.stage_of_task.clone());
         let past = is_its_own.then(|| self.take_past(known_by)).flatten();
@@ -62,7 +63,7 @@ impl History {
     /// How often somebody asked for each task to be completed.
     pub fn task_times(&self) -> HashMap<TaskId, u32> {
         let mut times = HashMap::new();
-        for firing in self.firings_by_key.keys().filter_map(|key| TaskFiring::of(key)) {
+        for firing in self.firings_by_key.keys().filter_map(FiringKey::task) {
             if let Occasion::Asked(time) = firing.occasion {
                 let most = times.entry(firing.task).or_default();
                 *most = time.max(*most);
@@ -77,21 +78,21 @@ impl History {
         parts
             .filter_map(|part| {
                 let firing = TaskFiring { task, occasion, part };
-                self.firings_by_key.get(&firing.key())?.verdict.as_ref()
+                self.firings_by_key.get(&firing.into())?.verdict.as_ref()
             })
             .next()
     }
 
     /// Notes what was decided when a firing was taken up.
     pub fn note_decided(&mut self, firing: &TaskFiring, verdict: Verdict) {
-        if let Some(known) = self.firings_by_key.get_mut(&firing.key()) {
+        if let Some(known) = self.firings_by_key.get_mut(&FiringKey::from(*firing)) {
             known.verdict = Some(verdict);
         }
     }
 
     /// Why a hook of a task that was completed has ended the session, where nothing came of it yet.
     pub fn aborted_by_task(&self) -> Option<&str> {
-        let of_tasks = self.firings_by_key.iter().filter(|(key, _)| TaskFiring::of(key).is_some());
+        let of_tasks = self.firings_by_key.iter().filter(|(key, _)| key.task().is_some());
         of_tasks.into_iter().find_map(|(_, known)| match &known.verdict {
             Some(Verdict::Abort { reason } | Verdict::Stop { reason }) => Some(reason.as_str()),
             _ => None,

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::availability::Choice;
 use crate::pending_output::Last;
-use crate::task_firing::Occasion;
+use hookwright_events::firing_key::Occasion;
 
 /// A journal on its way.
 #[derive(Default)]
@@ -26,8 +26,7 @@ impl Told {
 
     fn fires(mut self, key: &str) -> Self {
         self.firing += 1;
-        let event = key.split('/').find(|part| part.contains(':')).expect("an event");
-        let event = EventName::resolve(event).expect("it is known");
+        let event = FiringKey::parse(key).event().expect("it is known");
         self.tell(RunEventKind::Fired {
             event,
             subject: None,
@@ -134,10 +133,10 @@ fn a_firing_is_begun_taken_up_or_known() {
         .fires("iteration:complete/0/2")
         .starts("a")
         .read();
-    assert_eq!(word(&history.step("iteration:complete/0/1")), "decided");
+    assert_eq!(word(&history.step(&FiringKey::parse("iteration:complete/0/1"))), "decided");
     assert_eq!(history.unfinished_runs(), ["run of a"]);
-    assert_eq!(word(&history.step("iteration:complete/0/2")), "take up");
-    assert_eq!(word(&history.step("iteration:complete/0/3")), "begin");
+    assert_eq!(word(&history.step(&FiringKey::parse("iteration:complete/0/2"))), "take up");
+    assert_eq!(word(&history.step(&FiringKey::parse("iteration:complete/0/3"))), "begin");
     assert_eq!(history.firings, 2);
 }
 
@@ -214,7 +213,9 @@ fn what_an_interrupt_cut_off_is_still_to_be_done() {
         .session_ends(SessionStatus::Interrupted)
         .read();
     assert!(history.pending.is_empty(), "nothing was decided");
-    let Step::TakeUp(past) = history.step("iteration:complete/0/1") else { panic!("undecided") };
+    let Step::TakeUp(past) = history.step(&FiringKey::parse("iteration:complete/0/1")) else {
+        panic!("undecided")
+    };
     assert!(!past.is_decided());
     assert_eq!(history.left_in_background().len(), 0);
 }
@@ -228,7 +229,7 @@ fn a_background_hook_that_an_interrupt_ended_is_taken_up() {
         .ends("slow", interrupted())
         .session_ends(SessionStatus::Interrupted)
         .read();
-    assert_eq!(word(&history.step("iteration:complete/0/1")), "decided");
+    assert_eq!(word(&history.step(&FiringKey::parse("iteration:complete/0/1"))), "decided");
     let left = history.left_in_background();
     assert_eq!(left.len(), 1);
     assert!(left[0].1.is_decided());
@@ -249,9 +250,9 @@ fn the_iteration_a_session_failed_with_is_done_again() {
     assert!(history.has_ended(&turn(1)) && history.is_forgiven(&turn(1)));
     assert!(!history.has_ended(&turn(2)) && !history.is_forgiven(&turn(2)));
     assert_eq!(history.failed_before(&turn(2)), Some("no key"));
-    assert_eq!(history.again(&turn(1)), "");
+    assert_eq!(history.redone(&turn(1)), 0);
     // Its hooks have run for the first failure; the next one is another.
-    assert_eq!(history.again(&turn(2)), "/1");
+    assert_eq!(history.redone(&turn(2)), 1);
     assert_eq!(history.turns[&turn(2)].attempts, 1);
     assert_eq!(history.iterations(), 1);
 }
@@ -296,9 +297,9 @@ fn what_ended_the_session_does_not_end_it_again_and_a_block_stays() {
         Step::Begin | Step::TakeUp(_) => panic!("it was decided"),
     };
     let blocked = Verdict::Block { reason: reason() };
-    assert_eq!(verdict_of(history.step("session:stop/1")), blocked);
+    assert_eq!(verdict_of(history.step(&FiringKey::parse("session:stop/1"))), blocked);
     let goes_on = Verdict::Proceed { rewritten_input: None };
-    assert_eq!(verdict_of(history.step("iteration:complete/0/2")), goes_on);
+    assert_eq!(verdict_of(history.step(&FiringKey::parse("iteration:complete/0/2"))), goes_on);
     assert_eq!(history.endings, 1);
 }
 
@@ -319,17 +320,21 @@ fn behind_a_hook_that_ended_the_session_those_that_have_not_run_are_left() {
     };
     let point = "iteration:complete/0/1";
     let once = ends(Told::default(), point);
-    let (key, again) = once.history.again_at(point).expect("it was ended there");
-    assert_eq!((key.as_str(), again.fires_anew), ("iteration:complete/0/1/again-1", false));
+    let (key, again) = once.history.again_at(&FiringKey::parse(point)).expect("it was ended there");
+    assert_eq!(
+        (key.to_string().as_str(), again.fires_anew),
+        ("iteration:complete/0/1/again-1", false)
+    );
     assert_eq!(again.ran, ["gate", "off", "odd"]);
     let twice = ends(once, "iteration:complete/0/1/again-1");
-    let (key, _) = twice.history.again_at(point).expect("it was ended there");
-    assert_eq!(key, "iteration:complete/0/1/again-2");
+    let (key, _) = twice.history.again_at(&FiringKey::parse(point)).expect("it was ended there");
+    assert_eq!(key.to_string(), "iteration:complete/0/1/again-2");
     // What comes once more by itself has all its hooks.
     let started = ends(Told::default(), "session:start/0");
-    assert!(started.history.again_at("session:start/0").is_none());
-    let (key, again) = started.history.again_at("session:start/1").expect("it begins again");
-    assert_eq!((key.as_str(), again.fires_anew), ("session:start/1", true));
+    assert!(started.history.again_at(&FiringKey::parse("session:start/0")).is_none());
+    let (key, again) =
+        started.history.again_at(&FiringKey::parse("session:start/1")).expect("it begins again");
+    assert_eq!((key.to_string().as_str(), again.fires_anew), ("session:start/1", true));
 }
 
 #[test]
@@ -342,7 +347,7 @@ fn a_session_that_is_aborted_at_its_end_comes_to_the_same_end() {
         .session_ends(SessionStatus::Aborted)
         .read();
     assert_eq!((history.endings, history.is_at_its_end()), (0, true));
-    assert!(history.again_at(end).is_some());
+    assert!(history.again_at(&FiringKey::parse(end)).is_some());
 }
 
 #[test]
@@ -352,7 +357,7 @@ fn a_stop_that_nothing_followed_is_asked_for_anew() {
         .decides(&verdict(Verdict::Abort { reason: "enough".into() }))
         .session_ends(SessionStatus::Aborted)
         .read();
-    assert_eq!(word(&history.step("session:stop/1")), "begin");
+    assert_eq!(word(&history.step(&FiringKey::parse("session:stop/1"))), "begin");
 }
 
 #[test]
@@ -375,7 +380,9 @@ fn configuration_that_was_read_anew_takes_the_place_of_the_first() {
 
 fn left(told: &mut Told) -> Vec<(String, bool)> {
     let left = told.history.left_tasks();
-    left.into_iter().map(|left| (left.firing.key(), left.past.is_some())).collect()
+    left.into_iter()
+        .map(|left| (FiringKey::from(left.firing).to_string(), left.past.is_some()))
+        .collect()
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use hookwright_engine::limits::STOP_BLOCKS_MAX;
 use hookwright_events::SessionStatus::{Aborted, Completed, Failed, Interrupted, Paused};
-use hookwright_events::{Decision, EventName, RunEventKind, SessionStatus, Verdict};
+use hookwright_events::firing_key::ClosingEvent;
+use hookwright_events::{Decision, Point, RunEventKind, SessionStatus, Verdict};
 use hookwright_process::faults;
 use serde_json::{Value, json};
 
@@ -31,11 +32,11 @@ impl Session {
         let index = self.plan.stages.len() - 1;
         loop {
             let blocks = self.stop_blocks;
-            let key = format!("session:stop/{}", blocks + 1);
+            let key = Point::SessionStop { time: blocks + 1 };
             let asked_again = blocks > 0;
             let data = json!({ "reason": reason.as_str(), "stop_hook_active": asked_again });
             let data = self.data_of_stop(data);
-            let decision = self.fire(None, EventName::SESSION_STOP, key, data, Vec::new()).await?;
+            let decision = self.fire(key, data, Vec::new()).await?;
             let Verdict::Block { reason } = decision.verdict else { return Ok(()) };
             self.stop_blocks += 1;
             if let Some(bound) = self.cannot_go_on(index) {
@@ -116,13 +117,13 @@ impl Session {
             self.close_desk().await;
         } else {
             self.begin_to_end().await;
-            self.fire_closing(EventName::USER_INTERRUPT, status, json!({})).await?;
+            self.fire_closing(ClosingEvent::UserInterrupt, status, json!({})).await?;
         }
         if matches!(status, Interrupted | Failed) {
             let why = if status == Failed { "error" } else { "interrupted" };
             let data = json!({ "reason": why, "error": words });
             let data = Value::Object(self.data_of_stop(data));
-            let closed = self.fire_closing(EventName::SESSION_STOP, status, data).await?;
+            let closed = self.fire_closing(ClosingEvent::SessionStop, status, data).await?;
             if let (Closed::Aborted(why), Failed) = (closed, status) {
                 words = also(why, status, &words);
                 (status, reason) = (Aborted, Aborted.as_str());
@@ -130,7 +131,7 @@ impl Session {
         }
         let error = if status == Completed { Value::Null } else { words.clone().into() };
         let data = json!({ "reason": reason, "error": error });
-        let closed = self.fire_closing(EventName::SESSION_END, status, data).await?;
+        let closed = self.fire_closing(ClosingEvent::SessionEnd, status, data).await?;
         let cut_off = self.settle().await;
         faults::point("settled");
         match (status, closed) {
@@ -188,19 +189,17 @@ impl Session {
     /// One of the last events. Of what its hooks decide only an abort counts.
     async fn fire_closing(
         &mut self,
-        name: EventName,
+        event: ClosingEvent,
         status: SessionStatus,
         more: Value,
     ) -> Result<Closed, Leave> {
         // A session that was cut off while it ended comes to the same end again, and its hooks have
         // run; only after an interrupt it may come to another one.
         let History { endings, resumes, .. } = self.history;
-        let key = match status {
-            Interrupted => format!("closing/{name}/{endings}/{status}-{resumes}"),
-            _ => format!("closing/{name}/{endings}/{status}"),
-        };
+        let resumes = (status == Interrupted).then_some(resumes);
+        let key = Point::Closing { event, endings, status, resumes };
         let data = self.data_of_session(more);
-        match self.decide(None, name, key, data, Vec::new()).await {
+        match self.decide(key, data, Vec::new()).await {
             Err(Leave::Interrupted) => Ok(Closed::Interrupted),
             Ok(Decision { verdict: Verdict::Abort { reason }, .. }) => Ok(Closed::Aborted(reason)),
             Ok(_) | Err(Leave::Aborted(_) | Leave::Failed(_) | Leave::Paused { .. }) => {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hookwright_engine::Engine;
 use hookwright_engine::chain::Chain;
+use hookwright_events::firing_key::{Occasion, Part, TaskFiring};
 use hookwright_events::{Event, EventName, RunEventKind, TaskId, Verdict};
 use serde_json::{Map, Value, json};
 
@@ -11,7 +12,6 @@ use super::task_desk::Standing;
 use super::{Leave, Session};
 use crate::desk::{Answer, Reception};
 use crate::history::LeftTask;
-use crate::task_firing::{Occasion, Part, TaskFiring};
 
 impl Session {
     /// Completes a task on this occasion, which comes once; what was decided about it stands.

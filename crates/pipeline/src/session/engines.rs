@@ -5,8 +5,9 @@ use std::sync::Arc;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::{Engine, Interest, Setup};
 
+use hookwright_events::firing_key::Part;
+
 use super::Session;
-use crate::task_firing::Part;
 
 impl Session {
     /// The engine of a stage, or of the session itself.

@@ -2,7 +2,7 @@
 
 use hookwright_engine::Fired;
 use hookwright_engine::hook::Action;
-use hookwright_events::{RunEventKind, Status, Verdict};
+use hookwright_events::{FiringKey, RunEventKind, Status, Verdict};
 
 use super::{Leave, Session};
 
@@ -12,8 +12,8 @@ impl Session {
     pub(super) fn left_at(
         &self,
         stage: Option<usize>,
-        key: String,
-    ) -> (String, Vec<String>, Vec<String>) {
+        key: FiringKey,
+    ) -> (FiringKey, Vec<String>, Vec<String>) {
         let Some((again_key, again)) = self.history.again_at(&key) else {
             return (key, Vec::new(), Vec::new());
         };

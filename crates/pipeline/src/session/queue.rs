@@ -15,8 +15,9 @@ mod tasks;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use hookwright_events::firing_key::ExecutionEvent;
 use hookwright_events::{
-    EventName, ItemState, RunEventKind, TurnResult, Verdict, WorkItem, WorkSource,
+    ItemState, Point, RunEventKind, TurnResult, Verdict, WorkItem, WorkSource,
 };
 use hookwright_process::faults;
 use hookwright_store::StoreError;
@@ -124,7 +125,7 @@ impl Session {
     ) -> Result<(), Leave> {
         course.executions += 1;
         let (stage, execution) = (turn_name(index, 0).stage, course.executions);
-        let key = |event: &EventName| format!("{event}/{index}/{execution}");
+        let point = |event| Point::Execution { event, stage: index, execution };
         self.item = Some(item.clone());
         if let Some(begun) = self.left_to_another(index, execution, &item)? {
             let reason = "another session has taken it".to_owned();
@@ -144,24 +145,24 @@ impl Session {
         };
         faults::point("item taken");
         let data = self.data_of_execution(index, course, json!({}));
-        let event = EventName::EXECUTION_PRE_START;
-        let decision = self.fire(Some(index), event.clone(), key(&event), data, with).await?;
+        let event = point(ExecutionEvent::PreStart);
+        let decision = self.fire(event, data, with).await?;
         if let Verdict::Block { reason } = decision.verdict {
             self.end_item(index, course, 0, (ItemState::Blocked, Some(reason)))?;
             self.item = None;
             return Ok(());
         }
         let data = self.data_of_execution(index, course, json!({}));
-        let event = EventName::EXECUTION_POST_START;
-        self.fire(Some(index), event.clone(), key(&event), data, Vec::new()).await?;
+        let event = point(ExecutionEvent::PostStart);
+        self.fire(event, data, Vec::new()).await?;
         let work = self.iterations_for(index, course, started).await?;
         let mut end = work.end();
         if let (ItemState::Done, Some((state, reason))) = (end.0, self.said_by_agent()?) {
             end = (state, Some(reason));
         }
         let data = self.data_of_end(index, course, &work, (end.0, end.1.as_deref()))?;
-        let event = EventName::EXECUTION_PRE_END;
-        let decision = self.fire(Some(index), event.clone(), key(&event), data, Vec::new()).await?;
+        let event = point(ExecutionEvent::PreEnd);
+        let decision = self.fire(event, data, Vec::new()).await?;
         if let (ItemState::Done, Verdict::Block { reason }) = (end.0, decision.verdict) {
             end = (ItemState::Failed, Some(reason));
         }
@@ -172,8 +173,8 @@ impl Session {
         }
         let end = self.end_item(index, course, work.iterations, end)?;
         let data = self.data_of_end(index, course, &work, (end.0, end.1.as_deref()))?;
-        let event = EventName::EXECUTION_POST_END;
-        self.fire(Some(index), event.clone(), key(&event), data, Vec::new()).await?;
+        let event = point(ExecutionEvent::PostEnd);
+        self.fire(event, data, Vec::new()).await?;
         self.item = None;
         match (&work.failure, work.is_last) {
             (Some(error), true) => fail_after_too_many(course, error),

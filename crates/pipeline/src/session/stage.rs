@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use hookwright_events::{EventName, RunEventKind, TurnName, TurnResult};
+use hookwright_events::firing_key::IterationEvent;
+use hookwright_events::{Point, RunEventKind, TurnName, TurnResult};
 use serde_json::{Map, Value, json};
 
 use super::{Leave, Session};
@@ -55,8 +56,7 @@ impl Session {
         if !with.is_empty() {
             self.task_desk.open();
         }
-        self.fire(Some(index), EventName::STAGE_START, format!("stage:start/{index}"), data, with)
-            .await?;
+        self.fire(Point::StageStart { stage: index }, data, with).await?;
         let started = Instant::now();
         let reason = match self.plan.stages[index].until {
             Until::Queue { .. } => self.work_off(index, &mut course, started).await?,
@@ -85,14 +85,7 @@ impl Session {
         course.out_of_time |= reason == Reason::MaxRuntime;
         self.spend(&mut course, started);
         self.last_stage = course;
-        self.fire(
-            Some(index),
-            EventName::STAGE_COMPLETE,
-            format!("stage:complete/{index}"),
-            data,
-            with,
-        )
-        .await?;
+        self.fire(Point::StageComplete { stage: index }, data, with).await?;
         Ok(reason)
     }
 
@@ -169,9 +162,8 @@ impl Session {
         let was_known = known.is_some();
         if !was_known {
             // One that is done again starts again: its hooks prepare it and speak to the agent.
-            let again = self.history.again(&turn);
-            let key = format!("iteration:start/{index}/{}{again}", course.iteration);
-            self.fire(Some(index), EventName::ITERATION_START, key, data, Vec::new()).await?;
+            let key = self.point_of_iteration(IterationEvent::Start, index, course.iteration);
+            self.fire(key, data, Vec::new()).await?;
         }
         let (result, with) = match known {
             Some(result) => (result, Vec::new()),
@@ -193,6 +185,11 @@ impl Session {
             course.errors_in_a_row = 0;
         }
         Ok(IterationEnd { result, is_answered, is_forgiven })
+    }
+
+    fn point_of_iteration(&self, event: IterationEvent, stage: usize, iteration: u32) -> Point {
+        let redone = self.history.redone(&turn_name(stage, iteration));
+        Point::Iteration { event, stage, iteration, redone }
     }
 
     fn note_result(&mut self, index: usize, course: &mut Course, result: &TurnResult) {
@@ -222,24 +219,22 @@ impl Session {
         let mut more = Map::new();
         more.insert("changed_files".to_owned(), result.changed_files.clone().into());
         let number = course.iteration;
-        let again = self.history.again(&turn_name(index, number));
         let Some(error) = &result.error else {
             course.errors_in_a_row = 0;
             course.error = None;
-            let key = format!("iteration:complete/{index}/{number}{again}");
+            let key = self.point_of_iteration(IterationEvent::Complete, index, number);
             let data = self.data_of_iteration(index, course, Value::Object(more));
-            self.fire(Some(index), EventName::ITERATION_COMPLETE, key, data, with).await?;
+            self.fire(key, data, with).await?;
             return Ok(false);
         };
         course.errors_in_a_row += 1;
         more.insert("error".to_owned(), error.clone().into());
-        let key = format!("iteration:error/{index}/{number}{again}");
+        let key = self.point_of_iteration(IterationEvent::Error, index, number);
         let data = self.data_of_iteration(index, course, Value::Object(more));
-        let decision =
-            self.fire(Some(index), EventName::ITERATION_ERROR, key.clone(), data, with).await?;
+        let decision = self.fire(key.clone(), data, with).await?;
         course.error = Some(error.clone());
         let is_answered = !decision.piped_output.is_empty() || decision.survives_error;
-        Ok(is_answered || self.history.survives(&key))
+        Ok(is_answered || self.history.survives(&key.into()))
     }
 
     pub(super) async fn wait_between(

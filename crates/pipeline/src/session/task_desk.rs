@@ -14,8 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hookwright_engine::chain::Chain;
 use hookwright_engine::past::PastFiring;
 use hookwright_engine::{Engine, Firing};
+use hookwright_events::firing_key::{Occasion, Part, TaskFiring};
 use hookwright_events::{
-    Decision, Event, EventName, RunEvent, RunEventKind, Task, TaskId, TaskState, Verdict,
+    Decision, Event, EventName, FiringKey, RunEvent, RunEventKind, Task, TaskId, TaskState, Verdict,
 };
 use hookwright_process::faults;
 use hookwright_store::{Fence, KeptTasks, Put, TaskError};
@@ -29,7 +30,7 @@ use crate::lease;
 use crate::limits::TASK_PAUSE;
 use crate::pending_output::SharedOutput;
 use crate::record::milliseconds;
-use crate::task_firing::{Occasion, Part, TaskFiring, lets_pass};
+use crate::task_firing::lets_pass;
 use crate::task_lease::{Look, TaskLease};
 
 /// Completes tasks of a running session.
@@ -342,7 +343,7 @@ impl TaskDesk {
             session: Some(self.session.clone()),
             chain,
             nobody_to_ask: true,
-            key: Some(firing.key()),
+            key: Some(FiringKey::from(firing).to_string()),
             past,
             ..Firing::default()
         };
@@ -355,7 +356,7 @@ impl TaskDesk {
     fn completion(&self, firing: TaskFiring, number: Option<u64>) -> Beside {
         let (tasks, session) = (self.tasks.clone(), self.session.clone());
         let interrupt = self.interrupt.clone();
-        let (key, mut number) = (firing.key(), number);
+        let (key, mut number) = (FiringKey::from(firing).to_string(), number);
         Box::new(move |event: &RunEvent| {
             match &event.kind {
                 RunEventKind::Fired { key: Some(fired), .. } if *fired == key => {

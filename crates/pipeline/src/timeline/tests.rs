@@ -1,6 +1,6 @@
 //! Journals in short, and the whole story that is told of each.
 
-use hookwright_events::{FailureCause, SessionStatus};
+use hookwright_events::{FailureCause, SessionStatus, TurnName};
 use hookwright_events::{ItemState, Outcome, PauseCause, TurnResult, WorkItem, WorkSource};
 use serde_json::{Value, json};
 
@@ -118,7 +118,8 @@ const COST: Usage = Usage { input_tokens: 100, output_tokens: 10, cost_usd: Some
 
 #[test]
 fn a_piece_of_work_holds_its_iterations_and_its_last_hooks() {
-    let mut journal = vec![began(), stage(), item_starts(), fired(1, "iteration:start", "i/0/1")];
+    let mut journal =
+        vec![began(), stage(), item_starts(), fired(1, "iteration:start", "iteration:start/0/1")];
     journal.extend([starts(1), ends(1, Some(COST)), fired(2, "execution:pre_end", "k")]);
     journal.extend(ran(2, "check"));
     journal.extend([item_ends(), fired(3, "execution:post_end", "k")]);
@@ -368,7 +369,7 @@ fn what_a_child_uses_counts_where_it_was_started() {
         used(1, "early"),
         stage(),
         item_starts(),
-        fired(2, "iteration:start", "i/0/1"),
+        fired(2, "iteration:start", "iteration:start/0/1"),
     ]);
     journal.extend([starts(1), ends(1, Some(COST)), fired(3, "execution:pre_end", "k")]);
     // Who waits for it is not reported before it has ended.

@@ -5,6 +5,7 @@ mod clock;
 mod forgetful;
 mod journal;
 mod project;
+mod recorded;
 
 use std::sync::Mutex;
 use std::time::Duration;

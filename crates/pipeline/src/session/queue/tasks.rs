@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use hookwright_events::firing_key::Occasion;
 use hookwright_events::task::{Task, TaskId, TaskState};
 use hookwright_events::{ItemState, WorkItem, WorkSource};
 use hookwright_store::{Claim, KeptTask, KeptTasks, Put, StoreError, TaskError};
@@ -13,7 +14,6 @@ use crate::desk::Answer;
 use crate::lease;
 use crate::limits::RECORD_CONFLICTS_MAX;
 use crate::record::milliseconds;
-use crate::task_firing::Occasion;
 
 impl From<TaskError> for Leave {
     fn from(error: TaskError) -> Self {

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use hookwright_store::{MemoryStore, Store, StoreError, WatchedStore};
+use hookwright_store::{Commit, MemoryStore, Store, StoreError, WatchedStore};
 
 /// A store that may forget.
 pub(crate) struct Forgetful {
@@ -12,7 +12,12 @@ pub(crate) struct Forgetful {
     refused: Arc<Mutex<Option<(&'static str, usize)>>>,
     /// What is done to every entry that is read.
     rewritten: Arc<Mutex<Option<Rewrite>>>,
+    /// Is shown every commit that is about to be made.
+    recorder: Arc<Mutex<Option<Recorder>>>,
 }
+
+/// Is shown a commit.
+type Recorder = Box<dyn Fn(&Commit<'_>) + Send>;
 
 /// Makes another entry of an entry.
 type Rewrite = fn(String) -> String;
@@ -21,9 +26,14 @@ impl Default for Forgetful {
     fn default() -> Self {
         let refused = Arc::new(Mutex::new(None::<(&'static str, usize)>));
         let rewritten = Arc::new(Mutex::new(None::<Rewrite>));
+        let recorder = Arc::new(Mutex::new(None::<Recorder>));
         let (refuses, rewrites) = (Arc::clone(&refused), Arc::clone(&rewritten));
+        let records = Arc::clone(&recorder);
         let store = WatchedStore::new(Arc::new(MemoryStore::default()))
             .before_commit(move |commit| {
+                if let Some(record) = &*records.lock().expect("no test panics with it") {
+                    record(commit);
+                }
                 if let Some((text, left)) = &mut *refuses.lock().expect("no test panics with it")
                     && let Some(append) = &commit.append
                     && append.entries.iter().any(|entry| entry.contains(*text))
@@ -40,7 +50,7 @@ impl Default for Forgetful {
                 Some(rewrite) => rewrite(entry),
                 None => entry,
             });
-        Self { store: Arc::new(store), refused, rewritten }
+        Self { store: Arc::new(store), refused, rewritten, recorder }
     }
 }
 
@@ -53,6 +63,11 @@ impl Forgetful {
     /// From now on journals read as if another program had written their entries.
     pub(crate) fn rewrite(&self, rewritten: Rewrite) {
         *self.rewritten.lock().expect("no test panics with it") = Some(rewritten);
+    }
+
+    /// From now on shows every commit to this before it is made.
+    pub(crate) fn record(&self, recorder: impl Fn(&Commit<'_>) + Send + 'static) {
+        *self.recorder.lock().expect("no test panics with it") = Some(Box::new(recorder));
     }
 
     /// As sessions use it.

@@ -1,11 +1,13 @@
-//! A project with a session `s` of its file `loop.yaml`.
+//! A project with a session `s` of its file `pipeline.yaml`, or else `loop.yaml`.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use hookwright_config::ConfigFile;
 use hookwright_engine::Observer;
+use hookwright_engine::hook::Layer;
 use hookwright_engine::ports::memory::ManualClock;
 use hookwright_engine::ports::{Clock, EndRequest, Ports};
 use hookwright_engine::secrets::Secrets;
@@ -33,6 +35,8 @@ pub(super) struct Project {
     observers: Vec<Observer>,
     store: Forgetful,
     clock: Option<Arc<dyn Clock>>,
+    /// Asks its session to end.
+    interrupt: EndRequest,
 }
 
 /// What came of its session.
@@ -48,9 +52,12 @@ impl Project {
         IgnoredSignals::read().catch().expect("signals can be caught");
         let root = tempfile::tempdir().expect("a folder");
         for (path, text) in files {
-            std::fs::write(root.path().join(path), text).expect("written");
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            std::fs::write(path, text).expect("written");
         }
-        Self { root, agent: None, observers: Vec::new(), store: Forgetful::default(), clock: None }
+        let (store, interrupt) = (Forgetful::default(), EndRequest::default());
+        Self { root, agent: None, observers: Vec::new(), store, clock: None, interrupt }
     }
 
     pub(super) fn path(&self, file: &str) -> PathBuf {
@@ -72,6 +79,11 @@ impl Project {
     /// From here on its sessions read the time from this clock.
     pub(super) fn set_clock(&mut self, clock: &Arc<ManualClock>) {
         self.clock = Some(Arc::clone(clock) as _);
+    }
+
+    /// Asks its session to end.
+    pub(super) fn interrupt(&self) -> EndRequest {
+        self.interrupt.clone()
     }
 
     /// Where its sessions are kept.
@@ -114,7 +126,7 @@ impl Project {
         entries.iter().map(|entry| serde_json::from_str(&entry.value).expect("JSON")).collect()
     }
 
-    fn workspace(&self) -> String {
+    pub(super) fn workspace(&self) -> String {
         self.root.path().to_string_lossy().into_owned()
     }
 
@@ -122,15 +134,27 @@ impl Project {
         let root = self.root.path();
         let environment =
             Environment::new([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]);
+        let iteratr = root.join(".iteratr.hooks.yml");
+        let hook_files: Vec<ConfigFile> = iteratr
+            .exists()
+            .then(|| ConfigFile {
+                known: hookwright_dialects::known(),
+                ..ConfigFile::native(&iteratr, ".iteratr.hooks.yml", Layer::Project)
+                    .in_dialect(hookwright_dialects::named("iteratr").map(|it| it as _))
+            })
+            .into_iter()
+            .collect();
         let finder = Finder {
             root,
             user_folder: None,
-            hook_files: &[],
+            hook_files: &hook_files,
             shown: &|path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned(),
             environment: &environment,
         };
         let from = root.to_owned();
-        let gathered = finder.gather(Asked { file: "loop.yaml".to_owned(), from, agent: None });
+        let is_pipeline = root.join("pipeline.yaml").exists();
+        let file = if is_pipeline { "pipeline.yaml" } else { "loop.yaml" }.to_owned();
+        let gathered = finder.gather(Asked { file, from, agent: None });
         assert_eq!(gathered.faults, []);
         let sources = gathered.sources.expect("it is there");
         let around = Surroundings { root, environment: &environment, connections: &[] };
@@ -180,7 +204,7 @@ impl Project {
                 gate: Gate::default(),
             },
             skip_gates: Vec::new(),
-            interrupt: EndRequest::default(),
+            interrupt: self.interrupt.clone(),
             started: None,
         })
     }
