@@ -37,7 +37,6 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use event_data::with_session;
 pub(crate) use fire::{HookSwitches, off_by_environment, runtime};
 pub(crate) use help::parse;
-pub(crate) use hook::{CALL, PAGE_OF_CALL, calls_for, marks_of_agents};
 pub(crate) use test::TreeError;
 
 use crate::error::Failure;

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use hookwright_config::{
     self as config, ConfigFile, Dialect, Fault, Loaded, ReadFile, Warning, WarningKind,
 };
-use hookwright_dialects::{Connection, Foreign, Location, Whereabouts, agent_pipelines};
+use hookwright_dialects::hosts::{self, Connection};
+use hookwright_dialects::{Foreign, Location, Whereabouts, agent_pipelines};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::template::WarningKind as OfVariable;
@@ -208,7 +209,7 @@ impl ConfigFiles {
     /// The events for which settings of agents that work in this project call this program.
     pub(crate) fn connections(&self, environment: &Environment) -> Vec<Connection> {
         let whereabouts = self.whereabouts(&self.project_root, None);
-        hookwright_dialects::connections(&whereabouts, environment)
+        hosts::connections(&whereabouts, environment)
     }
 
     /// The user's secrets, or what is wrong with them.

@@ -23,16 +23,20 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// Its name, as `dialect:` and `--dialect` say it.
     fn name(&self) -> &'static str;
 
-    /// Whether its system is an agent that calls us, so that a hook can name it as its `host:`.
-    fn is_host(&self) -> bool {
-        false
-    }
-
     /// The rules for a hook of a native file that says `dialect:`.
     fn policy(&self) -> &'static Policy;
 
     /// Reads all of its files that were found, in the order in which they were given.
     fn read(&self, files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded);
+}
+
+/// The systems that hooks of a native file may name.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KnownSystems {
+    /// Those whose rules a hook may ask for, with `dialect:`.
+    pub dialects: &'static [&'static dyn Dialect],
+    /// The agents that call us, which a hook may name as its `host:`.
+    pub hosts: &'static [&'static str],
 }
 
 /// A file of a dialect.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::node::{Field, Mark, Node, Raw};
 use super::notes::Notes;
-use super::{Conflict, Dialect, FaultKind, action};
+use super::{Conflict, Dialect, FaultKind, KnownSystems, action};
 use hookwright_engine::condition::{Condition, ConditionError};
 use hookwright_engine::hook::{
     Action, Exhausted, GitPush, Hook, Layer, OnFailure, Origin, RETRIES_EXPECTED, Source,
@@ -29,8 +29,8 @@ pub(super) struct Place<'a> {
     /// The entry has to name its event itself.
     pub(super) in_a_list: bool,
     pub(super) layer: Layer,
-    /// The dialects it may name.
-    pub(super) known: &'static [&'static dyn Dialect],
+    /// The systems it may name.
+    pub(super) known: KnownSystems,
     pub(super) environment: &'a Environment,
 }
 
@@ -62,7 +62,7 @@ pub(super) const EXHAUSTED: [Exhausted; 3] =
 /// Reads one hook. `None`, or noted faults, or both, when it cannot be used.
 pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Option<Hook> {
     let fields = notes.map(node, "a hook, a map with `command`, `url` or `pipeline`")?;
-    let policy = policy(fields, place.known, notes);
+    let policy = policy(fields, place.known.dialects, notes);
     let action = action::read(node, fields, policy.wire, notes);
     let has_action = action.is_some();
     let origin = Origin {
@@ -142,7 +142,7 @@ fn read_field(hook: &mut Hook, field: &Field, place: &Place<'_>, notes: &mut Not
                 Err(error) => notes.note(value.at, FaultKind::Matcher(error)),
             }
         }
-        "host" => hook.hosts = hosts(value, place.known, notes),
+        "host" => hook.hosts = hosts(value, place.known.hosts, notes),
         "when" => hook.when = condition(value, place.environment, notes),
         "await" => hook.awaits = notes.bool(value),
         "timeout" => {
@@ -171,17 +171,12 @@ fn read_field(hook: &mut Hook, field: &Field, place: &Place<'_>, notes: &mut Not
 const RUNNER: &str = "run";
 
 /// Who has to fire an event for the hook to run: one name, or a list of names.
-fn hosts(
-    node: &Node,
-    known: &'static [&'static dyn Dialect],
-    notes: &mut Notes<'_>,
-) -> Vec<Box<str>> {
+fn hosts(node: &Node, agents: &[&'static str], notes: &mut Notes<'_>) -> Vec<Box<str>> {
     let names = match &node.raw {
         Raw::List(names) => names.as_slice(),
         _ => std::slice::from_ref(node),
     };
-    let agents = known.iter().filter(|dialect| dialect.is_host()).map(|dialect| dialect.name());
-    let known: Vec<&'static str> = std::iter::once(RUNNER).chain(agents).collect();
+    let known: Vec<&'static str> = [&[RUNNER], agents].concat();
     let mut hosts = Vec::with_capacity(names.len());
     for node in names {
         let Some(name) = notes.text(node, "the name of a host") else { continue };

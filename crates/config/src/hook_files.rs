@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hookwright_engine::hook::Layer;
 use hookwright_engine::variables::Environment;
 
-use super::{ConfigFile, Dialect, Fault, Loaded};
+use super::{ConfigFile, Dialect, Fault, KnownSystems, Loaded};
 
 /// The files and texts that a program reads its hooks from. What it loads goes to
 /// [`EngineBuilder::hooks`](hookwright_engine::EngineBuilder::hooks).
@@ -18,7 +18,7 @@ pub struct HookFiles {
     environment: Environment,
     /// Each with its text, unless that is still to be read.
     files: Vec<(ConfigFile, Option<String>)>,
-    dialects: &'static [&'static dyn Dialect],
+    known: KnownSystems,
 }
 
 /// Files that cannot be used: everything that is wrong with all of them.
@@ -35,7 +35,7 @@ impl HookFiles {
             root: root.as_ref().to_owned(),
             environment: Environment::default(),
             files: Vec::new(),
-            dialects: &[],
+            known: KnownSystems::default(),
         }
     }
 
@@ -86,10 +86,10 @@ impl HookFiles {
         self
     }
 
-    /// The systems whose rules a native hook may name with `dialect:`, as a rule
+    /// The systems that a native hook may name with `dialect:` and `host:`, as a rule
     /// `hookwright_dialects::known()`. Without it a hook can name none.
-    pub fn dialects(self, dialects: &'static [&'static dyn Dialect]) -> Self {
-        Self { dialects, ..self }
+    pub fn dialects(self, known: KnownSystems) -> Self {
+        Self { known, ..self }
     }
 
     /// Hooks of the project, from a text; messages and ids call it by this name.
@@ -103,7 +103,7 @@ impl HookFiles {
     /// The hooks, or everything that is wrong. A host that would rather go on with what could be read
     /// takes [`load`](crate::load): there an entry with a fault blocks what it would have looked at.
     pub fn load(self) -> Result<Loaded, FaultyFiles> {
-        let known = self.dialects;
+        let known = self.known;
         let files = self.files.into_iter().map(|(file, text)| (file.knowing(known), text));
         let mut loaded = Loaded::default();
         loaded.add_all(&files.collect::<Vec<_>>(), &self.environment);

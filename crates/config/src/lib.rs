@@ -90,7 +90,7 @@ pub use hookwright_engine::hook::Place;
 pub use schema::schema;
 pub use secrets_file::read_secrets;
 
-pub use dialect::{Dialect, ForeignFile};
+pub use dialect::{Dialect, ForeignFile, KnownSystems};
 pub use fault::{Conflict, Fault, FaultKind, SourceFile};
 pub use file::ReadFile;
 pub use loop_file::{AgentKind, AgentSpec, LoopFile, PromptBy, PromptSpec};
@@ -116,15 +116,15 @@ pub struct ConfigFile {
     pub layer: Layer,
     /// Whose format it has; `None` is the native one.
     pub dialect: Option<&'static dyn Dialect>,
-    /// The dialects that its hooks may name.
-    pub known: &'static [&'static dyn Dialect],
+    /// The systems that its hooks may name.
+    pub known: KnownSystems,
 }
 
 impl ConfigFile {
-    /// A native file whose hooks name no dialect.
+    /// A native file whose hooks name no other system.
     pub fn native(path: impl Into<PathBuf>, shown_as: impl Into<PathBuf>, layer: Layer) -> Self {
         let (path, shown_as) = (path.into(), shown_as.into());
-        Self { path, shown_as, layer, dialect: None, known: &[] }
+        Self { path, shown_as, layer, dialect: None, known: KnownSystems::default() }
     }
 
     /// The same file in a dialect's format.
@@ -133,9 +133,9 @@ impl ConfigFile {
         Self { dialect, ..self }
     }
 
-    /// The same file, whose hooks may name these dialects.
+    /// The same file, whose hooks may name these systems.
     #[must_use]
-    pub fn knowing(self, known: &'static [&'static dyn Dialect]) -> Self {
+    pub fn knowing(self, known: KnownSystems) -> Self {
         Self { known, ..self }
     }
 }

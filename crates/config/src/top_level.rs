@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::node::{Field, Mark, Node, Raw, parse};
 use super::notes::Notes;
-use super::{ConfigFile, Dialect, Fault, FaultKind, Loaded, Scope, SourceFile, entry};
+use super::{ConfigFile, Fault, FaultKind, KnownSystems, Loaded, Scope, SourceFile, entry};
 use super::{callback_address, loop_file, pipeline_file, warning};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::limits::HOOKS_MAX;
@@ -202,7 +202,7 @@ struct Reading<'a> {
     shown_as: Arc<Path>,
     path: Arc<Path>,
     layer: Layer,
-    known: &'static [&'static dyn Dialect],
+    known: KnownSystems,
     source: &'a Arc<SourceFile>,
     environment: &'a Environment,
     ids: HashMap<String, u32>,

@@ -20,7 +20,6 @@ pub mod code_forge;
 pub mod iteratr;
 
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 use hookwright_config::Dialect;
 use hookwright_engine::hook::{Hook, Layer};
@@ -103,10 +102,8 @@ pub fn all() -> &'static [&'static dyn Foreign] {
 }
 
 /// The same as the engine knows them.
-pub fn known() -> &'static [&'static dyn Dialect] {
-    static KNOWN: LazyLock<Vec<&'static dyn Dialect>> =
-        LazyLock::new(|| ALL.iter().map(|foreign| *foreign as &dyn Dialect).collect());
-    &KNOWN
+pub(crate) fn dialects() -> Vec<&'static dyn Dialect> {
+    ALL.iter().map(|foreign| *foreign as &dyn Dialect).collect()
 }
 
 /// The system of this name.

@@ -5,16 +5,29 @@
 //! |---|---|
 //! | `formats` | systems whose files we read and whose hooks our engine runs |
 //! | [`agents`] | programs that we drive, and what the lines mean that they print |
-//! | `connection` | the events for which agents' own settings call this program |
+//! | [`hosts`] | agents in which our hooks run: their settings call this program |
 //! | [`native`] | their hooks in the native format, for people who move |
 
 #![warn(missing_docs)]
 
 pub mod agents;
-mod connection;
 mod formats;
+pub mod hosts;
 pub mod native;
+mod own_call;
 
-pub use connection::{CONNECTABLE, Connectable, Connection, connections};
-pub use formats::{Foreign, Location, Whereabouts, all, known, named, of_file};
+use std::sync::LazyLock;
+
+use hookwright_config::KnownSystems;
+
+pub use formats::{Foreign, Location, Whereabouts, all, named, of_file};
 pub use formats::{agent_pipelines, claude, code_forge, iteratr};
+
+/// Every system that hooks of a native file may name.
+pub fn known() -> KnownSystems {
+    static KNOWN: LazyLock<KnownSystems> = LazyLock::new(|| KnownSystems {
+        dialects: formats::dialects().leak(),
+        hosts: hosts::all().iter().map(|host| host.name()).collect::<Vec<_>>().leak(),
+    });
+    *KNOWN
+}

@@ -99,6 +99,11 @@ impl Glob {
         }
     }
 
+    /// Whether it may match a name of this domain.
+    pub fn reaches(&self, domain: &str) -> bool {
+        !self.after(&format!("{domain}:")).is_empty()
+    }
+
     /// What is left of this glob once `prefix` has been read: any of these may fit the rest.
     pub fn after(&self, prefix: &str) -> Vec<Glob> {
         let tokens = &self.tokens;

@@ -5,7 +5,7 @@
 //! a pattern becomes a list of [`Point`]s when it is read, and one that can match no event is a
 //! fault then, not a silence later.
 
-use hookwright_events::table::{self, EVENTS, OPEN_DOMAIN};
+use hookwright_events::table::{self, EVENTS, OPEN_DOMAINS};
 use hookwright_events::{Event, EventName, EventSpec};
 
 use crate::glob::{self, Glob};
@@ -144,7 +144,7 @@ impl Pattern {
                 }
             }
         }
-        if !glob.after(&format!("{OPEN_DOMAIN}:")).is_empty() {
+        if OPEN_DOMAINS.iter().any(|domain| glob.reaches(domain)) {
             self.open.push(glob);
         }
     }

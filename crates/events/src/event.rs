@@ -10,7 +10,7 @@ use crate::table::{self, EventSpec, OpenRow, Power, TableRow};
 use crate::{field, tool};
 
 /// An event's canonical name, `domain:action`: a row of the table, which has a constant here
-/// (`EventName::STAGE_START`), or a name of the open namespace `claude:*`.
+/// (`EventName::STAGE_START`), or a name of an open domain, such as `claude:*`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EventName(pub(crate) Known);
 
@@ -19,19 +19,20 @@ pub struct EventName(pub(crate) Known);
 pub(crate) enum Known {
     /// It is in the table.
     TableRow(TableRow),
-    /// It is in the table of the open namespace.
+    /// It is in the table of the open domains.
     OpenRow(OpenRow),
     /// It is in no table.
     Other(Box<str>),
 }
 
 impl EventName {
-    /// The event behind a canonical name, an alias, or a name of the open namespace.
+    /// The event behind a canonical name, an alias, or a name of an open domain.
     pub fn resolve(name: &str) -> Option<Self> {
         if let Some(spec) = table::resolve(name) {
             return Some(Self::from(spec));
         }
-        let action = name.strip_prefix(table::OPEN_DOMAIN)?.strip_prefix(':')?;
+        let (_, action) =
+            name.split_once(':').filter(|(domain, _)| table::OPEN_DOMAINS.contains(domain))?;
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         (!action.is_empty() && action.bytes().all(plain)).then(|| Self::canonical(name))
     }
@@ -52,7 +53,7 @@ impl EventName {
         }
     }
 
-    /// The event's row in the table; `None` in the open namespace.
+    /// The event's row in the table; `None` in an open domain.
     pub fn spec(&self) -> Option<&'static EventSpec> {
         match &self.0 {
             Known::TableRow(row) => Some(row.spec()),
@@ -60,7 +61,7 @@ impl EventName {
         }
     }
 
-    /// What hooks can do here. An event of the open namespace that is not known is only observed.
+    /// What hooks can do here. An event of an open domain that is not known is only observed.
     pub fn power(&self) -> Power {
         match &self.0 {
             Known::TableRow(row) => row.spec().power,
@@ -78,13 +79,18 @@ impl EventName {
         }
     }
 
-    /// The name a hook reads as `hook_event_name`: Claude Code's where it has one.
+    /// The name a hook reads as `hook_event_name`: that of [`table::HOOK_EVENT_NAMES`] where it has
+    /// one.
     pub fn hook_event_name(&self) -> Cow<'_, str> {
-        if let Some(spec) = self.spec() {
-            return Cow::Borrowed(spec.claude.unwrap_or(spec.name));
-        }
-        let name = self.as_str();
-        let action = name.split_once(':').map_or(name, |(_, action)| action);
+        let name = match &self.0 {
+            Known::TableRow(row) => {
+                let spec = row.spec();
+                return spec.name_in(table::HOOK_EVENT_NAMES).unwrap_or(spec.name).into();
+            }
+            Known::OpenRow(row) => return row.spec().foreign_name.into(),
+            Known::Other(name) => name,
+        };
+        let action = name.split_once(':').map_or(&**name, |(_, action)| action);
         let mut name = String::with_capacity(action.len());
         for word in action.split('_') {
             let mut letters = word.chars();

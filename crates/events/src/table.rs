@@ -31,6 +31,9 @@ impl Power {
 pub struct Alias {
     /// The name, exactly as it is written.
     pub name: &'static str,
+    /// The systems that use it, by the names of their dialects.
+    #[serde(skip)]
+    pub systems: &'static [&'static str],
     /// A hook under this name wakes only when the event's reason is one of these; all if empty.
     pub only_reasons: &'static [&'static str],
 }
@@ -42,9 +45,6 @@ pub struct EventSpec {
     pub name: &'static str,
     /// The names that other systems use.
     pub aliases: &'static [Alias],
-    /// Claude Code's name, which hooks read as `hook_event_name`.
-    #[serde(skip)]
-    pub claude: Option<&'static str>,
     /// What hooks can do here.
     pub power: Power,
     /// What a block does, in a few words.
@@ -65,23 +65,46 @@ pub struct EventSpec {
     pub when: &'static str,
 }
 
-/// The domain for Claude Code's events that have no name of ours. Any action may stand there, so that
-/// hooks can listen to an event that is newer than this program.
-pub const OPEN_DOMAIN: &str = "claude";
+impl EventSpec {
+    /// The name that a system uses for this event.
+    pub fn name_in(&self, system: &str) -> Option<&'static str> {
+        let alias = self.aliases.iter().find(|alias| alias.systems.contains(&system))?;
+        Some(alias.name)
+    }
+}
 
-/// What is known of an event of the open namespace.
+const AGENT_PIPELINES: &str = "agent-pipelines";
+const AUTOAGENT: &str = "autoagent";
+const CLAUDE: &str = "claude";
+const ITERATR: &str = "iteratr";
+
+/// The system whose names hooks read as `hook_event_name`.
+pub const HOOK_EVENT_NAMES: &str = CLAUDE;
+
+/// Systems whose events may have no name of ours. Each has a domain of its own, in which any action
+/// is an event, so that hooks can listen to an event that is newer than this program.
+pub static OPEN_DOMAINS: &[&str] = &[CLAUDE];
+
+/// What is known of an event of an open domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct OpenSpec {
-    /// Its name, `claude:action`.
+    /// Its name, `domain:action`.
     pub name: &'static str,
+    /// The name that the system of this domain uses.
+    pub foreign_name: &'static str,
     /// What hooks can do there.
     pub power: Power,
     /// The field that a matcher looks at.
     pub subject: Option<&'static str>,
 }
 
-const fn open(name: &'static str, power: Power, subject: Option<&'static str>) -> OpenSpec {
-    OpenSpec { name, power, subject }
+const fn open(
+    name: &'static str,
+    foreign_name: &'static str,
+    power: Power,
+    subject: Option<&'static str>,
+) -> OpenSpec {
+    OpenSpec { name, foreign_name, power, subject }
 }
 
 /// Writes a table, and for each of its rows the constant of [`EventName`] that is in front of the row.
@@ -130,26 +153,53 @@ macro_rules! rows {
 }
 
 rows! {
-    /// The events of the open namespace that are known today. One that is not here is only observed.
+    /// The events of open domains that are known today. One that is not here is only observed.
     static OPEN_EVENTS: OpenSpec, numbers OpenRow;
-    CLAUDE_POST_TOOL_BATCH = open("claude:post_tool_batch", Power::BlocksOnPurpose, None),
-    CLAUDE_USER_PROMPT_EXPANSION = open("claude:user_prompt_expansion", Power::Blocks, Some("command_name")),
-    CLAUDE_STOP_FAILURE = open("claude:stop_failure", Power::Observes, Some("error")),
-    CLAUDE_POST_COMPACT = open("claude:post_compact", Power::Observes, Some("trigger")),
-    CLAUDE_PRE_MODEL_SWITCH = open("claude:pre_model_switch", Power::Blocks, Some("to_model")),
-    CLAUDE_POST_MODEL_SWITCH = open("claude:post_model_switch", Power::Observes, Some("to_model")),
-    CLAUDE_PERMISSION_DENIED = open("claude:permission_denied", Power::Observes, Some("tool_name")),
-    CLAUDE_TASK_CREATED = open("claude:task_created", Power::Blocks, None),
-    CLAUDE_ELICITATION = open("claude:elicitation", Power::Blocks, Some("mcp_server_name")),
-    CLAUDE_ELICITATION_RESULT = open("claude:elicitation_result", Power::Blocks, Some("mcp_server_name")),
-    CLAUDE_CONFIG_CHANGE = open("claude:config_change", Power::Blocks, Some("source")),
-    CLAUDE_WORKTREE_CREATE = open("claude:worktree_create", Power::Blocks, None),
-    CLAUDE_WORKTREE_REMOVE = open("claude:worktree_remove", Power::Observes, None),
-    CLAUDE_INSTRUCTIONS_LOADED = open("claude:instructions_loaded", Power::Observes, Some("load_reason")),
-    CLAUDE_CWD_CHANGED = open("claude:cwd_changed", Power::Observes, None),
-    CLAUDE_FILE_CHANGED = open("claude:file_changed", Power::Observes, Some("file_path")),
-    CLAUDE_DIRECTORY_ADDED = open("claude:directory_added", Power::Observes, Some("source")),
-    CLAUDE_MESSAGE_DISPLAY = open("claude:message_display", Power::Observes, None),
+    CLAUDE_POST_TOOL_BATCH =
+        open("claude:post_tool_batch", "PostToolBatch", Power::BlocksOnPurpose, None),
+    CLAUDE_USER_PROMPT_EXPANSION = open(
+        "claude:user_prompt_expansion",
+        "UserPromptExpansion",
+        Power::Blocks,
+        Some("command_name"),
+    ),
+    CLAUDE_STOP_FAILURE =
+        open("claude:stop_failure", "StopFailure", Power::Observes, Some("error")),
+    CLAUDE_POST_COMPACT =
+        open("claude:post_compact", "PostCompact", Power::Observes, Some("trigger")),
+    CLAUDE_PRE_MODEL_SWITCH =
+        open("claude:pre_model_switch", "PreModelSwitch", Power::Blocks, Some("to_model")),
+    CLAUDE_POST_MODEL_SWITCH =
+        open("claude:post_model_switch", "PostModelSwitch", Power::Observes, Some("to_model")),
+    CLAUDE_PERMISSION_DENIED =
+        open("claude:permission_denied", "PermissionDenied", Power::Observes, Some("tool_name")),
+    CLAUDE_TASK_CREATED = open("claude:task_created", "TaskCreated", Power::Blocks, None),
+    CLAUDE_ELICITATION =
+        open("claude:elicitation", "Elicitation", Power::Blocks, Some("mcp_server_name")),
+    CLAUDE_ELICITATION_RESULT = open(
+        "claude:elicitation_result",
+        "ElicitationResult",
+        Power::Blocks,
+        Some("mcp_server_name"),
+    ),
+    CLAUDE_CONFIG_CHANGE =
+        open("claude:config_change", "ConfigChange", Power::Blocks, Some("source")),
+    CLAUDE_WORKTREE_CREATE = open("claude:worktree_create", "WorktreeCreate", Power::Blocks, None),
+    CLAUDE_WORKTREE_REMOVE =
+        open("claude:worktree_remove", "WorktreeRemove", Power::Observes, None),
+    CLAUDE_INSTRUCTIONS_LOADED = open(
+        "claude:instructions_loaded",
+        "InstructionsLoaded",
+        Power::Observes,
+        Some("load_reason"),
+    ),
+    CLAUDE_CWD_CHANGED = open("claude:cwd_changed", "CwdChanged", Power::Observes, None),
+    CLAUDE_FILE_CHANGED =
+        open("claude:file_changed", "FileChanged", Power::Observes, Some("file_path")),
+    CLAUDE_DIRECTORY_ADDED =
+        open("claude:directory_added", "DirectoryAdded", Power::Observes, Some("source")),
+    CLAUDE_MESSAGE_DISPLAY =
+        open("claude:message_display", "MessageDisplay", Power::Observes, None),
 }
 
 /// What is known of an event of the open namespace, by its name.
@@ -157,8 +207,12 @@ pub fn open_named(name: &str) -> Option<&'static OpenSpec> {
     OpenRow::named(name).map(OpenRow::spec)
 }
 
-const fn alias(name: &'static str) -> Alias {
-    Alias { name, only_reasons: &[] }
+const fn alias(name: &'static str, systems: &'static [&'static str]) -> Alias {
+    Alias { name, systems, only_reasons: &[] }
+}
+
+const fn claude(name: &'static str) -> Alias {
+    alias(name, &[CLAUDE])
 }
 
 /// A row whose powers, aliases and fields are still to be said.
@@ -166,7 +220,6 @@ const fn event(name: &'static str, when: &'static str) -> EventSpec {
     EventSpec {
         name,
         aliases: &[],
-        claude: None,
         power: Power::Observes,
         block_does: None,
         subject: None,
@@ -233,15 +286,17 @@ rows! {
     /// Every event, in the order of a session's life.
     static EVENTS: EventSpec, numbers TableRow;
     SESSION_SETUP = EventSpec {
-        aliases: &[alias("Setup")],
-        claude: Some("Setup"),
+        aliases: &[claude("Setup")],
         subject: Some("trigger"),
         fields: &["trigger"],
         ..event("session:setup", "a project is set up or maintained")
     },
     SESSION_START = EventSpec {
-        aliases: &[alias("on_session_start"), alias("session_start"), alias("SessionStart")],
-        claude: Some("SessionStart"),
+        aliases: &[
+            alias("on_session_start", &[AGENT_PIPELINES]),
+            alias("session_start", &[ITERATR]),
+            claude("SessionStart"),
+        ],
         subject: Some("source"),
         fields: &["source", "model"],
         fired_by: RUNNER,
@@ -253,15 +308,13 @@ rows! {
         ..event("session:message", "a message is added to the session")
     },
     SESSION_NOTIFICATION = EventSpec {
-        aliases: &[alias("Notification")],
-        claude: Some("Notification"),
+        aliases: &[claude("Notification")],
         subject: Some("notification_type"),
         fields: &["notification_type", "message", "title"],
         ..event("session:notification", "the user is shown a question or an end")
     },
     SESSION_PRE_COMPACT = EventSpec {
-        aliases: &[alias("PreCompact")],
-        claude: Some("PreCompact"),
+        aliases: &[claude("PreCompact")],
         power: Power::Blocks,
         block_does: Some("nothing is compacted"),
         subject: Some("trigger"),
@@ -269,8 +322,7 @@ rows! {
         ..event("session:pre_compact", "the context is about to be compacted")
     },
     SESSION_STOP = EventSpec {
-        aliases: &[alias("Stop")],
-        claude: Some("Stop"),
+        aliases: &[alias("Stop", &[AUTOAGENT, CLAUDE])],
         power: Power::BlocksOnPurpose,
         block_does: Some("the session goes on"),
         is_stop: true,
@@ -288,11 +340,14 @@ rows! {
     },
     SESSION_END = EventSpec {
         aliases: &[
-            Alias { name: "on_session_complete", only_reasons: &["completed", "max_iterations"] },
-            alias("session_end"),
-            alias("SessionEnd"),
+            Alias {
+                name: "on_session_complete",
+                systems: &[AGENT_PIPELINES],
+                only_reasons: &["completed", "max_iterations"],
+            },
+            alias("session_end", &[ITERATR]),
+            claude("SessionEnd"),
         ],
-        claude: Some("SessionEnd"),
         subject: Some("reason"),
         fields: &["reason", "error"],
         fired_by: RUNNER,
@@ -304,20 +359,26 @@ rows! {
         ..event("stage:start", "a stage begins")
     },
     STAGE_COMPLETE = EventSpec {
-        aliases: &[alias("on_stage_complete")],
+        aliases: &[alias("on_stage_complete", &[AGENT_PIPELINES])],
         subject: Some("stage"),
         fields: &["stage_outputs", "changed_files"],
         fired_by: RUNNER,
         ..event("stage:complete", "a stage is complete")
     },
     ITERATION_START = EventSpec {
-        aliases: &[alias("on_iteration_start"), alias("pre_iteration")],
+        aliases: &[
+            alias("on_iteration_start", &[AGENT_PIPELINES]),
+            alias("pre_iteration", &[ITERATR]),
+        ],
         subject: Some("stage"),
         fired_by: RUNNER,
         ..event("iteration:start", "before each call of the agent")
     },
     ITERATION_COMPLETE = EventSpec {
-        aliases: &[alias("on_iteration_complete"), alias("post_iteration")],
+        aliases: &[
+            alias("on_iteration_complete", &[AGENT_PIPELINES]),
+            alias("post_iteration", &[ITERATR]),
+        ],
         subject: Some("stage"),
         fields: &["changed_files", "stage_outputs"],
         is_work: true,
@@ -325,14 +386,14 @@ rows! {
         ..event("iteration:complete", "after each iteration that succeeded")
     },
     ITERATION_ERROR = EventSpec {
-        aliases: &[alias("on_error")],
+        aliases: &[alias("on_error", &[AGENT_PIPELINES, ITERATR])],
         subject: Some("stage"),
         fields: &["error", "changed_files", "stage_outputs"],
         fired_by: RUNNER,
         ..event("iteration:error", "an iteration has failed")
     },
     EXECUTION_PRE_START = EventSpec {
-        aliases: &[alias("PreExecutionStart")],
+        aliases: &[alias("PreExecutionStart", &[AUTOAGENT])],
         power: Power::Blocks,
         block_does: Some("the item is skipped and marked blocked"),
         fields: ISSUE,
@@ -340,13 +401,13 @@ rows! {
         ..event("execution:pre_start", "work on an issue or a task is about to begin")
     },
     EXECUTION_POST_START = EventSpec {
-        aliases: &[alias("PostExecutionStart")],
+        aliases: &[alias("PostExecutionStart", &[AUTOAGENT])],
         fields: ISSUE,
         fired_by: RUNNER,
         ..event("execution:post_start", "work on an issue or a task has begun")
     },
     EXECUTION_PRE_END = EventSpec {
-        aliases: &[alias("PreExecutionEnd")],
+        aliases: &[alias("PreExecutionEnd", &[AUTOAGENT])],
         power: Power::Blocks,
         block_does: Some("the item is not complete: it has failed"),
         fields: ISSUE_END,
@@ -354,14 +415,14 @@ rows! {
         ..event("execution:pre_end", "an issue or a task is about to be marked complete")
     },
     EXECUTION_POST_END = EventSpec {
-        aliases: &[alias("PostExecutionEnd")],
+        aliases: &[alias("PostExecutionEnd", &[AUTOAGENT])],
         fields: ISSUE_END,
         is_work: true,
         fired_by: RUNNER,
         ..event("execution:post_end", "work on an issue or a task has ended, also after a failure")
     },
     GIT_PRE_COMMIT = EventSpec {
-        aliases: &[alias("PreGitCommit")],
+        aliases: &[alias("PreGitCommit", &[AUTOAGENT])],
         power: Power::Blocks,
         block_does: Some("nothing is committed"),
         fields: COMMIT,
@@ -369,14 +430,13 @@ rows! {
         ..event("git:pre_commit", "a commit is about to be made")
     },
     GIT_POST_COMMIT = EventSpec {
-        aliases: &[alias("PostGitCommit")],
+        aliases: &[alias("PostGitCommit", &[AUTOAGENT])],
         fields: COMMIT,
         fired_by: &[COMMITS],
         ..event("git:post_commit", "a commit was made")
     },
     TASK_COMPLETE = EventSpec {
-        aliases: &[alias("on_task_complete"), alias("TaskCompleted")],
-        claude: Some("TaskCompleted"),
+        aliases: &[alias("on_task_complete", &[ITERATR]), claude("TaskCompleted")],
         power: Power::BlocksOnPurpose,
         block_does: Some("the task is not completed"),
         fields: &[
@@ -392,14 +452,12 @@ rows! {
         ..event("task:complete", "a task is about to be marked completed")
     },
     AGENT_START = EventSpec {
-        aliases: &[alias("SubagentStart")],
-        claude: Some("SubagentStart"),
+        aliases: &[claude("SubagentStart")],
         subject: Some("agent_type"),
         ..event("agent:start", "a subagent begins")
     },
     AGENT_STOP = EventSpec {
-        aliases: &[alias("SubagentStop")],
-        claude: Some("SubagentStop"),
+        aliases: &[claude("SubagentStop")],
         power: Power::BlocksOnPurpose,
         block_does: Some("the subagent goes on"),
         is_stop: true,
@@ -408,16 +466,14 @@ rows! {
         ..event("agent:stop", "a subagent is about to end")
     },
     AGENT_IDLE = EventSpec {
-        aliases: &[alias("TeammateIdle")],
-        claude: Some("TeammateIdle"),
+        aliases: &[claude("TeammateIdle")],
         power: Power::BlocksOnPurpose,
         block_does: Some("it keeps working"),
         fields: &["teammate_name", "team_name"],
         ..event("agent:idle", "a background agent has nothing left to do")
     },
     TOOL_PRE_EXECUTE = EventSpec {
-        aliases: &[alias("PreToolUse")],
-        claude: Some("PreToolUse"),
+        aliases: &[claude("PreToolUse")],
         power: Power::Blocks,
         block_does: Some("the tool does not run, the agent reads why"),
         subject: Some("tool_name"),
@@ -425,8 +481,7 @@ rows! {
         ..event("tool:pre_execute", "a tool is about to run")
     },
     TOOL_POST_EXECUTE = EventSpec {
-        aliases: &[alias("PostToolUse")],
-        claude: Some("PostToolUse"),
+        aliases: &[claude("PostToolUse")],
         power: Power::Annotates,
         block_does: Some("its reason is added beside the result"),
         subject: Some("tool_name"),
@@ -435,8 +490,7 @@ rows! {
         ..event("tool:post_execute", "a tool has run")
     },
     TOOL_ERROR = EventSpec {
-        aliases: &[alias("PostToolUseFailure")],
-        claude: Some("PostToolUseFailure"),
+        aliases: &[claude("PostToolUseFailure")],
         subject: Some("tool_name"),
         fields: &["tool_name", "tool_input", "tool_use_id", "error", "is_interrupt", "duration_ms"],
         is_work: true,
@@ -472,8 +526,7 @@ rows! {
         ..event("permission:check", "a tool's permission is checked")
     },
     PERMISSION_PROMPT = EventSpec {
-        aliases: &[alias("PermissionRequest")],
-        claude: Some("PermissionRequest"),
+        aliases: &[claude("PermissionRequest")],
         power: Power::Blocks,
         block_does: Some("answers instead of the user"),
         subject: Some("tool_name"),
@@ -491,8 +544,7 @@ rows! {
         ..event("permission:denied", "a tool's permission was denied")
     },
     USER_PROMPT_SUBMIT = EventSpec {
-        aliases: &[alias("UserPromptSubmit")],
-        claude: Some("UserPromptSubmit"),
+        aliases: &[claude("UserPromptSubmit")],
         power: Power::Blocks,
         block_does: Some("the prompt is not sent"),
         fields: &["prompt"],

@@ -14,7 +14,7 @@ use hookwright_config::{
     AgentKind, CallbackAddress, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile, Place,
     PromptSpec, QueueSpec, Scope, StageBody, StageSpec, Termination, load_texts,
 };
-use hookwright_dialects::Connection;
+use hookwright_dialects::hosts::Connection;
 use hookwright_engine::hook::Hook;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::template::TextTemplate;

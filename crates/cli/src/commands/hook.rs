@@ -6,7 +6,6 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | `agent` | how an agent talks to hooks |
 //! | `input` | what the agent sends, read in time |
 //! | `runnable_hooks` | which hooks may run: files found, trusted, read |
 //! | `guarding_files` | files that guarded the session and are gone |
@@ -14,7 +13,6 @@
 //! | `memory` | what a session remembers from one call to the next |
 //! | `detached` | hooks that nothing waits for, in a process of their own |
 
-mod agent;
 mod deadline;
 mod detached;
 mod guarding_files;
@@ -28,14 +26,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use hookwright_dialects::hosts::{self, Host, HostCall, UnreadableCall};
 use hookwright_engine::chain::Chain;
 use hookwright_engine::ports::Ports;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Background, Engine, Fired, Firing, Setup};
 use hookwright_events::{Decision, Event, Power, Status, Verdict};
 
-use self::agent::{Agent, Unreadable};
-pub(crate) use self::agent::{CALL, PAGE_OF_CALL, calls_for, marks_of_agents};
 use self::deadline::Deadline;
 use self::memory::SessionMemory;
 use self::runnable_hooks::{RunnableHooks, said};
@@ -58,15 +56,15 @@ use crate::{span, state};
 #[derive(Debug, Args)]
 pub(crate) struct HookArguments {
     /// The agent that calls
-    #[arg(value_enum, required_unless_present = "detached")]
-    agent: Option<Agent>,
+    #[arg(value_name = "AGENT", value_parser = host_names(), required_unless_present = "detached")]
+    host: Option<&'static dyn Host>,
 
     /// How long the agent waits for this command, where its settings say so (`timeout`)
     #[arg(long, value_name = "SECONDS", value_parser = patience)]
     deadline: Option<Duration>,
 
     /// Run what an earlier call handed over
-    #[arg(long, hide = true, conflicts_with = "agent")]
+    #[arg(long, hide = true, conflicts_with = "host")]
     detached: bool,
 }
 
@@ -75,15 +73,22 @@ pub(super) fn quick(arguments: impl Iterator<Item = OsString>) -> Option<HookArg
     let words: Option<Vec<String>> = arguments.map(|word| word.into_string().ok()).collect();
     let words = words?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (agent, deadline, detached) = match words[..] {
+    let (host, deadline, detached) = match words[..] {
         ["--detached"] => (None, None, true),
-        [agent] => (Some(Agent::of_word(agent)?), None, false),
-        [agent, "--deadline", deadline] => {
-            (Some(Agent::of_word(agent)?), Some(patience(deadline).ok()?), false)
+        [host] => (Some(hosts::named(host)?), None, false),
+        [host, "--deadline", deadline] => {
+            (Some(hosts::named(host)?), Some(patience(deadline).ok()?), false)
         }
         _ => return None,
     };
-    Some(HookArguments { agent, deadline, detached })
+    Some(HookArguments { host, deadline, detached })
+}
+
+fn host_names() -> impl TypedValueParser<Value = &'static dyn Host> {
+    let names = hosts::all().iter();
+    let names = names.map(|host| PossibleValue::new(host.name()).help(host.display_name()));
+    PossibleValuesParser::new(names)
+        .map(|name| hosts::named(&name).expect("clap lets no other name pass"))
 }
 
 fn patience(text: &str) -> Result<Duration, String> {
@@ -95,9 +100,9 @@ fn patience(text: &str) -> Result<Duration, String> {
 
 pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Failure> {
     let called = Instant::now();
-    let Some(agent) = arguments.agent else { return detached::run(screen) };
+    let Some(host) = arguments.host else { return detached::run(screen) };
     // The variables that an agent hands us may come from a repository's settings.
-    let starter = CommandStarter::find(agent.marks());
+    let starter = CommandStarter::find(host.marks());
     UserFolders::decide(UserFolders::of_starter(&starter));
     let switched_off = |value: Option<OsString>| value.is_some_and(|value| value == "0");
     if switched_off(starter.variable(SWITCH)) {
@@ -109,41 +114,47 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
         notices.push(format!(
             "{SWITCH}=0 is ignored, and hooks run: settings or the agent have set it; to switch hooks \
              off, start {} with it",
-            agent.name()
+            host.display_name()
         ));
     }
-    let event = match agent.read(&input::read(agent, called, arguments.deadline, screen)?) {
-        Ok(event) => event,
-        Err(unreadable) => return answer_unreadable(agent, unreadable, screen),
+    let call = match host.read_call(&input::read(host, called, arguments.deadline, screen)?) {
+        Ok(call) => call.from_host(host),
+        Err(unreadable) => return answer_unreadable(host, unreadable, screen),
     };
-    let patience = arguments.deadline.unwrap_or_else(|| agent.patience(&event.name));
-    let memory = SessionMemory::new(agent.word(), state::folder().ok())
-        .handing_out(agent.tells_the_model(&event.name));
+    let name = &call.event.name;
+    let patience = arguments.deadline.unwrap_or_else(|| host.patience(name));
+    let memory = SessionMemory::new(host.name(), state::folder().ok())
+        .handing_out(host.capability(name).inject);
     let memory = Arc::new(memory);
-    let environment = starter.environment(|name| agent.sets_for_hooks(name));
+    let environment = starter.environment(|name| host.sets_for_hooks(name));
     let deadline = Deadline::new(called, patience);
-    let call = Call { agent, deadline, memory, environment, notices, screen };
-    let decision = call.decide(&event);
-    answer(agent, &event, &decision, screen)
+    let answering = Answering { host, deadline, memory, environment, notices, screen };
+    let decision = answering.decide(&call);
+    answer(host, &call, &decision, screen)
 }
 
 /// An event that cannot be read may be one that a guard stands at.
-fn answer_unreadable(agent: Agent, what: Unreadable, screen: &Screen) -> Result<u8, Failure> {
+fn answer_unreadable(
+    host: &dyn Host,
+    what: UnreadableCall,
+    screen: &Screen,
+) -> Result<u8, Failure> {
     match what {
-        Unreadable::NoEvent { cause } => {
-            Err(Failure::NoEventOfAgent { agent: agent.name(), cause })
+        UnreadableCall::NoEvent { cause } => {
+            Err(Failure::NoEventOfAgent { agent: host.display_name(), cause })
         }
-        Unreadable::OtherAgent(reply) => {
+        UnreadableCall::OtherHost(reply) => {
             screen.talk(&reply.stderr);
             if let Err(failure) = screen.result(&reply.stdout) {
                 screen.failure(&failure);
             }
             Ok(reply.exit_code)
         }
-        Unreadable::BadData { event, cause } => {
+        UnreadableCall::BadData { event, cause } => {
             let event = Event::new(event, serde_json::Map::new());
             let reason = format!("{cause}, so no hook could look at it");
-            answer(agent, &event, &refused_or_told(&event, reason), screen)
+            let decision = refused_or_told(&event, reason);
+            answer(host, &event.into(), &decision, screen)
         }
     }
 }
@@ -151,15 +162,15 @@ fn answer_unreadable(agent: Agent, what: Unreadable, screen: &Screen) -> Result<
 /// Prints the reply, and nothing but the reply. A no must not depend on a reader: one that reached
 /// no reader is said by the exit code.
 fn answer(
-    agent: Agent,
-    event: &Event,
+    host: &dyn Host,
+    call: &HostCall,
     decision: &Decision,
     screen: &Screen,
 ) -> Result<u8, Failure> {
-    let reply = agent.reply(event, decision);
+    let reply = host.reply(call, decision);
     screen.talk(&reply.stderr);
     let told = screen.result_while_read(&reply.stdout);
-    let blocks = match event.name.power() {
+    let blocks = match call.event.name.power() {
         Power::Blocks => true,
         Power::BlocksOnPurpose => matches!(decision.verdict, Verdict::Block { .. }),
         Power::Annotates | Power::Observes => false,
@@ -197,9 +208,9 @@ fn without_hooks(event: &Event, failure: &Failure) -> Decision {
     refused_or_told(event, format!("no hook could run: {}", said(&failure.message())))
 }
 
-/// One call of an agent.
-struct Call<'a> {
-    agent: Agent,
+/// How one call of a host is answered.
+struct Answering<'a> {
+    host: &'static dyn Host,
     deadline: Deadline,
     memory: Arc<SessionMemory>,
     /// What hooks find in their environment.
@@ -209,13 +220,14 @@ struct Call<'a> {
     screen: &'a Screen,
 }
 
-impl Call<'_> {
-    /// What the agent has to do.
-    fn decide(&self, event: &Event) -> Decision {
+impl Answering<'_> {
+    /// What the host has to do.
+    fn decide(&self, call: &HostCall) -> Decision {
+        let event = &call.event;
         if UserFolders::current().config().is_none() {
             return without_hooks(event, &Failure::NoStateFolder);
         }
-        let found = match RunnableHooks::find(self.agent, event, &self.environment) {
+        let found = match RunnableHooks::find(self.host, call, &self.environment) {
             Ok(found) => found,
             Err(failure) => return without_hooks(event, &failure),
         };
@@ -232,17 +244,17 @@ impl Call<'_> {
         notices.extend(self.notices.iter().cloned());
         // What is only told is told once.
         notices.extend(parts.iter_mut().flat_map(|part| std::mem::take(&mut part.system_messages)));
-        match self.by_firing(event, found) {
-            Ok(fired) => {
-                notices.extend(failures(&fired));
-                parts.push(fired.decision);
+        match self.by_firing(call, found) {
+            Ok(all) => {
+                notices.extend(all.iter().flat_map(failures));
+                parts.extend(all.into_iter().map(|fired| fired.decision));
             }
             Err(failure) => parts.push(without_hooks(event, &failure)),
         }
         self.with_notices(event, Decision::combine(parts), notices)
     }
 
-    fn by_firing(&self, event: &Event, mut found: RunnableHooks) -> Result<Fired, Failure> {
+    fn by_firing(&self, call: &HostCall, mut found: RunnableHooks) -> Result<Vec<Fired>, Failure> {
         let environment = self.environment.clone();
         let chain = chain_above();
         let memory = Arc::clone(&self.memory);
@@ -257,15 +269,22 @@ impl Call<'_> {
             background: Background::Elsewhere,
             ..Setup::new(hooks, found.root.clone(), environment)
         });
-        let mut fired = runtime()?.block_on(self.in_time(&engine, event, chain))?;
+        let mut all = Vec::new();
+        runtime()?.block_on(async {
+            for event in call.events() {
+                all.push(self.in_time(&engine, event, chain.clone()).await?);
+            }
+            Ok::<(), Failure>(())
+        })?;
         let handed_over = engine.handed_over();
         if !handed_over.is_empty()
-            && let Err(error) = detached::start(self.agent, &found, &self.environment, handed_over)
+            && let Err(error) = detached::start(self.host, &found, &self.environment, handed_over)
+            && let Some(last) = all.last_mut()
         {
             let message = format!("background hooks could not be started: {error}");
-            fired.decision.system_messages.push(message);
+            last.decision.system_messages.push(message);
         }
-        Ok(fired)
+        Ok(all)
     }
 
     /// Fires the event; hooks that are not done at the deadline are ended.
@@ -327,7 +346,7 @@ impl Call<'_> {
         let reason = format!(
             "{who} had not answered after {}, shortly before {} would have gone on without an answer",
             seconds(self.deadline.span),
-            self.agent.name()
+            self.host.display_name()
         );
         let late = refused_or_told(&fired.event, reason);
         let decision = &mut fired.decision;
@@ -347,7 +366,7 @@ impl Call<'_> {
         mut decision: Decision,
         notices: Vec<String>,
     ) -> Decision {
-        if self.agent.shows_messages(&event.name) {
+        if self.host.capability(&event.name).message {
             let session = event.text("session_id").unwrap_or_default();
             decision.system_messages.extend(self.memory.untold(session, notices));
         }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use hookwright_dialects::CONNECTABLE;
+use hookwright_dialects::hosts::{self, Host};
 use hookwright_engine::hook::Hook;
 use hookwright_engine::pattern::Pattern;
 use hookwright_events::EventSpec;
 use hookwright_events::table::{COMMITS, RUN};
 
 use super::Advice;
-use crate::commands::{CALL, PAGE_OF_CALL, calls_for};
 use crate::render::count;
 
 /// Hooks that one message names.
@@ -18,7 +17,8 @@ const NAMED_MAX: usize = 5;
 /// What fires an event, beside `hookwright fire`. The one list of it: whatever comes to fire events is
 /// added here, or to the table of events.
 pub(crate) fn fired_by(event: &EventSpec) -> Vec<&'static str> {
-    event.fired_by.iter().copied().chain(calls_for(event)).collect()
+    let in_hosts = hosts::all().iter().filter(|host| host.sends(event)).map(|host| host.command());
+    event.fired_by.iter().copied().chain(in_hosts).collect()
 }
 
 /// What a person is told about a hook that nothing fires. `event` is what it listens to, as written.
@@ -80,11 +80,16 @@ fn help(written: &str, hosts: &[Box<str>]) -> String {
         // In every session `run` fires all but these.
         fired_by(event).into_iter().filter(move |source| *source != RUN || is_queue)
     });
-    let in_agents = (!pattern.open.is_empty()).then_some(CALL);
-    let is_for_agents =
-        hosts.is_empty() || CONNECTABLE.iter().any(|agent| hosts.contains(&agent.host.into()));
+    let in_hosts = hosts::all().iter().filter(|host| {
+        let domain = host.name();
+        pattern.open.iter().any(|glob| glob.reaches(domain))
+    });
+    let is_meant = |source: &&str| {
+        let host = host_called_by(source);
+        hosts.is_empty() || host.is_none_or(|host| hosts.contains(&host.name().into()))
+    };
     let mut ways: Vec<String> = Vec::new();
-    for source in in_table.chain(in_agents).filter(|source| *source != CALL || is_for_agents) {
+    for source in in_table.chain(in_hosts.map(|host| host.command())).filter(is_meant) {
         let way = way_of(source);
         if !ways.contains(&way) {
             ways.push(way);
@@ -102,12 +107,21 @@ fn help(written: &str, hosts: &[Box<str>]) -> String {
     }
 }
 
+/// The host whose settings call this.
+fn host_called_by(source: &str) -> Option<&'static dyn Host> {
+    hosts::all().iter().copied().find(|host| host.command() == source)
+}
+
 /// What a project lacks where an event of this source never happens.
 fn way_of(source: &str) -> String {
     match source {
         RUN => "a stage with `termination: {type: queue}`".to_owned(),
         COMMITS => "a hook of `type: git-commit`".to_owned(),
-        CALL => format!("an agent whose own settings call `{CALL}` for it ({PAGE_OF_CALL})"),
-        other => format!("`{other}`"),
+        other => match host_called_by(other) {
+            Some(host) => {
+                format!("an agent whose own settings call `{other}` for it ({})", host.page())
+            }
+            None => format!("`{other}`"),
+        },
     }
 }

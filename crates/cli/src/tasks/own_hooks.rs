@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hookwright_dialects::hosts;
 use hookwright_engine::chain::Chain;
 use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::ports::Ports;
@@ -17,7 +18,7 @@ use serde_json::Map;
 use super::completing::Completed;
 use super::{Tasks, of};
 use crate::approvals::{self, Asking};
-use crate::commands::{marks_of_agents, off_by_environment, runtime, with_session};
+use crate::commands::{off_by_environment, runtime, with_session};
 use crate::config_files::{ConfigFiles, process_environment};
 use crate::error::{Failure, advice};
 use crate::interrupts::Interrupts;
@@ -39,7 +40,7 @@ pub(super) fn complete(
     };
     if let Some(why) = off_by_environment() {
         // The person's word counts, not that of an agent or of what it has started.
-        let marks = [&[MARKER], marks_of_agents()].concat();
+        let marks = [vec![MARKER], hosts::marks()].concat();
         if !tasks.caller.was_started_with_any(&marks) {
             screen.talk(&format!("hooks are switched off ({why})\n"));
             set_completed()?;

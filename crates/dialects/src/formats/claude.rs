@@ -9,27 +9,19 @@
 //! | `environment` | the variables that a hook has |
 //! | `reply` | what a hook's end and its output mean |
 //! | [`answer`] | [`HookOutput`]: what a hook answers, typed, to our answers |
-//! | `decision` | [`Reply`]: what we answer it when our own hooks run inside it |
-//! | [`capability`] | what each of its events can carry |
 //! | [`callbacks`] | functions of a Rust program as hooks of its events |
-//! | `own_call` | which of its handlers call this program |
-//! | `patience` | how long it waits for a hook |
 //! | `tool_name` | what it calls its tools |
 //! | `whole_characters` | its JSON where it has cut a character in halves |
 
 pub mod answer;
 pub mod callbacks;
-pub mod capability;
 mod config;
-mod decision;
 mod environment;
 pub mod event;
 mod files;
 mod handler;
 mod limits;
 mod matcher;
-mod own_call;
-mod patience;
 mod reply;
 mod rule;
 mod switch;
@@ -47,12 +39,14 @@ use hookwright_events::EventName;
 
 use crate::{Foreign, Location, Whereabouts};
 pub use answer::HookOutput;
-pub(crate) use config::read as read_calls;
-pub use decision::{Reply, reply_to};
-pub use environment::{ENV_FILE_VARIABLE, MARKS, is_set_for_hooks, wants_env_file};
+pub(crate) use config::read as read_settings;
+pub use environment::{ENV_FILE_VARIABLE, wants_env_file};
 pub use event::{HookInput, InputError, OtherAgentsEvent};
-pub use patience::patience;
+pub(crate) use limits::default_timeout;
 use reply::ClaudeWire;
+
+/// Its name, also as a host.
+pub(crate) const SYSTEM: &str = "claude";
 
 /// Claude Code.
 #[derive(Debug)]
@@ -60,7 +54,7 @@ pub struct Claude;
 
 /// How its hooks run.
 static POLICY: Policy = Policy {
-    dialect: "claude",
+    dialect: SYSTEM,
     order: Order::AtOnce,
     awaits: Some(true),
     timeout: Some(limits::COMMAND_TIMEOUT),
@@ -78,11 +72,7 @@ static STRICT_POLICY: Policy = Policy { wire: &ClaudeWire { is_strict: true }, .
 
 impl Dialect for Claude {
     fn name(&self) -> &'static str {
-        "claude"
-    }
-
-    fn is_host(&self) -> bool {
-        true
+        SYSTEM
     }
 
     fn policy(&self) -> &'static Policy {
@@ -90,7 +80,7 @@ impl Dialect for Claude {
     }
 
     fn read(&self, files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded) {
-        read_calls(files, environment, loaded);
+        read_settings(files, environment, loaded);
     }
 }
 

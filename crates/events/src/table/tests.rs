@@ -2,7 +2,7 @@ use super::*;
 use crate::field;
 
 #[test]
-fn every_name_of_the_five_specifications_is_known() {
+fn every_name_of_the_five_specifications_is_known_as_its_systems() {
     let agent_pipelines = "on_session_start on_iteration_start on_iteration_complete \
         on_stage_complete on_session_complete on_error";
     let iteratr =
@@ -16,10 +16,21 @@ fn every_name_of_the_five_specifications_is_known() {
         llm:post_response llm:stream_start llm:stream_end session:start session:end \
         session:message permission:check permission:prompt permission:granted permission:denied \
         user:prompt_submit user:interrupt";
-    for names in [agent_pipelines, iteratr, autoagent, claude, code_forge] {
+    for (system, names) in [
+        (AGENT_PIPELINES, agent_pipelines),
+        (ITERATR, iteratr),
+        (AUTOAGENT, autoagent),
+        (CLAUDE, claude),
+    ] {
         for name in names.split_whitespace() {
-            assert!(resolve(name).is_some(), "`{name}` is not in the table");
+            let spec = resolve(name).unwrap_or_else(|| panic!("`{name}` is not in the table"));
+            assert_eq!(spec.name_in(system), Some(name), "{system}");
         }
+        let known = EVENTS.iter().filter(|spec| spec.name_in(system).is_some()).count();
+        assert_eq!(known, names.split_whitespace().count(), "{system}");
+    }
+    for name in code_forge.split_whitespace() {
+        assert!(named(name).is_some(), "`{name}` is not in the table");
     }
 }
 
@@ -74,6 +85,17 @@ fn no_name_stands_twice() {
     let count = names.len();
     names.dedup();
     assert_eq!(names.len(), count);
+}
+
+#[test]
+fn an_open_event_has_the_name_of_its_system_in_a_domain_of_that_system() {
+    for open in OPEN_EVENTS {
+        let (domain, _) = open.name.split_once(':').expect("`domain:action`");
+        assert!(OPEN_DOMAINS.contains(&domain), "{}", open.name);
+        let is_letter = |letter: &char| *letter != '_';
+        let name: String = open.name[domain.len() + 1..].chars().filter(is_letter).collect();
+        assert_eq!(open.foreign_name.to_lowercase(), name);
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_dialects::{CONNECTABLE, Connectable, Connection, agents};
+use hookwright_dialects::agents;
+use hookwright_dialects::hosts::{self, Connection, Host};
 use hookwright_engine::hook::{Action, Hook, Layer};
 use hookwright_engine::hook_set::HookSet;
 use hookwright_events::EventSpec;
@@ -54,10 +55,12 @@ fn is_meant_here(hook: &Hook, set: &HookSet, plans: &[&Plan]) -> bool {
         && hook.layer == Layer::Global
         && !hook.pattern.any(|event| event.power.can_block());
     let names = |host: &str| hook.hosts.iter().any(|named| **named == *host);
-    let works_here = |agent: &Connectable| plans.iter().any(|plan| plan.may_start(agent.agent));
+    let works_here = |host: &dyn Host| {
+        host.agents().iter().any(|agent| plans.iter().any(|plan| plan.may_start(agent.name)))
+    };
     let has_host = hook.hosts.is_empty()
         || names(HOST)
-        || CONNECTABLE.iter().any(|agent| names(agent.host) && works_here(agent));
+        || hosts::all().iter().any(|host| names(host.name()) && works_here(*host));
     hook.enabled && !is_dropped && has_host
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hookwright_config::{Place, SourceFile, Warning, WarningKind};
-use hookwright_dialects::Connection;
+use hookwright_dialects::hosts::Connection;
 use hookwright_engine::hook::{Hook, Layer};
 use hookwright_pipeline::sources::{Source, Sources};
 

@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use hookwright_config::{self as config, ConfigFile, Dialect, ReadFile, Scope};
+use hookwright_dialects::hosts::{self, Host};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::ports::Ports;
 use hookwright_engine::variables::Environment;
@@ -20,7 +21,6 @@ use hookwright_engine::{Engine, HandedOver, Setup};
 use rustix::process::{getpgrp, getpid, setsid};
 use serde::{Deserialize, Serialize};
 
-use super::agent::Agent;
 use super::memory::SessionMemory;
 use super::runnable_hooks::RunnableHooks;
 use crate::approvals::{self, Asking};
@@ -35,7 +35,7 @@ use crate::state;
 /// What the other process has to know. Nobody else reads it, so it has no version.
 #[derive(Debug, Serialize, Deserialize)]
 struct Job {
-    agent: String,
+    host: String,
     root: PathBuf,
     files: Vec<JobFile>,
     hooks: Vec<HandedOver>,
@@ -53,13 +53,13 @@ struct JobFile {
 
 /// Lets these hooks run in a process of their own, and does not wait for it.
 pub(super) fn start(
-    agent: Agent,
+    host: &dyn Host,
     found: &RunnableHooks,
     environment: &Environment,
     hooks: Vec<HandedOver>,
 ) -> io::Result<()> {
     let job = Job {
-        agent: agent.word().to_owned(),
+        host: host.name().to_owned(),
         root: found.root.clone(),
         files: found.files.iter().filter_map(JobFile::of).collect(),
         hooks,
@@ -82,7 +82,7 @@ pub(super) fn run(screen: &Screen) -> Result<u8, Failure> {
     }
     let _ = setsid();
     let Some(job) = read_job() else { return Ok(exit_code::OUR_FAULT) };
-    let Some(agent) = Agent::of_word(&job.agent) else { return Ok(exit_code::OUR_FAULT) };
+    let Some(host) = hosts::named(&job.host) else { return Ok(exit_code::OUR_FAULT) };
     let environment = process_environment();
     let files: Vec<(ConfigFile, String)> = job.files.into_iter().map(JobFile::into_file).collect();
     let texts = files.iter().map(|(file, text)| (file, text.as_str()));
@@ -94,7 +94,7 @@ pub(super) fn run(screen: &Screen) -> Result<u8, Failure> {
         no_global_hooks: false,
     };
     let secrets = ConfigFiles::find(&options).ok().and_then(|found| found.secrets().ok());
-    let memory = Arc::new(SessionMemory::new(agent.word(), state::folder().ok()));
+    let memory = Arc::new(SessionMemory::new(host.name(), state::folder().ok()));
     let project = job.root.to_string_lossy().into_owned();
     let asking = Asking { project, pipeline: None, address: loaded.callback };
     let waits = approvals::port(asking, state::store);

@@ -5,7 +5,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::agent::Agent;
+use hookwright_dialects::hosts::Host;
+
 use super::deadline::Deadline;
 use super::limits::INPUT_BYTES_MAX;
 use super::seconds;
@@ -15,20 +16,21 @@ use crate::screen::Screen;
 /// All that the agent sends. `patience` is how long the agent waits for this command, if its settings
 /// say so; a person at a terminal has all the time they want.
 pub(super) fn read(
-    agent: Agent,
+    host: &dyn Host,
     called: Instant,
     patience: Option<Duration>,
     screen: &Screen,
 ) -> Result<String, Failure> {
-    let no_event = |cause: String| Failure::NoEventOfAgent { agent: agent.name(), cause };
+    let no_event = |cause: String| Failure::NoEventOfAgent { agent: host.display_name(), cause };
     let is_person = io::stdin().is_terminal();
     if is_person {
-        screen.talk(&format!("waiting for an event of {} on standard input\n", agent.name()));
+        screen
+            .talk(&format!("waiting for an event of {} on standard input\n", host.display_name()));
     }
     let bytes = match patience {
         None if is_person => all_of_standard_input(),
         patience => {
-            let patience = patience.unwrap_or_else(|| agent.least_patience());
+            let patience = patience.unwrap_or_else(|| host.least_patience());
             let deadline = Deadline::new(called, patience);
             until(deadline.of_hooks, all_of_standard_input).unwrap_or_else(|| {
                 let span = seconds(deadline.span);

@@ -7,12 +7,12 @@
 use std::path::{Path, PathBuf};
 
 use hookwright_config::{Loaded, ReadFile};
+use hookwright_dialects::hosts::{Host, HostCall};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_events::Event;
 
-use super::agent::Agent;
 use crate::config_files::{ConfigFiles, ConfigOptions};
 use crate::error::{Failure, Message, advice};
 use crate::render::visible;
@@ -34,13 +34,13 @@ pub(super) struct RunnableHooks {
 }
 
 impl RunnableHooks {
-    /// Finds the files for an event, judges and reads them.
+    /// Finds the files for a call, judges and reads them.
     pub(super) fn find(
-        agent: Agent,
-        event: &Event,
+        host: &dyn Host,
+        call: &HostCall,
         environment: &Environment,
     ) -> Result<Self, Failure> {
-        let found = files(agent, event)?.without_hooks_of_agents();
+        let found = files(host, call)?.without_hooks_of_agents();
         let read = found.read();
         let (refusal, untrusted) = judge(&found, &read);
         let mut read = read;
@@ -67,10 +67,10 @@ impl RunnableHooks {
     }
 }
 
-fn files(agent: Agent, event: &Event) -> Result<ConfigFiles, Failure> {
+fn files(host: &dyn Host, call: &HostCall) -> Result<ConfigFiles, Failure> {
     let is_there = |folder: &PathBuf| folder.is_absolute() && folder.is_dir();
-    let project = agent.project().filter(is_there);
-    let now_in = event.text("cwd").map(PathBuf::from).filter(is_there);
+    let project = host.project(call, &|name| std::env::var_os(name)).filter(is_there);
+    let now_in = call.event.text("cwd").map(PathBuf::from).filter(is_there);
     let from = |folder: Option<PathBuf>| {
         ConfigFiles::find(&ConfigOptions {
             config: Vec::new(),

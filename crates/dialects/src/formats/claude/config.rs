@@ -19,8 +19,7 @@ use hookwright_engine::pattern::{Pattern, PatternError, Point};
 use hookwright_engine::variables::Environment;
 use hookwright_events::{EventName, Power};
 
-use super::capability;
-use super::event::event_named;
+use super::event::{event_named, known_names};
 use super::handler::{Handler, Read, Where};
 use super::limits::{SESSION_END_TIMEOUT, SESSION_END_TIMEOUT_MAX};
 use super::matcher::{Matcher, Waking};
@@ -132,15 +131,15 @@ impl Reading<'_> {
 
     fn event(&mut self, field: &Field) {
         let claudes = &*field.key;
-        let known = capability::ALL.iter().find(|known| known.event == claudes);
-        let Some((known, name)) = known.zip(event_named(claudes)) else {
-            let nearest = nearest(claudes, capability::ALL.iter().map(|known| known.event));
+        let known = known_names().find(|known| *known == claudes);
+        let Some((claudes, name)) = known.zip(event_named(claudes)) else {
+            let nearest = nearest(claudes, known_names());
             let mut notes = Notes::new(self.settings.source);
             let unknown = PatternError::UnknownEvent { name: claudes.to_owned(), nearest };
             notes.note(field.at, FaultKind::Pattern(unknown));
             return self.loaded.leave_out(notes.faults);
         };
-        let event = EventKey { claudes: known.event, name };
+        let event = EventKey { claudes, name };
         let mut notes = Notes::new(self.settings.source);
         let groups = notes.list(&field.value, "a list of matcher groups");
         self.give_up(&event, &Matcher::All, notes.faults);

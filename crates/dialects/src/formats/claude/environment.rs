@@ -24,16 +24,6 @@ const WITH_ENV_FILE: &[EventName] = &[
 /// The variable that names the file.
 pub const ENV_FILE_VARIABLE: &str = "CLAUDE_ENV_FILE";
 
-/// Variables that every command started by Claude Code has, its hooks included. A settings file can
-/// change their values, but cannot remove them.
-pub const MARKS: &[&str] = &["CLAUDECODE", "CLAUDE_PROJECT_DIR"];
-
-/// Whether Claude Code itself sets this variable for hooks. Whatever else a hook finds in its
-/// environment comes from the environment in which Claude Code was started, or from settings.
-pub fn is_set_for_hooks(name: &str) -> bool {
-    name.starts_with("CLAUDE") || matches!(name, "AI_AGENT" | "TRACEPARENT")
-}
-
 /// Whether the host has to lend a file to the hooks of an event: its hooks may append to one, and the
 /// event names no folder in which it would be.
 pub fn wants_env_file(event: &Event) -> bool {

@@ -13,14 +13,14 @@ mod other_agent;
 pub mod session;
 pub mod tool;
 
-use hookwright_events::table::{OPEN_DOMAIN, open_named};
+use hookwright_events::table::{EVENTS, OPEN_EVENTS, open_named};
 use hookwright_events::{Event, EventName};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::tool_name;
 use super::whole_characters::whole_characters;
+use super::{SYSTEM, tool_name};
 use agent::{SubagentStart, SubagentStop, TaskCompleted, TeammateIdle};
 use base::Base;
 pub use other_agent::OtherAgentsEvent;
@@ -271,12 +271,17 @@ fn typed<T: DeserializeOwned>(
 }
 
 /// The event behind a name of Claude Code's. One that is not in the table is `claude:snake_case`.
-pub(super) fn event_named(name: &str) -> Option<EventName> {
-    let is_claudes = |spec: &&hookwright_events::EventSpec| spec.claude == Some(name);
-    if let Some(spec) = hookwright_events::table::EVENTS.iter().find(is_claudes) {
+pub(crate) fn event_named(name: &str) -> Option<EventName> {
+    if let Some(spec) = EVENTS.iter().find(|spec| spec.name_in(SYSTEM) == Some(name)) {
         return Some(EventName::from(spec));
     }
-    EventName::resolve(&format!("{OPEN_DOMAIN}:{}", snake_case(name)?))
+    EventName::resolve(&format!("{SYSTEM}:{}", snake_case(name)?))
+}
+
+/// The names of all events that this program knows.
+pub(super) fn known_names() -> impl Iterator<Item = &'static str> {
+    let open = OPEN_EVENTS.iter().filter(|open| open.name.starts_with(SYSTEM));
+    EVENTS.iter().filter_map(|spec| spec.name_in(SYSTEM)).chain(open.map(|open| open.foreign_name))
 }
 
 /// Whether this program knows an event of this name.

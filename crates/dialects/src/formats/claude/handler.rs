@@ -14,12 +14,11 @@ use hookwright_engine::template::{CommandText, TextTemplate};
 use hookwright_engine::variables::Environment;
 use hookwright_events::{EventName, Power};
 
-use super::limits::{
-    COMMAND_TIMEOUT, DISPLAY_TIMEOUT, PROMPT_TIMEOUT, SESSION_END_TIMEOUT_MAX, TIMEOUT_MAX,
-};
+use super::limits::{SESSION_END_TIMEOUT_MAX, TIMEOUT_MAX, default_timeout};
 use super::matcher::Waking;
 use super::rule::Rule;
-use super::{POLICY, STRICT_POLICY, own_call};
+use super::{POLICY, STRICT_POLICY, SYSTEM};
+use crate::own_call;
 
 /// Where a handler stands.
 pub(super) struct Where<'a> {
@@ -247,11 +246,7 @@ pub(super) fn has_rule(hook: &Hook) -> bool {
 fn limited(written: Option<Duration>, place: &Where<'_>) -> Duration {
     match place.claudes {
         "SessionEnd" => written.unwrap_or(place.session_end).min(SESSION_END_TIMEOUT_MAX),
-        "UserPromptSubmit" | "PreModelSwitch" | "PostModelSwitch" => {
-            written.unwrap_or(PROMPT_TIMEOUT)
-        }
-        "MessageDisplay" => written.unwrap_or(DISPLAY_TIMEOUT),
-        _ => written.unwrap_or(COMMAND_TIMEOUT),
+        event => written.unwrap_or_else(|| default_timeout(event)),
     }
 }
 
@@ -315,9 +310,9 @@ impl<'n> Own<'n> {
         match self.get("args").map(|node| &node.raw) {
             Some(Raw::List(items)) => {
                 let args: Option<Vec<&str>> = items.iter().map(text).collect();
-                args.is_some_and(|args| own_call::is_program_with(command, &args))
+                args.is_some_and(|args| own_call::is_program_with(SYSTEM, command, &args))
             }
-            _ => own_call::is_command(command),
+            _ => own_call::is_command(SYSTEM, command),
         }
     }
 

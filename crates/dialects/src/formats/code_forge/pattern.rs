@@ -13,7 +13,7 @@ use hookwright_engine::glob::{Glob, is_glob};
 use hookwright_engine::matcher::{Looks, Matcher};
 use hookwright_engine::nearest::nearest;
 use hookwright_engine::pattern::{Pattern, PatternError, Point};
-use hookwright_events::table::{self, EVENTS, OPEN_DOMAIN};
+use hookwright_events::table::{self, EVENTS, OPEN_DOMAINS};
 use hookwright_events::{Event, EventSpec};
 
 /// What a pattern's text says.
@@ -105,7 +105,7 @@ impl Listening {
                 self.point(event, Matcher::Foreign(Arc::new(tools)));
             }
         }
-        if !glob.after(&format!("{OPEN_DOMAIN}:")).is_empty() {
+        if OPEN_DOMAINS.iter().any(|domain| glob.reaches(domain)) {
             self.pattern.open.push(glob);
         }
     }

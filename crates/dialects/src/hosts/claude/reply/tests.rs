@@ -1,12 +1,14 @@
-//! Rules of `decision.rs`.
+//! Rules of `reply.rs`.
 
 use hookwright_events::EventName;
 use hookwright_events::table::open_named;
 use serde_json::json;
 
-use super::super::capability::ALL;
-use super::super::event::event_named;
+use super::super::capabilities::ALL;
+
 use super::*;
+use crate::claude::event::event_named;
+use crate::hosts::capability_table;
 
 fn decided(verdict: Verdict) -> Decision {
     Decision { verdict, ..Decision::default() }
@@ -30,7 +32,7 @@ fn event(claudes: &str) -> Event {
 
 /// What is said at an event, as JSON; `null` for nothing.
 fn said_at(claudes: &str, decision: &Decision) -> Value {
-    let line = reply_to(&event(claudes), decision);
+    let line = reply_to(&event(claudes), decision).stdout;
     assert_eq!(line.ends_with('\n'), !line.is_empty());
     if line.is_empty() { Value::Null } else { serde_json::from_str(&line).unwrap() }
 }
@@ -38,7 +40,7 @@ fn said_at(claudes: &str, decision: &Decision) -> Value {
 #[test]
 fn there_is_nothing_to_say_where_hooks_asked_for_nothing() {
     for known in ALL {
-        assert_eq!(Reply::to(&event(known.event), &Decision::default()), Reply::default());
+        assert_eq!(reply_to(&event(known.event), &Decision::default()), HostReply::default());
     }
 }
 
@@ -102,7 +104,7 @@ fn a_block_is_said_in_the_words_of_its_event() {
         "TaskCreated",
         "Elicitation",
     ] {
-        assert_eq!(Reply::to(&event(name), &block()).exit_code, 0);
+        assert_eq!(reply_to(&event(name), &block()).exit_code, 0);
         assert_eq!(said_at(name, &block()), top, "{name}");
     }
     assert_eq!(
@@ -127,8 +129,8 @@ fn where_only_an_exit_code_can_say_no_it_does() {
     let json = "{\"decision\":\"block\",\"reason\":\"no\"}\n";
     for (name, stdout) in [("TeammateIdle", json), ("TaskCompleted", json), ("WorktreeCreate", "")]
     {
-        let wanted = Reply { stdout: stdout.into(), stderr: "no".into(), exit_code: 2 };
-        assert_eq!(Reply::to(&event(name), &block()), wanted);
+        let wanted = HostReply { stdout: stdout.into(), stderr: "no".into(), exit_code: 2 };
+        assert_eq!(reply_to(&event(name), &block()), wanted);
     }
 }
 
@@ -149,7 +151,7 @@ fn every_event_of_claude_code_is_in_the_table_once() {
     assert_eq!(names.len(), 33);
     let is_listed = |name: &EventName| name.spec().is_some() || open_named(name.as_str()).is_some();
     assert!(ALL.iter().all(|known| is_listed(&event_named(known.event).unwrap())));
-    assert_eq!(capability::table().lines().count(), 35);
+    assert_eq!(capability_table(ALL).lines().count(), 35);
 }
 
 #[test]
@@ -199,7 +201,7 @@ fn an_ask_where_nobody_can_be_asked_is_a_deny_but_never_traps_an_agent() {
     for name in ["Stop", "SubagentStop", "TeammateIdle", "TaskCompleted", "SessionStart"] {
         let wanted = json!({ "systemMessage": format!("{name}: nobody can be asked here: sure?") });
         assert_eq!(said_at(name, &ask()), wanted);
-        assert_eq!(Reply::to(&event(name), &ask()).exit_code, 0);
+        assert_eq!(reply_to(&event(name), &ask()).exit_code, 0);
     }
 }
 
@@ -269,7 +271,7 @@ fn a_context_at_a_stop_does_not_keep_the_agent_going_unless_it_is_blocked() {
 #[test]
 fn an_event_that_is_newer_than_this_program_is_only_told_about() {
     let name = EventName::resolve("claude:brand_new").unwrap();
-    let line = reply_to(&Event::new(name, Map::new()), &block());
+    let line = reply_to(&Event::new(name, Map::new()), &block()).stdout;
     let wanted = "{\"systemMessage\":\"BrandNew: nothing can be blocked here: no\"}\n";
     assert_eq!(line, wanted);
 }
@@ -278,11 +280,11 @@ fn an_event_that_is_newer_than_this_program_is_only_told_about() {
 fn a_tool_call_under_a_name_that_is_not_known_is_denied_by_the_exit_code() {
     let event = json!({ "hook_event_name": "BeforeEverything", "tool_name": "Bash" });
     let event = Event::named("tool:pre_execute", event).unwrap();
-    assert_eq!(Reply::to(&event, &block()), Reply::deny_to_any_agent("no"));
-    assert_eq!(Reply::deny_to_any_agent("no").exit_code, 2);
-    let asked = Reply::to(&event, &decided(Verdict::Ask { reason: None, rewritten_input: None }));
+    assert_eq!(reply_to(&event, &block()), HostReply::deny_to_any_host("no"));
+    assert_eq!(HostReply::deny_to_any_host("no").exit_code, 2);
+    let asked = reply_to(&event, &decided(Verdict::Ask { reason: None, rewritten_input: None }));
     assert_eq!(asked.exit_code, 2);
-    assert_eq!(Reply::to(&event, &Decision::default()), Reply::default());
+    assert_eq!(reply_to(&event, &Decision::default()), HostReply::default());
 }
 
 #[test]
@@ -292,8 +294,8 @@ fn an_agent_that_gives_calls_no_id_is_not_told_to_ask() {
         Event::named("tool:pre_execute", data).unwrap()
     };
     let ask = decided(Verdict::Ask { reason: Some("sure?".into()), rewritten_input: None });
-    assert!(reply_to(&call("toolu_1"), &ask).contains("\"permissionDecision\":\"ask\""));
-    let denied = reply_to(&call(""), &ask);
+    assert!(reply_to(&call("toolu_1"), &ask).stdout.contains("\"permissionDecision\":\"ask\""));
+    let denied = reply_to(&call(""), &ask).stdout;
     assert!(denied.contains("\"permissionDecision\":\"deny\""), "{denied}");
     assert!(denied.contains("nobody can be asked here, so it is denied: sure?"), "{denied}");
 }
@@ -303,7 +305,7 @@ fn a_text_takes_the_place_of_what_a_command_printed_and_of_no_other_object() {
     let output = Decision { updated_output: Some(json!("hidden")), ..Decision::default() };
     let after = |tool: &str, response: Value| {
         let data = json!({ "tool_name": tool, "tool_input": {}, "tool_response": response });
-        let line = reply_to(&Event::named("tool:post_execute", data).unwrap(), &output);
+        let line = reply_to(&Event::named("tool:post_execute", data).unwrap(), &output).stdout;
         serde_json::from_str::<Value>(&line).unwrap()
     };
     let printed = json!({ "stdout": "token", "stderr": "also", "interrupted": false,

@@ -1,30 +1,32 @@
-//! Which handlers of Claude Code's settings call this program (`hookwright hook claude`).
+//! Which entries of an agent's settings call this program (`hookwright hook HOST`).
 //!
-//! Claude Code runs them to have native hooks run. Where native hooks run without Claude Code, such a
-//! handler would run all of them a second time, so it is passed over.
+//! The agent runs them to have native hooks run. Where native hooks run without the agent, such an
+//! entry would run all of them a second time, so it is passed over.
 
 /// The program's file name.
 const PROGRAM: &str = "hookwright";
 
 /// Whether a shell command is such a call, by itself: with anything beside it, it is a hook of its
 /// author's.
-pub(super) fn is_command(command: &str) -> bool {
-    // What makes Claude Code block when the program is missing.
+pub(crate) fn is_command(host: &str, command: &str) -> bool {
+    // What makes agents block when the program is missing.
     let command = command.trim();
     let command = command.strip_suffix("|| exit 2").map_or(command, str::trim_end);
     let Some((program, rest)) = first_word(command) else { return false };
-    is_program_with(program, &rest.split_whitespace().collect::<Vec<_>>())
+    is_program_with(host, program, &rest.split_whitespace().collect::<Vec<_>>())
 }
 
 /// The same for a program that is started without a shell.
-pub(super) fn is_program_with(program: &str, args: &[&str]) -> bool {
+pub(crate) fn is_program_with(host: &str, program: &str, args: &[&str]) -> bool {
     let is_ours = program == PROGRAM
         || program.strip_suffix(PROGRAM).is_some_and(|folder| folder.ends_with('/'));
+    let ["hook", called, options @ ..] = args else { return false };
     is_ours
-        && match args {
-            ["hook", "claude"] => true,
-            ["hook", "claude", "--deadline", span] => is_span(span),
-            ["hook", "claude", option] => option.strip_prefix("--deadline=").is_some_and(is_span),
+        && *called == host
+        && match options {
+            [] => true,
+            ["--deadline", span] => is_span(span),
+            [option] => option.strip_prefix("--deadline=").is_some_and(is_span),
             _ => false,
         }
 }
@@ -59,9 +61,9 @@ mod tests {
             "$HOME/.cargo/bin/hookwright hook claude --deadline=1.5",
             "~/.cargo/bin/hookwright hook claude || exit 2",
         ] {
-            assert!(is_command(command), "{command}");
+            assert!(is_command("claude", command), "{command}");
         }
-        assert!(is_program_with("/opt/bin/hookwright", &["hook", "claude"]));
+        assert!(is_program_with("claude", "/opt/bin/hookwright", &["hook", "claude"]));
     }
 
     #[test]
@@ -74,14 +76,15 @@ mod tests {
             "hookwright hook claude || ./guard.sh",
             "hookwright hook claude --deadline $(./guard.sh)",
             "hookwright fire PreToolUse",
+            "hookwright hook gemini",
             "nothookwright hook claude",
             "./guard.sh;./hookwright hook claude",
             "\"$(./guard.sh)/hookwright\" hook claude",
             "`./guard.sh`/hookwright hook claude",
             "\"hookwright hook claude",
         ] {
-            assert!(!is_command(command), "{command}");
+            assert!(!is_command("claude", command), "{command}");
         }
-        assert!(!is_program_with("hookwright", &["hook", "claude", "./guard.sh"]));
+        assert!(!is_program_with("claude", "hookwright", &["hook", "claude", "./guard.sh"]));
     }
 }

@@ -1,13 +1,11 @@
 //! [`Connection`]: an event for which an agent's own settings call this program
 //! (`hookwright hook claude`), so that native hooks run inside the agent.
 //!
-//! `check` and `run` need these to tell which hooks nothing fires. An agent that can be connected is one
-//! line of [`CONNECTABLE`].
+//! `check` and `run` need these to tell which hooks nothing fires.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_config::{ConfigFile, ForeignFile, Loaded, SourceFile, read_text};
+use hookwright_config::{ConfigFile, ForeignFile, SourceFile, read_text};
 use hookwright_engine::hook::Hook;
 use hookwright_engine::matcher::{Matcher, Subject};
 use hookwright_engine::pattern::Point;
@@ -15,8 +13,7 @@ use hookwright_engine::variables::Environment;
 use hookwright_events::{Event, EventName};
 use serde_json::{Map, Value};
 
-use crate::claude::{self, Claude};
-use crate::{Foreign, Location, Whereabouts};
+use crate::{Location, Whereabouts};
 
 /// An event for which an agent's settings call this program.
 #[derive(Debug)]
@@ -29,27 +26,12 @@ pub struct Connection {
     subjects: Matcher,
 }
 
-/// An agent whose settings can call this program.
-#[derive(Debug, Clone, Copy)]
-pub struct Connectable {
-    /// The agent, by the name of its preset.
-    pub agent: &'static str,
-    /// What the field `host` of its events says.
-    pub host: &'static str,
-    /// Its settings, in the form of Claude Code's.
-    settings: fn(&Whereabouts<'_>, &Environment) -> Vec<Location>,
-}
-
-/// The agents whose settings can call this program.
-pub static CONNECTABLE: &[Connectable] = &[
-    Connectable { agent: "claude", host: "claude", settings: |at, _| Claude.locations(at) },
-    Connectable { agent: "codex", host: "claude", settings: settings_of_codex },
-];
-
 /// Every event for which the settings of an agent that works in this project call this program.
 pub fn connections(whereabouts: &Whereabouts<'_>, environment: &Environment) -> Vec<Connection> {
     let mut all = Vec::new();
-    for agent in CONNECTABLE {
+    let agents =
+        super::all().iter().flat_map(|host| host.agents().iter().map(|agent| (*host, agent)));
+    for (host, agent) in agents {
         let locations = (agent.settings)(whereabouts, environment);
         let files: Vec<ConfigFile> = locations
             .into_iter()
@@ -66,24 +48,15 @@ pub fn connections(whereabouts: &Whereabouts<'_>, environment: &Environment) -> 
                 ForeignFile { file, text: read_text(file).map(source) }
             })
             .collect();
-        // What is wrong with the settings is said by the command that reads their hooks.
-        let calls = claude::read_calls(&files, environment, &mut Loaded::default());
-        all.extend(calls.into_iter().map(|(event, subjects)| Connection {
-            agent: agent.agent,
-            host: agent.host,
+        let calls = host.calls_in(&files, environment).into_iter();
+        all.extend(calls.map(|(event, subjects)| Connection {
+            agent: agent.name,
+            host: host.name(),
             event,
             subjects,
         }));
     }
     all
-}
-
-fn settings_of_codex(whereabouts: &Whereabouts<'_>, environment: &Environment) -> Vec<Location> {
-    let home = environment.text("CODEX_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(whereabouts.home?.join(".codex")));
-    let of_project = Location::of_project(whereabouts.project.join(".codex/hooks.json"));
-    let of_user = home.map(|home| Location::of_user(home.join("hooks.json")));
-    std::iter::once(of_project).chain(of_user).collect()
 }
 
 impl Connection {
@@ -136,12 +109,5 @@ mod tests {
             [("codex", "tool:pre_execute".to_owned())]
         );
         assert_eq!(found(Environment::new([])), []);
-    }
-
-    #[test]
-    fn every_agent_that_can_be_connected_is_a_preset() {
-        for known in CONNECTABLE {
-            assert!(crate::agents::preset(known.agent).is_some(), "{}", known.agent);
-        }
     }
 }

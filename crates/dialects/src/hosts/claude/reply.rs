@@ -1,5 +1,4 @@
-//! [`Reply`]: a decision of ours in the form that Claude Code expects at an event, for hooks of ours
-//! that run inside it.
+//! A decision of ours in the form that Claude Code expects at an event.
 //!
 //! What an event cannot carry becomes the next safer thing that it can (an ask that nobody could be
 //! asked is a deny; at a stop, where a deny would keep the agent going, it is none), and the user is
@@ -8,66 +7,33 @@
 use hookwright_events::{Decision, Event, Power, Verdict};
 use serde_json::{Map, Value};
 
-use super::answer::{
+use super::capabilities;
+use crate::claude::answer::{
     ContextOutput, ElicitationAction, ElicitationOutput, HookSpecificOutput, ModelSwitchOutput,
     PermissionAnswer, PermissionDecision, PermissionRequestOutput, PostToolUseOutput,
     PreToolUseOutput, SessionStartOutput, SyncHookOutput, TopDecision, UserPromptOutput,
 };
-use super::capability::{self, Capability, Deny};
+use crate::hosts::{Capability, Deny, HostReply};
 
-/// What a program that Claude Code calls as a hook prints, and how it exits.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reply {
-    /// On standard output: one line of JSON, or nothing where there is nothing to say.
-    pub stdout: String,
-    /// On standard error: why, where only the exit code can say no.
-    pub stderr: String,
-    /// 0; or 2 where only the exit code can say no.
-    pub exit_code: u8,
-}
-
-/// What standard output says to Claude Code: one line of JSON, or nothing. At the few events where
-/// only an exit code can say no ([`Deny::ExitCode`]) that is not all; [`Reply::to`] is.
-pub fn reply_to(event: &Event, decision: &Decision) -> String {
-    Reply::to(event, decision).stdout
-}
-
-impl Reply {
-    /// The decision of our hooks at this event, as Claude Code reads it.
-    pub fn to(event: &Event, decision: &Decision) -> Self {
-        let writing = Writing {
-            event,
-            decision,
-            can: capability_of(event),
-            output: SyncHookOutput::default(),
-            lost: Vec::new(),
-        };
-        writing.reply()
-    }
-
-    /// A no that every agent understands which calls programs as hooks, whatever form it expects:
-    /// exit code 2, the reason on standard error, and the words of all of them in one object.
-    pub fn deny_to_any_agent(reason: &str) -> Self {
-        let all = serde_json::json!({
-            "decision": "block",
-            "reason": reason,
-            "cancel": true,
-            "errorMessage": reason,
-            "permission": "deny",
-            "permissionDecision": "deny",
-            "permissionDecisionReason": reason,
-        });
-        Self { stdout: format!("{all}\n"), stderr: format!("{reason}\n"), exit_code: 2 }
-    }
+/// The decision of our hooks at this event, as Claude Code reads it.
+pub(super) fn reply_to(event: &Event, decision: &Decision) -> HostReply {
+    let writing = Writing {
+        event,
+        decision,
+        can: capability_of(event),
+        output: SyncHookOutput::default(),
+        lost: Vec::new(),
+    };
+    writing.reply()
 }
 
 /// What this very event can carry back.
 fn capability_of(event: &Event) -> Capability {
-    let known = capability::of(&event.name);
+    let known = capabilities::of_event(&event.name);
     match event.text("hook_event_name") {
         // A tool call under a name that is not known here: every agent understands exit code 2.
         Some(name) if known.deny == Deny::Permission && name != known.event => {
-            capability::by_exit_code()
+            capabilities::by_exit_code()
         }
         // Claude Code gives every call an id. Other agents that send its events don't, and let the
         // tool run when they are told to ask.
@@ -87,7 +53,7 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    fn reply(mut self) -> Reply {
+    fn reply(mut self) -> HostReply {
         let refusal = self.refusal();
         let context = self.context(refusal.is_some());
         let input = self.rewritten_input();
@@ -99,11 +65,11 @@ impl Writing<'_> {
         self.output.suppress_output = self.decision.suppress_output.then_some(true);
         self.output.system_message = self.message();
         match refusal {
-            Some(reason) if self.can.event.is_empty() => Reply::deny_to_any_agent(&reason),
+            Some(reason) if self.can.event.is_empty() => HostReply::deny_to_any_host(&reason),
             Some(reason) if self.can.deny == Deny::ExitCode => {
-                Reply { stdout: self.stdout(), stderr: reason, exit_code: 2 }
+                HostReply { stdout: self.stdout(), stderr: reason, exit_code: 2 }
             }
-            Some(_) | None => Reply { stdout: self.stdout(), ..Reply::default() },
+            Some(_) | None => HostReply { stdout: self.stdout(), ..HostReply::default() },
         }
     }
 

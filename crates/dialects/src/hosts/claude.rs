@@ -1,0 +1,97 @@
+//! Claude Code as a host: its settings call `hookwright hook claude`.
+//!
+//! Other agents that send Claude Code's events and understand its answers may call it too. What its
+//! settings and its hooks look like is in `formats/claude`.
+
+mod call;
+pub mod capabilities;
+mod reply;
+mod settings;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hookwright_config::{ForeignFile, Loaded};
+use hookwright_engine::matcher::Matcher;
+use hookwright_engine::variables::Environment;
+use hookwright_events::{Decision, EventName, EventSpec};
+use serde_json::Value;
+
+use super::{Capability, Host, HostAgent, HostCall, HostReply, UnreadableCall};
+use crate::claude::{self, SYSTEM};
+
+/// Claude Code.
+#[derive(Debug)]
+pub struct ClaudeHost;
+
+impl Host for ClaudeHost {
+    fn name(&self) -> &'static str {
+        SYSTEM
+    }
+
+    fn display_name(&self) -> &'static str {
+        "Claude Code"
+    }
+
+    fn command(&self) -> &'static str {
+        "hookwright hook claude"
+    }
+
+    fn page(&self) -> &'static str {
+        "docs/claude-code.md"
+    }
+
+    fn read_call(&self, sent: &str) -> Result<HostCall, UnreadableCall> {
+        call::read(sent)
+    }
+
+    fn reply(&self, call: &HostCall, decision: &Decision) -> HostReply {
+        reply::reply_to(&call.event, decision)
+    }
+
+    fn capability(&self, event: &EventName) -> Capability {
+        capabilities::of_event(event)
+    }
+
+    fn patience(&self, event: &EventName) -> Duration {
+        capabilities::patience(event)
+    }
+
+    fn sends(&self, event: &EventSpec) -> bool {
+        event.name_in(SYSTEM).is_some()
+    }
+
+    fn project(
+        &self,
+        _call: &HostCall,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Option<PathBuf> {
+        variable("CLAUDE_PROJECT_DIR").map(PathBuf::from)
+    }
+
+    fn marks(&self) -> &'static [&'static str] {
+        &["CLAUDECODE", "CLAUDE_PROJECT_DIR"]
+    }
+
+    fn sets_for_hooks(&self, variable: &str) -> bool {
+        variable.starts_with("CLAUDE") || matches!(variable, "AI_AGENT" | "TRACEPARENT")
+    }
+
+    fn agents(&self) -> &'static [HostAgent] {
+        settings::AGENTS
+    }
+
+    fn calls_in(
+        &self,
+        settings: &[ForeignFile<'_>],
+        environment: &Environment,
+    ) -> Vec<(EventName, Matcher)> {
+        // What is wrong with the settings is said by the command that reads their hooks.
+        claude::read_settings(settings, environment, &mut Loaded::default())
+    }
+
+    fn settings(&self, program: &str) -> Value {
+        settings::to_install(program)
+    }
+}
