@@ -9,7 +9,8 @@
 //! until the call returns; attributes and file actions are initialised before they are used and
 //! destroyed once, by `Drop`; the lists of arguments and variables end with a null pointer.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::{CString, OsStr, OsString, c_char, c_int};
 use std::io;
 use std::mem::MaybeUninit;
@@ -27,11 +28,14 @@ use crate::pipes::ChildEnds;
 /// Signals that start with the default: all but those of real-time programs, which nothing ignores.
 const SIGNALS: std::ops::RangeInclusive<c_int> = 1..=31;
 
+/// Room for the variables of an ordinary hook: ours twice, and what a shell of a desktop exports.
+const ENVIRONMENT_STRINGS: usize = 160;
+
 /// A program, its arguments and its environment as the system wants them.
 pub(crate) struct Program {
     path: CString,
-    arguments: Vec<CString>,
-    environment: Vec<CString>,
+    arguments: CStrings,
+    environment: CStrings,
     working_dir: CString,
 }
 
@@ -49,19 +53,30 @@ impl Program {
         environment: impl Iterator<Item = (&'a OsStr, &'a OsStr)>,
         working_dir: &Path,
     ) -> io::Result<Self> {
-        let environment: BTreeMap<&OsStr, &OsStr> = environment.collect();
-        let variables = environment.into_iter().map(|(name, value)| {
-            let mut string = Vec::with_capacity(name.len() + value.len() + 2);
-            string.extend_from_slice(name.as_bytes());
-            string.push(b'=');
-            string.extend_from_slice(value.as_bytes());
-            Ok(CString::new(string)?)
-        });
-        let words = [path.as_os_str()].into_iter().chain(arguments.iter().map(OsString::as_os_str));
+        let mut places: HashMap<&OsStr, usize> = HashMap::with_capacity(ENVIRONMENT_STRINGS);
+        let mut variables: Vec<[&OsStr; 2]> = Vec::with_capacity(ENVIRONMENT_STRINGS);
+        for (name, value) in environment {
+            match places.entry(name) {
+                Entry::Occupied(place) => variables[*place.get()] = [name, value],
+                Entry::Vacant(place) => {
+                    place.insert(variables.len());
+                    variables.push([name, value]);
+                }
+            }
+        }
+        let mut strings = CStrings::default();
+        for [name, value] in variables {
+            strings.push(&[name.as_bytes(), b"=", value.as_bytes()])?;
+        }
+        let mut words = CStrings::default();
+        words.push(&[path.as_os_str().as_bytes()])?;
+        for argument in arguments {
+            words.push(&[argument.as_bytes()])?;
+        }
         Ok(Self {
             path: c_string(path.as_os_str())?,
-            arguments: words.map(c_string).collect::<io::Result<_>>()?,
-            environment: variables.collect::<io::Result<_>>()?,
+            arguments: words,
+            environment: strings,
             working_dir: c_string(working_dir.as_os_str())?,
         })
     }
@@ -78,8 +93,8 @@ impl Program {
         }
         actions.change_folder(&self.working_dir)?;
         let attributes = Attributes::new()?;
-        let arguments = pointers(&self.arguments);
-        let environment = pointers(&self.environment);
+        let arguments = self.arguments.pointers();
+        let environment = self.environment.pointers();
         let mut pid: libc::pid_t = 0;
         #[expect(unsafe_code, reason = "the call that this file is about; see its head")]
         let failed = unsafe {
@@ -217,8 +232,31 @@ fn c_string(text: &OsStr) -> io::Result<CString> {
     Ok(CString::new(text.as_bytes())?)
 }
 
-/// Pointers to these texts, and a null pointer at the end.
-fn pointers(texts: &[CString]) -> Vec<*mut c_char> {
-    let texts = texts.iter().map(|text| text.as_ptr().cast_mut());
-    texts.chain([ptr::null_mut()]).collect()
+/// Texts in one piece of memory, each behind the other and with a NUL byte at its end: a hook has about a
+/// hundred variables, and memory of its own for each of them costs more than copying them all.
+#[derive(Default)]
+struct CStrings {
+    bytes: Vec<u8>,
+    starts: Vec<usize>,
+}
+
+impl CStrings {
+    /// Adds a text that consists of these parts. One that holds a NUL byte is an error.
+    fn push(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        let start = self.bytes.len();
+        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        if self.bytes[start..].contains(&0) {
+            let problem = "a program's arguments and environment cannot hold a NUL byte";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        self.bytes.push(0);
+        self.starts.push(start);
+        Ok(())
+    }
+
+    /// A pointer to each text, and a null pointer at the end. They are valid while `self` is.
+    fn pointers(&self) -> Vec<*mut c_char> {
+        let texts = self.starts.iter().map(|start| self.bytes[*start..].as_ptr().cast_mut().cast());
+        texts.chain([ptr::null_mut()]).collect()
+    }
 }

@@ -72,6 +72,22 @@ async fn a_nul_byte_in_an_argument_is_a_failure_and_no_crash() {
 }
 
 #[tokio::test]
+async fn a_variable_that_is_set_twice_has_its_last_value_and_appears_once() {
+    let mut launch = program("/usr/bin/env", &[]);
+    launch.shared_env = [("KEPT", "1"), ("TWICE", "shared"), ("LATER", "3")]
+        .map(|(name, value)| (name.into(), value.into()))
+        .into();
+    launch.env = vec![("TWICE".into(), "own".into()), ("TWICE".into(), "last".into())];
+    let ended = run_it(launch).await;
+    assert_exited(&ended, 0);
+    let printed = ended.stdout.text();
+    let of_test = printed.lines().filter(|line| !line.starts_with("HOOKWRIGHT_RUN="));
+    let mut lines: Vec<&str> = of_test.collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["KEPT=1", "LATER=3", "TWICE=last"]);
+}
+
+#[tokio::test]
 async fn a_relative_program_is_found_from_the_working_directory_and_never_in_path() {
     let mut launch = program("bin/true", &[]);
     launch.working_dir = PathBuf::from("/usr");
