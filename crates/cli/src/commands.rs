@@ -33,15 +33,15 @@ mod trust;
 use std::ffi::OsString;
 
 use clap::{Args, Parser, Subcommand};
+use hookwright_events::EventName;
 
-pub(crate) use event_data::with_session;
-pub(crate) use fire::{HookSwitches, off_by_environment, runtime};
 pub(crate) use help::parse;
-pub(crate) use test::TreeError;
 
 use crate::error::Failure;
+use crate::exit_code;
 use crate::render::ColorChoice;
 use crate::screen::Screen;
+use crate::unasked::{self, Asker, Unasked};
 
 /// Hooks for AI agents: rules that always run.
 ///
@@ -90,14 +90,18 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it stands before something that hooks can block.
-    pub(crate) fn guards(&self) -> bool {
+    /// What it exits with after a fault of ours.
+    pub(crate) fn crash_code(&self) -> u8 {
+        let code = |power, asker| unasked::exit_code(power, Unasked::Crashed, asker);
         match self {
-            Command::Fire(arguments) => arguments.guards(),
-            Command::Task(arguments) => arguments.guards(),
+            Command::Fire(arguments) => code(Some(arguments.power()), Asker::Caller),
+            Command::Task(arguments) if arguments.completes() => {
+                code(Some(EventName::TASK_COMPLETE.power()), Asker::Caller)
+            }
             // Which event it is, nobody knows before it has been read.
-            Command::Hook(_) => true,
-            Command::Explain(_)
+            Command::Hook(_) => code(None, Asker::Agent),
+            Command::Task(_)
+            | Command::Explain(_)
             | Command::Run(_)
             | Command::Resume(_)
             | Command::Status(_)
@@ -118,7 +122,7 @@ impl Command {
             | Command::Template(_)
             | Command::Config(_)
             | Command::Schema(_)
-            | Command::Completions(_) => false,
+            | Command::Completions(_) => exit_code::OUR_FAULT,
         }
     }
 }

@@ -34,11 +34,12 @@ pub(crate) use self::importing::{ImportFailure, still_found};
 pub(crate) use self::session::SessionFailure;
 use self::storage::of_store;
 pub(crate) use self::task::TaskFailure;
-pub(crate) use self::testing::TestFailure;
+pub(crate) use self::testing::{TestFailure, TreeError};
 pub(crate) use self::warning::{cut_folder, warning_advice, warning_json};
 pub(crate) use self::work::WorkFailure;
 use crate::exit_code;
 use crate::trust::TrustError;
+use crate::unasked::{self, Asker, Unasked};
 
 /// What ends a command before it has done its work.
 #[derive(Debug)]
@@ -112,12 +113,21 @@ pub(crate) struct Message {
     pub(crate) help: String,
 }
 
+impl Message {
+    /// The same as an agent and its user read it.
+    pub(crate) fn in_one_line(&self) -> String {
+        let place = self.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+        format!("{place}{} ({})", self.heading, self.help)
+    }
+}
+
 impl Failure {
     /// The exit code it leads to.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            // Nobody knows which event it was, and a guard may stand at it.
-            Failure::NoEventOfAgent { .. } => exit_code::BLOCK,
+            Failure::NoEventOfAgent { .. } => {
+                unasked::exit_code(None, Unasked::NotStarted, Asker::Agent)
+            }
             Failure::MoreThanOneFile { .. }
             | Failure::NotAFile { .. }
             | Failure::HomeNotAbsolute { .. }

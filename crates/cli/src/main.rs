@@ -35,6 +35,8 @@ mod env_file;
 mod error;
 mod exit_code;
 mod file_lock;
+mod hook_switches;
+mod host;
 mod interrupts;
 mod known_session;
 mod known_work;
@@ -51,6 +53,7 @@ mod system_user;
 mod tasks;
 mod templates;
 mod trust;
+mod unasked;
 mod user_folders;
 mod view;
 
@@ -126,13 +129,13 @@ mod faults {
     }
 }
 
-/// Runs a command. A fault of ours must not open a guard: where one may stand, it blocks.
+/// Runs a command. A fault of ours must not open a guard.
 fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
-    let guards = command.guards();
+    let crashed = command.crash_code();
     let ended = catch_unwind(AssertUnwindSafe(|| commands::run(command, screen)));
     ended.unwrap_or_else(|_| {
         screen.talk("error: this is a fault of hookwright itself; please report it\n");
-        Ok(if guards { exit_code::BLOCK } else { exit_code::OUR_FAULT })
+        Ok(crashed)
     })
 }
 

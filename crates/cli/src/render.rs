@@ -23,7 +23,7 @@ use hookwright_config::limits::ITERATIONS_MAX;
 pub(crate) use local_time::{local, local_to_the_millisecond};
 pub(crate) use paint::{ColorChoice, Paint, help};
 pub(crate) use table::Table;
-pub(crate) use visible::{escaped, one_line, visible, width};
+pub(crate) use visible::{escaped, one_line, visible, visible_path, width};
 
 /// How many iterations a stage may have. A folder of issues bounds itself.
 pub(crate) fn at_most(iterations: u32) -> String {

@@ -21,10 +21,11 @@ use hookwright_pipeline::{lease, made_names};
 use hookwright_store::{Fence, Filter, Kind, Store};
 
 use crate::approvals::{self, Asking};
-use crate::commands::{self, HookSwitches};
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
 use crate::error::{Certainty, Failure, SessionFailure, unfired_together};
 use crate::exit_code;
+use crate::hook_switches::HookSwitches;
+use crate::host::runtime;
 use crate::interrupts::Interrupts;
 use crate::render::session::SessionScreen;
 use crate::render::{count, visible};
@@ -388,7 +389,7 @@ fn drive(
     screen: &Screen,
     view: Option<&LiveView>,
 ) -> Result<Result<Ended, SessionError>, Failure> {
-    commands::runtime()?.block_on(async {
+    runtime()?.block_on(async {
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
         interrupts.leaving = view.map(LiveView::leaving);
         let asked = || {

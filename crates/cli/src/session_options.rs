@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use crate::commands::HookSwitches;
 use crate::config_files::ConfigOptions;
+use crate::hook_switches::HookSwitches;
 use crate::view::LiveView;
 
 /// How a session is run and shown. Both commands take these.

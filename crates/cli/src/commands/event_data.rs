@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use hookwright_engine::nearest::nearest;
 use hookwright_events::field::{self, FIELDS};
-use hookwright_events::{Event, EventName, table};
+use hookwright_events::{Event, EventName, Power, table};
 use serde_json::{Map, Value};
 
 use crate::error::{DataFailure, Failure, unknown_field};
@@ -35,9 +35,9 @@ impl EventArguments {
         event(&self.event, DataSource::of(self.data.as_deref(), cwd))
     }
 
-    /// Whether hooks can block it.
-    pub(crate) fn can_block(&self) -> bool {
-        EventName::resolve(&self.event).is_some_and(|event| event.power().can_block())
+    /// What hooks can do there; nothing, where there is no such event.
+    pub(crate) fn power(&self) -> Power {
+        EventName::resolve(&self.event).map_or(Power::Observes, |event| event.power())
     }
 }
 
@@ -135,19 +135,6 @@ fn event(name: &str, source: DataSource<'_>) -> Result<Event, Failure> {
     };
     check_same_event(&resolved, &data, &source)?;
     Ok(Event::new(resolved, data))
-}
-
-/// The event with the fields that scripts written for an agent rely on, where its data lack them.
-pub(crate) fn with_session(mut event: Event, session_id: &str) -> Event {
-    let mut fill = |field: &str, value: &str| {
-        if event.data.get(field).is_none_or(Value::is_null) {
-            event.data.insert(field.to_owned(), value.into());
-        }
-    };
-    fill("session_id", session_id);
-    // There is no transcript; this one can be opened and is empty.
-    fill("transcript_path", "/dev/null");
-    event
 }
 
 fn kind_of(value: &Value) -> &'static str {

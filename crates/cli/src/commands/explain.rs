@@ -9,12 +9,12 @@ use hookwright_events::Event;
 use serde_json::{Value, json};
 
 use super::event_data::{EventArguments, warn_of_unknown_keys};
-use super::fire::HookSwitches;
 use crate::chain_above::chain_above;
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::configuration::runs_of_project;
 use crate::error::{Failure, fault_json};
 use crate::exit_code;
+use crate::hook_switches::HookSwitches;
 use crate::render::{Table, count, human, visible};
 use crate::screen::Screen;
 

@@ -10,23 +10,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use hookwright_config::{Fault, Loaded};
 use hookwright_engine::chain::Chain;
-use hookwright_engine::dispatch::can_block;
-use hookwright_engine::hook_set::HookSet;
-use hookwright_engine::ports::Ports;
-use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
+use hookwright_engine::{Engine, Fired, Firing, Interest};
 use hookwright_events::{Decision, Event, Power, Report, RunEvent, RunEventKind, Verdict};
 
-use super::event_data::{EventArguments, warn_of_unknown_keys, with_session};
+use super::event_data::{EventArguments, warn_of_unknown_keys};
 use super::late::{Late, with_late};
-use crate::approvals::{self, Asking};
 use crate::chain_above::chain_above;
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::env_file::EnvFile;
 use crate::error::{Failure, advice};
-use crate::interrupts::{Interrupts, check_descriptors};
+use crate::exit_code;
+use crate::hook_switches::HookSwitches;
+use crate::host::{EngineOptions, MayRun, ProjectHooks, runtime, with_session};
+use crate::interrupts::Interrupts;
 use crate::render::{human, visible};
 use crate::screen::Screen;
-use crate::{exit_code, state};
+use crate::unasked::{self, Asker, Unasked};
 
 /// Fire an event and say what its hooks decided
 ///
@@ -54,50 +53,11 @@ pub(crate) struct FireArguments {
     options: ConfigOptions,
 }
 
-/// What switches hooks off for one call.
-#[derive(Debug, Args)]
-pub(crate) struct HookSwitches {
-    /// Skip the hook with this id; may be given more than once
-    #[arg(long, value_name = "ID")]
-    pub(crate) skip: Vec<String>,
-
-    /// Run no hooks at all
-    #[arg(long)]
-    pub(crate) no_hooks: bool,
-}
-
 impl FireArguments {
-    /// Whether a fault of ours has to block: a guard may stand behind it.
-    pub(crate) fn guards(&self) -> bool {
-        self.event.can_block()
+    /// What hooks can do at its event.
+    pub(crate) fn power(&self) -> Power {
+        self.event.power()
     }
-}
-
-impl HookSwitches {
-    /// Why no hook runs, if none does.
-    pub(crate) fn all_off(&self) -> Option<&'static str> {
-        if self.no_hooks {
-            return Some("--no-hooks");
-        }
-        off_by_environment()
-    }
-
-    /// Says which ids name no hook.
-    pub(crate) fn warn_of_unknown(&self, hooks: &HookSet, screen: &Screen) {
-        for id in &self.skip {
-            if !hooks.hooks().iter().any(|hook| hook.id == *id) {
-                screen.talk(&format!("warning: --skip: no hook has the id `{}`\n", visible(id)));
-            }
-        }
-    }
-}
-
-/// The variable that switches all hooks off when it is `0`.
-pub(super) const SWITCH: &str = "HOOKWRIGHT";
-
-/// What in the environment says that no hook runs.
-pub(crate) fn off_by_environment() -> Option<&'static str> {
-    std::env::var_os(SWITCH).filter(|value| value == "0").map(|_| "HOOKWRIGHT=0")
 }
 
 pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Failure> {
@@ -112,47 +72,28 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
         Ok(found) => found,
         Err(failure) => return answer.without_files(event, failure),
     };
-    let environment = process_environment();
-    let (loaded, secrets) = found.load(&environment);
-    if !loaded.faults.is_empty() {
-        return answer.with_faults(event, &loaded);
+    let mut hooks = ProjectHooks::read(found, process_environment(), MayRun::Everything);
+    if !hooks.loaded.faults.is_empty() {
+        return answer.with_faults(event, &hooks.loaded);
     }
-    screen.left_out(&loaded.left_out);
-    arguments.switches.warn_of_unknown(&loaded.hooks, screen);
+    screen.left_out(&hooks.loaded.left_out);
+    arguments.switches.warn_of_unknown(&hooks.loaded.hooks, screen);
     let chain = chain_above();
-    let skip = arguments.switches.skip.clone();
     let session = arguments.session.as_deref();
-    let lent = EnvFile::lend(&event, session, &loaded.hooks, &environment);
+    let lent = EnvFile::lend(&event, session, &hooks.loaded.hooks, &hooks.environment);
     let lent = lent.unwrap_or_else(|error| {
         screen.talk(&format!("warning: no file can be lent to the hooks: {error}\n"));
         None
     });
-    let environment = lent.as_ref().map_or(environment, EnvFile::environment);
-    let project = found.project_root.to_string_lossy().into_owned();
-    let asking = Asking { project, pipeline: None, address: loaded.callback };
-    let waits = approvals::port(asking, state::store);
-    let ports = Ports { waits, ..Ports::default() };
-    let setup = Setup::new(loaded.hooks, found.project_root, environment);
-    let engine = Engine::new(Setup { secrets, skip, ports, ..setup });
+    if let Some(lent) = &lent {
+        hooks.environment = lent.environment();
+    }
+    let skip = arguments.switches.skip.clone();
+    let engine = hooks.engine(EngineOptions { skip, ..EngineOptions::default() });
     match runtime() {
         Ok(runtime) => runtime.block_on(answer.by_firing(&engine, event, chain)),
         Err(failure) => answer.without_hooks(event, failure),
     }
-}
-
-/// What hooks run on, and from here on their orphans are ours: they are collected as they end.
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    // Where the system has no subreapers, children of killed hooks go to init as ever.
-    let _ = hookwright_process::become_subreaper();
-    check_descriptors().map_err(|cause| Failure::NoRuntime { cause })?;
-    // One thread: a command that lives for milliseconds has no use for more.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|cause| Failure::NoRuntime { cause })?;
-    // It lives as long as the runtime.
-    drop(runtime.spawn(hookwright_process::collect_orphans()));
-    Ok(runtime)
 }
 
 /// How the answer leaves: as text or as JSON.
@@ -181,10 +122,8 @@ impl Answering<'_> {
             .clone()
             .unwrap_or_else(|| format!("fire-{:016x}", RandomState::new().build_hasher().finish()));
         let event = with_session(event, &id);
-        if event.name.power() == Power::Blocks {
-            // Whoever leaves before a guard has answered must not let anything pass.
-            interrupts.code = exit_code::BLOCK;
-        }
+        let power = Some(event.name.power());
+        interrupts.code = unasked::exit_code(power, Unasked::Interrupted, Asker::Caller);
         let firing = engine.fire(event, Firing { session, chain, ..Firing::default() });
         let mut fired = interrupts.ending(engine, self.screen, firing).await;
         let code = exit_code_of(&fired.decision.verdict, interrupts.came);
@@ -255,14 +194,15 @@ impl Answering<'_> {
     /// A faulty configuration starts nothing, and where something can be blocked it blocks.
     fn with_faults(&self, event: Event, loaded: &Loaded) -> Result<u8, Failure> {
         self.screen.faults(loaded.faults.iter().map(AsRef::as_ref));
-        if !can_block(&event) {
+        if !unasked::refuses(&event, Unasked::NotStarted, Asker::Caller) {
             return Ok(exit_code::OUR_FAULT);
         }
         // The agent reads this, so it is as short as what a person reads on the screen.
         let first: &Fault = &loaded.faults[0];
         let advice = advice(first);
         let fault = format!("{}: {} ({})", first.location(), advice.heading, advice.help);
-        self.with(event, blocked(&fault))
+        let decision = blocked(&event, &fault);
+        self.with(event, decision)
     }
 
     fn without_files(&self, event: Event, failure: Failure) -> Result<u8, Failure> {
@@ -275,13 +215,14 @@ impl Answering<'_> {
 
     /// No hook could be asked, so where one may block, nothing passes.
     fn without_hooks(&self, event: Event, failure: Failure) -> Result<u8, Failure> {
-        if !can_block(&event) {
+        if !unasked::refuses(&event, Unasked::NotStarted, Asker::Caller) {
             return Err(failure);
         }
         self.screen.failure(&failure);
         let message = failure.message();
         let place = message.place.map(|place| format!("{place}: ")).unwrap_or_default();
-        self.with(event, blocked(&format!("{place}{}", message.heading)))
+        let decision = blocked(&event, &format!("{place}{}", message.heading));
+        self.with(event, decision)
     }
 }
 
@@ -293,9 +234,9 @@ fn talk_of(kind: &RunEventKind) -> Option<String> {
     }
 }
 
-fn blocked(fault: &str) -> Decision {
+fn blocked(event: &Event, fault: &str) -> Decision {
     let reason = format!("the hooks cannot be read, so nothing may pass them: {fault}");
-    Decision { verdict: Verdict::Block { reason }, ..Decision::default() }
+    unasked::decision(event, Unasked::NotStarted, Asker::Caller, reason)
 }
 
 fn exit_code_of(verdict: &Verdict, interrupted: bool) -> u8 {

@@ -29,22 +29,21 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hookwright_dialects::hosts::{self, Host, HostCall, UnreadableCall};
 use hookwright_engine::chain::Chain;
-use hookwright_engine::ports::Ports;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Background, Engine, Fired, Firing, Setup};
+use hookwright_engine::{Background, Engine, Fired, Firing};
 use hookwright_events::{Decision, Event, Power, Status, Verdict};
 
 use self::deadline::Deadline;
 use self::memory::SessionMemory;
-use self::runnable_hooks::{RunnableHooks, said};
-use super::fire::{SWITCH, runtime};
-use crate::approvals::{self, Asking};
 use crate::chain_above::chain_above;
 use crate::error::Failure;
 use crate::exit_code;
+use crate::hook_switches::SWITCH;
+use crate::host::{EngineOptions, ProjectHooks, runtime};
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 use crate::start_environment::CommandStarter;
+use crate::unasked::{self, Asker, Unasked};
 use crate::user_folders::UserFolders;
 use crate::{span, state};
 
@@ -192,20 +191,14 @@ fn answer(
     }
 }
 
-/// A block where that keeps something from happening, elsewhere a message. At a stop too: an agent
-/// that can do nothing about it must not be kept going.
+/// A block where that keeps something from happening, elsewhere a message.
 fn refused_or_told(event: &Event, reason: String) -> Decision {
-    match event.name.power() {
-        Power::Blocks => Decision { verdict: Verdict::Block { reason }, ..Decision::default() },
-        Power::BlocksOnPurpose | Power::Annotates | Power::Observes => {
-            Decision { system_messages: vec![reason], ..Decision::default() }
-        }
-    }
+    unasked::decision(event, Unasked::NotStarted, Asker::Agent, reason)
 }
 
 /// No hook could run at all.
 fn without_hooks(event: &Event, failure: &Failure) -> Decision {
-    refused_or_told(event, format!("no hook could run: {}", said(&failure.message())))
+    refused_or_told(event, format!("no hook could run: {}", failure.message().in_one_line()))
 }
 
 /// How one call of a host is answered.
@@ -227,7 +220,7 @@ impl Answering<'_> {
         if UserFolders::current().config().is_none() {
             return without_hooks(event, &Failure::NoStateFolder);
         }
-        let found = match RunnableHooks::find(self.host, call, &self.environment) {
+        let found = match runnable_hooks::find(self.host, call, &self.environment) {
             Ok(found) => found,
             Err(failure) => return without_hooks(event, &failure),
         };
@@ -239,7 +232,7 @@ impl Answering<'_> {
         let mut notices = match event.name.power().can_block() {
             // There, what cannot be read blocks, and says so itself.
             true => Vec::new(),
-            false => found.notices(event),
+            false => runnable_hooks::notices(&found.loaded, event),
         };
         notices.extend(self.notices.iter().cloned());
         // What is only told is told once.
@@ -254,20 +247,13 @@ impl Answering<'_> {
         self.with_notices(event, Decision::combine(parts), notices)
     }
 
-    fn by_firing(&self, call: &HostCall, mut found: RunnableHooks) -> Result<Vec<Fired>, Failure> {
-        let environment = self.environment.clone();
+    fn by_firing(&self, call: &HostCall, mut found: ProjectHooks) -> Result<Vec<Fired>, Failure> {
         let chain = chain_above();
-        let memory = Arc::clone(&self.memory);
-        let hooks = std::mem::take(&mut found.loaded.hooks);
-        let project = found.root.to_string_lossy().into_owned();
-        let address = found.loaded.callback.clone();
-        let asking = Asking { project, pipeline: None, address };
-        let waits = approvals::port(asking, state::store);
-        let engine = Engine::new(Setup {
-            secrets: std::mem::take(&mut found.secrets),
-            ports: Ports { memory, waits, ..Ports::default() },
+        let memory: Arc<SessionMemory> = Arc::clone(&self.memory);
+        let engine = found.engine(EngineOptions {
+            memory: Some(memory),
             background: Background::Elsewhere,
-            ..Setup::new(hooks, found.root.clone(), environment)
+            ..EngineOptions::default()
         });
         let mut all = Vec::new();
         runtime()?.block_on(async {
@@ -278,7 +264,7 @@ impl Answering<'_> {
         })?;
         let handed_over = engine.handed_over();
         if !handed_over.is_empty()
-            && let Err(error) = detached::start(self.host, &found, &self.environment, handed_over)
+            && let Err(error) = detached::start(self.host, &found, handed_over)
             && let Some(last) = all.last_mut()
         {
             let message = format!("background hooks could not be started: {error}");
@@ -295,9 +281,8 @@ impl Answering<'_> {
         chain: Chain,
     ) -> Result<Fired, Failure> {
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
-        if event.name.power() == Power::Blocks {
-            interrupts.code = exit_code::BLOCK;
-        }
+        let power = Some(event.name.power());
+        interrupts.code = unasked::exit_code(power, Unasked::Interrupted, Asker::Agent);
         let firing = Firing { chain, ..Firing::default() };
         let firing = engine.fire(event.clone(), firing);
         let fired = match self.within(engine, interrupts.ending(engine, self.screen, firing)).await
@@ -348,7 +333,7 @@ impl Answering<'_> {
             seconds(self.deadline.span),
             self.host.display_name()
         );
-        let late = refused_or_told(&fired.event, reason);
+        let late = unasked::decision(&fired.event, Unasked::TooLate, Asker::Agent, reason);
         let decision = &mut fired.decision;
         // Whoever ended the session before that did so for a reason of its own.
         let ends = matches!(decision.verdict, Verdict::Stop { .. } | Verdict::Abort { .. });
@@ -390,4 +375,48 @@ fn failures(fired: &Fired) -> Vec<String> {
 
 fn seconds(span: Duration) -> String {
     format!("{} s", span.as_millis() as f64 / 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use hookwright_config::{ConfigFile, load_text};
+    use hookwright_engine::hook::Layer;
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool_call(command: &str) -> Event {
+        let data = json!({ "tool_name": "bash", "tool_input": { "command": command } });
+        Event::named("tool:pre_execute", data).expect("known")
+    }
+
+    #[test]
+    fn hooks_look_at_every_operation_of_a_call_and_the_strictest_decision_counts() {
+        let host = hosts::named("claude").expect("a host");
+        let answering = Answering {
+            host,
+            deadline: Deadline::new(Instant::now(), host.least_patience()),
+            memory: Arc::new(SessionMemory::new(host.name(), None)),
+            environment: Environment::new(std::env::vars_os()),
+            notices: Vec::new(),
+            screen: &Screen,
+        };
+        let root = tempfile::tempdir().expect("a folder");
+        let guard = "hooks: {tool:pre_execute: [{id: no-sudo, command: 'echo no >&2; exit 2', \
+                     when: \"${TOOL_INPUT.command} matches 'sudo'\"}]}";
+        let file = ConfigFile::native("guard.yaml", "guard.yaml", Layer::Project);
+        let decide = |call: &HostCall| {
+            let loaded = load_text(guard, &file, &answering.environment);
+            assert_eq!(loaded.faults, []);
+            let environment = answering.environment.clone();
+            let hooks = ProjectHooks::loaded(root.path().to_owned(), environment, loaded);
+            let fired = answering.by_firing(call, hooks).unwrap_or_else(|_| panic!("no runtime"));
+            Decision::combine(fired.into_iter().map(|fired| fired.decision)).verdict
+        };
+        let [list, remove] = ["ls", "sudo rm -r x"].map(tool_call);
+        let no = Verdict::Block { reason: "no".into() };
+        assert_eq!(decide(&list.clone().into()), Decision::default().verdict);
+        assert_eq!(decide(&HostCall { event: list.clone(), others: vec![remove.clone()] }), no);
+        assert_eq!(decide(&HostCall { event: remove, others: vec![list] }), no);
+    }
 }

@@ -30,8 +30,8 @@ enum TaskCommand {
 }
 
 impl TaskArguments {
-    /// Whether hooks may say no to what it does.
-    pub(crate) fn guards(&self) -> bool {
+    /// Whether it may complete a task, to which hooks can say no.
+    pub(crate) fn completes(&self) -> bool {
         match self.command {
             TaskCommand::Done(_) | TaskCommand::Update(_) => true,
             TaskCommand::Add(_) | TaskCommand::List(_) => false,

@@ -28,16 +28,15 @@ use hookwright_config::{Fault, load};
 use hookwright_engine::variables::Environment;
 use serde_json::{Value, json};
 
-pub(crate) use self::tree::TreeError;
-
 use self::case_run::Runner;
 use self::found::Found;
 use self::tree::Tree;
 use self::workspace::{CopyInUse, Workspace, needed, remove_copy_in_use};
-use super::fire::{off_by_environment, runtime};
 use crate::config_files::{ConfigFiles, ConfigOptions, dialect_names};
-use crate::error::{Failure, TestFailure, fault_json};
+use crate::error::{Failure, TestFailure, TreeError, fault_json};
 use crate::exit_code;
+use crate::hook_switches::off_by_environment;
+use crate::host::runtime;
 use crate::interrupts::Interrupts;
 use crate::render::{count, one_line, visible};
 use crate::screen::Screen;

@@ -1,9 +1,17 @@
 //! What keeps `test` from testing hooks, and what a person can do about it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Failure, Message};
-use crate::commands::TreeError;
+
+/// What keeps a project from being copied.
+#[derive(Debug)]
+pub(crate) enum TreeError {
+    TooManyFiles { files_max: usize },
+    TooManyBytes { bytes_max: u64 },
+    Io { path: PathBuf, cause: io::Error },
+}
 
 /// Why hooks cannot be tested.
 #[derive(Debug)]

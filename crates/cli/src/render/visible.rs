@@ -1,8 +1,15 @@
 //! Text that others wrote, made safe for a terminal. What is shown instead of what:
 //! `events/visible_text.rs`.
 
+use std::path::Path;
+
 use hookwright_events::visible_text::{acts, breaks};
 pub(crate) use hookwright_events::visible_text::{one_line, visible};
+
+/// A path as messages show it, in one line.
+pub(crate) fn visible_path(path: &Path) -> String {
+    visible(&path.to_string_lossy()).replace('\n', "␊")
+}
 
 /// JSON text with what a terminal would act on escaped. JSON's own writer escapes only what JSON
 /// has to; outside of strings there is nothing to escape.

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use hookwright_dialects::hosts;
 use hookwright_engine::chain::Chain;
 use hookwright_engine::hook_set::HookSet;
-use hookwright_engine::ports::Ports;
-use hookwright_engine::secrets::Secrets;
-use hookwright_engine::variables::Environment;
-use hookwright_engine::{Engine, Fired, Firing, Interest, RunEvent, Setup};
+use hookwright_engine::{Fired, Firing, Interest, RunEvent};
 use hookwright_events::{Decision, Event, EventName, Task, TaskState, Verdict};
 use hookwright_pipeline::task_firing::lets_pass;
 use hookwright_process::MARKER;
@@ -17,14 +14,15 @@ use serde_json::Map;
 
 use super::completing::Completed;
 use super::{Tasks, of};
-use crate::approvals::{self, Asking};
-use crate::commands::{off_by_environment, runtime, with_session};
 use crate::config_files::{ConfigFiles, process_environment};
 use crate::error::{Failure, advice};
+use crate::hook_switches::off_by_environment;
+use crate::host::{EngineOptions, MayRun, ProjectHooks, runtime, with_session};
 use crate::interrupts::Interrupts;
 use crate::render::human;
 use crate::screen::Screen;
 use crate::state;
+use crate::unasked::{self, Asker, Unasked};
 
 /// Completes a task if the project's hooks agree.
 pub(super) fn complete(
@@ -49,21 +47,22 @@ pub(super) fn complete(
         screen.talk(&format!("{why} is ignored, and hooks are asked: an agent or a hook set it\n"));
     }
     let found = ConfigFiles::find(&tasks.options)?;
-    let environment = process_environment();
-    let (loaded, secrets) = found.load(&environment);
+    let hooks = ProjectHooks::read(found, process_environment(), MayRun::Everything);
+    let loaded = &hooks.loaded;
+    let event = event_of(task);
     if let Some(first) = loaded.faults.first() {
         screen.faults(loaded.faults.iter().map(AsRef::as_ref));
         let heading = advice(first).heading;
         let reason = format!("the hooks cannot be read: {}: {heading}", first.location());
-        return Ok(Completed::Blocked { reason });
+        if unasked::refuses(&event, Unasked::NotStarted, Asker::Caller) {
+            return Ok(Completed::Blocked { reason });
+        }
     }
     screen.left_out(&loaded.left_out);
-    let (before, after) = loaded.hooks.split_after_the_fact(&EventName::TASK_COMPLETE);
-    let asking =
-        Asking { project: tasks.project.clone(), pipeline: None, address: loaded.callback };
-    let surroundings = Surroundings { found: &found, environment, secrets, asking, chain, screen };
+    let (before, after) = loaded.hooks.clone().split_after_the_fact(&EventName::TASK_COMPLETE);
+    let project = AskedProject { hooks: &hooks, event, chain, screen };
     runtime()?.block_on(async {
-        let fired = surroundings.fire(before, task).await?;
+        let fired = project.fire(before).await?;
         let Some(fired) = fired else { return Ok(Completed::Interrupted) };
         if !lets_pass(&fired.decision.verdict) {
             return Ok(Completed::Blocked { reason: reason_of(fired.decision) });
@@ -71,7 +70,7 @@ pub(super) fn complete(
         let mut said = said_to_the_agent(&fired.decision);
         set_completed()?;
         if let Some(after) = after
-            && let Some(fired) = surroundings.fire(after, task).await?
+            && let Some(fired) = project.fire(after).await?
         {
             said.extend(said_to_the_agent(&fired.decision));
         }
@@ -79,24 +78,18 @@ pub(super) fn complete(
     })
 }
 
-/// What the hooks run in.
-struct Surroundings<'a> {
-    found: &'a ConfigFiles,
-    environment: Environment,
-    secrets: Secrets,
-    asking: Asking,
+/// The hooks of a project that are asked about a task.
+struct AskedProject<'a> {
+    hooks: &'a ProjectHooks,
+    event: Event,
     chain: Chain,
     screen: &'a Screen,
 }
 
-impl Surroundings<'_> {
+impl AskedProject<'_> {
     /// Fires the event and waits for all that it started; `None` if somebody wanted it to end.
-    async fn fire(&self, hooks: HookSet, task: &Task) -> Result<Option<Fired>, Failure> {
-        let waits = approvals::port(self.asking.clone(), state::store);
-        let ports = Ports { waits, ..Ports::default() };
-        let root = self.found.project_root.clone();
-        let setup = Setup::new(hooks, root, self.environment.clone());
-        let engine = Engine::new(Setup { secrets: self.secrets.clone(), ports, ..setup });
+    async fn fire(&self, hooks: HookSet) -> Result<Option<Fired>, Failure> {
+        let engine = self.hooks.engine_of(hooks, EngineOptions::default());
         engine.observe(
             Interest::NoOutput,
             Arc::new(|event: &RunEvent| {
@@ -105,7 +98,7 @@ impl Surroundings<'_> {
         );
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
         let firing = Firing { chain: self.chain.clone(), ..Firing::default() };
-        let firing = engine.fire(event_of(task), firing);
+        let firing = engine.fire(self.event.clone(), firing);
         let fired = interrupts.ending(&engine, self.screen, firing).await;
         if !fired.reports.is_empty() {
             self.screen.talk(&human::fired(&fired));

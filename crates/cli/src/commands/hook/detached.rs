@@ -14,20 +14,16 @@ use std::sync::Arc;
 
 use hookwright_config::{self as config, ConfigFile, Dialect, ReadFile, Scope};
 use hookwright_dialects::hosts::{self, Host};
+use hookwright_engine::HandedOver;
 use hookwright_engine::hook::Layer;
-use hookwright_engine::ports::Ports;
-use hookwright_engine::variables::Environment;
-use hookwright_engine::{Engine, HandedOver, Setup};
 use rustix::process::{getpgrp, getpid, setsid};
 use serde::{Deserialize, Serialize};
 
 use super::memory::SessionMemory;
-use super::runnable_hooks::RunnableHooks;
-use crate::approvals::{self, Asking};
-use crate::commands::fire;
 use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::error::Failure;
 use crate::exit_code;
+use crate::host::{EngineOptions, ProjectHooks, runtime};
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 use crate::state;
@@ -54,8 +50,7 @@ struct JobFile {
 /// Lets these hooks run in a process of their own, and does not wait for it.
 pub(super) fn start(
     host: &dyn Host,
-    found: &RunnableHooks,
-    environment: &Environment,
+    found: &ProjectHooks,
     hooks: Vec<HandedOver>,
 ) -> io::Result<()> {
     let job = Job {
@@ -67,7 +62,7 @@ pub(super) fn start(
     let mut input = nameless_file()?;
     input.write_all(&serde_json::to_vec(&job)?)?;
     input.rewind()?;
-    let environment = environment.for_agents().iter().map(|(name, value)| (name, value));
+    let environment = found.environment.for_agents().iter().map(|(name, value)| (name, value));
     again(input).env_clear().envs(environment).process_group(0).spawn().map(drop)
 }
 
@@ -94,16 +89,11 @@ pub(super) fn run(screen: &Screen) -> Result<u8, Failure> {
         no_global_hooks: false,
     };
     let secrets = ConfigFiles::find(&options).ok().and_then(|found| found.secrets().ok());
+    let mut hooks = ProjectHooks::loaded(job.root, environment, loaded);
+    hooks.secrets = secrets.unwrap_or_default();
     let memory = Arc::new(SessionMemory::new(host.name(), state::folder().ok()));
-    let project = job.root.to_string_lossy().into_owned();
-    let asking = Asking { project, pipeline: None, address: loaded.callback };
-    let waits = approvals::port(asking, state::store);
-    let engine = Engine::new(Setup {
-        secrets: secrets.unwrap_or_default(),
-        ports: Ports { memory, waits, ..Ports::default() },
-        ..Setup::new(loaded.hooks, job.root, environment)
-    });
-    fire::runtime()?.block_on(async {
+    let engine = hooks.engine(EngineOptions { memory: Some(memory), ..EngineOptions::default() });
+    runtime()?.block_on(async {
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
         let work = async {
             for hook in job.hooks {

@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 
 use super::memory::SessionMemory;
-use super::runnable_hooks::shown;
+use crate::render::visible_path;
 use crate::trust::{self, Trust};
 
 /// Remembers the trusted files of a session, and says why nothing may pass if one of them is gone.
@@ -27,7 +27,7 @@ pub(super) fn refusal(
     Some(format!(
         "the hook file {} is gone, and its hooks guarded this session; put it back, or, to go on \
          without it, type in a terminal: {}",
-        shown(&first),
+        visible_path(&first),
         trust::command_to_revoke(&first)
     ))
 }

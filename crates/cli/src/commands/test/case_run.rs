@@ -10,17 +10,17 @@ use hookwright_engine::hook::Layer;
 use hookwright_engine::limits::KILL_GRACE;
 use hookwright_engine::nearest::nearest;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Engine, Fired, Firing, Interest, Setup};
+use hookwright_engine::{Engine, Fired, Firing, Interest};
 use hookwright_events::{Event, EventName, RunEvent, Status};
 use serde_json::{Map, json};
 
 use super::comparison::{Came, Difference, differences};
 use super::workspace::Workspace;
 use crate::chain_above::chain_above;
-use crate::commands::event_data::with_session;
 use crate::commands::late::{Late, with_late};
 use crate::config_files::ConfigFiles;
-use crate::error::advice;
+use crate::error::{TreeError, advice};
+use crate::host::{ProjectHooks, with_session};
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 
@@ -88,7 +88,8 @@ impl Runner<'_> {
         let chain = chain_above();
         let firing = Firing { session: case.session.clone(), chain, ..Firing::default() };
         // Nobody's secrets: a case says the same on every machine, and sets what it needs in `env`.
-        let engine = Engine::new(Setup::new(loaded.hooks, workspace.root.clone(), environment));
+        let engine = ProjectHooks::loaded(workspace.root.clone(), environment, loaded)
+            .engine_without_people();
         let late = watch(&engine);
         for step in &case.steps {
             workspace.lay_down(&step.files)?;
@@ -112,7 +113,7 @@ impl Runner<'_> {
         workspace: &Workspace,
     ) -> Result<StepResult, String> {
         let in_words =
-            |error: super::TreeError| format!("the files cannot be compared: {}", error.in_words());
+            |error: TreeError| format!("the files cannot be compared: {}", error.in_words());
         let wanted = step.expected.files.as_deref();
         let before = wanted.map(|_| workspace.snapshot()).transpose().map_err(in_words)?;
         let session = firing.session.as_deref().unwrap_or(SESSION);
@@ -163,7 +164,7 @@ impl Runner<'_> {
         let file = ConfigFile::native("setup", "setup", Layer::Project);
         let loaded = without_faults(load_text(&text, &file, environment))?;
         let (root, environment) = (workspace.root.clone(), environment.clone());
-        let engine = Engine::new(Setup::new(loaded.hooks, root, environment));
+        let engine = ProjectHooks::loaded(root, environment, loaded).engine_without_people();
         let late = watch(&engine);
         let event = Event::new(EventName::SESSION_SETUP, Map::new());
         let fired = self.fire(&engine, event, Firing::default(), &late).await;

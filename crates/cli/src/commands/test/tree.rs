@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use hookwright_engine::GIT_LOCATION_VARIABLES;
 
-use crate::error::{Failure, TestFailure, without_number};
+use crate::error::{Failure, TestFailure, TreeError, without_number};
 
 /// Files of a project that is copied for every case. Copying more takes longer than any test.
 const FILES_MAX: usize = 20_000;
@@ -21,14 +21,6 @@ const BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Folders that are made anew by whoever needs them, and large.
 const HEAVY: [&str; 2] = ["target", "node_modules"];
-
-/// What keeps a project from being copied.
-#[derive(Debug)]
-pub(crate) enum TreeError {
-    TooManyFiles { files_max: usize },
-    TooManyBytes { bytes_max: u64 },
-    Io { path: PathBuf, cause: io::Error },
-}
 
 /// The files of a project, named from its root.
 #[derive(Debug, Default)]

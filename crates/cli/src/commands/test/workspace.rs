@@ -15,8 +15,9 @@ use hookwright_process::MARKER;
 use tempfile::TempDir;
 
 use super::snapshot::Snapshot;
-use super::tree::{Tree, TreeError};
+use super::tree::Tree;
 use crate::config_files::ConfigFiles;
+use crate::error::TreeError;
 
 /// The folder of the copy in use, so that it can be removed by whoever leaves in a hurry.
 pub(super) type CopyInUse = Arc<Mutex<Option<PathBuf>>>;

@@ -1,0 +1,59 @@
+//! Which of the files that were found may run inside an agent: those that a person has trusted.
+
+use std::path::PathBuf;
+
+use hookwright_config::ReadFile;
+
+use crate::config_files::ConfigFiles;
+use crate::error::Failure;
+use crate::render::visible_path;
+use crate::trust::{self, Standing, Trust, Untrusted};
+
+/// Removes the files that may not run. Returns where the trusted ones are, and why nothing may pass
+/// that the others could have guarded.
+pub(super) fn retain(
+    found: &ConfigFiles,
+    files: &mut Vec<ReadFile>,
+) -> (Vec<PathBuf>, Option<String>) {
+    let (refusal, untrusted) = judge(found, files);
+    files.retain(|file| !untrusted.contains(&file.file().path));
+    let trusted = found.in_need_of_trust(files).map(|file| trust::place(&file.file().path));
+    (trusted.collect(), refusal)
+}
+
+/// Why files may not run, and which.
+fn judge(found: &ConfigFiles, read: &[ReadFile]) -> (Option<String>, Vec<PathBuf>) {
+    let mut in_need = found.in_need_of_trust(read).peekable();
+    if in_need.peek().is_none() {
+        return (None, Vec::new());
+    }
+    match Trust::of_user().or_problem() {
+        Ok(trust) => {
+            let untrusted = trust.untrusted(in_need);
+            let paths = untrusted.iter().map(|file| file.read.file().path.clone());
+            (refusal(&untrusted), paths.collect())
+        }
+        Err(problem) => {
+            let paths = in_need.map(|file| file.file().path.clone());
+            (Some(Failure::Trust(problem).message().in_one_line()), paths.collect())
+        }
+    }
+}
+
+fn refusal(untrusted: &[Untrusted<'_>]) -> Option<String> {
+    let first = untrusted.first()?;
+    let how = match first.standing {
+        Standing::Changed => "has changed since it was trusted",
+        Standing::Unknown | Standing::Trusted => "is not trusted",
+    };
+    let more = match untrusted.len() {
+        1 => String::new(),
+        many => format!(" (and {} more)", many - 1),
+    };
+    let command = trust::command_to_type(untrusted.iter().map(|file| &*file.place), false);
+    Some(format!(
+        "the hook file {} {how}{more}, so its hooks do not run; to look at it and let it run, type \
+         in a terminal: {command}",
+        visible_path(&first.place)
+    ))
+}
