@@ -6,8 +6,8 @@ use std::io;
 use std::sync::Arc;
 
 use clap::Args;
+use hookwright_agents::presets::presets;
 use hookwright_config::CallbackAddress;
-use hookwright_dialects::agents::presets;
 use hookwright_engine::nearest::nearest;
 use hookwright_engine::ports::Waits;
 use hookwright_events::Wait;

@@ -214,7 +214,7 @@ mod tests {
         for host in all() {
             assert_eq!(host.command(), format!("hookwright hook {}", host.name()));
             for agent in host.agents() {
-                assert!(crate::agents::preset(agent.name).is_some(), "{}", agent.name);
+                assert!(hookwright_agents::presets::preset(agent.name).is_some(), "{}", agent.name);
             }
         }
     }

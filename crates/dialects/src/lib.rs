@@ -4,13 +4,10 @@
 //! | part | holds |
 //! |---|---|
 //! | `formats` | systems whose files we read and whose hooks our engine runs |
-//! | [`agents`] | programs that we drive, and what the lines mean that they print |
-//! | [`hosts`] | agents in which our hooks run: their settings call this program |
 //! | [`native`] | their hooks in the native format, for people who move |
 
 #![warn(missing_docs)]
 
-pub mod agents;
 mod formats;
 pub mod hosts;
 pub mod native;

@@ -16,14 +16,12 @@
 //! | [`caller`] | a process that asks for something, and whether it works inside a session |
 //! | [`pending_output`] | hook output on its way to the agent |
 //! | [`task_firing`], [`task_lease`] | what a journal calls the completion of a task; one at a time does it |
-//! | [`agent`] | who does the work: an agent known by name, any program, or a script of turns |
 //! | [`availability`] | which agents can work now, and what to do when none can |
 //! | [`folder`] | a session's folder and the files in it |
 //! | [`changed_files`] | what changed in the work tree |
 //! | [`timeline`] | a session's journal, told as stages, iterations and hooks |
 #![warn(missing_docs)]
 
-pub mod agent;
 pub mod availability;
 pub mod caller;
 pub mod changed_files;

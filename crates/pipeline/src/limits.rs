@@ -2,38 +2,9 @@
 
 use std::time::Duration;
 
-/// Output kept of each of an agent's streams: the first and the last half. What lies between is
-/// counted; whoever watches has seen it pass.
-pub const AGENT_OUTPUT_BYTES_MAX: usize = 1024 * 1024;
-
-/// Between SIGTERM and SIGKILL. An agent has more to put away than a hook: its transcript, a commit
-/// it is in the middle of, its own children.
-pub const AGENT_KILL_GRACE: Duration = Duration::from_secs(10);
-
 /// How long `git commit` of a killed session may go on by itself before it is ended. It takes less than a
 /// second, unless hooks of the repository run in it.
 pub const GIT_GRACE: Duration = Duration::from_secs(10);
-
-/// After an agent has ended: how long to wait for the end of its output, which something that it
-/// left in the background may hold.
-pub const AGENT_LINGER: Duration = Duration::from_secs(1);
-
-/// Bytes of a prompt that is an argument: the kernel refuses one of 128 KiB with the zero behind it.
-pub const PROMPT_ARGUMENT_BYTES_MAX: usize = 128 * 1024 - 1;
-
-/// Bytes of one line of an agent's output that is put together: more than any message of one, and not
-/// all memory for one that never ends its line.
-pub const AGENT_LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
-
-/// Bytes that are read of the file in which an agent wrote its session down: why it ended stands last.
-pub const SESSION_FILE_BYTES_MAX: u64 = 256 * 1024;
-
-/// Folders that are looked into for that file. It is new, so it is in one of the first.
-pub const SESSION_FOLDERS_MAX: usize = 32;
-
-/// How long an agent may tell of nothing but that it cannot reach its model and tries again. A router comes
-/// back sooner. Then the agent is ended, and the next one of the list works, or the session waits.
-pub const OUT_OF_REACH_MAX: Duration = Duration::from_secs(2 * 60);
 
 /// Bytes of a prompt that are kept for people, the first and the last half: the task is in the last. Hook
 /// output in it may be longer than that, and people don't read so much.
@@ -66,9 +37,6 @@ pub const PAUSE_LOOK: Duration = Duration::from_secs(20);
 
 /// Sessions of agents that a session's record names: the latest ones. The journal has all.
 pub const AGENT_SESSIONS_MAX: usize = 20;
-
-/// How often a scripted agent looks for the file that it waits for.
-pub const WAIT_FOR_PAUSE: Duration = Duration::from_millis(10);
 
 /// Bytes of `status.json`. Agents write a few hundred; who writes more has mistaken it for a log.
 pub const STATUS_BYTES_MAX: u64 = 1024 * 1024;
@@ -104,10 +72,6 @@ pub const REPOSITORY_DEPTH_MAX: usize = 4;
 
 /// Iterations of a loop that says no number at all.
 pub const ITERATIONS_BY_DEFAULT: u32 = 25;
-
-/// How long one turn of an agent may take when `max_runtime` says nothing: a day. An agent that never
-/// ends must not hold a session for ever.
-pub const TURN_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Iterations in a row that may fail before a session ends, whatever its hooks do about it.
 pub const ERRORS_IN_A_ROW_MAX: u32 = 3;
@@ -205,7 +169,7 @@ pub const DESK_ANSWER_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub const DESK_TALK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long an answer is waited for: as long as an agent may work, which is longer than hooks may.
-pub const DESK_ANSWER_TIMEOUT: Duration = TURN_TIMEOUT;
+pub const DESK_ANSWER_TIMEOUT: Duration = hookwright_agents::limits::TURN_TIMEOUT;
 
 /// Callers at the desk at once. More wait in front of it; each of them may be waiting for hooks.
 pub const DESK_CALLERS_MAX: usize = 64;

@@ -5,6 +5,8 @@ mod candidates;
 mod silent_hooks;
 mod unfired_hooks;
 
+pub use candidates::Candidate;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +22,6 @@ use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::template::TextTemplate;
 use hookwright_engine::variables::Environment;
 
-use crate::agent::Candidate;
 use crate::limits::ITERATIONS_BY_DEFAULT;
 use crate::queue::Queue;
 use crate::sources::{Role, Source, Sources, default_prompt, fault_at, folder_of};

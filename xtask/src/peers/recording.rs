@@ -14,7 +14,7 @@ use super::model::{Manner, Model, Refusal, Turn};
 use super::program::{self, Program};
 
 /// Where the recordings are.
-const FOLDER: &str = "crates/dialects/tests/recordings";
+const FOLDER: &str = "crates/agents/tests/recordings";
 
 /// An agent that is not done by then goes on for ever; what it has printed is kept.
 const RUN_MAX: Duration = Duration::from_secs(100);

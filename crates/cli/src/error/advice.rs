@@ -8,8 +8,8 @@ mod values;
 
 use std::path::Path;
 
+use hookwright_agents::presets::presets;
 use hookwright_config::{Fault, FaultKind};
-use hookwright_dialects::agents::presets;
 use serde_json::{Map, Value, json};
 
 use self::expressions::{condition, matcher, pattern, variable_help};

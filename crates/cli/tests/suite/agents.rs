@@ -318,7 +318,7 @@ fn hooks_output_reaches_the_agent_that_takes_over_once() {
 
 /// The program of a preset, played by what was recorded of it.
 fn recorded(agent: &str, case: &str) -> String {
-    let folder = repository().join("crates/dialects/tests/recordings").join(agent).join(case);
+    let folder = repository().join("crates/agents/tests/recordings").join(agent).join(case);
     let folder = folder.display();
     let session_file = "id=$(sed -n 's/.*\"thread_id\":\"\\([^\"]*\\)\".*/\\1/p' $from/stdout)\n\
         mkdir -p ~/.codex/sessions/2026/11/15\n\

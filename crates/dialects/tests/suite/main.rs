@@ -7,7 +7,6 @@ mod iteratr;
 mod listing;
 mod over_limits;
 mod pages;
-mod recordings;
 
 #[test]
 fn every_case_of_every_dialect_does_what_its_promise_says() {

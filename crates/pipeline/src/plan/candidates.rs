@@ -4,15 +4,36 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hookwright_agents::command::CommandAgent;
+use hookwright_agents::preset::PresetAgent;
+use hookwright_agents::scripted::ScriptedAgent;
+use hookwright_agents::{Agent, presets as agents};
 use hookwright_config::{
     AgentKind, AgentSpec, Conflict, FaultKind, Loaded, LoopFile, Place, PromptBy, StageSpec,
 };
-use hookwright_dialects::agents;
 use hookwright_engine::nearest::nearest;
 
 use super::{Planning, place_of_loop, whole_file};
-use crate::agent::{Agent, Candidate, CommandAgent, PresetAgent, ScriptedAgent};
 use crate::sources::{Source, fault_at, folder_of};
+
+/// An agent that may do the work of a stage.
+#[derive(Clone)]
+pub struct Candidate {
+    /// What it is called: the name that its user gave it, else its kind, with a number if another one of the
+    /// plan is called so.
+    pub name: String,
+    /// Its user gave it that name.
+    pub is_named: bool,
+    /// The agent.
+    pub agent: Arc<dyn Agent>,
+}
+
+impl Candidate {
+    /// The name that its user gave it, else its kind.
+    pub fn shown_name(&self) -> &str {
+        if self.is_named { &self.name } else { self.agent.kind() }
+    }
+}
 
 impl Planning<'_> {
     pub(super) fn agents(

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_dialects::agents;
 use hookwright_dialects::hosts::{self, Connection, Host};
 use hookwright_engine::hook::{Action, Hook, Layer};
 use hookwright_engine::hook_set::HookSet;
@@ -109,8 +108,7 @@ impl Plan {
 
     /// Whether one of its agents may be this one, by the name of its preset.
     fn may_start(&self, agent: &str) -> bool {
-        let Some(preset) = agents::preset(agent) else { return false };
-        let mut candidates = self.stages.iter().flat_map(|stage| &stage.agents);
-        candidates.any(|candidate| candidate.agent.may_start(preset))
+        let mut agents = self.stages.iter().flat_map(|stage| &stage.agents);
+        agents.any(|candidate| candidate.agent.may_start(agent))
     }
 }

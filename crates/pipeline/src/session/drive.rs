@@ -9,7 +9,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hookwright_dialects::agents::Reset;
+use hookwright_agents::agent::joined;
+use hookwright_agents::limits::TURN_TIMEOUT;
+use hookwright_agents::presets::Reset;
+use hookwright_agents::{Turn, TurnEnd};
 use hookwright_events::{
     Event, FailureCause, Outcome, PauseCause, RunEventKind, TurnName, TurnResult, Usage,
 };
@@ -18,13 +21,13 @@ use hookwright_process::faults;
 use super::spending::Spending;
 use super::watching::Watching;
 use super::{Leave, Session};
-use crate::agent::{Candidate, Turn, TurnEnd, joined};
 use crate::availability::{Availability, Choice};
 use crate::folder::{
     Decision, FolderError, IterationAt, OpenIteration, Status, StatusFile, TurnKind, kept_prompt,
 };
 use crate::history::History;
-use crate::limits::{PAUSE_LOOK, PAUSE_MAX, TURN_TIMEOUT};
+use crate::limits::{PAUSE_LOOK, PAUSE_MAX};
+use crate::plan::Candidate;
 use crate::record::milliseconds;
 
 /// What a session knows of its agents.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use hookwright_agents::TurnEnd;
 use hookwright_config::Select;
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::{ChildEnvironment, Variables};
@@ -14,7 +15,6 @@ use serde_json::json;
 use super::drive::{Done, Task};
 use super::stage::{Course, turn_name};
 use super::{Leave, Session};
-use crate::agent::TurnEnd;
 use crate::changed_files::Snapshot;
 use crate::folder::{
     Context, ContextInputs, ContextLimits, ContextStage, Decision, IterationAt, Keep,

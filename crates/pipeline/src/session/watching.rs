@@ -1,12 +1,12 @@
 //! An agent while it works: its process is recorded, what it prints is shown, without secrets and
 //! without half characters.
 
+use hookwright_agents::AgentWatch;
 use hookwright_engine::secrets::Secrets;
 use hookwright_events::RunEventKind;
 use hookwright_process::{Captured, Filter, Leader, Stream, Utf8Chunks};
 
 use super::Session;
-use crate::agent::AgentWatch;
 use crate::limits::SAID_KEPT_BYTES_MAX;
 
 /// Tells what an agent does while it works.

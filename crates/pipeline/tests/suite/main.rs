@@ -1,6 +1,5 @@
 //! What `hookwright-pipeline` promises, with real files, real programs and real repositories.
 
-mod agents;
 mod changed_files;
 mod folder;
 mod sessions;

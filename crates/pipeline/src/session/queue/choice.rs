@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use hookwright_agents::{AgentWatch, Turn, shell_run};
 use hookwright_events::{Event, EventName, ItemState, Outcome, WorkItem, WorkSource};
 use hookwright_process::{Leader, Stream};
 use hookwright_store::{JournalKey, Put};
@@ -11,7 +12,6 @@ use hookwright_store::{JournalKey, Put};
 use super::super::stage::{Course, turn_name};
 use super::super::turn::failure_of;
 use super::super::{Leave, Session};
-use crate::agent::{AgentWatch, Turn, shell_run};
 use crate::history::History;
 use crate::lease;
 use crate::limits::{QUEUE_COMMAND_TIMEOUT, QUEUE_LINES_MAX, RECORD_CONFLICTS_MAX};

@@ -1,14 +1,6 @@
-//! [`Agent`]: who does the work. A prompt goes in, the work tree changes, output comes out.
+//! [`Agent`]: the driver of an agent. A prompt goes in, the work tree changes, output comes out.
 //!
-//! A driver decides nothing: it runs one turn to its end and says how it ended. Whoever wants to
-//! drive an agent of another kind implements this trait. Three stand here: [`CommandAgent`], any
-//! program, [`PresetAgent`], a program whose output we understand, and [`ScriptedAgent`], a file of
-//! turns that needs no model.
-
-mod command;
-mod preset;
-mod scripted;
-pub(crate) mod shell_run;
+//! A driver decides nothing: it runs one turn to its end and says how it ended.
 
 use std::ffi::{OsStr, OsString};
 use std::future::Future;
@@ -17,13 +9,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use command::{CommandAgent, PromptPlaceError};
-use hookwright_dialects::agents::{Preset, Said};
 use hookwright_events::Outcome;
 use hookwright_process::{Leader, Stream};
-pub use preset::PresetAgent;
-pub use scripted::ScriptedAgent;
 use tokio_util::sync::CancellationToken;
+
+use crate::presets::Said;
 
 /// What a driver promises to give.
 pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -33,8 +23,8 @@ pub trait Agent: Send + Sync {
     /// What it is called in records: `command`, `scripted`, or the name of a preset.
     fn kind(&self) -> &'static str;
 
-    /// Whether it may start this program, an agent with settings of its own.
-    fn may_start(&self, preset: &Preset) -> bool {
+    /// Whether it may start the program of this preset, an agent with settings of its own.
+    fn may_start(&self, preset: &str) -> bool {
         let _ = preset;
         false
     }
@@ -47,25 +37,6 @@ pub trait Agent: Send + Sync {
         watch: &'a mut dyn AgentWatch,
         cancel: &'a CancellationToken,
     ) -> Promise<'a, TurnEnd>;
-}
-
-/// An agent that may do the work of a stage.
-#[derive(Clone)]
-pub struct Candidate {
-    /// What it is called: the name that its user gave it, else its kind, with a number if another one of the
-    /// plan is called so.
-    pub name: String,
-    /// Its user gave it that name.
-    pub is_named: bool,
-    /// The agent.
-    pub agent: Arc<dyn Agent>,
-}
-
-impl Candidate {
-    /// The name that its user gave it, else its kind.
-    pub fn shown_name(&self) -> &str {
-        if self.is_named { &self.name } else { self.agent.kind() }
-    }
 }
 
 /// One turn.
@@ -103,7 +74,7 @@ impl Turn {
     }
 
     /// A variable of the environment that the agent gets.
-    fn env(&self, name: &str) -> Option<&OsStr> {
+    pub(crate) fn env(&self, name: &str) -> Option<&OsStr> {
         let mut strings = self.env.iter().rev().chain(self.shared_env.iter().rev());
         strings.find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())
     }
@@ -121,7 +92,7 @@ pub struct TurnEnd {
 }
 
 /// The blocks of a prompt as one text.
-pub(crate) fn joined(blocks: &[String]) -> String {
+pub fn joined(blocks: &[String]) -> String {
     let mut text = String::new();
     for (number, block) in blocks.iter().enumerate() {
         if number > 0 {

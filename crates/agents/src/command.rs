@@ -9,14 +9,14 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use hookwright_config::PromptBy;
-use hookwright_dialects::agents::Preset;
 use hookwright_engine::first_program;
 pub use prompt_place::PromptPlaceError;
 use tokio_util::sync::CancellationToken;
 
-use super::shell_run::{self, ShellRun};
-use super::{Agent, AgentWatch, Promise, Turn, TurnEnd};
+use crate::agent::{Agent, AgentWatch, Promise, Turn, TurnEnd};
 use crate::limits::PROMPT_ARGUMENT_BYTES_MAX;
+use crate::presets;
+use crate::shell_run::{self, ShellRun};
 
 /// A command of the shell that is an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +73,8 @@ impl Agent for CommandAgent {
         "command"
     }
 
-    fn may_start(&self, preset: &Preset) -> bool {
-        preset.is_named_in(&self.text)
+    fn may_start(&self, preset: &str) -> bool {
+        presets::preset(preset).is_some_and(|preset| preset.is_named_in(&self.text))
     }
 
     fn run<'a>(

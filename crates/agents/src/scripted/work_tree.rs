@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
 
-use super::super::Turn;
+use crate::agent::Turn;
 
 /// Whether a path stays below the folder that it starts from, as far as its text can tell.
 pub(super) fn is_inside(path: &str) -> bool {

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use hookwright_agents::command::CommandAgent;
+use hookwright_agents::scripted::ScriptedAgent;
+use hookwright_agents::{Agent, AgentWatch, Turn, TurnEnd};
 use hookwright_config::PromptBy;
 use hookwright_events::{Outcome, Output};
-use hookwright_pipeline::agent::{Agent, AgentWatch, CommandAgent, ScriptedAgent, Turn, TurnEnd};
 use hookwright_process::{IgnoredSignals, Leader, Stream};
 use tempfile::TempDir;
 use tokio::sync::mpsc;

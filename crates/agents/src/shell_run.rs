@@ -10,7 +10,7 @@ use hookwright_events::{Outcome, Output};
 use hookwright_process::{Ended, How, Launch, Leader, StartFailure, Stream, Watch, find_program};
 use tokio_util::sync::CancellationToken;
 
-use super::{AgentWatch, Turn, TurnEnd};
+use crate::agent::{AgentWatch, Turn, TurnEnd};
 use crate::limits::{AGENT_KILL_GRACE, AGENT_LINGER, AGENT_OUTPUT_BYTES_MAX};
 
 /// The shells that may run it; the first one that is there does.
@@ -20,17 +20,19 @@ const SHELLS: &[&str] = &["bash", "sh"];
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What to run.
-pub(crate) struct ShellRun<'a> {
+pub struct ShellRun<'a> {
     /// For the shell, as it is.
-    pub(crate) text: &'a str,
+    pub text: &'a str,
     /// What the text finds as `$1`.
-    pub(crate) argument: Option<String>,
-    pub(crate) stdin: Vec<u8>,
-    pub(crate) timeout: Duration,
+    pub argument: Option<String>,
+    /// Standard input.
+    pub stdin: Vec<u8>,
+    /// How long it may take.
+    pub timeout: Duration,
 }
 
 /// Runs it in the turn's folder and environment to its end.
-pub(crate) async fn run(
+pub async fn run(
     turn: &Turn,
     what: ShellRun<'_>,
     watch: &mut dyn AgentWatch,
@@ -47,7 +49,7 @@ pub(crate) async fn run(
 }
 
 /// A program in the turn's folder and environment.
-pub(super) fn launch(turn: &Turn, program: PathBuf, args: Vec<OsString>, stdin: Vec<u8>) -> Launch {
+pub(crate) fn launch(turn: &Turn, program: PathBuf, args: Vec<OsString>, stdin: Vec<u8>) -> Launch {
     Launch {
         program,
         args,
@@ -76,7 +78,7 @@ fn shell(turn: &Turn) -> Option<(&'static str, PathBuf)> {
 }
 
 /// Where the turn's environment has this program.
-pub(super) fn program(turn: &Turn, name: &str) -> Option<PathBuf> {
+pub(crate) fn program(turn: &Turn, name: &str) -> Option<PathBuf> {
     let path = turn.env("PATH").unwrap_or(OsStr::new(PATH));
     find_program(OsStr::new(name), path, &turn.working_dir)
 }
@@ -93,7 +95,7 @@ fn arguments(shell: &str, text: &str, argument: Option<String>) -> Vec<OsString>
     arguments
 }
 
-pub(super) fn outcome_of(ended: Ended, has_argument: bool) -> Outcome {
+pub(crate) fn outcome_of(ended: Ended, has_argument: bool) -> Outcome {
     let output = Output {
         stdout: ended.stdout.text().into_owned(),
         stderr: ended.stderr.text().into_owned(),

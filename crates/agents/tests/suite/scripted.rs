@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
+use hookwright_agents::limits::{AGENT_KILL_GRACE, AGENT_OUTPUT_BYTES_MAX};
+use hookwright_agents::{Agent, AgentWatch};
 use hookwright_events::Outcome;
-use hookwright_pipeline::agent::{Agent, AgentWatch};
-use hookwright_pipeline::limits::{AGENT_KILL_GRACE, AGENT_OUTPUT_BYTES_MAX};
 use hookwright_process::{Leader, Stream};
 use tokio_util::sync::CancellationToken;
 
@@ -314,7 +314,7 @@ async fn the_longest_timeout_fits_the_clock() {
 
 #[tokio::test]
 async fn output_of_many_commands_does_not_grow_memory() {
-    in_its_own_process("agents::scripted::alone_a_script_prints_a_lot", |it| it).await;
+    in_its_own_process("scripted::alone_a_script_prints_a_lot", |it| it).await;
 }
 
 struct LooksAway;

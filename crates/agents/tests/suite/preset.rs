@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use hookwright_dialects::agents::preset;
+use hookwright_agents::preset::PresetAgent;
+use hookwright_agents::presets::preset;
 use hookwright_events::{FailureCause, Outcome};
-use hookwright_pipeline::agent::PresetAgent;
 
 use super::situation::{LONG, Situation};
 

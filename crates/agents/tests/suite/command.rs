@@ -6,12 +6,13 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_config::PromptBy;
-use hookwright_events::Outcome;
-use hookwright_pipeline::agent::{Agent, AgentWatch, CommandAgent, PromptPlaceError};
-use hookwright_pipeline::limits::{
+use hookwright_agents::command::{CommandAgent, PromptPlaceError};
+use hookwright_agents::limits::{
     AGENT_KILL_GRACE, AGENT_LINGER, AGENT_OUTPUT_BYTES_MAX, PROMPT_ARGUMENT_BYTES_MAX,
 };
+use hookwright_agents::{Agent, AgentWatch};
+use hookwright_config::PromptBy;
+use hookwright_events::Outcome;
 use hookwright_process::{Leader, Stream, end_run};
 use tokio_util::sync::CancellationToken;
 
@@ -274,7 +275,7 @@ async fn a_background_child_that_holds_the_output_does_not_hold_the_turn() {
 
 #[tokio::test]
 async fn a_gigabyte_of_output_does_not_grow_memory() {
-    in_its_own_process("agents::command::alone_an_agent_prints_a_gigabyte", |it| it).await;
+    in_its_own_process("command::alone_an_agent_prints_a_gigabyte", |it| it).await;
 }
 
 /// Counts what it is shown.
@@ -310,7 +311,7 @@ async fn alone_an_agent_prints_a_gigabyte() {
 #[tokio::test]
 async fn an_agent_that_wants_the_terminal_is_ended_at_once() {
     let script = |command| format!("/usr/bin/script -qec \"{command}\" /dev/null");
-    in_its_own_process("agents::command::alone_an_agent_wants_the_terminal", script).await;
+    in_its_own_process("command::alone_an_agent_wants_the_terminal", script).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! [`LastWords`]: what an agent has said since its last tool call, the end of it.
 
-use super::limits::LAST_WORDS_BYTES_MAX;
+use crate::limits::LAST_WORDS_BYTES_MAX;
 
 /// What an agent has said last.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use hookwright_dialects::agents::SessionFiles;
+use crate::presets::SessionFiles;
 
 use crate::limits::{SESSION_FILE_BYTES_MAX, SESSION_FOLDERS_MAX};
 

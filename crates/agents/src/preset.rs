@@ -1,7 +1,7 @@
 //! [`PresetAgent`]: a program whose output we understand. It gets its prompt on standard input; who
 //! watches reads its messages and tool calls, and its last words become the turn's output.
 //!
-//! What its lines mean is the preset's to say (`hookwright_dialects::agents`). Lines are put together in
+//! What its lines mean is the preset's to say (`crate::presets`). Lines are put together in
 //! `preset/lines.rs`; what it wrote down of its session is found in `preset/session_file.rs`.
 
 mod lines;
@@ -11,15 +11,15 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hookwright_dialects::agents::{Failure, Listener, Preset, Said};
+use crate::presets::{Failure, Listener, Preset, Said};
 use hookwright_events::{FailureCause, Outcome, Output};
 use hookwright_process::{How, Leader, Stream, Watch, find_program};
 use tokio_util::sync::CancellationToken;
 
 use self::lines::Lines;
-use super::shell_run::{launch, not_started, outcome_of, program};
-use super::{Agent, AgentWatch, Promise, Turn, TurnEnd};
+use crate::agent::{Agent, AgentWatch, Promise, Turn, TurnEnd};
 use crate::limits::{OUT_OF_REACH_MAX, TURN_TIMEOUT};
+use crate::shell_run::{launch, not_started, outcome_of, program};
 
 /// An agent that is known by name.
 #[derive(Debug, Clone)]
@@ -96,8 +96,8 @@ impl Agent for PresetAgent {
         self.preset.name
     }
 
-    fn may_start(&self, preset: &Preset) -> bool {
-        self.preset.name == preset.name
+    fn may_start(&self, preset: &str) -> bool {
+        self.preset.name == preset
     }
 
     fn run<'a>(

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hookwright_dialects::agents::{Failure, Preset, Reset, Said, preset, presets};
+use hookwright_agents::presets::{Failure, Preset, Reset, Said, preset, presets};
 use hookwright_events::Usage;
 use serde_json::{Value, json};
 

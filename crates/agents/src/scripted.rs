@@ -55,8 +55,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::performance::Performance;
 use self::script::{Part, Script};
-use super::shell_run::not_started;
-use super::{Agent, AgentWatch, Promise, Turn, TurnEnd};
+use crate::agent::{Agent, AgentWatch, Promise, Turn, TurnEnd};
+use crate::shell_run::not_started;
 
 /// An agent that follows a script.
 #[derive(Debug, Clone, PartialEq)]

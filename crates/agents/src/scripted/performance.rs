@@ -12,12 +12,12 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::super::shell_run::{self, ShellRun, millis};
-use super::super::{AgentWatch, Turn, TurnEnd};
 use super::printed::Printed;
 use super::script::Deed;
 use super::work_tree::WorkTree;
+use crate::agent::{AgentWatch, Turn, TurnEnd};
 use crate::limits::WAIT_FOR_PAUSE;
+use crate::shell_run::{self, ShellRun, millis};
 
 /// A turn that is being played.
 pub(super) struct Performance<'a> {

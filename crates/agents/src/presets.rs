@@ -9,7 +9,6 @@ mod claude;
 mod codex;
 mod gemini;
 mod last_words;
-mod limits;
 mod opencode;
 mod readable;
 
