@@ -3,20 +3,17 @@
 //! A driver decides nothing: it runs one turn to its end and says how it ended.
 
 use std::ffi::{OsStr, OsString};
-use std::future::Future;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::Outcome;
+use hookwright_engine::ports::Promise;
+use hookwright_events::{Decision, EventName, Outcome};
 use hookwright_process::{Leader, Stream};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::presets::Said;
-
-/// What a driver promises to give.
-pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Drives an agent.
 pub trait Agent: Send + Sync {
@@ -29,14 +26,31 @@ pub trait Agent: Send + Sync {
         false
     }
 
-    /// Runs one turn to its end. When `cancel` is cancelled, the agent is asked to end, and the turn
-    /// ends as [`Outcome::Interrupted`].
-    fn run<'a>(
-        &'a self,
-        turn: &'a Turn,
-        watch: &'a mut dyn AgentWatch,
-        cancel: &'a CancellationToken,
-    ) -> Promise<'a, TurnEnd>;
+    /// Runs one turn to its end. When [`TurnPorts::cancel`] is cancelled, the agent is asked to end, and
+    /// the turn ends as [`Outcome::Interrupted`].
+    fn run<'a>(&'a self, turn: &'a Turn, ports: TurnPorts<'a>) -> Promise<'a, TurnEnd>;
+}
+
+/// What a session lends a driver for one turn.
+pub struct TurnPorts<'a> {
+    /// Is shown what the agent does.
+    pub watch: &'a mut dyn AgentWatch,
+    /// Fires events of the turn.
+    pub events: &'a dyn TurnEvents,
+    /// Asks the agent to end early.
+    pub cancel: &'a CancellationToken,
+}
+
+/// Fires events within a turn, for a driver that knows what its agent does: a tool is about to run, a model
+/// is about to be asked.
+pub trait TurnEvents: Send + Sync {
+    /// Fires an event with these data, added to those of the iteration. The hooks of the stage run, several
+    /// firings at once if the driver wants that.
+    ///
+    /// The driver obeys the decision, and gives the agent what the hooks had to say: none of it waits for the
+    /// next prompt. An abort also cancels the turn, and ends the session. If the event cannot be recorded, or
+    /// the session is being ended, the decision is an abort.
+    fn fire(&self, event: EventName, data: Map<String, Value>) -> Promise<'_, Decision>;
 }
 
 /// One turn.

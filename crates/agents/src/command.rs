@@ -7,16 +7,28 @@ mod prompt_place;
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 
-use hookwright_config::PromptBy;
+use hookwright_config::FaultKind;
 use hookwright_engine::first_program;
+use hookwright_engine::ports::Promise;
 pub use prompt_place::PromptPlaceError;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, AgentWatch, Promise, Turn, TurnEnd};
+use crate::agent::{Agent, AgentWatch, Turn, TurnEnd, TurnPorts};
+use crate::factory::{AgentRequest, MadeAgent};
 use crate::limits::PROMPT_ARGUMENT_BYTES_MAX;
 use crate::presets;
 use crate::shell_run::{self, ShellRun};
+
+/// How a program gets its prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptBy {
+    /// On standard input.
+    Stdin,
+    /// As its last argument.
+    Argument,
+}
 
 /// A command of the shell that is an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +36,22 @@ pub struct CommandAgent {
     /// For the shell; a prompt by argument has its place in it.
     text: String,
     prompt: PromptBy,
+}
+
+pub(crate) fn make(request: &AgentRequest<'_>) -> MadeAgent {
+    let AgentRequest { definition, environment, working_dir, .. } = request;
+    let prompt = match definition.text("prompt") {
+        Some("argument") => PromptBy::Argument,
+        Some(_) | None => PromptBy::Stdin,
+    };
+    let agent = match CommandAgent::new(definition.text("command").unwrap_or_default(), prompt) {
+        Ok(agent) => agent,
+        Err(error) => return request.refused(FaultKind::Syntax { message: error.to_string() }),
+    };
+    match agent.missing_program(environment, working_dir).map(str::to_owned) {
+        Some(program) => request.refused(FaultKind::NoProgram { program }),
+        None => Ok(Arc::new(agent)),
+    }
 }
 
 impl CommandAgent {
@@ -77,13 +105,8 @@ impl Agent for CommandAgent {
         presets::preset(preset).is_some_and(|preset| preset.is_named_in(&self.text))
     }
 
-    fn run<'a>(
-        &'a self,
-        turn: &'a Turn,
-        watch: &'a mut dyn AgentWatch,
-        cancel: &'a CancellationToken,
-    ) -> Promise<'a, TurnEnd> {
-        Box::pin(self.run_turn(turn, watch, cancel))
+    fn run<'a>(&'a self, turn: &'a Turn, ports: TurnPorts<'a>) -> Promise<'a, TurnEnd> {
+        Box::pin(self.run_turn(turn, ports.watch, ports.cancel))
     }
 }
 

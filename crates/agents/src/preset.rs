@@ -9,15 +9,19 @@ mod session_file;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::presets::{Failure, Listener, Preset, Said};
+use hookwright_config::FaultKind;
+use hookwright_engine::ports::Promise;
 use hookwright_events::{FailureCause, Outcome, Output};
 use hookwright_process::{How, Leader, Stream, Watch, find_program};
 use tokio_util::sync::CancellationToken;
 
 use self::lines::Lines;
-use crate::agent::{Agent, AgentWatch, Promise, Turn, TurnEnd};
+use crate::agent::{Agent, AgentWatch, Turn, TurnEnd, TurnPorts};
+use crate::factory::{AgentRequest, MadeAgent};
 use crate::limits::{OUT_OF_REACH_MAX, TURN_TIMEOUT};
 use crate::shell_run::{launch, not_started, outcome_of, program};
 
@@ -27,6 +31,16 @@ pub struct PresetAgent {
     preset: &'static Preset,
     arguments: Vec<OsString>,
     out_of_reach_max: Duration,
+}
+
+pub(crate) fn make(preset: &'static Preset, request: &AgentRequest<'_>) -> MadeAgent {
+    let AgentRequest { definition, environment, working_dir, .. } = request;
+    let agent = PresetAgent::new(preset, definition.text("model"), definition.texts("args"));
+    if !agent.is_installed(environment, working_dir) {
+        let Preset { name, program, package, .. } = preset;
+        return request.refused(FaultKind::AgentNotInstalled { name, program, package });
+    }
+    Ok(Arc::new(agent))
 }
 
 impl PresetAgent {
@@ -100,13 +114,8 @@ impl Agent for PresetAgent {
         self.preset.name == preset
     }
 
-    fn run<'a>(
-        &'a self,
-        turn: &'a Turn,
-        watch: &'a mut dyn AgentWatch,
-        cancel: &'a CancellationToken,
-    ) -> Promise<'a, TurnEnd> {
-        Box::pin(self.run_turn(turn, watch, cancel))
+    fn run<'a>(&'a self, turn: &'a Turn, ports: TurnPorts<'a>) -> Promise<'a, TurnEnd> {
+        Box::pin(self.run_turn(turn, ports.watch, ports.cancel))
     }
 }
 

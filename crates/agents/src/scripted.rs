@@ -49,19 +49,31 @@ mod tree;
 mod work_tree;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use hookwright_config::Fault;
+use hookwright_engine::ports::Promise;
 use tokio_util::sync::CancellationToken;
 
 use self::performance::Performance;
 use self::script::{Part, Script};
-use crate::agent::{Agent, AgentWatch, Promise, Turn, TurnEnd};
+use crate::agent::{Agent, AgentWatch, Turn, TurnEnd, TurnPorts};
+use crate::factory::{AgentRequest, MadeAgent};
 use crate::shell_run::not_started;
 
 /// An agent that follows a script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptedAgent {
     script: Script,
+}
+
+pub(crate) fn make(request: &AgentRequest<'_>) -> MadeAgent {
+    let script = request.definition.file("script").and_then(|path| (request.file)(path));
+    match script {
+        Some(script) => Ok(Arc::new(ScriptedAgent::load(script.text, script.shown_as)?)),
+        // It could not be read, which was said.
+        None => Err(Vec::new()),
+    }
 }
 
 impl ScriptedAgent {
@@ -101,12 +113,7 @@ impl Agent for ScriptedAgent {
         "scripted"
     }
 
-    fn run<'a>(
-        &'a self,
-        turn: &'a Turn,
-        watch: &'a mut dyn AgentWatch,
-        cancel: &'a CancellationToken,
-    ) -> Promise<'a, TurnEnd> {
-        Box::pin(self.run_turn(turn, watch, cancel))
+    fn run<'a>(&'a self, turn: &'a Turn, ports: TurnPorts<'a>) -> Promise<'a, TurnEnd> {
+        Box::pin(self.run_turn(turn, ports.watch, ports.cancel))
     }
 }

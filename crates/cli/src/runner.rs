@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hookwright_agents::AgentFactory;
 use hookwright_config::{ConfigFile, Fault, FaultKind};
+use hookwright_dialects::hosts::Connection;
 use hookwright_engine::ports::{EndRequest, Ports};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
@@ -12,7 +14,7 @@ use hookwright_engine::{Observer, RunEvent};
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
-use hookwright_pipeline::plan::{Plan, Stage, Surroundings};
+use hookwright_pipeline::plan::{Plan, PlanContext, Stage};
 use hookwright_pipeline::record::{Metadata, SessionRecord};
 use hookwright_pipeline::session::{Around, AskPeople, Ended, Gate, Parts, Session, SessionError};
 use hookwright_pipeline::session_id;
@@ -70,13 +72,15 @@ pub(crate) struct Place {
     started_in: PathBuf,
     pub(crate) found: ConfigFiles,
     environment: Environment,
+    agents: AgentFactory,
 }
 
 impl Place {
     pub(crate) fn find(options: &ConfigOptions) -> Result<Self, Failure> {
         let found = ConfigFiles::find(options)?.without_hooks_of_agents();
         let started_in = found.working_dir.clone();
-        Ok(Self { started_in, found, environment: process_environment() })
+        let (environment, agents) = (process_environment(), AgentFactory::default());
+        Ok(Self { started_in, found, environment, agents })
     }
 
     /// What agents and hooks of a session see: this environment, and where they find us and the
@@ -132,8 +136,7 @@ impl Place {
     pub(crate) fn faults_of_children(&self, found: &ConfigFiles) -> Result<Vec<Fault>, Failure> {
         let hook_files = found.files.iter().filter_map(Source::of_hook_file).collect();
         let (sources, mut faults) = self.searched(|finder| finder.with_children(hook_files))?;
-        let root = &self.found.project_root;
-        let around = Surroundings { root, environment: &self.environment, connections: &[] };
+        let around = self.plan_context(&[]);
         // Who the agent is may still be said with `--agent`.
         let is_news = |fault: &Fault| !matches!(fault.kind, FaultKind::NoAgent);
         faults.extend(Plan::faults_of_children(&sources, &around).into_iter().filter(is_news));
@@ -188,10 +191,8 @@ impl Place {
         sources: Sources,
         mut faults: Vec<Fault>,
     ) -> Result<Prepared, Vec<Fault>> {
-        let root = &self.found.project_root;
         let connections = self.found.connections(&self.environment);
-        let around =
-            Surroundings { root, environment: &self.environment, connections: &connections };
+        let around = self.plan_context(&connections);
         let mut note = |more: Vec<Fault>| {
             for fault in more {
                 if !faults.contains(&fault) {
@@ -205,6 +206,11 @@ impl Place {
             (Ok(plan), Ok(secrets)) if faults.is_empty() => Ok(Prepared { sources, plan, secrets }),
             _ => Err(faults),
         }
+    }
+
+    fn plan_context<'a>(&'a self, connections: &'a [Connection]) -> PlanContext<'a> {
+        let (root, environment) = (&self.found.project_root, &self.environment);
+        PlanContext { root, environment, connections, agents: &self.agents }
     }
 
     /// A name for a session whose user gave none. No session has it, and this project has no folder of
@@ -292,6 +298,7 @@ impl Place {
             root: self.found.project_root.clone(),
             environment: self.environment_of_session(),
             secrets,
+            agents: self.agents.clone(),
             skip: switches.skip.clone(),
             without_hooks,
             observers: vec![observer],

@@ -43,6 +43,7 @@
 //! | `dialect` | files in someone else's format |
 //! | `duration` | `5`, `0.5`, `500ms`, `5m` |
 //! | [`fault`] | what can be wrong |
+//! | `agent` | the agents of a file, as data |
 //! | `loop_file`, `pipeline_file` | the keys of loops and pipelines beside their hooks |
 //! | `termination` | when a loop is enough |
 //! | [`schema`] | the same for editors |
@@ -53,6 +54,7 @@
 #![warn(missing_docs)]
 
 mod action;
+mod agent;
 mod callback_address;
 mod dialect;
 mod duration;
@@ -90,10 +92,11 @@ pub use hookwright_engine::hook::Place;
 pub use schema::schema;
 pub use secrets_file::read_secrets;
 
+pub use agent::{AgentDefinition, AgentSpec};
 pub use dialect::{Dialect, ForeignFile, KnownSystems};
 pub use fault::{Conflict, Fault, FaultKind, SourceFile};
 pub use file::ReadFile;
-pub use loop_file::{AgentKind, AgentSpec, LoopFile, PromptBy, PromptSpec};
+pub use loop_file::{LoopFile, PromptSpec};
 pub use pipeline_file::{Inputs, PipelineFile, Select, StageBody, StageSpec};
 pub use termination::{QueueSpec, Termination};
 use warning::Warnings;

@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use hookwright_events::{Event, EventName, Power};
@@ -615,15 +616,17 @@ delay: 500ms
     let loaded = load_text(text, &file("loop.yaml", Layer::Loop), &environment());
     assert_eq!(loaded.faults, []);
     let (_, read) = &loaded.loops[0];
-    let agents: Vec<&AgentKind> = read.agents.iter().flatten().map(|agent| &agent.kind).collect();
+    let agents = read.agents.iter().flatten().map(|agent| &agent.definition);
+    let agents: Vec<&AgentDefinition> = agents.collect();
+    let [command, scripted, known] = agents[..] else { panic!("three agents") };
+    assert_eq!(command.kind, "command");
+    assert_eq!(command.text("command"), Some("my-agent"));
+    assert_eq!(command.text("prompt"), Some("argument"));
     assert_eq!(
-        agents,
-        [
-            &AgentKind::Command { command: "my-agent".into(), prompt: PromptBy::Argument },
-            &AgentKind::Scripted { script: "turns.yaml".into() },
-            &AgentKind::Named { name: "claude".into(), model: None, args: Vec::new() },
-        ]
+        (&*scripted.kind, scripted.file("script")),
+        ("scripted", Some(Path::new("turns.yaml")))
     );
+    assert_eq!(*known, AgentDefinition::named("claude"));
     assert!(matches!(&read.prompt, Some(PromptSpec::File(path, place))
         if path.as_os_str() == "work.md" && place.line == 4));
     let model = read.model.as_ref().map(|(name, place)| (name.as_str(), place.line));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::node::{Field, Mark, Node, Raw, parse};
 use super::notes::Notes;
 use super::{ConfigFile, Fault, FaultKind, KnownSystems, Loaded, Scope, SourceFile, entry};
-use super::{callback_address, loop_file, pipeline_file, warning};
+use super::{agent, callback_address, loop_file, pipeline_file, warning};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::limits::HOOKS_MAX;
 use hookwright_engine::pattern::Pattern;
@@ -100,7 +100,7 @@ pub(super) fn read(
         }
         Layer::Project | Layer::Global | Layer::Program => {
             if let Some(field) = fields.iter().find(|field| &*field.key == "agent") {
-                let agents = loop_file::agents(&field.value, &mut notes);
+                let agents = agent::agents(&field.value, &mut notes);
                 loaded.agents.push((file.path.clone(), agents));
             }
         }

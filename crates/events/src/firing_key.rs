@@ -14,6 +14,7 @@
 //! | `stage:start/0`, `stage:complete/0` | a stage, counted from 0 |
 //! | `iteration:complete/0/3` | an iteration of a stage, counted from 1 |
 //! | `iteration:complete/0/3/1` | the same, done again for the first time |
+//! | `turn/0/3/2/7` | the seventh event that an agent's driver fired in the second attempt of that iteration |
 //! | `execution:pre_start/0/2` | a piece of work of a stage, counted from 1 |
 //! | `task:complete/TAS-3/2` | a task that somebody completes, for the second time |
 //! | `task:complete/TAS-3/0-2/after` | a task that was a piece of work; of hooks that come after the fact |
@@ -84,6 +85,17 @@ pub enum Point {
         iteration: u32,
         /// How often it is done again after it failed.
         redone: u32,
+    },
+    /// The driver of an agent has fired an event during a turn.
+    InTurn {
+        /// Of which stage.
+        stage: usize,
+        /// From 1; 0 delivers raw output of hooks after the last one.
+        iteration: u32,
+        /// Which attempt of the turn, from 1.
+        attempt: u32,
+        /// Which event of this attempt, from 1.
+        number: u32,
     },
     /// A piece of work.
     Execution {
@@ -218,6 +230,9 @@ events! {
 /// Begins the key of one of the last events.
 const CLOSING: &str = "closing";
 
+/// Begins the key of an event that the driver of an agent has fired.
+const TURN: &str = "turn";
+
 impl FiringKey {
     /// The key of an event that a hook fires: `within` is the number of the firing that the hook runs in,
     /// or the key of that firing if a hook has fired it. After a crash the same try has the same key.
@@ -250,7 +265,7 @@ impl FiringKey {
             Point::Execution { event, .. } => event.name(),
             Point::Task(_) => EventName::TASK_COMPLETE,
             Point::Below { event, .. } => EventName::resolve(event)?,
-            Point::Unknown(_) => return None,
+            Point::InTurn { .. } | Point::Unknown(_) => return None,
         })
     }
 
@@ -260,6 +275,7 @@ impl FiringKey {
             Point::StageStart { stage }
             | Point::StageComplete { stage }
             | Point::Iteration { stage, .. }
+            | Point::InTurn { stage, .. }
             | Point::Execution { stage, .. } => Some(stage),
             Point::SessionStart { .. }
             | Point::SessionStop { .. }
@@ -338,6 +354,9 @@ impl fmt::Display for FiringKey {
                 write!(f, "{stage}/{iteration}")?;
                 if *redone > 0 { write!(f, "/{redone}") } else { Ok(()) }
             }
+            Point::InTurn { stage, iteration, attempt, number } => {
+                write!(f, "{TURN}/{stage}/{iteration}/{attempt}/{number}")
+            }
             Point::Execution { stage, execution, .. } => write!(f, "{stage}/{execution}"),
             Point::Task(firing) => write!(f, "{firing}"),
             Point::Below { firing, hook, attempt, event } => {
@@ -380,6 +399,12 @@ impl Point {
                 let status = SessionStatus::parse(status)?;
                 Self::Closing { event, endings: endings.parse().ok()?, status, resumes }
             }
+            (None, [stage, iteration, attempt, number]) if first == TURN => Self::InTurn {
+                stage: stage.parse().ok()?,
+                iteration: iteration.parse().ok()?,
+                attempt: attempt.parse().ok()?,
+                number: number.parse().ok()?,
+            },
             (None, _) => Self::parse_below(key)?,
         };
         (FiringKey::from(point.clone()).to_string() == key).then_some(point)
@@ -498,6 +523,10 @@ mod tests {
             ("iteration:complete/0/3/1", iteration(IterationEvent::Complete, 3, 1)),
             ("iteration:error/0/12", iteration(IterationEvent::Error, 12, 0)),
             ("iteration:error/0/12/2/again-3", again(iteration(IterationEvent::Error, 12, 2), 3)),
+            (
+                "turn/0/3/2/7",
+                Point::InTurn { stage: 0, iteration: 3, attempt: 2, number: 7 }.into(),
+            ),
             ("execution:pre_start/1/7", execution(ExecutionEvent::PreStart)),
             ("execution:post_start/1/7", execution(ExecutionEvent::PostStart)),
             ("execution:pre_end/1/7", execution(ExecutionEvent::PreEnd)),

@@ -25,7 +25,7 @@ use crate::journal::SessionJournal;
 use crate::lease::{self, LeaseError};
 use crate::limits::CHILDREN_AT_ONE_PLACE_MAX;
 use crate::lineage::{Ancestor, Lineage};
-use crate::plan::{Plan, Surroundings};
+use crate::plan::{Plan, PlanContext};
 use crate::record::{Metadata, Parent, SessionRecord};
 use crate::session::{Around, Ended, Parts, Session, Spending, Started};
 use crate::session_id;
@@ -241,8 +241,8 @@ impl Children {
                 sources = kept;
             }
         }
-        let Around { root, environment, without_hooks, .. } = &self.around;
-        let around = Surroundings { root, environment, connections: &[] };
+        let Around { root, environment, agents, without_hooks, .. } = &self.around;
+        let around = PlanContext { root, environment, connections: &[], agents };
         let planned = Plan::alone(&sources, &around);
         let plan = planned.map_err(|faults| {
             let first = faults.first().map(ToString::to_string).unwrap_or_default();

@@ -447,6 +447,8 @@ impl History {
                     _ if is_completed_end(&key) => {}
                     // The hook that fired it says it as well.
                     Point::Below { .. } => {}
+                    // The driver that fired it has told the agent.
+                    Point::InTurn { .. } => {}
                     Point::Iteration { event: IterationEvent::Start, .. } => {
                         self.pending.take_in_at_start(&decision, &late_contexts(&known.records));
                     }

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hookwright_agents::AgentFactory;
 use hookwright_config::limits::ITERATIONS_MAX;
 use hookwright_config::{
-    AgentKind, CallbackAddress, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile, Place,
-    PromptSpec, QueueSpec, Scope, StageBody, StageSpec, Termination, load_texts,
+    AgentDefinition, CallbackAddress, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile,
+    Place, PromptSpec, QueueSpec, Scope, StageBody, StageSpec, Termination, load_texts,
 };
 use hookwright_dialects::hosts::Connection;
 use hookwright_engine::hook::Hook;
@@ -139,20 +140,22 @@ pub enum Until {
     },
 }
 
-/// How agents and programs are looked for while a plan is made.
-pub struct Surroundings<'a> {
+/// What a plan is made with, beside the files.
+pub struct PlanContext<'a> {
     /// The project root.
     pub root: &'a Path,
     /// The host's environment.
     pub environment: &'a Environment,
     /// The events for which settings of agents call this program.
     pub connections: &'a [Connection],
+    /// Makes the drivers of agents.
+    pub agents: &'a AgentFactory,
 }
 
 impl Plan {
     /// Works the plan out, or says everything that is wrong, also with what its hooks start. What is
     /// missing among the sources was said by whoever gathered them.
-    pub fn new(sources: &Sources, around: &Surroundings<'_>) -> Result<Self, Vec<Fault>> {
+    pub fn new(sources: &Sources, around: &PlanContext<'_>) -> Result<Self, Vec<Fault>> {
         let plan = Self::alone(sources, around);
         let (children, of_children) = Self::children(sources, around);
         match plan {
@@ -172,12 +175,12 @@ impl Plan {
     }
 
     /// What keeps the loops and pipelines from running that hooks start.
-    pub fn faults_of_children(sources: &Sources, around: &Surroundings<'_>) -> Vec<Fault> {
+    pub fn faults_of_children(sources: &Sources, around: &PlanContext<'_>) -> Vec<Fault> {
         Self::children(sources, around).1
     }
 
     /// The loops and pipelines that hooks start, and what keeps them from running.
-    fn children(sources: &Sources, around: &Surroundings<'_>) -> (Vec<Self>, Vec<Fault>) {
+    fn children(sources: &Sources, around: &PlanContext<'_>) -> (Vec<Self>, Vec<Fault>) {
         let (mut plans, mut faults): (Vec<Self>, Vec<Fault>) = (Vec::new(), Vec::new());
         for child in &sources.children {
             let Some(child) = sources.of_child(&child.name, &child.from) else { continue };
@@ -197,7 +200,7 @@ impl Plan {
     }
 
     /// The same without a look at what its hooks start.
-    pub(crate) fn alone(sources: &Sources, around: &Surroundings<'_>) -> Result<Self, Vec<Fault>> {
+    pub(crate) fn alone(sources: &Sources, around: &PlanContext<'_>) -> Result<Self, Vec<Fault>> {
         let main = &sources.all[0];
         let (faults, left_out, named) = (Vec::new(), Vec::new(), Vec::new());
         let mut planning = Planning { sources, around, faults, left_out, named };
@@ -280,12 +283,12 @@ struct Bounds {
 
 struct Planning<'a> {
     sources: &'a Sources,
-    around: &'a Surroundings<'a>,
+    around: &'a PlanContext<'a>,
     faults: Vec<Fault>,
     /// What keeps nothing from running, but is probably not meant.
     left_out: Vec<Arc<Fault>>,
     /// The agents that have a name already.
-    named: Vec<(AgentKind, PathBuf, String)>,
+    named: Vec<(AgentDefinition, PathBuf, String)>,
 }
 
 impl<'a> Planning<'a> {

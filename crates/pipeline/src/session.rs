@@ -34,6 +34,7 @@ mod stage;
 mod survivors;
 mod task_desk;
 mod turn;
+mod turn_events;
 mod watching;
 
 use std::collections::{BTreeMap, BTreeSet};

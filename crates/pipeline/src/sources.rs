@@ -16,7 +16,7 @@ pub use child_sources::ChildSources;
 pub use project_runs::ProjectRuns;
 
 use hookwright_config::{
-    AgentKind, ConfigFile, Dialect, Fault, FaultKind, LoopFile, Place, PromptSpec, Scope,
+    AgentSpec, ConfigFile, Dialect, Fault, FaultKind, LoopFile, Place, PromptSpec, Scope,
     SourceFile, StageBody, is_pipeline, load_texts, read_text,
 };
 use hookwright_engine::hook::Layer;
@@ -38,7 +38,7 @@ pub enum Role {
     Global,
     /// What an agent is told.
     Prompt,
-    /// A scripted agent's turns.
+    /// A file that an agent's settings name, such as a scripted agent's turns.
     Script,
 }
 
@@ -284,10 +284,21 @@ impl Finder<'_> {
                 }
             }
         }
-        for agent in read.agents.iter().flatten() {
-            if let AgentKind::Scripted { script } = &agent.kind {
-                let at = (source, &agent.place);
-                self.add_file(Role::Script, &folder.join(script), at, sources, faults);
+        self.add_files_of_agents(read.agents.iter().flatten(), source, sources, faults);
+    }
+
+    /// The files that settings of agents name, from the folder of the file that defines the agents.
+    fn add_files_of_agents<'a>(
+        &self,
+        agents: impl Iterator<Item = &'a AgentSpec>,
+        source: &Source,
+        sources: &mut Sources,
+        faults: &mut Vec<Fault>,
+    ) {
+        for AgentSpec { definition, place, .. } in agents {
+            for path in definition.files() {
+                let path = folder_of(&source.path).join(path);
+                self.add_file(Role::Script, &path, (source, place), sources, faults);
             }
         }
     }
@@ -300,12 +311,8 @@ impl Finder<'_> {
     ) {
         let Some(file) = source.config_file().filter(|file| file.dialect.is_none()) else { return };
         let loaded = load_texts([(&file, source.text.as_str())], self.environment, Scope::All);
-        for agent in loaded.agents.iter().flat_map(|(_, agents)| agents) {
-            if let AgentKind::Scripted { script } = &agent.kind {
-                let path = folder_of(&source.path).join(script);
-                self.add_file(Role::Script, &path, (source, &agent.place), sources, faults);
-            }
-        }
+        let agents = loaded.agents.iter().flat_map(|(_, agents)| agents);
+        self.add_files_of_agents(agents, source, sources, faults);
     }
 
     fn add_file(

@@ -6,19 +6,18 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_agents::command::{CommandAgent, PromptPlaceError};
+use hookwright_agents::command::{CommandAgent, PromptBy, PromptPlaceError};
 use hookwright_agents::limits::{
     AGENT_KILL_GRACE, AGENT_LINGER, AGENT_OUTPUT_BYTES_MAX, PROMPT_ARGUMENT_BYTES_MAX,
 };
 use hookwright_agents::{Agent, AgentWatch};
-use hookwright_config::PromptBy;
 use hookwright_events::Outcome;
 use hookwright_process::{Leader, Stream, end_run};
 use tokio_util::sync::CancellationToken;
 
 use super::situation::{
-    LONG, Situation, by_argument, by_stdin, exited, in_its_own_process, is_alive, numbers, printed,
-    wait_until,
+    LONG, Situation, by_argument, by_stdin, exited, in_its_own_process, is_alive, numbers, ports,
+    printed, wait_until,
 };
 
 /// Texts that a shell would trip over if it ever read them.
@@ -247,7 +246,7 @@ async fn a_turn_that_is_cancelled_before_it_starts_starts_nothing() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let mut heard = super::situation::Heard::default();
-    let ended = by_stdin("touch started").run(&situation.turn, &mut heard, &cancel).await;
+    let ended = by_stdin("touch started").run(&situation.turn, ports(&mut heard, &cancel)).await;
     assert_eq!(ended.outcome, Outcome::Interrupted { output: printed("", "") });
     assert!(heard.leaders.is_empty() && situation.files().is_empty());
 }
@@ -297,7 +296,7 @@ async fn alone_an_agent_prints_a_gigabyte() {
     let situation = Situation::new();
     let mut count = Counting::default();
     let agent = by_stdin("echo first; head -c 1073741824 /dev/zero | tr '\\0' .; echo last");
-    let ended = agent.run(&situation.turn, &mut count, &CancellationToken::new()).await;
+    let ended = agent.run(&situation.turn, ports(&mut count, &CancellationToken::new())).await;
     let Outcome::Exited { code: 0, output } = ended.outcome else { panic!("{:?}", ended.took) };
     assert_eq!(count.0, GIGABYTE + 11);
     assert_eq!(output.stdout_left_out, GIGABYTE + 11 - AGENT_OUTPUT_BYTES_MAX as u64);

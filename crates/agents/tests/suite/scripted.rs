@@ -11,7 +11,7 @@ use hookwright_process::{Leader, Stream};
 use tokio_util::sync::CancellationToken;
 
 use super::situation::{
-    LONG, Situation, exited, in_its_own_process, is_alive, numbers, printed, script, turn,
+    LONG, Situation, exited, in_its_own_process, is_alive, numbers, ports, printed, script, turn,
 };
 
 #[tokio::test]
@@ -330,7 +330,7 @@ async fn alone_a_script_prints_a_lot() {
     let flood = "      - run: head -c 10485760 /dev/zero | tr '\\0' .\n".repeat(20);
     let agent = turn(&format!("      - say: first\n{flood}      - say: last"));
     let situation = Situation::new();
-    let ended = agent.run(&situation.turn, &mut LooksAway, &CancellationToken::new()).await;
+    let ended = agent.run(&situation.turn, ports(&mut LooksAway, &CancellationToken::new())).await;
     let Outcome::Exited { code: 0, output } = ended.outcome else { panic!("{:?}", ended.took) };
     let total = 20 * 10 * 1024 * 1024 + 11;
     assert_eq!(output.stdout_left_out, total - AGENT_OUTPUT_BYTES_MAX as u64);

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use hookwright_agents::command::CommandAgent;
+use hookwright_agents::command::{CommandAgent, PromptBy};
 use hookwright_agents::scripted::ScriptedAgent;
-use hookwright_agents::{Agent, AgentWatch, Turn, TurnEnd};
-use hookwright_config::PromptBy;
-use hookwright_events::{Outcome, Output};
+use hookwright_agents::{Agent, AgentWatch, Turn, TurnEnd, TurnEvents, TurnPorts};
+use hookwright_engine::ports::Promise;
+use hookwright_events::{Decision, EventName, Outcome, Output};
 use hookwright_process::{IgnoredSignals, Leader, Stream};
+use serde_json::{Map, Value};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -97,7 +98,7 @@ impl Situation {
     /// Has the turn to its end, and tells what was heard of it.
     pub(crate) async fn watched(&self, agent: &dyn Agent) -> (TurnEnd, Heard) {
         let mut heard = Heard::default();
-        let ended = agent.run(&self.turn, &mut heard, &CancellationToken::new()).await;
+        let ended = agent.run(&self.turn, ports(&mut heard, &CancellationToken::new())).await;
         (ended, heard)
     }
 
@@ -107,12 +108,28 @@ impl Situation {
         let cancel = CancellationToken::new();
         let (theirs, turn) = (cancel.clone(), self.turn.clone());
         let running =
-            tokio::spawn(async move { agent.run(&turn, &mut Telling(tell), &theirs).await });
+            tokio::spawn(async move { agent.run(&turn, ports(&mut Telling(tell), &theirs)).await });
         let mut printed = String::new();
         while !printed.contains("ready\n") {
             printed += &told.recv().await.expect("the agent prints `ready`");
         }
         Ready { running, cancel, printed, told }
+    }
+}
+
+/// What the session lends a driver that fires no events.
+pub(crate) fn ports<'a>(
+    watch: &'a mut dyn AgentWatch,
+    cancel: &'a CancellationToken,
+) -> TurnPorts<'a> {
+    TurnPorts { watch, events: &NoEvents, cancel }
+}
+
+struct NoEvents;
+
+impl TurnEvents for NoEvents {
+    fn fire(&self, event: EventName, _: Map<String, Value>) -> Promise<'_, Decision> {
+        panic!("{event} was fired by a driver that does not know what its agent does")
     }
 }
 

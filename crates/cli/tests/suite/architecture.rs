@@ -18,8 +18,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hookwright-dialects", &["hookwright-config", "hookwright-engine", "hookwright-events"]),
     ("hookwright-store", &["hookwright-events"]),
     (
+        "hookwright-agents",
+        &["hookwright-config", "hookwright-engine", "hookwright-events", "hookwright-process"],
+    ),
+    (
         "hookwright-pipeline",
         &[
+            "hookwright-agents",
             "hookwright-config",
             "hookwright-dialects",
             "hookwright-engine",
@@ -41,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "hookwright",
         &[
+            "hookwright-agents",
             "hookwright-config",
             "hookwright-dialects",
             "hookwright-engine",
@@ -81,6 +87,8 @@ const ALIAS_TABLES: &[&str] = &[
 
 /// The folders that are about them.
 const ABOUT_OTHERS: &[&str] = &[
+    "crates/agents/src/presets",
+    "crates/agents/src/presets.rs",
     "crates/dialects",
     "crates/cli/src/commands/config",
     "crates/cli/src/commands/help.rs",

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use hookwright_agents::agent::joined;
 use hookwright_agents::limits::TURN_TIMEOUT;
 use hookwright_agents::presets::Reset;
-use hookwright_agents::{Turn, TurnEnd};
+use hookwright_agents::{Turn, TurnEnd, TurnPorts};
 use hookwright_events::{
     Event, FailureCause, Outcome, PauseCause, RunEventKind, TurnName, TurnResult, Usage,
 };
@@ -283,12 +283,17 @@ impl Session {
             timeout: left.unwrap_or(TURN_TIMEOUT).min(TURN_TIMEOUT),
             run_id,
         };
+        let events = self.fired_in_turn(index, name, attempt, event);
         faults::point("turn starts");
         let mut watching = Watching::new(self);
-        let ended = candidate.agent.run(&turn, &mut watching, &self.interrupt).await;
+        let ports = TurnPorts { watch: &mut watching, events: &events, cancel: &events.cancel };
+        let ended = candidate.agent.run(&turn, ports).await;
         let said = watching.finish();
         let folder = self.keep_said(self.iteration_at(index, of), name, &said)?;
         faults::point("turn ended");
+        if let Some(reason) = events.aborted() {
+            return Err(Leave::Aborted(reason.to_owned()));
+        }
         if matches!(ended.outcome, Outcome::Interrupted { .. }) || self.interrupt.is_cancelled() {
             return Err(Leave::Interrupted);
         }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
+use hookwright_agents::AgentFactory;
 use hookwright_engine::Observer;
 use hookwright_engine::ports::memory::InMemoryMemory;
 use hookwright_engine::ports::{Clock, EndRequest, Ports, Waits};
@@ -41,6 +42,8 @@ pub struct Around {
     pub environment: Environment,
     /// What only hooks that name it get.
     pub secrets: Secrets,
+    /// Makes the drivers of agents.
+    pub agents: AgentFactory,
     /// Ids of hooks to skip.
     pub skip: Vec<String>,
     /// No hooks run.

@@ -6,6 +6,7 @@ mod forgetful;
 mod journal;
 mod project;
 mod recorded;
+mod turn_events;
 
 use std::sync::Mutex;
 use std::time::Duration;

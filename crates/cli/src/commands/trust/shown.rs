@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_config::{self as config, AgentKind, Fault, Loaded, ReadFile};
+use hookwright_config::{self as config, Fault, Loaded, ReadFile};
 use hookwright_engine::hook::{Action, Hook, SpawnDir};
 use hookwright_engine::variables::Environment;
 use serde_json::{Value, json};
@@ -111,7 +111,7 @@ impl fmt::Display for Candidate {
             writeln!(f, "  a link to {}", in_line(&target.to_string_lossy()))?;
         }
         for agent in self.loaded.agents.iter().flat_map(|(_, agents)| agents) {
-            detail(f, "  ", "agent", &agent_in_words(&agent.kind))?;
+            detail(f, "  ", "agent", &agent.definition.summary())?;
         }
         hooks.iter().try_for_each(|hook| write_hook(f, hook))?;
         if !self.has_faults() {
@@ -181,16 +181,6 @@ fn details(action: &Action) -> Vec<(String, String)> {
         Action::Callback(_) => {}
     }
     all
-}
-
-fn agent_in_words(agent: &AgentKind) -> String {
-    match agent {
-        AgentKind::Named { name, args, .. } => {
-            [name].into_iter().chain(args).map(String::as_str).collect::<Vec<_>>().join(" ")
-        }
-        AgentKind::Command { command, .. } => command.clone(),
-        AgentKind::Scripted { script } => script.display().to_string(),
-    }
 }
 
 /// Text that others wrote, so that it cannot pass for a line of ours.

@@ -5,33 +5,32 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hookwright_agents::{Agent, AgentWatch, Promise, Turn, TurnEnd};
+use hookwright_agents::{Agent, AgentFactory, Turn, TurnEnd, TurnPorts};
 use hookwright_config::ConfigFile;
 use hookwright_engine::Observer;
 use hookwright_engine::hook::Layer;
 use hookwright_engine::ports::memory::ManualClock;
-use hookwright_engine::ports::{Clock, EndRequest, Ports};
+use hookwright_engine::ports::{Clock, EndRequest, Ports, Promise};
 use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Outcome, Output, RunEvent};
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
 use hookwright_pipeline::lease;
-use hookwright_pipeline::plan::{Candidate, Plan, Surroundings};
+use hookwright_pipeline::plan::{Plan, PlanContext};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session::{Around, Ended, Gate, Parts, Session, SessionError};
 use hookwright_pipeline::sources::{Asked, Finder};
 use hookwright_process::IgnoredSignals;
 use hookwright_store::{Fence, JournalKey, Kind, RecordKey, Store};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::forgetful::Forgetful;
 
 /// A project.
 pub(super) struct Project {
     root: tempfile::TempDir,
-    agent: Option<Answers>,
+    agents: AgentFactory,
     observers: Vec<Observer>,
     store: Forgetful,
     clock: Option<Arc<dyn Clock>>,
@@ -56,17 +55,19 @@ impl Project {
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
             std::fs::write(path, text).expect("written");
         }
-        let (store, interrupt) = (Forgetful::default(), EndRequest::default());
-        Self { root, agent: None, observers: Vec::new(), store, clock: None, interrupt }
+        let (agents, store) = (AgentFactory::default(), Forgetful::default());
+        let (observers, interrupt) = (Vec::new(), EndRequest::default());
+        Self { root, agents, observers, store, clock: None, interrupt }
     }
 
     pub(super) fn path(&self, file: &str) -> PathBuf {
         self.root.path().join(file)
     }
 
-    /// This one does the work.
-    pub(super) fn asking(mut self, agent: &Answers) -> Self {
-        self.agent = Some(agent.clone());
+    /// This one does the work of agents with a script.
+    pub(super) fn asking(mut self, agent: &(impl Agent + Clone + 'static)) -> Self {
+        let agent = agent.clone();
+        self.agents = self.agents.with("scripted", move |_| Ok(Arc::new(agent.clone())));
         self
     }
 
@@ -157,13 +158,9 @@ impl Project {
         let gathered = finder.gather(Asked { file, from, agent: None });
         assert_eq!(gathered.faults, []);
         let sources = gathered.sources.expect("it is there");
-        let around = Surroundings { root, environment: &environment, connections: &[] };
-        let mut plan = Plan::new(&sources, &around).unwrap_or_else(|faults| panic!("{faults:?}"));
-        if let Some(agent) = self.agent.take() {
-            let name = agent.kind().to_owned();
-            plan.stages[0].agents =
-                vec![Candidate { name, is_named: false, agent: Arc::new(agent) }];
-        }
+        let agents = &self.agents;
+        let around = PlanContext { root, environment: &environment, connections: &[], agents };
+        let plan = Plan::new(&sources, &around).unwrap_or_else(|faults| panic!("{faults:?}"));
         let clock = self.clock.clone();
         let clock = clock.unwrap_or_else(|| Arc::new(TokioClock(tokio::time::Instant::now())));
         let (name, workspace) = ("s".to_owned(), self.workspace());
@@ -195,6 +192,7 @@ impl Project {
                 root: root.to_owned(),
                 environment,
                 secrets: Secrets::default(),
+                agents: self.agents.clone(),
                 skip: Vec::new(),
                 without_hooks: false,
                 observers: self.observers.clone(),
@@ -240,12 +238,7 @@ impl Agent for Answers {
         "scripted"
     }
 
-    fn run<'a>(
-        &'a self,
-        turn: &'a Turn,
-        _: &'a mut dyn AgentWatch,
-        _: &'a CancellationToken,
-    ) -> Promise<'a, TurnEnd> {
+    fn run<'a>(&'a self, turn: &'a Turn, _: TurnPorts<'a>) -> Promise<'a, TurnEnd> {
         let answer = self.0.lock().expect("nobody panicked").pop_front();
         std::fs::write(&turn.status_file, answer.expect("one is left")).expect("written");
         let outcome = Outcome::Exited { code: 0, output: Output::default() };

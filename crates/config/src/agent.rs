@@ -1,0 +1,307 @@
+//! `agent:` of a file, as data: which agents, and their settings. `hookwright-agents` makes drivers of it.
+//!
+//! [`KINDS`] lists the settings of each kind of agent; any other kind is the name of a known agent.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::node::{Field, Mark, Node, Raw};
+use super::notes::Notes;
+use super::{FaultKind, Place};
+use hookwright_engine::nearest::nearest;
+
+/// Characters of an agent's name: it is shown in tables and lines.
+const AGENT_NAME_CHARS_MAX: usize = 64;
+
+/// The kind of an agent whose file names none.
+const COMMAND: &str = "command";
+
+/// The settings of the kinds of agents.
+const KINDS: &[(&str, &[SettingSpec])] = &[
+    (
+        "scripted",
+        &[SettingSpec {
+            key: "script",
+            shape: Shape::File("a file of turns"),
+            missing: Some("`script`, a file of turns"),
+        }],
+    ),
+    (
+        COMMAND,
+        &[
+            SettingSpec {
+                key: "command",
+                shape: Shape::Text("a command"),
+                missing: Some("`command`"),
+            },
+            SettingSpec {
+                key: "prompt",
+                shape: Shape::Word(&["stdin", "argument"]),
+                missing: None,
+            },
+        ],
+    ),
+];
+
+/// The settings of an agent that is known by name.
+const KNOWN_BY_NAME: &[SettingSpec] = &[
+    SettingSpec { key: "model", shape: Shape::Text("the name of a model"), missing: None },
+    SettingSpec {
+        key: "args",
+        shape: Shape::Texts("a list of arguments for the agent's program"),
+        missing: None,
+    },
+];
+
+/// One setting of a kind of agent.
+struct SettingSpec {
+    key: &'static str,
+    shape: Shape,
+    /// What a fault calls the setting where an agent cannot do without it.
+    missing: Option<&'static str>,
+}
+
+/// What a setting looks like, and what a fault says was expected.
+enum Shape {
+    Text(&'static str),
+    Texts(&'static str),
+    File(&'static str),
+    /// The first word is the default.
+    Word(&'static [&'static str]),
+}
+
+/// An agent, and where it is written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentSpec {
+    /// Which agent.
+    pub definition: AgentDefinition,
+    /// The name that its user gave it, and where.
+    pub name: Option<(String, Place)>,
+    /// Where in the file.
+    pub place: Place,
+}
+
+/// Which agent: its kind and its settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentDefinition {
+    /// `command`, `scripted`, or the name of a known agent.
+    pub kind: String,
+    settings: BTreeMap<&'static str, Setting>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Setting {
+    Text(String),
+    Texts(Vec<String>),
+    File(PathBuf),
+}
+
+impl AgentDefinition {
+    /// An agent that is known by this name, without settings.
+    pub fn named(name: &str) -> Self {
+        Self { kind: name.to_owned(), settings: BTreeMap::new() }
+    }
+
+    /// Any program, which reads its prompt from standard input.
+    pub fn command(command: &str) -> Self {
+        let command = (COMMAND, Setting::Text(command.to_owned()));
+        Self { kind: COMMAND.to_owned(), settings: BTreeMap::from([command]) }
+    }
+
+    /// A setting that is one text.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        match self.settings.get(key) {
+            Some(Setting::Text(text)) => Some(text),
+            Some(Setting::Texts(_) | Setting::File(_)) | None => None,
+        }
+    }
+
+    /// A setting that is a list of texts; empty where it is not set.
+    pub fn texts(&self, key: &str) -> &[String] {
+        match self.settings.get(key) {
+            Some(Setting::Texts(texts)) => texts,
+            Some(Setting::Text(_) | Setting::File(_)) | None => &[],
+        }
+    }
+
+    /// A setting that is a file, named from the folder of the file that says so.
+    pub fn file(&self, key: &str) -> Option<&Path> {
+        match self.settings.get(key) {
+            Some(Setting::File(path)) => Some(path),
+            Some(Setting::Text(_) | Setting::Texts(_)) | None => None,
+        }
+    }
+
+    /// The files that the settings name.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.settings.keys().filter_map(|key| self.file(key))
+    }
+
+    /// Whether no setting is missing that an agent of this kind cannot do without.
+    pub fn is_complete(&self) -> bool {
+        let required = settings_of(&self.kind).iter().filter(|spec| spec.missing.is_some());
+        required.into_iter().all(|spec| self.settings.contains_key(spec.key))
+    }
+
+    /// Sets the model, if agents of this kind have that setting and it is not set.
+    pub fn set_default_model(&mut self, model: &str) {
+        if settings_of(&self.kind).iter().any(|spec| spec.key == "model") {
+            self.settings.entry("model").or_insert_with(|| Setting::Text(model.to_owned()));
+        }
+    }
+
+    /// What runs, in one line for people: the required setting, else the kind; then lists of arguments.
+    pub fn summary(&self) -> String {
+        let specs = settings_of(&self.kind);
+        let required = specs.iter().find(|spec| spec.missing.is_some()).and_then(|spec| {
+            let file = self.file(spec.key).map(|path| path.display().to_string());
+            self.text(spec.key).map(str::to_owned).or(file)
+        });
+        let mut words = vec![required.unwrap_or_else(|| self.kind.clone())];
+        words.extend(specs.iter().flat_map(|spec| self.texts(spec.key)).cloned());
+        words.join(" ")
+    }
+}
+
+fn settings_of(kind: &str) -> &'static [SettingSpec] {
+    KINDS.iter().find(|(name, _)| *name == kind).map_or(KNOWN_BY_NAME, |(_, settings)| settings)
+}
+
+/// The kind of an agent that does not say its type, by the setting that only this kind has.
+fn kind_of(fields: &[Field]) -> &'static str {
+    let has = |spec: &SettingSpec| {
+        spec.missing.is_some() && fields.iter().any(|field| &*field.key == spec.key)
+    };
+    KINDS.iter().find(|(_, settings)| settings.iter().any(has)).map_or(COMMAND, |(name, _)| name)
+}
+
+/// One agent or a list to fail over.
+pub(super) fn agents(node: &Node, notes: &mut Notes<'_>) -> Vec<AgentSpec> {
+    match &node.raw {
+        Raw::List(items) if !items.is_empty() => {
+            let mut names: BTreeMap<String, u32> = BTreeMap::new();
+            let mut agents = Vec::with_capacity(items.len());
+            for item in items {
+                let Some((spec, at)) = agent(item, notes) else { continue };
+                if let (Some((name, _)), Some(at)) = (&spec.name, at)
+                    && let Some(first_line) = names.insert(name.clone(), at.line)
+                {
+                    notes.note(at, FaultKind::DuplicateName { name: name.clone(), first_line });
+                }
+                agents.push(spec);
+            }
+            agents
+        }
+        _ => agent(node, notes).into_iter().map(|(spec, _)| spec).collect(),
+    }
+}
+
+/// An agent, and where its name is.
+fn agent(node: &Node, notes: &mut Notes<'_>) -> Option<(AgentSpec, Option<Mark>)> {
+    let place = node.at.place(notes.source);
+    if let Raw::Text(_) = node.raw {
+        let definition = AgentDefinition::named(notes.text(node, "an agent's name")?);
+        return Some((AgentSpec { definition, name: None, place }, None));
+    }
+    let fields = notes.map(node, "an agent's name, or a map with `type`")?;
+    let get = |key: &str| fields.iter().find(|field| &*field.key == key);
+    let kind = match get("type") {
+        Some(field) => notes.text(&field.value, "command, scripted, or an agent's name")?,
+        None => kind_of(fields),
+    };
+    let definition = definition(kind, node, fields, notes);
+    let name_at = get("name").map(|field| field.value.at);
+    let name = match get("name") {
+        Some(field) => Some(agent_name(&field.value, notes)?),
+        None => None,
+    };
+    Some((AgentSpec { definition: definition?, name, place }, name_at))
+}
+
+/// The settings of an agent of this kind, checked against the list of them.
+fn definition(
+    kind: &str,
+    node: &Node,
+    fields: &[Field],
+    notes: &mut Notes<'_>,
+) -> Option<AgentDefinition> {
+    let specs = settings_of(kind);
+    let known: Vec<&'static str> =
+        ["type", "name"].into_iter().chain(specs.iter().map(|spec| spec.key)).collect();
+    let mut is_sound = true;
+    for Field { key, at, .. } in fields.iter().filter(|field| !known.contains(&&*field.key)) {
+        let nearest = nearest(key, known.iter().copied());
+        notes.note(
+            *at,
+            FaultKind::UnknownKey { key: key.to_string(), known: known.clone(), nearest },
+        );
+        is_sound = false;
+    }
+    let mut settings = BTreeMap::new();
+    for spec in specs {
+        match (fields.iter().find(|field| &*field.key == spec.key), spec.missing) {
+            (Some(field), _) => match spec.shape.read(&field.value, notes) {
+                // The same agent has the same settings, whether its file says the default or nothing.
+                Some(setting) if spec.shape.is_default(&setting) => {}
+                Some(setting) => drop(settings.insert(spec.key, setting)),
+                None => is_sound = false,
+            },
+            (None, Some(missing)) => {
+                // As a rule, an unknown key is the missing one, misspelt.
+                if is_sound {
+                    notes.note(node.at, FaultKind::Missing { missing });
+                }
+                is_sound = false;
+            }
+            (None, None) => {}
+        }
+    }
+    is_sound.then(|| AgentDefinition { kind: kind.to_owned(), settings })
+}
+
+impl Shape {
+    fn is_default(&self, setting: &Setting) -> bool {
+        match (self, setting) {
+            (Shape::Word(words), Setting::Text(word)) => words.first() == Some(&word.as_str()),
+            (Shape::Texts(_), Setting::Texts(texts)) => texts.is_empty(),
+            _ => false,
+        }
+    }
+
+    fn read(&self, node: &Node, notes: &mut Notes<'_>) -> Option<Setting> {
+        match self {
+            Shape::Text(expected) => Some(Setting::Text(notes.text(node, expected)?.to_owned())),
+            Shape::File(expected) => Some(Setting::File(notes.text(node, expected)?.into())),
+            Shape::Word(words) => Some(Setting::Text(notes.word(node, words, words)?.to_owned())),
+            Shape::Texts(expected) => Some(Setting::Texts(arguments(node, expected, notes)?)),
+        }
+    }
+}
+
+/// The name of an agent, which is shown beside words of ours.
+fn agent_name(node: &Node, notes: &mut Notes<'_>) -> Option<(String, Place)> {
+    const EXPECTED: &str = "a name of at most 64 letters, digits, `.`, `_` and `-`";
+    let name = notes.text(node, EXPECTED)?;
+    let is_known = |letter: char| letter.is_alphanumeric() || "._-".contains(letter);
+    if name.chars().count() > AGENT_NAME_CHARS_MAX || !name.chars().all(is_known) {
+        notes.note(node.at, FaultKind::BadValue { found: name.to_owned(), expected: EXPECTED });
+        return None;
+    }
+    Some((name.to_owned(), node.at.place(notes.source)))
+}
+
+/// Arguments for a program; numbers and booleans count as the text in the file.
+fn arguments(node: &Node, expected: &'static str, notes: &mut Notes<'_>) -> Option<Vec<String>> {
+    let items = notes.list(node, expected)?;
+    let mut arguments = Vec::with_capacity(items.len());
+    for item in items {
+        match notes.written(item) {
+            Some(text) if !text.contains('\0') => arguments.push(text),
+            _ => {
+                notes.wrong_kind(item, "a text");
+                return None;
+            }
+        }
+    }
+    Some(arguments)
+}

@@ -1,0 +1,115 @@
+//! [`FiredInTurn`]: events that a driver fires while its agent works.
+//!
+//! Such a firing has a key below its turn, [`Point::InTurn`]. A turn that was cut off is done again as another
+//! attempt, so its driver's firings are never taken for those of the attempt before.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use hookwright_agents::TurnEvents;
+use hookwright_engine::ports::Promise;
+use hookwright_engine::{Engine, Firing};
+use hookwright_events::{Decision, Event, EventName, FiringKey, Point, TurnName, Verdict};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::Session;
+use crate::journal::SessionJournal;
+
+/// Fires events within one attempt of a turn.
+pub(super) struct FiredInTurn {
+    engine: Engine,
+    journal: Arc<SessionJournal>,
+    session: String,
+    /// What every event of the iteration tells.
+    data: Map<String, Value>,
+    stage: usize,
+    iteration: u32,
+    attempt: u32,
+    fired: AtomicU32,
+    /// Ends the session.
+    interrupt: CancellationToken,
+    /// Ends the turn.
+    pub(super) cancel: CancellationToken,
+    aborted: OnceLock<String>,
+}
+
+impl Session {
+    pub(super) fn fired_in_turn(
+        &mut self,
+        index: usize,
+        name: &TurnName,
+        attempt: u32,
+        event: &Event,
+    ) -> FiredInTurn {
+        let mut data = event.data.clone();
+        for of_start in ["timestamp", "stage_outputs"] {
+            data.remove(of_start);
+        }
+        FiredInTurn {
+            engine: self.engine(Some(index)),
+            journal: Arc::clone(&self.journal),
+            session: self.name.clone(),
+            data,
+            stage: index,
+            iteration: name.iteration,
+            attempt,
+            fired: AtomicU32::new(0),
+            interrupt: self.interrupt.clone(),
+            cancel: self.interrupt.child_token(),
+            aborted: OnceLock::new(),
+        }
+    }
+}
+
+impl FiredInTurn {
+    /// Why a hook wants the session to end.
+    pub(super) fn aborted(&self) -> Option<&str> {
+        self.aborted.get().map(String::as_str)
+    }
+
+    async fn decide(&self, event: EventName, data: Map<String, Value>) -> Decision {
+        let number = self.fired.fetch_add(1, Ordering::Relaxed) + 1;
+        let Self { stage, iteration, attempt, .. } = *self;
+        let key = FiringKey::from(Point::InTurn { stage, iteration, attempt, number });
+        let data = self.data.clone().into_iter().chain(data).collect();
+        let firing = Firing {
+            session: Some(self.session.clone()),
+            nobody_to_ask: true,
+            key: Some(key.to_string()),
+            remakes_data: true,
+            ..Firing::default()
+        };
+        let mut firing = std::pin::pin!(self.engine.fire(Event::new(event, data), firing));
+        let fired = tokio::select! {
+            fired = &mut firing => fired,
+            () = self.interrupt.cancelled() => {
+                self.engine.interrupt();
+                firing.await
+            }
+        };
+        // Hooks that could not run must not count as hooks that agree.
+        if let Some(error) = self.journal.failure() {
+            return abort(error.to_string());
+        }
+        if self.cancel.is_cancelled() {
+            return abort("interrupted".to_owned());
+        }
+        if let Verdict::Abort { reason } = &fired.decision.verdict {
+            let _ = self.aborted.set(reason.clone());
+            self.cancel.cancel();
+        }
+        fired.decision
+    }
+}
+
+fn abort(reason: String) -> Decision {
+    Decision { verdict: Verdict::Abort { reason }, ..Decision::default() }
+}
+
+impl TurnEvents for FiredInTurn {
+    fn fire(&self, event: EventName, data: Map<String, Value>) -> Promise<'_, Decision> {
+        Box::pin(self.decide(event, data))
+    }
+}
