@@ -22,7 +22,7 @@ use hookwright_engine::ports::{Keepsake, Remembered};
 use hookwright_events::firing_key::{ClosingEvent, IterationEvent};
 use hookwright_events::{
     Decision, FiringKey, ItemState, Point, RunEvent, RunEventKind, SessionStatus, TurnName,
-    TurnResult, Usage,
+    TurnResult, Usage, Verdict,
 };
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
@@ -124,16 +124,6 @@ pub struct PastTurn {
     pub duration_ms: f64,
 }
 
-/// What has to be done about a firing.
-pub enum Step {
-    /// It has not begun.
-    Begin,
-    /// Its decision is known.
-    Decided(Box<Decision>),
-    /// It has to be taken up again.
-    TakeUp(Box<PastFiring>),
-}
-
 impl History {
     /// Reads a journal.
     pub fn read(store: &dyn Store, journal: &JournalKey) -> Result<Self, HistoryError> {
@@ -151,16 +141,9 @@ impl History {
         Ok(history)
     }
 
-    /// What has to be done about the firing with this key.
-    pub fn step(&mut self, key: &FiringKey) -> Step {
-        if let Some(Known { verdict: Some(verdict), .. }) = self.firings_by_key.get(key) {
-            let verdict = verdict.clone();
-            return Step::Decided(Box::new(Decision { verdict, ..Decision::default() }));
-        }
-        match self.take_past(key) {
-            Some(past) => Step::TakeUp(Box::new(past)),
-            None => Step::Begin,
-        }
+    /// What was decided at the firing with this key, if that is known.
+    pub(crate) fn decided(&self, key: &FiringKey) -> Option<&Verdict> {
+        self.firings_by_key.get(key)?.verdict.as_ref()
     }
 
     /// Firings that nobody comes to again although some of their hooks have not ended, with their
@@ -280,7 +263,7 @@ impl History {
         ended.into_iter().find_map(|(_, turn)| Some(turn.result.as_ref()?.decision.as_str()))
     }
 
-    fn add(&mut self, event: RunEvent) {
+    pub(crate) fn add(&mut self, event: RunEvent) {
         if let Some(word) = end_of_hook(&event.kind) {
             *self.hooks.entry(word.to_owned()).or_default() += 1;
         }

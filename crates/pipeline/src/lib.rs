@@ -26,6 +26,7 @@ pub mod availability;
 pub mod caller;
 pub mod changed_files;
 mod children;
+mod course;
 pub mod desk;
 pub mod folder;
 pub mod history;

@@ -1,25 +1,24 @@
 //! [`Session`]: one session from its beginning to its end, or from where it was cut off.
 //!
-//! ```text
-//! session:start → [stage:start → [iteration:start → agent → iteration:complete | iteration:error]…
-//!   → stage:complete]… → final delivery → session:stop → session:end
-//! ```
+//! What it does next is decided by its [`Course`]; the session carries the steps out, and decides nothing.
+//! What announces an effect is journalled before it; the end of a turn and the firing of its hooks are
+//! one commit, and so are the ends of stages.
 //!
-//! There is one way through. Every step asks the [`History`] first: what is recorded as complete is
-//! taken from there, what was under way is done again with a higher attempt number, and the rest is
-//! done for the first time. What announces an effect is journalled before it; the end of a turn and
-//! the firing of its hooks are one commit, and so are the ends of stages.
+//! | file | carries out |
+//! |---|---|
+//! | `firing.rs`, `data.rs`, `gates.rs`, `engines.rs` | the events, with their data |
+//! | `turn.rs`, `drive.rs`, `watching.rs`, `delivery.rs` | turns of agents |
+//! | `queue.rs`, `queue/` | pieces of work |
+//! | `task_desk.rs`, `callers.rs`, `completing.rs` | tasks that are completed meanwhile |
+//! | `closing.rs`, `leaving.rs` | the end |
+//! | `gate.rs`, `spending.rs`, `stopwatch.rs` | what a person wants, what it costs, what it takes |
 //!
-//! With a queue each piece of work is an execution around its iterations: `queue.rs`.
-//!
-//! What it is made of is in `parts.rs`. Stages are in `stage.rs`, turns of agents in `turn.rs`, what is delivered after the last in
-//! `delivery.rs`, the end in `closing.rs`, and what a session
-//! that a hook has started leaves in `leaving.rs`. Tasks that are completed meanwhile are in
-//! `completing.rs` and `task_desk.rs`. What a killed session left running is ended in `survivors.rs`.
+//! It is assembled in `parts.rs`. What a killed session left running is ended in `survivors.rs`.
 
 mod callers;
 mod closing;
 mod completing;
+mod data;
 mod delivery;
 mod drive;
 mod engines;
@@ -30,7 +29,7 @@ mod leaving;
 mod parts;
 mod queue;
 mod spending;
-mod stage;
+mod stopwatch;
 mod survivors;
 mod task_desk;
 mod turn;
@@ -41,6 +40,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use hookwright_engine::ports::memory::InMemoryMemory;
 use hookwright_engine::ports::{Clock, EndRequest, Ports};
@@ -48,27 +48,29 @@ use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Observer};
 use hookwright_events::firing_key::Part;
-use hookwright_events::{PauseCause, Point, RunEvent, RunEventKind, SessionStatus, WorkItem};
-use hookwright_process::MARKER;
+use hookwright_events::{RunEvent, RunEventKind, SessionStatus};
+use hookwright_process::{MARKER, faults};
 use hookwright_store::StoreError;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::changed_files::WorkTree;
+use crate::course::{Course, Happening, Leave, Measured, Step};
 use crate::desk::DeskPlace;
 use crate::folder::{FolderError, SessionFolder};
-use crate::history::History;
 use crate::journal::SessionJournal;
+use crate::limits::LONG_WAIT;
 use crate::pending_output::SharedOutput;
-use crate::plan::{Plan, Reason};
+use crate::plan::Plan;
 use crate::queue::IssueQueue;
 use crate::sources::Sources;
-use drive::AgentsInUse;
 pub use gate::Gate;
 pub use parts::{Around, AskPeople, Parts, Started};
+use queue::ItemEnd;
 pub(crate) use spending::Spending;
-use stage::Course;
+use stopwatch::Stopwatch;
 use task_desk::TaskDesk;
+use turn::OpenTurn;
 
 /// One session.
 pub struct Session {
@@ -76,7 +78,8 @@ pub struct Session {
     sources: Sources,
     folder: SessionFolder,
     journal: Arc<SessionJournal>,
-    history: History,
+    /// Decides what it does.
+    course: Course,
     reloaded: bool,
     root: PathBuf,
     environment: Environment,
@@ -106,25 +109,16 @@ pub struct Session {
     pending: SharedOutput,
     task_desk: Arc<TaskDesk>,
     desk: Option<DeskPlace>,
-    last_decision: Option<String>,
-    /// What the agent said last that it has done.
-    last_summary: String,
-    /// Iterations of all stages.
-    iterations: u32,
-    /// How the stage that ended last has come to its end.
-    last_stage: Course,
-    /// The piece of work that is being done.
-    item: Option<WorkItem>,
+    /// The stage and iteration of which the task desk was told last.
+    standing_at: Option<(usize, u32)>,
+    /// The turn that an agent does.
+    turn: Option<OpenTurn>,
     /// What is known of its folders of issues, by their paths from the root.
     issue_queues: BTreeMap<String, IssueQueue>,
     /// What was said to be wrong with issues since it began: no more than there are.
     told_of_issues: BTreeSet<String>,
-    /// What hooks reported after the last iteration was delivered, or is not delivered any more.
-    is_delivered: bool,
-    /// Blocks of its stop that this process has come to.
-    stop_blocks: u32,
-    /// What is known of its agents.
-    in_use: AgentsInUse,
+    spending: Spending,
+    stopwatch: Stopwatch,
     name: String,
 }
 
@@ -152,35 +146,24 @@ pub enum SessionError {
     Folder(#[from] FolderError),
 }
 
-/// Why the way through is left early.
+/// Why a step cannot be carried out.
 #[derive(Debug)]
-enum Leave {
-    /// A hook ended the session.
-    Aborted(String),
-    /// It went wrong.
-    Failed(String),
-    /// Somebody wants it to end.
-    Interrupted,
-    /// It cannot go on before a person has done something about it.
-    Paused {
-        /// What it waits for.
-        cause: PauseCause,
-        /// In words.
-        reason: String,
-    },
+enum Halt {
+    /// The session is left early.
+    Leave(Leave),
     /// Nothing may happen any more.
     Broken(SessionError),
 }
 
-impl From<StoreError> for Leave {
+impl From<StoreError> for Halt {
     fn from(error: StoreError) -> Self {
-        Leave::Broken(error.into())
+        Halt::Broken(error.into())
     }
 }
 
-impl From<FolderError> for Leave {
+impl From<FolderError> for Halt {
     fn from(error: FolderError) -> Self {
-        Leave::Broken(error.into())
+        Halt::Broken(error.into())
     }
 }
 
@@ -196,7 +179,7 @@ impl Session {
         // An agent that a dead run left behind must not be the first caller.
         self.end_survivors().await;
         self.stand(None, self.data_of_session(json!({})));
-        if self.history.last == 0 {
+        if self.course.history().last == 0 {
             task_desk.open();
         }
         let mut reception = self.open_desk();
@@ -210,70 +193,128 @@ impl Session {
     }
 
     async fn go_to_its_end(&mut self) -> Result<Ended, SessionError> {
-        let left = self.work().await;
-        let ended = self.close(left).await;
-        match ended {
-            Ok(ended) => Ok(ended),
-            Err(Leave::Broken(error)) => Err(error),
-            Err(Leave::Aborted(reason)) => Ok(self.ended(SessionStatus::Aborted, reason)),
-            Err(Leave::Failed(reason)) => Ok(self.ended(SessionStatus::Failed, reason)),
-            Err(Leave::Interrupted) => {
-                Ok(self.ended(SessionStatus::Interrupted, self.why_interrupted()))
-            }
-            Err(Leave::Paused { reason, .. }) => Ok(self.ended(SessionStatus::Paused, reason)),
+        let mut happened = self.get_ready().await;
+        loop {
+            let happening = match happened {
+                Ok(happening) => happening,
+                Err(Halt::Leave(leave)) => Happening::Left(leave),
+                Err(Halt::Broken(error)) => {
+                    self.interrupt_all();
+                    return Err(error);
+                }
+            };
+            happened = match self.course.advance(self.measured(), happening) {
+                Step::Finished { status, reason } => return Ok(self.ended(status, reason)),
+                step => self.carry_out(step).await,
+            };
         }
     }
 
     fn ended(&self, status: SessionStatus, reason: String) -> Ended {
         let question = self.ended_by_question.clone().filter(|_| status == SessionStatus::Aborted);
-        Ended { status, reason, iterations: self.iterations, question }
+        Ended { status, reason, iterations: self.course.position().iterations, question }
     }
 
-    /// Why somebody wants it to end.
-    fn why_interrupted(&self) -> String {
-        self.asked_to_end.why().unwrap_or("interrupted").to_owned()
+    /// Why the session is left after an interrupt.
+    fn interrupted(&self) -> Halt {
+        let why = self.asked_to_end.why().unwrap_or("interrupted").to_owned();
+        Halt::Leave(Leave::Interrupted(why))
     }
 
-    /// All of the work; returns why it is enough.
-    async fn work(&mut self) -> Result<&'static str, Leave> {
+    /// Begins the session, or resumes what was under way beside its course.
+    async fn get_ready(&mut self) -> Result<Happening, Halt> {
         self.folder.create()?;
-        let begins = self.history.last == 0;
         self.plan_open_issues()?;
-        let with = if begins {
-            vec![RunEventKind::SessionStarted {
+        let mut with = Vec::new();
+        let history = self.course.history();
+        if history.last == 0 {
+            with.push(RunEventKind::SessionStarted {
                 plan: self.plan.name.clone(),
                 stages: self.plan.stages.iter().map(|stage| stage.name.clone()).collect(),
                 sources: serde_json::to_value(&self.sources).unwrap_or_default(),
-            }]
+            });
         } else {
             let sources = serde_json::to_value(&self.sources).ok().filter(|_| self.reloaded);
-            let time = self.history.resumes + 1;
+            let time = history.resumes + 1;
             self.write(vec![RunEventKind::SessionResumed { time, sources }])?;
             self.note_skipped_gates()?;
             self.take_up_background().await?;
             self.take_up_tasks().await?;
-            Vec::new()
-        };
-        // A session that has ended begins once more: its hooks at `session:end` have run. One that was
-        // cut off just goes on.
-        let source = if self.history.endings == 0 { "startup" } else { "resume" };
-        let data = self.data_of_session(json!({ "source": source }));
-        let key = Point::SessionStart { endings: self.history.endings };
-        self.fire(key, data, with).await?;
-        let mut reason = Reason::Completed;
-        for index in 0..self.plan.stages.len() {
-            // Of several stages that reached a bound the last one counts.
-            match self.stage(index).await? {
-                Reason::Completed => {}
-                bound => reason = bound,
-            }
         }
+        Ok(Happening::Ready { with, aborted_by_task: self.task_desk.take_abort() })
+    }
+
+    /// Carries out a step of the course; returns what came of it.
+    async fn carry_out(&mut self, step: Step) -> Result<Happening, Halt> {
+        self.keep_standing();
+        match step {
+            Step::Write(kind) => self.write(vec![kind])?,
+            Step::Fire(fire) => return self.fire(fire).await.map(Happening::Decided),
+            Step::PassGate => self.pass_gate().await?,
+            Step::Wait(delay) => self.wait(delay).await?,
+            Step::Pause { until, cause, reason } => self.pause(until, cause, reason).await?,
+            Step::PrepareTurn(task) => self.prepare_turn(task).await?,
+            Step::Attempt(attempt) => return self.attempt(attempt).await,
+            Step::GiveTurnUp(given_up) => self.give_turn_up(given_up)?,
+            Step::EndTurn => return self.end_turn().await,
+            Step::TakeItem { too_costly } => return self.take_item(too_costly).await,
+            Step::RetakeItem(item) => return Ok(Happening::Retaken(self.take_again(&item)?)),
+            Step::LookAtTask(task) => return self.look_at_task(task),
+            Step::CompleteTask { task, occasion } => {
+                return self.complete_task(task, occasion).await;
+            }
+            Step::EndItem { execution, item, taken_at, state, reason, iterations } => {
+                let end = ItemEnd { execution, item, taken_at, state, reason, iterations };
+                return self.end_item(end);
+            }
+            Step::Tell(text) => self.pending.push(&text),
+            Step::AwaitTasks => {
+                self.task_desk.open();
+                self.until_tasks_are_completed().await;
+            }
+            Step::CloseDesk => self.close_desk().await,
+            Step::LookForAbort => return Ok(Happening::TaskAborted(self.task_desk.take_abort())),
+            Step::NoteUndelivered(why) => self.note_undelivered(why)?,
+            Step::InterruptAll => self.begin_to_end().await,
+            Step::Settle => {
+                let cut_off = self.settle().await;
+                faults::point("settled");
+                return Ok(Happening::Settled(cut_off));
+            }
+            Step::Cut => {
+                self.interrupt_all();
+                self.close_desk().await;
+                return Ok(Happening::Settled(self.settle().await));
+            }
+            Step::End { status, reason } => self.record_end(status, reason)?,
+            Step::Finished { .. } => {}
+        }
+        Ok(Happening::Done)
+    }
+
+    /// What the course decides by.
+    fn measured(&self) -> Measured {
+        Measured {
+            worked: self.stopwatch.worked(),
+            time: self.clock.now(),
+            has_output: !self.pending.is_empty(),
+            last_output: self.pending.last(),
+            cost: self.spending.cost(),
+            stage_cost: self.spending.cost_of(self.course.position().stage_number()),
+        }
+    }
+
+    /// Waits between iterations.
+    async fn wait(&self, delay: Duration) -> Result<(), Halt> {
         self.task_desk.open();
-        self.deliver_before_stop().await?;
-        self.ask_to_stop(reason).await?;
-        self.deliver_the_rest().await?;
-        self.note_undelivered()?;
-        Ok(reason.as_str())
+        if delay >= LONG_WAIT {
+            let note = format!("waiting {delay:.1?} before the next iteration");
+            self.show(&self.event(RunEventKind::Noted { note }));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(delay) => Ok(()),
+            () = self.interrupt.cancelled() => Err(self.interrupted()),
+        }
     }
 
     /// Writes down what happens outside of firings, then shows it.
@@ -296,31 +337,6 @@ impl Session {
             session: Some(self.name.clone()),
             kind,
         }
-    }
-
-    /// The data that every event of the session has, and these.
-    fn data_of_session(&self, more: Value) -> Map<String, Value> {
-        let path = |path: PathBuf| path.to_string_lossy().into_owned();
-        let mut data = Map::new();
-        data.insert("session".to_owned(), self.name.clone().into());
-        data.insert("session_id".to_owned(), self.journal.session_id().into());
-        data.insert("host".to_owned(), "run".into());
-        data.insert("session_dir".to_owned(), path(self.folder.path().to_owned()).into());
-        data.insert("transcript_path".to_owned(), "/dev/null".into());
-        data.insert("progress".to_owned(), path(self.folder.progress()).into());
-        data.insert("iteration".to_owned(), self.iterations.into());
-        // In a pipeline each stage has its own.
-        if let [stage] = &self.plan.stages[..] {
-            let bound = stage.bound();
-            data.extend(bound.map(|most| ("max_iterations".to_owned(), most.into())));
-        }
-        if let Some(decision) = &self.last_decision {
-            data.insert("last_decision".to_owned(), decision.clone().into());
-        }
-        if let Value::Object(more) = more {
-            data.extend(more);
-        }
-        data
     }
 
     /// A marker for a new turn, which everything that it starts carries.

@@ -58,7 +58,7 @@ fn is_for_an_end(reason: &str, ran: &[String]) -> bool {
 }
 
 /// What is left to be done at a point at which the session was ended.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Again {
     /// How often it was ended there.
     times: u32,

@@ -61,7 +61,7 @@ impl History {
     }
 
     /// What is known of a firing, with the firings by its hooks that are taken up with it.
-    pub(super) fn take_past(&mut self, key: &FiringKey) -> Option<PastFiring> {
+    pub(crate) fn take_past(&mut self, key: &FiringKey) -> Option<PastFiring> {
         let known = self.firings_by_key.get_mut(key)?;
         let (number, records) = (known.number, std::mem::take(&mut known.records));
         let mut below = Vec::new();

@@ -34,7 +34,7 @@ impl History {
 
     /// An interrupted session whose last hooks were cut off has ended all the same: when it is taken
     /// up its work goes on, and it ends once more later.
-    pub(super) fn end_interrupted(&mut self) {
+    pub(crate) fn end_interrupted(&mut self) {
         if self.is_interrupted {
             self.end(SessionStatus::Interrupted);
         }

@@ -115,11 +115,13 @@ fn turn(iteration: u32) -> TurnName {
     TurnName { stage: 1, iteration }
 }
 
-fn word(step: &Step) -> &'static str {
-    match step {
-        Step::Begin => "begin",
-        Step::Decided(_) => "decided",
-        Step::TakeUp(_) => "take up",
+/// What is known of the firing with this key.
+pub(super) fn known(history: &mut History, key: &str) -> &'static str {
+    let key = FiringKey::parse(key);
+    match history.decided(&key).is_some() {
+        true => "decided",
+        false if history.take_past(&key).is_some() => "take up",
+        false => "begin",
     }
 }
 
@@ -133,10 +135,10 @@ fn a_firing_is_begun_taken_up_or_known() {
         .fires("iteration:complete/0/2")
         .starts("a")
         .read();
-    assert_eq!(word(&history.step(&FiringKey::parse("iteration:complete/0/1"))), "decided");
+    assert_eq!(known(&mut history, "iteration:complete/0/1"), "decided");
     assert_eq!(history.unfinished_runs(), ["run of a"]);
-    assert_eq!(word(&history.step(&FiringKey::parse("iteration:complete/0/2"))), "take up");
-    assert_eq!(word(&history.step(&FiringKey::parse("iteration:complete/0/3"))), "begin");
+    assert_eq!(known(&mut history, "iteration:complete/0/2"), "take up");
+    assert_eq!(known(&mut history, "iteration:complete/0/3"), "begin");
     assert_eq!(history.firings, 2);
 }
 
@@ -213,9 +215,7 @@ fn what_an_interrupt_cut_off_is_still_to_be_done() {
         .session_ends(SessionStatus::Interrupted)
         .read();
     assert!(history.pending.is_empty(), "nothing was decided");
-    let Step::TakeUp(past) = history.step(&FiringKey::parse("iteration:complete/0/1")) else {
-        panic!("undecided")
-    };
+    let past = history.take_past(&FiringKey::parse("iteration:complete/0/1")).expect("undecided");
     assert!(!past.is_decided());
     assert_eq!(history.left_in_background().len(), 0);
 }
@@ -229,7 +229,7 @@ fn a_background_hook_that_an_interrupt_ended_is_taken_up() {
         .ends("slow", interrupted())
         .session_ends(SessionStatus::Interrupted)
         .read();
-    assert_eq!(word(&history.step(&FiringKey::parse("iteration:complete/0/1"))), "decided");
+    assert_eq!(known(&mut history, "iteration:complete/0/1"), "decided");
     let left = history.left_in_background();
     assert_eq!(left.len(), 1);
     assert!(left[0].1.is_decided());
@@ -283,7 +283,7 @@ fn a_failure_that_did_not_end_the_session_is_not_done_again() {
 #[test]
 fn what_ended_the_session_does_not_end_it_again_and_a_block_stays() {
     let reason = || "enough".to_owned();
-    let mut history = Told::default()
+    let history = Told::default()
         .fires("session:stop/1")
         .decides(&verdict(Verdict::Block { reason: reason() }))
         .turn_starts(2, 1)
@@ -292,14 +292,11 @@ fn what_ended_the_session_does_not_end_it_again_and_a_block_stays() {
         .decides(&verdict(Verdict::Abort { reason: reason() }))
         .session_ends(SessionStatus::Aborted)
         .read();
-    let verdict_of = |step: Step| match step {
-        Step::Decided(decision) => decision.verdict,
-        Step::Begin | Step::TakeUp(_) => panic!("it was decided"),
-    };
+    let verdict_of = |key: &str| history.decided(&FiringKey::parse(key)).cloned();
     let blocked = Verdict::Block { reason: reason() };
-    assert_eq!(verdict_of(history.step(&FiringKey::parse("session:stop/1"))), blocked);
+    assert_eq!(verdict_of("session:stop/1"), Some(blocked));
     let goes_on = Verdict::Proceed { rewritten_input: None };
-    assert_eq!(verdict_of(history.step(&FiringKey::parse("iteration:complete/0/2"))), goes_on);
+    assert_eq!(verdict_of("iteration:complete/0/2"), Some(goes_on));
     assert_eq!(history.endings, 1);
 }
 
@@ -357,7 +354,7 @@ fn a_stop_that_nothing_followed_is_asked_for_anew() {
         .decides(&verdict(Verdict::Abort { reason: "enough".into() }))
         .session_ends(SessionStatus::Aborted)
         .read();
-    assert_eq!(word(&history.step(&FiringKey::parse("session:stop/1"))), "begin");
+    assert_eq!(known(&mut history, "session:stop/1"), "begin");
 }
 
 #[test]

@@ -9,37 +9,32 @@ use hookwright_events::{Event, EventName, RunEventKind, TaskId, Verdict};
 use serde_json::{Map, Value, json};
 
 use super::task_desk::Standing;
-use super::{Leave, Session};
+use super::{Halt, Session};
+use crate::course::Happening;
 use crate::desk::{Answer, Reception};
 use crate::history::LeftTask;
 
 impl Session {
-    /// Completes a task on this occasion, which comes once; what was decided about it stands.
+    /// Asks the hooks of `task:complete`, and completes a task on this occasion.
     pub(super) async fn complete_task(
-        &mut self,
+        &self,
         id: TaskId,
         occasion: Occasion,
-    ) -> Result<Answer, Leave> {
-        let messages = Vec::new();
-        match self.history.decided_task(id, occasion) {
-            Some(Verdict::Block { reason }) => {
-                return Ok(Answer::Blocked { reason: reason.clone(), messages });
-            }
-            Some(_) => return Ok(Answer::Completed { messages }),
-            None => {}
-        }
-        let task_desk = Arc::clone(&self.task_desk);
-        let completing = task_desk.complete(id, Some(occasion), Chain::default());
-        let answer = self.unless_interrupted(completing).await?;
-        self.obey_tasks()?;
-        Ok(answer)
+    ) -> Result<Happening, Halt> {
+        let completing = self.task_desk.complete(id, Some(occasion), Chain::default());
+        let refused = match self.unless_interrupted(completing).await? {
+            Answer::Completed { .. } | Answer::Already | Answer::Underway | Answer::Closed => None,
+            Answer::Blocked { reason, .. } | Answer::Failed { reason } => Some(reason),
+        };
+        let aborted_by_task = self.task_desk.take_abort();
+        Ok(Happening::TaskAsked { refused, aborted_by_task })
     }
 
     /// Waits for something that hooks do; an interrupt ends them.
     pub(super) async fn unless_interrupted<T>(
         &self,
         work: impl Future<Output = T>,
-    ) -> Result<T, Leave> {
+    ) -> Result<T, Halt> {
         let mut work = std::pin::pin!(work);
         let done = tokio::select! {
             done = &mut work => done,
@@ -52,14 +47,25 @@ impl Session {
             return Err(error.into());
         }
         if self.interrupt.is_cancelled() {
-            return Err(Leave::Interrupted);
+            return Err(self.interrupted());
         }
         Ok(done)
     }
 
-    /// Leaves the session if a hook of a task wanted that.
-    pub(super) fn obey_tasks(&self) -> Result<(), Leave> {
-        self.task_desk.take_abort().map_or(Ok(()), |reason| Err(Leave::Aborted(reason)))
+    /// Notes where the session is, if that has changed.
+    pub(super) fn keep_standing(&mut self) {
+        let position = self.course.position();
+        let Some(stage) = position.stage else { return };
+        let at = Some((stage, position.iteration));
+        if self.standing_at == at {
+            return;
+        }
+        self.standing_at = at;
+        let data = match position.iteration {
+            0 => self.data_of_stage(json!({})),
+            _ => self.data_of_iteration(json!({})),
+        };
+        self.stand(Some(stage), data);
     }
 
     /// Hooks of tasks that are completed from now on are those of this stage, and are told these data.
@@ -110,8 +116,8 @@ impl Session {
     }
 
     /// Goes on with tasks whose completion was cut off.
-    pub(super) async fn take_up_tasks(&mut self) -> Result<(), Leave> {
-        for LeftTask { firing, past, stage } in self.history.left_tasks() {
+    pub(super) async fn take_up_tasks(&mut self) -> Result<(), Halt> {
+        for LeftTask { firing, past, stage } in self.course.history_mut().left_tasks() {
             let stage = self.stage_called(stage.as_deref());
             let standing = self.standing(stage, self.data_of_session(json!({})));
             let task_desk = Arc::clone(&self.task_desk);
@@ -120,10 +126,10 @@ impl Session {
             match taken_up {
                 Ok(Some(Answer::Completed { .. })) => {
                     let passed = Verdict::Proceed { rewritten_input: None };
-                    self.history.note_decided(&firing, passed);
+                    self.course.history_mut().note_decided(&firing, passed);
                 }
                 Ok(Some(Answer::Blocked { reason, .. })) => {
-                    self.history.note_decided(&firing, Verdict::Block { reason });
+                    self.course.history_mut().note_decided(&firing, Verdict::Block { reason });
                 }
                 Ok(Some(Answer::Failed { reason })) => self.note_left(firing, &reason)?,
                 Ok(Some(Answer::Already | Answer::Underway | Answer::Closed) | None) => {}
@@ -133,7 +139,7 @@ impl Session {
         Ok(())
     }
 
-    fn note_left(&self, firing: TaskFiring, why: &str) -> Result<(), Leave> {
+    fn note_left(&self, firing: TaskFiring, why: &str) -> Result<(), Halt> {
         let note = format!("task {} was not completed: {why}", firing.task);
         Ok(self.write(vec![RunEventKind::Noted { note }])?)
     }
@@ -155,15 +161,6 @@ impl Session {
                 idle.await;
             }
         }
-    }
-
-    /// Delivers what hooks have reported since the session was asked to stop, also what comes of the tasks
-    /// that are completed until the desk is closed.
-    pub(super) async fn deliver_the_rest(&mut self) -> Result<(), Leave> {
-        self.deliver(true).await?;
-        self.close_desk().await;
-        self.deliver(true).await?;
-        self.obey_tasks()
     }
 
     /// Takes nothing more, and waits for what was taken.

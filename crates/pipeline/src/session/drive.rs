@@ -1,11 +1,5 @@
-//! An agent does a turn: the first one of its stage who can.
-//!
-//! One who is asked too often, has nothing left, is not let in or cannot be reached gives its turn to the
-//! next in the list, and is asked again when its time has come. When none can work, the session waits for
-//! the one who can soonest, and says so; where waiting would not help, it is left to a person. Such a turn
-//! is no iteration, and no hook hears of an error. What costs too much is found in `spending.rs`.
+//! An attempt of an agent at a turn: what it is given, what it says, and why it could not work.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,36 +8,27 @@ use hookwright_agents::limits::TURN_TIMEOUT;
 use hookwright_agents::presets::Reset;
 use hookwright_agents::{Turn, TurnEnd, TurnPorts};
 use hookwright_events::{
-    Event, FailureCause, Outcome, PauseCause, RunEventKind, TurnName, TurnResult, Usage,
+    FailureCause, Outcome, PauseCause, RunEventKind, TurnName, TurnResult, Usage,
 };
 use hookwright_process::faults;
 
-use super::spending::Spending;
+use super::turn::OpenTurn;
 use super::watching::Watching;
-use super::{Leave, Session};
-use crate::availability::{Availability, Choice};
+use super::{Halt, Session};
+use crate::course::{Attempt, GivenUp, Happening, Leave};
 use crate::folder::{
     Decision, FolderError, IterationAt, OpenIteration, Status, StatusFile, TurnKind, kept_prompt,
 };
-use crate::history::History;
 use crate::limits::{PAUSE_LOOK, PAUSE_MAX};
 use crate::plan::Candidate;
 use crate::record::milliseconds;
 
-/// What a session knows of its agents.
-pub(super) struct AgentsInUse {
-    availability: Availability,
-    /// Who worked last.
-    at_work: Option<String>,
-    /// When the session waited, for them or for a person, and how long.
-    pauses: Vec<(Instant, Duration)>,
-    pub(super) spending: Spending,
-    /// Agents of which it was said that they tell no cost.
-    pub(super) without_cost: BTreeSet<String>,
-}
-
-/// A turn that was done.
+/// An attempt that ended.
 pub(super) struct Done {
+    /// The agent that made it.
+    by: String,
+    /// Its number, from 1.
+    pub(super) attempt: u32,
     pub(super) ended: TurnEnd,
     /// What the agent answered.
     pub(super) status: StatusFile,
@@ -53,81 +38,6 @@ pub(super) struct Done {
     agent: Option<String>,
     agent_session: Option<String>,
     usage: Option<Usage>,
-}
-
-/// What an agent has left when it ended.
-struct Attempted {
-    ended: TurnEnd,
-    /// The folder of its iteration, opened again: the agent may have replaced it.
-    folder: Result<OpenIteration, FolderError>,
-}
-
-/// A turn that is to be done.
-pub(super) struct Task<'a> {
-    pub(super) name: &'a TurnName,
-    /// The folder of its iteration, if it is open already.
-    pub(super) folder: Option<OpenIteration>,
-    /// Who does it first, see [`Session::available`].
-    pub(super) by: Candidate,
-    pub(super) prompt: Vec<String>,
-    pub(super) event: &'a Event,
-    /// What is left of the stage's time.
-    pub(super) left: Option<Duration>,
-}
-
-/// An agent is about to do a turn.
-struct Attempt<'a> {
-    /// The iteration whose files the agent has.
-    of: u32,
-    folder: Option<OpenIteration>,
-    name: &'a TurnName,
-    prompt: &'a [String],
-    event: &'a Event,
-    left: Option<Duration>,
-}
-
-/// Why an agent could not do its turn.
-struct GivenUp {
-    cause: FailureCause,
-    reason: String,
-    /// In milliseconds since 1970.
-    until: Option<i64>,
-}
-
-impl GivenUp {
-    /// A time that nobody would wait for is none: the agent has nothing left for this session, and whoever
-    /// resumes it asks again.
-    fn within(self, now: i64, most: Duration) -> Self {
-        match self.until {
-            Some(until) if until > later(now, most) => {
-                Self { cause: FailureCause::Quota, until: None, ..self }
-            }
-            _ => self,
-        }
-    }
-}
-
-impl AgentsInUse {
-    /// As the journal has left it.
-    pub(super) fn new(history: &mut History) -> Self {
-        Self {
-            availability: std::mem::take(&mut history.availability),
-            at_work: history.at_work.take(),
-            pauses: Vec::new(),
-            spending: Spending::new(std::mem::take(&mut history.usage)),
-            without_cost: BTreeSet::new(),
-        }
-    }
-
-    /// The session has waited since then; that is no part of any stage's time.
-    pub(super) fn has_paused(&mut self, since: Instant) {
-        self.pauses.push((since, since.elapsed()));
-    }
-
-    /// How long the session has waited since then, for agents or for a person.
-    pub(super) fn paused_since(&self, since: Instant) -> Duration {
-        self.pauses.iter().filter(|(at, _)| *at >= since).map(|(_, waited)| *waited).sum()
-    }
 }
 
 impl Done {
@@ -140,90 +50,13 @@ impl Done {
 }
 
 impl Session {
-    /// Lets an agent do the turn, however many have to be asked for it.
-    pub(super) async fn drive(&mut self, index: usize, task: Task<'_>) -> Result<Done, Leave> {
-        let Task { name, mut folder, by: mut candidate, mut prompt, event, left } = task;
-        let mut said = usize::from(!self.pending.is_empty());
-        // A raw delivery has the files of the last iteration.
-        let of = match name.iteration {
-            0 => self.last_stage.iteration.max(1),
-            number => number,
-        };
-        let mut worked = Duration::ZERO;
-        loop {
-            let left = left.map(|left| left.saturating_sub(worked));
-            let at = Attempt { of, folder, name, prompt: &prompt, event, left };
-            let attempted = self.attempt(index, &candidate, at).await?;
-            worked += attempted.ended.took;
-            let mut done = self.done(index, &candidate, attempted);
-            self.in_use.spending.add(name.stage, done.usage.as_ref());
-            match self.given_up(&done.ended, done.status.read()) {
-                Some(given_up) if self.gives_way(index, &candidate, &given_up) => {
-                    self.write_given_up(name, &candidate, &done, given_up)?;
-                    folder = done.folder.take();
-                    if let Some(folder) = &folder {
-                        folder.forget_status()?;
-                        folder.forget_output()?;
-                    }
-                    candidate = self.available(index).await?;
-                    // What hooks had to say meanwhile.
-                    let more = match name.iteration {
-                        0 => self.pending.raw_block(),
-                        _ => self.pending.block(),
-                    };
-                    if let Some(more) = more {
-                        prompt.insert(said, more);
-                        said += 1;
-                    }
-                }
-                _ => {
-                    self.in_use.availability.has_worked(&candidate.name);
-                    self.note_missing_cost(index, &candidate.name, done.usage.as_ref())?;
-                    return Ok(done);
-                }
-            }
-        }
-    }
-
-    /// Somebody who can work, as soon as there is one. It is asked for before a prompt is made: what hooks
-    /// say while the session waits belongs into that.
-    pub(super) async fn available(&mut self, index: usize) -> Result<Candidate, Leave> {
-        self.check_cost(index)?;
-        loop {
-            let candidates = &self.plan.stages[index].agents;
-            let names: Vec<&str> =
-                candidates.iter().map(|candidate| candidate.name.as_str()).collect();
-            match self.in_use.availability.choose(&names, self.now()) {
-                Choice::Ask(place) => {
-                    let chosen = candidates[place].clone();
-                    self.tell_change(index, &chosen.name)?;
-                    return Ok(chosen);
-                }
-                Choice::Wait { until, cause, reason } => self.pause(until, cause, reason).await?,
-                Choice::GiveUp { cause, reason } => return Err(Leave::Paused { cause, reason }),
-            }
-        }
-    }
-
-    fn tell_change(&mut self, index: usize, to: &str) -> Result<(), Leave> {
-        let before = self.in_use.at_work.replace(to.to_owned());
-        let candidates = &self.plan.stages[index].agents;
-        let Some(from) = before.filter(|from| {
-            from != to && candidates.iter().any(|candidate| candidate.name == *from)
-        }) else {
-            return Ok(());
-        };
-        let reason = self
-            .in_use
-            .availability
-            .reason(&from)
-            .map_or_else(|| format!("{to} may be asked again"), str::to_owned);
-        let to = to.to_owned();
-        Ok(self.write(vec![RunEventKind::AgentChanged { from, to, reason }])?)
-    }
-
-    /// Waits, with nothing running meanwhile.
-    async fn pause(&mut self, until: i64, cause: PauseCause, reason: String) -> Result<(), Leave> {
+    /// Waits until an agent can work again, with nothing running meanwhile.
+    pub(super) async fn pause(
+        &mut self,
+        until: i64,
+        cause: PauseCause,
+        reason: String,
+    ) -> Result<(), Halt> {
         self.write(vec![RunEventKind::Paused { cause, reason, until: Some(time(until)) }])?;
         let since = Instant::now();
         loop {
@@ -233,32 +66,90 @@ impl Session {
             }
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_millis(left).min(PAUSE_LOOK)) => {}
-                () = self.interrupt.cancelled() => return Err(Leave::Interrupted),
+                () = self.interrupt.cancelled() => return Err(self.interrupted()),
             }
         }
-        self.in_use.has_paused(since);
+        self.stopwatch.has_paused(since);
         Ok(self.write(vec![RunEventKind::Continued {}])?)
     }
 
-    /// Records the beginning, then lets this agent work.
-    async fn attempt(
+    /// Lets an agent work on the turn.
+    pub(super) async fn attempt(&mut self, attempt: Attempt) -> Result<Happening, Halt> {
+        let mut turn = self.turn.take().expect("a turn was prepared before it begins");
+        let stage = &self.plan.stages[self.course.position().index()];
+        let candidate = stage.agents[attempt.agent].clone();
+        self.write(attempt.change.into_iter().collect())?;
+        // From here until the beginning is recorded nothing is awaited: what hooks say meanwhile would
+        // neither be in this prompt nor wait for the next.
+        if turn.prompt.is_empty() {
+            turn.said = usize::from(!self.pending.is_empty());
+            turn.prompt = self.prompt(&turn);
+        } else if let Some(more) = match turn.task.name.iteration {
+            0 => self.pending.raw_block(),
+            _ => self.pending.block(),
+        } {
+            // What hooks had to say meanwhile.
+            turn.prompt.insert(turn.said, more);
+            turn.said += 1;
+        }
+        let folder = turn.folder.take();
+        let (ended, folder) =
+            self.run_agent(&turn, folder, &candidate, attempt.number, attempt.time_left).await?;
+        let done = self.done(&candidate, attempt.number, ended, folder);
+        self.spending.add(turn.task.name.stage, done.usage.as_ref());
+        let given_up = self.given_up(&done.ended, done.status.read());
+        let usage = done.usage;
+        turn.done = Some(done);
+        self.turn = Some(turn);
+        Ok(Happening::Attempted { given_up, usage })
+    }
+
+    /// Records that the agent of the last attempt could not work.
+    pub(super) fn give_turn_up(&mut self, given_up: GivenUp) -> Result<(), Halt> {
+        let mut turn = self.turn.take().expect("a turn was prepared before it is given up");
+        let mut done = turn.done.take().expect("an attempt ended before it is given up");
+        self.write(vec![RunEventKind::TurnGivenUp {
+            turn: turn.task.name.clone(),
+            attempt: done.attempt,
+            agent: done.by.clone(),
+            cause: given_up.cause,
+            reason: given_up.reason,
+            until: given_up.until.map(time),
+            agent_session: done.agent_session.clone(),
+            usage: done.usage,
+            duration_ms: done.ended.took.as_secs_f64() * 1000.0,
+        }])?;
+        turn.folder = done.folder.take();
+        if let Some(folder) = &turn.folder {
+            folder.forget_status()?;
+            folder.forget_output()?;
+        }
+        self.turn = Some(turn);
+        Ok(())
+    }
+
+    /// Records the beginning, then lets this agent work. Returns how it ended, and the folder of its
+    /// iteration, opened again: the agent may have replaced it.
+    async fn run_agent(
         &mut self,
-        index: usize,
+        open: &OpenTurn,
+        folder: Option<OpenIteration>,
         candidate: &Candidate,
-        attempt: Attempt<'_>,
-    ) -> Result<Attempted, Leave> {
-        let Attempt { of, folder, name, prompt, event, left } = attempt;
-        let past = self.history.turns.entry(name.clone()).or_default();
-        past.attempts += 1;
-        let attempt = past.attempts;
+        attempt: u32,
+        time_left: Option<Duration>,
+    ) -> Result<(TurnEnd, Result<OpenIteration, FolderError>), Halt> {
+        let (name, prompt) = (&open.task.name, &open.prompt);
+        let events = self.fired_in_turn(name, attempt, &open.event);
+        // A raw delivery has the files of the last iteration.
+        let at = self.current_iteration();
+        let at = IterationAt { iteration: at.iteration.max(1), ..at };
         let run_id = self.new_run_id();
-        let at = self.iteration_at(index, of);
         let shown_prompt = self.keep_prompt(folder, at, name, prompt)?;
         self.write(vec![RunEventKind::TurnStarting {
             turn: name.clone(),
             attempt,
             run_id: run_id.clone(),
-            agent: self.is_worth_naming(index, candidate).then(|| candidate.name.clone()),
+            agent: self.is_worth_naming(candidate).then(|| candidate.name.clone()),
         }])?;
         match name.iteration {
             0 => self.pending.drain_raw(),
@@ -266,40 +157,38 @@ impl Session {
         }
         let told = RunEventKind::AgentPrompted { turn: name.clone(), prompt: shown_prompt };
         self.show(&self.event(told));
-        let at = self.iteration_at(index, of);
-        let mut environment = self.agent_environment(event, at, attempt);
+        let mut environment = self.agent_environment(&open.event, at, attempt);
         environment.set("HOOKWRIGHT_AGENT", candidate.name.clone());
         let _left_out = self.place_left_out(&mut environment)?;
         let turn = Turn {
-            prompt: prompt.to_vec(),
+            prompt: prompt.clone(),
             shared_env: Arc::clone(self.environment.for_agents()),
             env: environment.strings,
             working_dir: self.agent_dir.clone(),
-            stage: self.plan.stages[index].name.clone(),
+            stage: at.stage.name.to_owned(),
             iteration: name.iteration,
-            is_final_delivery: name.iteration == 0 || self.history.is_final_delivery(name),
+            is_final_delivery: open.task.is_final_delivery,
             attempt,
             status_file: self.folder.status(at),
-            timeout: left.unwrap_or(TURN_TIMEOUT).min(TURN_TIMEOUT),
+            timeout: time_left.unwrap_or(TURN_TIMEOUT).min(TURN_TIMEOUT),
             run_id,
         };
-        let events = self.fired_in_turn(index, name, attempt, event);
         faults::point("turn starts");
         let mut watching = Watching::new(self);
         let ports = TurnPorts { watch: &mut watching, events: &events, cancel: &events.cancel };
         let ended = candidate.agent.run(&turn, ports).await;
         let said = watching.finish();
-        let folder = self.keep_said(self.iteration_at(index, of), name, &said)?;
+        let folder = self.keep_said(at, name, &said)?;
         faults::point("turn ended");
         if let Some(reason) = events.aborted() {
-            return Err(Leave::Aborted(reason.to_owned()));
+            return Err(Halt::Leave(Leave::Aborted(reason.to_owned())));
         }
         if matches!(ended.outcome, Outcome::Interrupted { .. }) || self.interrupt.is_cancelled() {
-            return Err(Leave::Interrupted);
+            return Err(self.interrupted());
         }
         match self.journal.failure() {
             Some(error) => Err(error.into()),
-            None => Ok(Attempted { ended, folder }),
+            None => Ok((ended, folder)),
         }
     }
 
@@ -310,7 +199,7 @@ impl Session {
         at: IterationAt<'_>,
         name: &TurnName,
         prompt: &[String],
-    ) -> Result<String, Leave> {
+    ) -> Result<String, Halt> {
         let prompt = kept_prompt(&self.secrets.hide(&joined(prompt)));
         let folder = folder.map_or_else(|| self.folder.make_iteration(at), Ok);
         let kept = folder.and_then(|folder| folder.keep_prompt(kind(name), &prompt));
@@ -324,7 +213,7 @@ impl Session {
         at: IterationAt<'_>,
         name: &TurnName,
         said: &str,
-    ) -> Result<Result<OpenIteration, FolderError>, Leave> {
+    ) -> Result<Result<OpenIteration, FolderError>, Halt> {
         let folder = self.folder.make_iteration(at);
         match &folder {
             Ok(folder) => self.note_unkept(folder.keep_said(kind(name), said).as_ref().err())?,
@@ -334,15 +223,20 @@ impl Session {
     }
 
     /// A session goes on without files that only people read.
-    fn note_unkept(&self, error: Option<&FolderError>) -> Result<(), Leave> {
+    fn note_unkept(&self, error: Option<&FolderError>) -> Result<(), Halt> {
         let Some(error) = error else { return Ok(()) };
         let note = format!("what is said in this turn cannot be kept: {error}");
         Ok(self.write(vec![RunEventKind::Noted { note }])?)
     }
 
-    /// What came of a turn, for which the agent had the files of this iteration.
-    fn done(&self, index: usize, candidate: &Candidate, attempted: Attempted) -> Done {
-        let Attempted { ended, folder } = attempted;
+    /// What came of an attempt, for which the agent had the files of this iteration.
+    fn done(
+        &self,
+        candidate: &Candidate,
+        attempt: u32,
+        ended: TurnEnd,
+        folder: Result<OpenIteration, FolderError>,
+    ) -> Done {
         let (folder, status) = match folder {
             Ok(folder) => {
                 let status = folder.read_status();
@@ -355,18 +249,20 @@ impl Session {
             (None, Some(status)) => (status.agent_session.clone(), status.usage),
             (None, None) => (None, None),
         };
-        let is_question = self.is_worth_naming(index, candidate)
-            || self.in_use.availability.reason(&candidate.name).is_some()
+        let is_question = self.is_worth_naming(candidate)
+            || self.course.history().availability.reason(&candidate.name).is_some()
             || session.is_some()
             || usage.is_some();
         let agent_session = session.map(|session| self.secrets.hide(&session).into_owned());
         let agent = is_question.then(|| candidate.name.clone());
-        Done { ended, status, folder, agent, agent_session, usage }
+        let by = candidate.name.clone();
+        Done { by, attempt, ended, status, folder, agent, agent_session, usage }
     }
 
     /// Whether it says something who works.
-    fn is_worth_naming(&self, index: usize, candidate: &Candidate) -> bool {
-        candidate.is_named || self.plan.stages[index].agents.len() > 1
+    fn is_worth_naming(&self, candidate: &Candidate) -> bool {
+        let stage = &self.plan.stages[self.course.position().index()];
+        candidate.is_named || stage.agents.len() > 1
     }
 
     /// Why the turn was not done at all, if it was not.
@@ -380,7 +276,7 @@ impl Session {
                 Reset::After(wait) => later(now, wait),
             });
             let (cause, reason) = (failure.cause, hide(&failure.reason));
-            return Some(GivenUp { cause, reason, until }.within(now, PAUSE_MAX));
+            return Some(within_reach(GivenUp { cause, reason, until }, now));
         }
         // Whoever has worked is not asked to do it again.
         let status = status.filter(|status| status.decision == Decision::Error)?;
@@ -388,55 +284,12 @@ impl Session {
         let reason = [&status.reason, &status.summary].into_iter().find(|said| !said.is_empty());
         let reason = reason.map_or_else(|| cause.as_str().to_owned(), |said| hide(said));
         let until = status.resets_at.or(status.retry_after.map(|wait| later(now, wait)));
-        Some(GivenUp { cause, reason, until }.within(now, PAUSE_MAX))
-    }
-
-    /// Whether the turn is another one's now, or is done again later. A crash is a failed iteration, and
-    /// so is it when nobody is let in: no wait fixes that, and hooks should hear of it.
-    fn gives_way(&mut self, index: usize, candidate: &Candidate, given_up: &GivenUp) -> bool {
-        let GivenUp { cause, reason, until } = given_up;
-        if *cause == FailureCause::Crash {
-            return false;
-        }
-        let now = self.now();
-        let AgentsInUse { availability, .. } = &mut self.in_use;
-        availability.refuse(&candidate.name, *cause, reason, *until, now);
-        let candidates = &self.plan.stages[index].agents;
-        let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
-        let is_hopeless = availability.all_are_shut_out(&names);
-        if is_hopeless {
-            names.iter().for_each(|name| availability.has_worked(name));
-        }
-        !is_hopeless
-    }
-
-    fn write_given_up(
-        &mut self,
-        name: &TurnName,
-        candidate: &Candidate,
-        done: &Done,
-        given_up: GivenUp,
-    ) -> Result<(), Leave> {
-        Ok(self.write(vec![RunEventKind::TurnGivenUp {
-            turn: name.clone(),
-            attempt: self.attempt_of(name),
-            agent: candidate.name.clone(),
-            cause: given_up.cause,
-            reason: given_up.reason,
-            until: given_up.until.map(time),
-            agent_session: done.agent_session.clone(),
-            usage: done.usage,
-            duration_ms: done.ended.took.as_secs_f64() * 1000.0,
-        }])?)
+        Some(within_reach(GivenUp { cause, reason, until }, now))
     }
 
     /// Milliseconds since 1970.
     fn now(&self) -> i64 {
         milliseconds(&self.clock.now()).unwrap_or_default()
-    }
-
-    pub(super) fn attempt_of(&self, name: &TurnName) -> u32 {
-        self.history.turns.get(name).map_or(1, |past| past.attempts)
     }
 
     /// What an agent's end means, in words; `None` if it did what it should.
@@ -447,6 +300,17 @@ impl Session {
             (outcome, _) => super::turn::failure_of("the agent", outcome)?,
         };
         Some(self.secrets.hide(&words).into_owned())
+    }
+}
+
+/// A time that is too far away to wait for is none: the agent has nothing left for this session, and is
+/// asked again when the session is resumed.
+fn within_reach(given_up: GivenUp, now: i64) -> GivenUp {
+    match given_up.until {
+        Some(until) if until > later(now, PAUSE_MAX) => {
+            GivenUp { cause: FailureCause::Quota, until: None, ..given_up }
+        }
+        _ => given_up,
     }
 }
 

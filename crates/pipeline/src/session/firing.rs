@@ -1,52 +1,30 @@
-//! How a session fires its events: known answers are taken from the history, and what the hooks ask
-//! for is done.
+//! How a session fires its events, and what its hooks did in the background when it was cut off.
 
 use hookwright_engine::Firing;
-use hookwright_events::{Decision, Event, FiringKey, Point, RunEventKind, Verdict};
-use serde_json::{Map, Value};
+use hookwright_events::firing_key::ExecutionEvent;
+use hookwright_events::{Event, Point};
+use hookwright_process::faults;
 
-use super::{Leave, Session};
-use crate::history::Step;
+use super::{Halt, Session};
+use crate::course::{Decided, Fire};
 
 impl Session {
-    /// Fires an event, with these records in the same commit. What hooks had to say to the agent
-    /// waits for the next prompt; an abort leaves the session.
-    pub(super) async fn fire(
-        &mut self,
-        point: Point,
-        data: Map<String, Value>,
-        with: Vec<RunEventKind>,
-    ) -> Result<Decision, Leave> {
-        let decision = self.decide(point, data, with).await?;
-        self.obey_tasks()?;
-        match &decision.verdict {
-            Verdict::Abort { reason } | Verdict::Stop { reason } => {
-                Err(Leave::Aborted(reason.clone()))
-            }
-            Verdict::Proceed { .. }
-            | Verdict::Allow { .. }
-            | Verdict::Ask { .. }
-            | Verdict::Block { .. } => Ok(decision),
+    /// Fires an event, or goes on with its firing. What hooks had to say to the agent waits for the next
+    /// prompt.
+    pub(super) async fn fire(&mut self, fire: Fire) -> Result<Decided, Halt> {
+        let Fire { key, again, data, with } = fire;
+        match key.point {
+            Point::StageStart { .. } if !with.is_empty() => self.task_desk.open(),
+            Point::Execution { event: ExecutionEvent::PreStart, .. } => faults::point("item taken"),
+            _ => {}
         }
-    }
-
-    /// The same, but whoever asks decides what an abort means.
-    pub(super) async fn decide(
-        &mut self,
-        point: Point,
-        data: Map<String, Value>,
-        with: Vec<RunEventKind>,
-    ) -> Result<Decision, Leave> {
-        let key = FiringKey::from(point);
         let stage = key.stage();
-        let (key, passed, again) = self.left_at(stage, key);
-        let past = match self.history.step(&key) {
-            // What it had to say to the agent is in the history as well.
-            Step::Decided(decision) => return Ok(*decision),
-            Step::Begin => None,
-            Step::TakeUp(past) => Some(past),
+        let (passed, again) = self.left_at(stage, again.as_ref());
+        let past = self.course.history_mut().take_past(&key).map(Box::new);
+        let data = match past.as_ref().and_then(|past| past.data()) {
+            Some(data) => data,
+            None => self.data_of(&key, data)?,
         };
-        let data = past.as_ref().and_then(|past| past.data()).unwrap_or(data);
         let name = key.event().expect("a session fires what it knows");
         let event = Event::new(name.clone(), data);
         let firing = Firing {
@@ -77,19 +55,24 @@ impl Session {
         self.note_question(stage, &fired);
         self.pending.take_in(&fired.decision, Some(&name));
         if self.interrupt.is_cancelled() {
-            return Err(Leave::Interrupted);
+            return Err(self.interrupted());
         }
-        Ok(fired.decision)
+        let decision = fired.decision;
+        Ok(Decided {
+            is_answered: !decision.piped_output.is_empty() || decision.survives_error,
+            verdict: decision.verdict,
+            aborted_by_task: self.task_desk.take_abort(),
+        })
     }
 
     /// Goes on with hooks that ran in the background when the session was cut off, and with those of an
     /// earlier end.
-    pub(super) async fn take_up_background(&mut self) -> Result<(), Leave> {
-        for (key, past) in self.history.left_in_background() {
+    pub(super) async fn take_up_background(&mut self) -> Result<(), Halt> {
+        for (key, past) in self.course.history_mut().left_in_background() {
             let Some((event, data)) = past.fired() else { continue };
             let event = Event::new(event, data);
             // What a hook has fired belongs where the hook does.
-            let above = self.history.key_above(&key).clone();
+            let above = self.course.history().key_above(&key).clone();
             let within = (above != key).then(|| key.to_string());
             let stage = above.stage().filter(|index| *index < self.plan.stages.len());
             let engine = match above.task() {

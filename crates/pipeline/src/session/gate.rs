@@ -6,7 +6,7 @@ use std::time::Instant;
 use hookwright_events::{PauseCause, RunEventKind};
 use tokio::sync::watch;
 
-use super::{Leave, Session};
+use super::{Halt, Session};
 
 /// Between two steps of a session. Open, until somebody closes it; whoever has a clone may.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ impl Gate {
 
 impl Session {
     /// Waits before a step as long as somebody wants that; what runs already is not touched.
-    pub(super) async fn pass_gate(&mut self) -> Result<(), Leave> {
+    pub(super) async fn pass_gate(&mut self) -> Result<(), Halt> {
         // A resumed session has come to where it goes on, with the hooks of that stage.
         self.task_desk.open();
         if !self.gate.is_closed() {
@@ -56,9 +56,9 @@ impl Session {
         let since = Instant::now();
         tokio::select! {
             () = self.gate.opened() => {}
-            () = self.interrupt.cancelled() => return Err(Leave::Interrupted),
+            () = self.interrupt.cancelled() => return Err(self.interrupted()),
         }
-        self.in_use.has_paused(since);
+        self.stopwatch.has_paused(since);
         Ok(self.write(vec![RunEventKind::Continued {}])?)
     }
 }

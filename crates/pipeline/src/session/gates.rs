@@ -2,29 +2,28 @@
 
 use hookwright_engine::Fired;
 use hookwright_engine::hook::Action;
-use hookwright_events::{FiringKey, RunEventKind, Status, Verdict};
+use hookwright_events::{RunEventKind, Status, Verdict};
 
-use super::{Leave, Session};
+use super::{Halt, Session};
+use crate::history::Again;
 
 impl Session {
-    /// The key under which the rest of a firing is fired whose hooks have ended the session before; the
-    /// hooks that have no part in that; and those that run once more.
+    /// At a point at which hooks have ended the session before: the hooks that have no part in what is left
+    /// to do there, and those that run once more.
     pub(super) fn left_at(
         &self,
         stage: Option<usize>,
-        key: FiringKey,
-    ) -> (FiringKey, Vec<String>, Vec<String>) {
-        let Some((again_key, again)) = self.history.again_at(&key) else {
-            return (key, Vec::new(), Vec::new());
-        };
+        again: Option<&Again>,
+    ) -> (Vec<String>, Vec<String>) {
+        let Some(again) = again else { return (Vec::new(), Vec::new()) };
         let questions = again.failed.iter().filter(|id| self.is_question(stage, id)).cloned();
         let (skipped, asked): (Vec<String>, Vec<String>) =
             questions.partition(|id| self.skip_gates.contains(id));
         if again.fires_anew {
-            return (again_key, skipped, asked);
+            return (skipped, asked);
         }
         let passed = again.ran.iter().filter(|id| !asked.contains(id)).cloned().collect();
-        (again_key, passed, asked)
+        (passed, asked)
     }
 
     /// Whether the hook with this id asks a person.
@@ -46,9 +45,9 @@ impl Session {
     }
 
     /// Says which questions are passed, and which were none that has ended the session.
-    pub(super) fn note_skipped_gates(&self) -> Result<(), Leave> {
+    pub(super) fn note_skipped_gates(&self) -> Result<(), Halt> {
         for id in &self.skip_gates {
-            let note = match self.history.failed_at_ends().any(|failed| failed == id) {
+            let note = match self.course.history().failed_at_ends().any(|failed| failed == id) {
                 true => format!("the question of hook {id} is passed (--skip-gate)"),
                 false => {
                     format!("--skip-gate {id}: no question of such a hook has ended the session")

@@ -3,14 +3,14 @@
 use hookwright_events::{RunEventKind, SessionStatus};
 use serde_json::json;
 
-use super::{Leave, Session};
+use super::{Halt, Session};
 use crate::folder::ChildOutput;
 use crate::limits::OUTPUTS_TOLD_MAX;
 
 impl Session {
     /// Writes what the session leaves, unless its agent has written that itself. One that goes on later
     /// leaves nothing yet.
-    pub(super) fn leave_output(&self, status: SessionStatus, reason: &str) -> Result<(), Leave> {
+    pub(super) fn leave_output(&self, status: SessionStatus, reason: &str) -> Result<(), Halt> {
         if self.inputs.is_none()
             || matches!(status, SessionStatus::Interrupted | SessionStatus::Paused)
         {
@@ -34,8 +34,8 @@ impl Session {
             "session": self.name,
             "status": status,
             "reason": self.secrets.hide(reason),
-            "iterations": self.iterations,
-            "summary": self.last_summary,
+            "iterations": self.course.position().iterations,
+            "summary": self.course.position().last_summary,
             "outputs": outputs,
         });
         Ok(self.folder.write_child_output(&output)?)

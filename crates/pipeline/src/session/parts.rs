@@ -15,12 +15,12 @@ use hookwright_store::{Fence, KeptTasks, Store};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::drive::AgentsInUse;
-use super::stage::Course;
+use super::stopwatch::Stopwatch;
 use super::task_desk::{DeskParts, TaskDesk};
-use super::{Gate, Session};
+use super::{Gate, Session, Spending};
 use crate::changed_files::WorkTree;
 use crate::children::{Children, Known};
+use crate::course::Course;
 use crate::desk::DeskPlace;
 use crate::folder::SessionFolder;
 use crate::history::History;
@@ -118,7 +118,7 @@ impl Session {
             None => (None, around.root.clone(), Lineage::default()),
         };
         let started_by = lineage.hooks();
-        let in_use = AgentsInUse::new(&mut history);
+        let spending = Spending::new(std::mem::take(&mut history.usage));
         // The history keeps them too: what they left running is ended before the session goes on.
         let known = Known { open: history.children.clone(), ..Known::default() };
         let children = Children {
@@ -130,7 +130,7 @@ impl Session {
             journal: Arc::clone(&journal),
             lineage,
             known: Mutex::new(known),
-            spending: in_use.spending.clone(),
+            spending: spending.clone(),
         };
         let ports = Ports {
             journal: Arc::clone(&journal) as _,
@@ -144,15 +144,15 @@ impl Session {
         let task_desk = task_desk(&name, &history, &journal, &pending, &interrupt);
         let state_folder = around.state_folder.as_deref();
         let desk = state_folder.map(|folder| DeskPlace::new(folder, journal.project(), &name));
-        let last_decision = history.last_decision().map(str::to_owned);
         let firings = Arc::new(AtomicU64::new(history.firings));
+        let course = Course::new(&plan, history);
         let work_tree = WorkTree::new(&around.root, around.environment.for_agents());
         Self {
             plan,
             sources,
             folder,
             journal,
-            history,
+            course,
             reloaded: parts.reloaded,
             root: around.root,
             environment: around.environment,
@@ -176,16 +176,12 @@ impl Session {
             pending,
             task_desk: Arc::new(task_desk),
             desk,
-            last_decision,
-            last_summary: String::new(),
-            iterations: 0,
-            last_stage: Course::default(),
-            item: None,
+            standing_at: None,
+            turn: None,
             issue_queues: BTreeMap::new(),
             told_of_issues: BTreeSet::new(),
-            is_delivered: false,
-            stop_blocks: 0,
-            in_use,
+            spending,
+            stopwatch: Stopwatch::start(),
             name,
         }
     }

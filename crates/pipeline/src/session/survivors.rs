@@ -15,8 +15,9 @@ use crate::limits::{GIT_GRACE, SPAWN_DEPTH_MAX};
 impl Session {
     /// Ends what an earlier process of this session left running.
     pub(super) async fn end_survivors(&self) {
-        let of_queue = self.run_of_queue_command().filter(|_| self.history.last > 0);
-        self.end_what_is_left_of(&self.history, of_queue).await;
+        let history = self.course.history();
+        let of_queue = self.run_of_queue_command().filter(|_| history.last > 0);
+        self.end_what_is_left_of(history, of_queue).await;
     }
 
     /// Ends what the session with this history left running, and the run with this marker.

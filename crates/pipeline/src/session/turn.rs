@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hookwright_agents::TurnEnd;
 use hookwright_config::Select;
@@ -12,10 +12,10 @@ use hookwright_events::{Event, EventName, Outcome, RunEventKind, TurnResult};
 use hookwright_process::MARKER;
 use serde_json::json;
 
-use super::drive::{Done, Task};
-use super::stage::{Course, turn_name};
-use super::{Leave, Session};
+use super::drive::Done;
+use super::{Halt, Session};
 use crate::changed_files::Snapshot;
+use crate::course::{Happening, TurnTask};
 use crate::folder::{
     Context, ContextInputs, ContextLimits, ContextStage, Decision, IterationAt, Keep,
     OpenIteration, StageAt, StatusFile,
@@ -24,89 +24,115 @@ use crate::limits::LAST_WORDS_CHARS_MAX;
 use crate::plan::Until;
 use crate::prompt::{self, Extra, Given};
 
+/// A turn that is being done.
+pub(super) struct OpenTurn {
+    pub(super) task: TurnTask,
+    /// What the agent knows of it, as variables.
+    pub(super) event: Event,
+    /// The folder of its iteration, while it is open.
+    pub(super) folder: Option<OpenIteration>,
+    /// What the agent is told, once that is known.
+    pub(super) prompt: Vec<String>,
+    /// How many parts of the prompt are output of hooks.
+    pub(super) said: usize,
+    /// Outputs of the earlier stage that the stage asks for.
+    pub(super) inputs: Vec<(String, Vec<String>)>,
+    /// The project's files before it, if those that it changes are told.
+    before: Option<Snapshot>,
+    /// The attempt that ended last.
+    pub(super) done: Option<Done>,
+}
+
 impl Session {
-    /// Runs the agent for an iteration. Returns what came of it, and the record of that, which has
-    /// still to be written together with what follows.
-    pub(super) async fn turn(
-        &mut self,
-        index: usize,
-        course: &Course,
-        started: Instant,
-    ) -> Result<(TurnResult, Vec<RunEventKind>), Leave> {
-        self.pass_gate().await?;
-        let name = turn_name(index, course.iteration);
-        let at = self.iteration_at(index, course.iteration);
-        let folder = self.folder.make_iteration(at)?;
-        folder.forget_status()?;
-        folder.forget_output()?;
-        let left = self.time_left(index, course, started);
-        let inputs = self.inputs(index)?;
-        folder.write_context(&self.context(index, course, left, &inputs)?)?;
-        let event = self.event_of_turn(index, course);
-        let before = Snapshot::take(&self.work_tree).await;
-        let by = self.available(index).await?;
-        // From here until the beginning is recorded nothing is awaited: what hooks say meanwhile would
-        // neither be in this prompt nor wait for the next.
-        let prompt = self.prompt(index, course, &event, &inputs);
-        let folder = Some(folder);
-        let task = Task { name: &name, folder, by, prompt, event: &event, left };
-        let mut done = self.drive(index, task).await?;
-        let folder = match done.folder.take() {
-            Some(folder) => folder,
-            None => self.folder.make_iteration(self.iteration_at(index, course.iteration))?,
+    /// Prepares the files of a turn.
+    pub(super) async fn prepare_turn(&mut self, task: TurnTask) -> Result<(), Halt> {
+        let outputs = self.latest_outputs();
+        let more = json!({ "stage_outputs": outputs, "timestamp": self.clock.now() });
+        let event = Event::new(EventName::ITERATION_START, self.data_of_iteration(more));
+        let mut turn = OpenTurn {
+            task,
+            event,
+            folder: None,
+            prompt: Vec::new(),
+            said: 0,
+            inputs: Vec::new(),
+            before: None,
+            done: None,
         };
-        self.keep_output(&folder, &done.ended)?;
-        let changed = before.changed_since().await;
-        if let Some(note) = changed.note {
-            self.write(vec![RunEventKind::Noted { note: format!("CHANGED_FILES: {note}") }])?;
+        if turn.task.name.iteration > 0 {
+            let folder = self.folder.make_iteration(self.current_iteration())?;
+            folder.forget_status()?;
+            folder.forget_output()?;
+            turn.inputs = self.inputs()?;
+            folder.write_context(&self.context(turn.task.time_left, &turn.inputs))?;
+            turn.folder = Some(folder);
+            turn.before = Some(Snapshot::take(&self.work_tree).await);
         }
-        let mut result = self.result_of(index, course.iteration, &done);
+        self.turn = Some(turn);
+        Ok(())
+    }
+
+    /// Reads what came of a turn.
+    pub(super) async fn end_turn(&mut self) -> Result<Happening, Halt> {
+        let turn = self.turn.take().expect("a turn was begun before it ends");
+        let mut done = turn.done.expect("a turn ends after an attempt");
+        let took = done.ended.took.as_secs_f64();
+        let (mut result, duration_ms) = match turn.before {
+            Some(before) => {
+                let folder = match done.folder.take() {
+                    Some(folder) => folder,
+                    None => self.folder.make_iteration(self.current_iteration())?,
+                };
+                self.keep_output(&folder, &done.ended)?;
+                let changed = before.changed_since().await;
+                if let Some(note) = changed.note {
+                    let note = format!("CHANGED_FILES: {note}");
+                    self.write(vec![RunEventKind::Noted { note }])?;
+                }
+                let mut result = self.result_of(&turn.task, &done);
+                // Without `max_runtime` it is an agent that hangs.
+                if turn.task.time_left.is_some()
+                    && matches!(done.ended.outcome, Outcome::TimedOut { .. })
+                {
+                    result.out_of_time = true;
+                    result.error = Some("the agent was ended: max_runtime is over".to_owned());
+                }
+                result.changed_files = changed.paths;
+                (result, (took * 1_000_000.0).round() / 1000.0)
+            }
+            None => {
+                let error = self.failure_in_words(&done.ended);
+                let decision = if error.is_none() { "continue" } else { "error" }.to_owned();
+                (TurnResult { decision, error, ..TurnResult::default() }, took * 1000.0)
+            }
+        };
         done.note_in(&mut result);
-        let ended = &done.ended;
-        // Without `max_runtime` it is an agent that hangs.
-        if left.is_some() && matches!(ended.outcome, Outcome::TimedOut { .. }) {
-            result.out_of_time = true;
-            result.error = Some("the agent was ended: max_runtime is over".to_owned());
+        let (turn, attempt) = (turn.task.name, done.attempt);
+        let record = RunEventKind::TurnEnded { turn, attempt, result: result.clone(), duration_ms };
+        Ok(Happening::TurnEnded { result: Box::new(result), record: Box::new(record) })
+    }
+
+    /// What the agent is told.
+    pub(super) fn prompt(&self, turn: &OpenTurn) -> Vec<String> {
+        let position = self.course.position();
+        if turn.task.name.iteration == 0 {
+            let error = turn.task.error.as_deref().map(prompt::last_turn_failed);
+            return self.pending.raw_block().into_iter().chain(error).collect();
         }
-        result.changed_files = changed.paths;
-        let attempt = self.attempt_of(&name);
-        let duration_ms = (ended.took.as_secs_f64() * 1_000_000.0).round() / 1000.0;
-        let record =
-            RunEventKind::TurnEnded { turn: name, attempt, result: result.clone(), duration_ms };
-        Ok((result, vec![record]))
-    }
-
-    pub(super) fn iteration_at(&self, index: usize, iteration: u32) -> IterationAt<'_> {
-        IterationAt { stage: self.stage_at(index), iteration }
-    }
-
-    /// What the agent knows of its iteration, as variables.
-    pub(super) fn event_of_turn(&self, index: usize, course: &Course) -> Event {
-        let more = json!({ "stage_outputs": course.outputs, "timestamp": self.clock.now() });
-        Event::new(EventName::ITERATION_START, self.data_of_iteration(index, course, more))
-    }
-
-    fn prompt(
-        &self,
-        index: usize,
-        course: &Course,
-        event: &Event,
-        inputs: &[(String, Vec<String>)],
-    ) -> Vec<String> {
-        let at = self.iteration_at(index, course.iteration);
-        let template = &self.plan.stages[index].prompt;
-        let name = turn_name(index, course.iteration);
-        if self.history.is_final_delivery(&name) {
-            return self.prompt_of_delivery(at, course);
+        let at = self.current_iteration();
+        if turn.task.is_final_delivery {
+            return self.prompt_of_delivery(at);
         }
+        let template = &self.plan.stages[position.index()].prompt;
         let output = self.folder.output(at).to_string_lossy().into_owned();
         let carried = self.memory.carried(&self.name);
-        let variables = Variables { event, carried: &carried, environment: &self.environment };
+        let (event, environment) = (&turn.event, &self.environment);
+        let variables = Variables { event, carried: &carried, environment };
         let file = self.folder.inputs().to_string_lossy().into_owned();
         let given = self.inputs.as_ref().map(|inputs| Given { file: &file, inputs });
-        let extra = Extra { output: &output, inputs, given };
+        let extra = Extra { output: &output, inputs: &turn.inputs, given };
         let mut task = prompt::filled(template, &variables, &extra);
-        if let Some(item) = &self.item
+        if let Some(item) = &position.item
             && !template.names().any(prompt::names_item)
         {
             task = format!("{}\n\n{}", task.trim_end(), prompt::about_item(item));
@@ -118,15 +144,16 @@ impl Session {
         let said = self.pending.block();
         // Hooks that let a session go on without a word have nothing to say to the agent, and the turn
         // is one like any other; but one that is done again is told why.
-        let is_again = self.history.failed_before(&name).is_some();
-        let error = course.error.as_deref().filter(|_| said.is_some() || is_again);
+        let is_told = said.is_some() || turn.task.is_again;
+        let error = position.error.as_deref().filter(|_| is_told);
         let error = error.map(|error| prompt::about_error(error, said.is_some()));
         said.into_iter().chain(error).chain([task]).collect()
     }
 
     /// Outputs of the earlier stage that this one asks for.
-    fn inputs(&self, index: usize) -> Result<Vec<(String, Vec<String>)>, Leave> {
-        let Some(inputs) = &self.plan.stages[index].inputs else { return Ok(Vec::new()) };
+    fn inputs(&self) -> Result<Vec<(String, Vec<String>)>, Halt> {
+        let stage = &self.plan.stages[self.course.position().index()];
+        let Some(inputs) = &stage.inputs else { return Ok(Vec::new()) };
         let stages = self.plan.stages.iter();
         let from = stages.enumerate().find(|(_, stage)| stage.name == inputs.from);
         let Some((from, stage)) = from else { return Ok(Vec::new()) };
@@ -139,25 +166,21 @@ impl Session {
         Ok(vec![(inputs.from.clone(), outputs)])
     }
 
-    fn context(
-        &self,
-        index: usize,
-        course: &Course,
-        left: Option<Duration>,
-        inputs: &[(String, Vec<String>)],
-    ) -> Result<Context, Leave> {
+    fn context(&self, left: Option<Duration>, inputs: &[(String, Vec<String>)]) -> Context {
+        let position = self.course.position();
+        let index = position.index();
         let stage = &self.plan.stages[index];
-        let at = self.iteration_at(index, course.iteration);
+        let at = self.current_iteration();
         // Every iteration that ended has one; to look for them would cost more than all the rest.
-        let earlier = course.outputs.iter().map(|output| self.root.join(output));
+        let earlier = self.latest_outputs().into_iter().map(|output| self.root.join(output));
         let from_stage: BTreeMap<String, Vec<String>> = inputs.iter().cloned().collect();
-        Ok(Context {
+        Context {
             version: Context::VERSION,
             session: self.name.clone(),
             pipeline: self.plan.name.clone(),
             stage: ContextStage { id: stage.name.clone(), index, template: stage.template.clone() },
-            iteration: course.iteration,
-            item: self.item.clone(),
+            iteration: position.iteration,
+            item: position.item.clone(),
             paths: self.folder.context_paths(at),
             inputs: ContextInputs {
                 from_stage,
@@ -173,7 +196,7 @@ impl Session {
                 max_iterations: stage.bound(),
                 remaining_seconds: left.map(|left| left.as_secs()),
             },
-        })
+        }
     }
 
     /// Our variables. No secrets: agents get none.
@@ -187,7 +210,7 @@ impl Session {
     pub(super) fn place_left_out(
         &self,
         environment: &mut ChildEnvironment,
-    ) -> Result<Option<tempfile::TempDir>, Leave> {
+    ) -> Result<Option<tempfile::TempDir>, Halt> {
         match environment.place_left_out(&self.environment) {
             Ok(folder) => Ok(folder),
             Err(error) => {
@@ -220,7 +243,7 @@ impl Session {
     }
 
     /// What the agent printed becomes its output, unless it wrote one itself.
-    fn keep_output(&self, folder: &OpenIteration, ended: &TurnEnd) -> Result<(), Leave> {
+    fn keep_output(&self, folder: &OpenIteration, ended: &TurnEnd) -> Result<(), Halt> {
         if folder.has_output()? {
             return Ok(());
         }
@@ -228,7 +251,7 @@ impl Session {
         Ok(folder.write_output(printed.as_bytes(), Keep::ThroughCrash)?)
     }
 
-    fn result_of(&self, index: usize, iteration: u32, done: &Done) -> TurnResult {
+    fn result_of(&self, task: &TurnTask, done: &Done) -> TurnResult {
         let ended = &done.ended;
         let hide = |text: &str| self.secrets.hide(text).into_owned();
         let failed = |error: String| TurnResult {
@@ -240,8 +263,8 @@ impl Session {
             return failed(failure);
         }
         // What is delivered after the last iteration judges nothing any more.
-        let needs_status = matches!(self.plan.stages[index].until, Until::Judgment { .. })
-            && !self.history.is_final_delivery(&turn_name(index, iteration));
+        let stage = &self.plan.stages[self.course.position().index()];
+        let needs_status = matches!(stage.until, Until::Judgment { .. }) && !task.is_final_delivery;
         match &done.status {
             StatusFile::Missing if needs_status => {
                 let complaint = ended.outcome.output().map_or("", |output| &output.stderr);

@@ -38,11 +38,11 @@ pub(super) struct FiredInTurn {
 impl Session {
     pub(super) fn fired_in_turn(
         &mut self,
-        index: usize,
         name: &TurnName,
         attempt: u32,
         event: &Event,
     ) -> FiredInTurn {
+        let index = self.course.position().index();
         let mut data = event.data.clone();
         for of_start in ["timestamp", "stage_outputs"] {
             data.remove(of_start);

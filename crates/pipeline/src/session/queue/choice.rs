@@ -9,20 +9,27 @@ use hookwright_events::{Event, EventName, ItemState, Outcome, WorkItem, WorkSour
 use hookwright_process::{Leader, Stream};
 use hookwright_store::{JournalKey, Put};
 
-use super::super::stage::{Course, turn_name};
 use super::super::turn::failure_of;
-use super::super::{Leave, Session};
+use super::super::{Halt, Session};
+use crate::course::{Happening, Leave};
 use crate::history::History;
 use crate::lease;
 use crate::limits::{QUEUE_COMMAND_TIMEOUT, QUEUE_LINES_MAX, RECORD_CONFLICTS_MAX};
 use crate::plan::Until;
 use crate::queue::{IssueStates, Queue, without_nul};
 
-/// A piece of work that was taken for a session.
-pub(super) struct Taken {
-    pub(super) item: WorkItem,
-    /// The dead session that worked on it.
-    pub(super) left_by: Option<String>,
+/// What a queue has for a session.
+pub(super) enum Found {
+    /// No piece of work is open.
+    Nothing,
+    /// There is one, but it may not be taken, for this reason.
+    TooCostly(String),
+    /// A piece of work that was taken.
+    Taken {
+        item: WorkItem,
+        /// The dead session that worked on it.
+        left_by: Option<String>,
+    },
 }
 
 /// Pieces of work that other processes changed between the choice and the taking, and how often.
@@ -41,36 +48,39 @@ impl Missed {
 }
 
 impl Session {
-    /// The next piece of work of a stage, taken for this session. Where there is one, but the session has
-    /// cost as much as it may, it is left where it is, and no hook hears of it.
-    pub(super) async fn next_item(
+    /// Takes the next piece of work of the current stage. If `too_costly` says why it may not be taken, it is
+    /// left where it is.
+    pub(in crate::session) async fn take_item(
         &mut self,
-        index: usize,
-        course: &Course,
-    ) -> Result<Option<WorkItem>, Leave> {
-        let place = (turn_name(index, 0).stage, course.executions + 1);
-        if let Some(past) = self.history.items.get(&place) {
-            return Ok(Some(past.item.clone()));
-        }
-        let taken = match self.queue_of(index) {
+        too_costly: Option<String>,
+    ) -> Result<Happening, Halt> {
+        let index = self.course.position().index();
+        let found = match self.queue_of(index) {
             Queue::Command(command) => {
-                let lines = self.printed_by(&command, index, course).await?;
-                let line = self.first_line(index, lines);
-                line.is_some().then(|| self.check_cost(index)).transpose()?;
-                return Ok(line);
+                let lines = self.printed_by(&command).await?;
+                match (self.first_line(index, lines), too_costly) {
+                    (Some(_), Some(reason)) => Found::TooCostly(reason),
+                    (Some(item), None) => Found::Taken { item, left_by: None },
+                    (None, _) => Found::Nothing,
+                }
             }
-            Queue::Issues(folder) => self.take_issue(index, &folder)?,
-            Queue::Tasks => self.take_task(index)?,
+            Queue::Issues(folder) => self.take_issue(index, &folder, too_costly)?,
+            Queue::Tasks => self.take_task(index, too_costly)?,
         };
-        let Some(Taken { item, left_by }) = taken else { return Ok(None) };
-        if let Some(session) = left_by {
-            self.end_survivors_of(session).await?;
+        match found {
+            Found::Nothing => Ok(Happening::Item(None)),
+            Found::TooCostly(reason) => Ok(Happening::TooCostly(reason)),
+            Found::Taken { item, left_by } => {
+                if let Some(session) = left_by {
+                    self.end_survivors_of(session).await?;
+                }
+                Ok(Happening::Item(Some(item)))
+            }
         }
-        Ok(Some(item))
     }
 
     /// What a dead session left running is ended before another one begins with what that worked on.
-    async fn end_survivors_of(&self, session: String) -> Result<(), Leave> {
+    async fn end_survivors_of(&self, session: String) -> Result<(), Halt> {
         let (store, project) = (&**self.journal.store(), self.journal.project().to_owned());
         let lease = lease::name_of(&project, &session);
         // One whose journal cannot be read is not resumed either, and nobody knows what it has started.
@@ -87,8 +97,8 @@ impl Session {
 
     /// Takes a piece of work again that was cut off; `false` if another session has it or was through
     /// with it meanwhile.
-    pub(super) fn take_again(&self, index: usize, item: &WorkItem) -> Result<bool, Leave> {
-        match self.queue_of(index) {
+    pub(in crate::session) fn take_again(&self, item: &WorkItem) -> Result<bool, Halt> {
+        match self.queue_of(self.course.position().index()) {
             Queue::Command(_) => Ok(true),
             Queue::Issues(folder) => {
                 Ok(self.issue_states().take(&folder, item, &self.name, &self.clock.now())?)
@@ -98,7 +108,7 @@ impl Session {
     }
 
     /// Pieces of work that are open and were not begun by this session.
-    pub(super) fn open_items(&self, index: usize) -> Result<usize, Leave> {
+    pub(in crate::session) fn open_items(&self, index: usize) -> Result<usize, Halt> {
         let open = match self.queue_of(index) {
             // To ask it might change what it says.
             Queue::Command(_) => return Ok(0),
@@ -118,11 +128,10 @@ impl Session {
     /// What has to be written with the end of a piece of work.
     pub(super) fn put_end(
         &self,
-        index: usize,
         item: &WorkItem,
         end: (ItemState, Option<&str>),
-    ) -> Result<Option<Put>, Leave> {
-        match self.queue_of(index) {
+    ) -> Result<Option<Put>, Halt> {
+        match self.queue_of(self.course.position().index()) {
             Queue::Command(_) => Ok(None),
             Queue::Issues(folder) => {
                 let states = self.issue_states();
@@ -130,6 +139,12 @@ impl Session {
             }
             Queue::Tasks => self.put_end_of_task(item, end),
         }
+    }
+
+    /// Whether this session has put a piece of work back. Another session may take it; this one would take it
+    /// again and again.
+    pub(super) fn is_put_back(&self, index: usize, key: &str) -> bool {
+        self.course.history().is_put_back(stage_number(index), key)
     }
 
     fn queue_of(&self, index: usize) -> Queue {
@@ -145,8 +160,8 @@ impl Session {
 
     /// What this session has begun of a stage's queue, and what became of it last.
     fn tried(&self, index: usize) -> BTreeMap<&str, Option<ItemState>> {
-        let stage = turn_name(index, 0).stage;
-        let of_stage = self.history.items.range((stage, 0)..=(stage, u32::MAX));
+        let stage = stage_number(index);
+        let of_stage = self.course.history().items.range((stage, 0)..=(stage, u32::MAX));
         of_stage
             .map(|(_, past)| {
                 let state = past.ended.as_ref().map(|(state, _)| *state);
@@ -186,16 +201,9 @@ impl Session {
     }
 
     /// The lines that the queue's command prints.
-    async fn printed_by(
-        &self,
-        command: &str,
-        index: usize,
-        course: &Course,
-    ) -> Result<Vec<String>, Leave> {
-        let event = Event::new(
-            EventName::STAGE_START,
-            self.data_of_stage(index, course, serde_json::json!({})),
-        );
+    async fn printed_by(&self, command: &str) -> Result<Vec<String>, Halt> {
+        let position = self.course.position();
+        let event = Event::new(EventName::STAGE_START, self.data_of_stage(serde_json::json!({})));
         let mut environment = self.environment_of(&event);
         let _left_out = self.place_left_out(&mut environment)?;
         let turn = Turn {
@@ -203,8 +211,8 @@ impl Session {
             shared_env: environment.inherited,
             env: environment.strings,
             working_dir: self.root.clone(),
-            stage: self.plan.stages[index].name.clone(),
-            iteration: course.iteration,
+            stage: self.plan.stages[position.index()].name.clone(),
+            iteration: position.iteration,
             is_final_delivery: false,
             attempt: 1,
             status_file: self.folder.path().to_owned(),
@@ -219,7 +227,7 @@ impl Session {
         };
         let ended = shell_run::run(&turn, what, &mut Unwatched, &self.interrupt).await;
         if self.interrupt.is_cancelled() {
-            return Err(Leave::Interrupted);
+            return Err(self.interrupted());
         }
         match &ended.outcome {
             Outcome::Exited { code: 0, output } => {
@@ -230,10 +238,16 @@ impl Session {
             outcome => {
                 let why = failure_of("it", outcome).unwrap_or_else(|| "it did nothing".to_owned());
                 let why = self.secrets.hide(&why);
-                Err(Leave::Failed(format!("the queue's command `{command}` failed: {why}")))
+                let words = format!("the queue's command `{command}` failed: {why}");
+                Err(Halt::Leave(Leave::Failed(words)))
             }
         }
     }
+}
+
+/// A stage, counted from 1.
+fn stage_number(index: usize) -> u32 {
+    u32::try_from(index + 1).unwrap_or(u32::MAX)
 }
 
 /// Nobody watches a queue's command.

@@ -3,16 +3,17 @@
 
 use hookwright_events::RunEventKind;
 
-use super::super::{Leave, Session};
-use super::choice::{Missed, Taken};
+use super::super::{Halt, Session};
+use super::choice::{Found, Missed};
+use crate::course::Leave;
 use crate::plan::Until;
 use crate::queue::{IssueFolder, IssueQueue, IssueState, KeptIssue, Queue, QueueError};
 
-impl From<QueueError> for Leave {
+impl From<QueueError> for Halt {
     fn from(error: QueueError) -> Self {
         match error {
             QueueError::Store(error) => error.into(),
-            QueueError::Folder(error) => Leave::Failed(error.to_string()),
+            QueueError::Folder(error) => Halt::Leave(Leave::Failed(error.to_string())),
         }
     }
 }
@@ -23,9 +24,10 @@ impl Session {
         &mut self,
         index: usize,
         folder: &IssueFolder,
-    ) -> Result<Option<Taken>, Leave> {
+        too_costly: Option<String>,
+    ) -> Result<Found, Halt> {
         let mut queue = self.issue_queue(folder);
-        let taken = self.take_from(&mut queue, index, folder);
+        let taken = self.take_from(&mut queue, index, folder, too_costly);
         self.issue_queues.insert(folder.shown().to_owned(), queue);
         taken
     }
@@ -35,7 +37,8 @@ impl Session {
         queue: &mut IssueQueue,
         index: usize,
         folder: &IssueFolder,
-    ) -> Result<Option<Taken>, Leave> {
+        too_costly: Option<String>,
+    ) -> Result<Found, Halt> {
         let states = self.issue_states();
         let found = queue.refresh(&states, &self.name)?;
         self.journal.plan_issues(&found)?;
@@ -50,11 +53,13 @@ impl Session {
             };
             let Some((number, kept)) = queue.first(&states, &self.name, &skip)? else {
                 if std::mem::replace(&mut is_last_try, true) || !queue.forgive() {
-                    return Ok(None);
+                    return Ok(Found::Nothing);
                 }
                 continue;
             };
-            self.check_cost(index)?;
+            if let Some(reason) = too_costly {
+                return Ok(Found::TooCostly(reason));
+            }
             let item = match queue.issue(number) {
                 Ok(issue) => issue.item(),
                 Err(fault) => {
@@ -64,14 +69,14 @@ impl Session {
             };
             let left_by = kept.and_then(|kept| left_by_another(kept, &self.name));
             if states.take(folder, &item, &self.name, &self.clock.now())? {
-                return Ok(Some(Taken { item, left_by }));
+                return Ok(Found::Taken { item, left_by });
             }
             missed.note(number);
         }
     }
 
     /// How many issues of a folder are open and were not begun by this session.
-    pub(super) fn open_issues(&self, index: usize, folder: &IssueFolder) -> Result<usize, Leave> {
+    pub(super) fn open_issues(&self, index: usize, folder: &IssueFolder) -> Result<usize, Halt> {
         let in_work = self.in_work(index);
         let is_begun = |key: &str| in_work.contains(key);
         Ok(IssueQueue::count_open(folder, &self.issue_states(), &self.name, &is_begun)?)
@@ -79,7 +84,7 @@ impl Session {
 
     /// Notes in the session's record what is open in its folders of issues. A folder that cannot be listed is
     /// told about when its stage comes.
-    pub(in crate::session) fn plan_open_issues(&mut self) -> Result<(), Leave> {
+    pub(in crate::session) fn plan_open_issues(&mut self) -> Result<(), Halt> {
         let folders = self.plan.stages.iter().filter_map(|stage| match &stage.until {
             Until::Queue { queue: Queue::Issues(folder), .. } => Some(folder.clone()),
             Until::Queue { .. } | Until::Fixed | Until::Judgment { .. } => None,
@@ -102,7 +107,7 @@ impl Session {
 
     /// Before a session starts, what is wrong with the names of issues is a fault. Later the others are still
     /// worked off, and what is left out is told, once.
-    fn note_fault_of_issue(&mut self, fault: &str) -> Result<(), Leave> {
+    fn note_fault_of_issue(&mut self, fault: &str) -> Result<(), Halt> {
         let note = format!("left out: {fault}");
         if self.told_of_issues.insert(note.clone()) {
             self.write(vec![RunEventKind::Noted { note }])?;

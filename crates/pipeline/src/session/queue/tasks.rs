@@ -3,30 +3,33 @@
 
 use std::sync::Arc;
 
-use hookwright_events::firing_key::Occasion;
 use hookwright_events::task::{Task, TaskId, TaskState};
 use hookwright_events::{ItemState, WorkItem, WorkSource};
 use hookwright_store::{Claim, KeptTask, KeptTasks, Put, StoreError, TaskError};
 
-use super::super::{Leave, Session};
-use super::choice::{Missed, Taken};
-use crate::desk::Answer;
+use super::super::{Halt, Session};
+use super::choice::{Found, Missed};
+use crate::course::{Happening, Leave};
 use crate::lease;
 use crate::limits::RECORD_CONFLICTS_MAX;
 use crate::record::milliseconds;
 
-impl From<TaskError> for Leave {
+impl From<TaskError> for Halt {
     fn from(error: TaskError) -> Self {
         match error {
             TaskError::Store(error) => error.into(),
-            other => Leave::Failed(other.to_string()),
+            other => Halt::Leave(Leave::Failed(other.to_string())),
         }
     }
 }
 
 impl Session {
     /// The next task, taken for this session.
-    pub(super) fn take_task(&self, index: usize) -> Result<Option<Taken>, Leave> {
+    pub(super) fn take_task(
+        &self,
+        index: usize,
+        too_costly: Option<String>,
+    ) -> Result<Found, Halt> {
         let tasks = self.tasks();
         // What was put back is for another session; this one would take it again and again.
         let mut missed = Missed::default();
@@ -34,18 +37,20 @@ impl Session {
             let skip =
                 |id: TaskId| missed.is_given_up(id.0) || self.is_put_back(index, &id.to_string());
             let next = tasks.next(&skip, &|session| self.may_take_from(session))?;
-            let Some(kept) = next else { return Ok(None) };
-            self.check_cost(index)?;
+            let Some(kept) = next else { return Ok(Found::Nothing) };
+            if let Some(reason) = too_costly {
+                return Ok(Found::TooCostly(reason));
+            }
             if self.take(&tasks, &kept)? {
                 let is_begun = kept.task.state == TaskState::InProgress;
                 let left_by = kept.task.session.clone().filter(|by| is_begun && *by != self.name);
-                return Ok(Some(Taken { item: item(&kept.task), left_by }));
+                return Ok(Found::Taken { item: item(&kept.task), left_by });
             }
             missed.note(kept.task.id.0);
         }
     }
 
-    fn take(&self, tasks: &KeptTasks, kept: &KeptTask) -> Result<bool, Leave> {
+    fn take(&self, tasks: &KeptTasks, kept: &KeptTask) -> Result<bool, Halt> {
         let (id, now) = (kept.task.id, self.now_ms());
         Ok(match kept.task.state {
             TaskState::Open => matches!(tasks.claim(id, &self.name, now)?, Claim::Claimed(_)),
@@ -54,7 +59,7 @@ impl Session {
     }
 
     /// Takes a task again whose execution was cut off; `false` if another session has taken it.
-    pub(super) fn take_task_again(&self, item: &WorkItem) -> Result<bool, Leave> {
+    pub(super) fn take_task_again(&self, item: &WorkItem) -> Result<bool, Halt> {
         let tasks = self.tasks();
         for _ in 0..RECORD_CONFLICTS_MAX {
             let kept = tasks.get(&item.key)?;
@@ -75,7 +80,7 @@ impl Session {
     }
 
     /// How many tasks this session may take now or later, and has not begun.
-    pub(super) fn open_tasks(&self, index: usize) -> Result<usize, Leave> {
+    pub(super) fn open_tasks(&self, index: usize) -> Result<usize, Halt> {
         let tasks = self.tasks();
         let mut open = tasks.count_open(&|session| self.may_take_from(session))?;
         for key in self.in_work(index) {
@@ -88,7 +93,7 @@ impl Session {
 
     /// Whether this session may take a task: nobody works on it, or only a session that nobody runs, like
     /// this one before it was cut off.
-    fn is_free(&self, task: &Task) -> Result<bool, Leave> {
+    fn is_free(&self, task: &Task) -> Result<bool, Halt> {
         match (task.state, &task.session) {
             (TaskState::Open, _) => Ok(true),
             (TaskState::InProgress, Some(session)) => Ok(self.may_take_from(session)?),
@@ -113,7 +118,7 @@ impl Session {
         &self,
         item: &WorkItem,
         end: (ItemState, Option<&str>),
-    ) -> Result<Option<Put>, Leave> {
+    ) -> Result<Option<Put>, Halt> {
         let tasks = self.tasks();
         let mut kept = tasks.get(&item.key)?;
         if !self.is_ours(&kept) {
@@ -128,49 +133,10 @@ impl Session {
         Ok(Some(tasks.put_for(&kept)))
     }
 
-    /// Whether the agent has said itself what becomes of the task it works on.
-    pub(super) fn is_closed_by_agent(&self) -> Result<bool, Leave> {
-        let Some(kept) = self.task_in_work()? else { return Ok(false) };
-        Ok(!self.is_ours(&kept))
-    }
-
-    /// What the agent has said about the task it worked on, where that is something else than done.
-    pub(super) fn said_by_agent(&self) -> Result<Option<(ItemState, String)>, Leave> {
-        let Some(kept) = self.task_in_work()? else { return Ok(None) };
-        Ok(match kept.task.state {
-            TaskState::Blocked => Some((ItemState::Blocked, "the agent says it is blocked".into())),
-            TaskState::Open => Some((ItemState::Open, "the agent has put it back".into())),
-            TaskState::Cancelled => Some((ItemState::Blocked, "the agent has cancelled it".into())),
-            TaskState::InProgress | TaskState::Completed => None,
-        })
-    }
-
-    /// Asks the hooks of `task:complete` about the task that is done with this execution, if nobody has
-    /// asked them. Returns why it is not.
-    pub(super) async fn ask_to_complete(
-        &mut self,
-        index: usize,
-        execution: u32,
-    ) -> Result<Option<String>, Leave> {
-        let Some(kept) = self.task_in_work()? else { return Ok(None) };
-        let (id, occasion) = (kept.task.id, Occasion::Execution { stage: index, execution });
-        let is_asked = self.history.decided_task(id, occasion).is_some();
-        if !is_asked && !self.is_ours(&kept) {
-            return Ok(None);
-        }
-        Ok(match self.complete_task(id, occasion).await? {
-            Answer::Completed { .. } | Answer::Already | Answer::Underway | Answer::Closed => None,
-            Answer::Blocked { reason, .. } | Answer::Failed { reason } => Some(reason),
-        })
-    }
-
-    fn task_in_work(&self) -> Result<Option<KeptTask>, Leave> {
-        match &self.item {
-            Some(item) if item.source == WorkSource::Tasks => {
-                Ok(Some(self.tasks().get(&item.key)?))
-            }
-            Some(_) | None => Ok(None),
-        }
+    /// How far a task is.
+    pub(in crate::session) fn look_at_task(&self, task: TaskId) -> Result<Happening, Halt> {
+        let kept = self.tasks().get(&task.to_string())?;
+        Ok(Happening::TaskSeen { state: kept.task.state, is_ours: self.is_ours(&kept) })
     }
 
     fn is_ours(&self, kept: &KeptTask) -> bool {

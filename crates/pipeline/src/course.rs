@@ -1,0 +1,101 @@
+//! [`Course`]: what a session does next. Every choice, no IO, no clock.
+//!
+//! What happened goes in through [`Course::advance`], and the next [`Step`] comes out: fire an event, let
+//! an agent work, take a piece of work, wait, end. It is one step, because a session does one thing at a
+//! time. The driver (`session/`) carries the step out and tells what came of it.
+//!
+//! ```text
+//! session:start → [stage:start → [iteration:start → agent → iteration:complete | iteration:error]…
+//!   → stage:complete]… → final delivery → session:stop → session:end
+//! ```
+//!
+//! Resuming is replay: the journal is folded into a [`History`], and for every step whose answer it
+//! has, the course takes that answer instead of asking the driver. So the first step that comes out is
+//! where the session was cut off. A new session has an empty history.
+//!
+//! | file | decides |
+//! |---|---|
+//! | `course/way.rs` | the order of it all, and what a decision of hooks means |
+//! | `course/stages.rs` | stages and iterations: when it is enough, what a failure means |
+//! | `course/executions.rs` | pieces of work of queues |
+//! | `course/turns.rs` | which agent does a turn, and when the session waits or pauses for agents |
+//! | `course/stopping.rs` | the final delivery, and blocks of the stop |
+//! | `course/closing.rs` | how the session ends |
+//!
+//! These are written as one way from the beginning to the end. `course/exchange.rs` stops on that way
+//! wherever the course has to know something.
+
+mod closing;
+mod exchange;
+mod executions;
+mod position;
+mod stages;
+mod step;
+mod stopping;
+mod turns;
+mod way;
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use crate::history::History;
+use crate::plan::Plan;
+use exchange::{Exchange, State};
+pub(crate) use position::Position;
+pub(crate) use step::{
+    Attempt, Decided, Fire, GivenUp, Happening, Leave, Measured, Step, TurnTask,
+};
+use way::{Bounds, Way};
+
+/// Decides what a session does.
+pub(crate) struct Course {
+    way: Pin<Box<dyn Future<Output = Infallible> + Send + Sync>>,
+    exchange: Arc<Exchange>,
+    state: Box<State>,
+}
+
+impl Course {
+    /// The course of a session with this plan, behind this history.
+    pub(crate) fn new(plan: &Plan, history: History) -> Self {
+        Self::within(Bounds::of_plan(plan), history)
+    }
+
+    fn within(bounds: Bounds, history: History) -> Self {
+        let exchange = Arc::new(Exchange::default());
+        let position = Position::new(&history);
+        let way = Box::pin(Way::new(bounds, Arc::clone(&exchange)).go());
+        Self { way, exchange, state: Box::new(State { position, history }) }
+    }
+
+    /// Takes in what came of the last step; returns the next one.
+    pub(crate) fn advance(&mut self, measured: Measured, happening: Happening) -> Step {
+        self.exchange.tell(measured, happening, std::mem::take(&mut self.state));
+        match self.way.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Pending => {}
+            Poll::Ready(never) => match never {},
+        }
+        let (step, state) = self.exchange.take_step().expect("the way only stops to ask");
+        self.state = state;
+        step
+    }
+
+    /// Where the session is.
+    pub(crate) fn position(&self) -> &Position {
+        &self.state.position
+    }
+
+    /// What is known of the session.
+    pub(crate) fn history(&self) -> &History {
+        &self.state.history
+    }
+
+    /// The same, to take out what is to be resumed.
+    pub(crate) fn history_mut(&mut self) -> &mut History {
+        &mut self.state.history
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! The end of a session: the last events, and how it ends.
+
+use hookwright_events::SessionStatus::{Aborted, Completed, Failed, Interrupted, Paused};
+use hookwright_events::firing_key::ClosingEvent;
+use hookwright_events::{Point, RunEventKind, SessionStatus, Verdict};
+use serde_json::{Value, json};
+
+use super::step::{Decided, Happening, Leave, Step};
+use super::way::{Way, unexpected};
+use crate::plan::Reason;
+
+/// What came of one of the last events.
+enum Closed {
+    /// Its hooks have answered.
+    Decided,
+    /// One of them has aborted the session, for this reason.
+    Aborted(String),
+    /// An interrupt came before all of them had answered.
+    Interrupted,
+}
+
+impl Way {
+    /// Fires the last events, waits for what still runs, and records the end. Returns how the session
+    /// ended, and why.
+    pub(super) async fn close(&mut self, left: Result<Reason, Leave>) -> (SessionStatus, String) {
+        if matches!(left, Err(Leave::Interrupted(_))) && self.history.is_at_its_end() {
+            // It is interrupted on its way to its end once more: nothing is fired again.
+            let cut_off = self.settle(Step::Cut).await;
+            return self.end_later(&cut_off).await;
+        }
+        let (mut status, mut reason, mut words) = match left {
+            Ok(reason) => (Completed, reason.as_str(), reason.as_str().to_owned()),
+            Err(Leave::Aborted(words)) => (Aborted, Aborted.as_str(), words),
+            Err(Leave::Failed(words)) => (Failed, Failed.as_str(), words),
+            Err(Leave::Interrupted(words)) => (Interrupted, Interrupted.as_str(), words),
+            Err(Leave::Paused { cause, reason }) => {
+                let paused = RunEventKind::Paused { cause, reason: reason.clone(), until: None };
+                self.finish(Step::Write(paused)).await;
+                (Paused, Paused.as_str(), reason)
+            }
+        };
+        if status == Interrupted {
+            self.finish(Step::InterruptAll).await;
+            self.fire_closing(ClosingEvent::UserInterrupt, status, json!({})).await;
+        } else {
+            self.finish(Step::CloseDesk).await;
+        }
+        if matches!(status, Interrupted | Failed) {
+            let why = if status == Failed { "error" } else { "interrupted" };
+            let data = json!({ "reason": why, "error": words });
+            let closed = self.fire_closing(ClosingEvent::SessionStop, status, data).await;
+            if let (Closed::Aborted(why), Failed) = (closed, status) {
+                words = also(&why, status, &words);
+                (status, reason) = (Aborted, Aborted.as_str());
+            }
+        }
+        let error = if status == Completed { Value::Null } else { words.clone().into() };
+        let data = json!({ "reason": reason, "error": error });
+        let closed = self.fire_closing(ClosingEvent::SessionEnd, status, data).await;
+        let cut_off = self.settle(Step::Settle).await;
+        match (status, closed) {
+            // An abort counts wherever it happens; but a person who interrupts a session has the last word.
+            (Completed, Closed::Aborted(why)) => self.end(Aborted, why).await,
+            (Failed | Paused, Closed::Aborted(why)) => {
+                self.end(Aborted, also(&why, status, &words)).await
+            }
+            // All else can be resumed anyway.
+            (Completed, Closed::Interrupted) => self.end_later(&[]).await,
+            (Completed, Closed::Decided) if !cut_off.is_empty() => self.end_later(&cut_off).await,
+            _ => self.end(status, words).await,
+        }
+    }
+
+    /// Leaves the hooks of the end to `resume`: these in the background, or else those of `session:end`.
+    async fn end_later(&mut self, in_background: &[String]) -> (SessionStatus, String) {
+        let words = match in_background {
+            [] => "hooks of session:end had not ended".to_owned(),
+            hooks => format!("hooks in the background had not ended: {}", hooks.join(", ")),
+        };
+        self.end(Interrupted, words).await
+    }
+
+    async fn end(&mut self, status: SessionStatus, words: String) -> (SessionStatus, String) {
+        self.finish(Step::End { status, reason: words.clone() }).await;
+        (status, words)
+    }
+
+    /// One of the last events. Of what its hooks decide only an abort counts.
+    async fn fire_closing(
+        &mut self,
+        event: ClosingEvent,
+        status: SessionStatus,
+        data: Value,
+    ) -> Closed {
+        // A session that was cut off while it ended comes to the same end again, and its hooks have
+        // run; only after an interrupt it may come to another one.
+        let endings = self.history.endings;
+        let resumes = (status == Interrupted).then_some(self.history.resumes);
+        let point = Point::Closing { event, endings, status, resumes };
+        match self.decide(point, data, Vec::new()).await {
+            Err(Leave::Interrupted(_)) => Closed::Interrupted,
+            Ok(Decided { verdict: Verdict::Abort { reason }, .. }) => Closed::Aborted(reason),
+            Ok(_) | Err(Leave::Aborted(_) | Leave::Failed(_) | Leave::Paused { .. }) => {
+                Closed::Decided
+            }
+        }
+    }
+
+    async fn settle(&mut self, step: Step) -> Vec<String> {
+        match self.ask(step).await {
+            Ok(Happening::Settled(cut_off)) => cut_off,
+            Ok(other) => unexpected(&other),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Carries out a step of the end, which nothing can leave any more.
+    async fn finish(&mut self, step: Step) {
+        let _ = self.ask(step).await;
+    }
+}
+
+/// Why a session was aborted that had come to another end before.
+fn also(why: &str, status: SessionStatus, words: &str) -> String {
+    format!("{why}; before that it was {status}: {words}")
+}

@@ -1,0 +1,59 @@
+//! [`Exchange`]: how the way through a session stops to ask, and goes on with the answer.
+//!
+//! The way is a future that waits for nothing but answers: it puts a step here and is pending until
+//! [`Exchange::tell`] has brought what happened. The state goes back and forth with it, so that the
+//! driver can look at it while the way waits.
+
+use std::future::poll_fn;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use super::position::Position;
+use super::step::{Happening, Measured, Step};
+use crate::history::History;
+
+/// What the way and the driver both see.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) position: Position,
+    pub(super) history: History,
+}
+
+/// Between the way and the driver.
+#[derive(Default)]
+pub(super) struct Exchange(Mutex<Slot>);
+
+#[derive(Default)]
+struct Slot {
+    step: Option<(Step, Box<State>)>,
+    answer: Option<(Measured, Happening, Box<State>)>,
+}
+
+impl Exchange {
+    pub(super) fn tell(&self, measured: Measured, happening: Happening, state: Box<State>) {
+        self.slot().answer = Some((measured, happening, state));
+    }
+
+    pub(super) fn take_step(&self) -> Option<(Step, Box<State>)> {
+        self.slot().step.take()
+    }
+
+    /// Asks the driver to carry out a step.
+    pub(super) async fn ask(
+        &self,
+        step: Step,
+        state: Box<State>,
+    ) -> (Measured, Happening, Box<State>) {
+        self.slot().step = Some((step, state));
+        self.told().await
+    }
+
+    /// What happened.
+    pub(super) async fn told(&self) -> (Measured, Happening, Box<State>) {
+        poll_fn(|_| self.slot().answer.take().map_or(Poll::Pending, Poll::Ready)).await
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,304 @@
+//! A stage that works off a queue: one execution after the other, until nothing is left to do.
+//!
+//! ```text
+//! execution:pre_start → execution:post_start → iterations → execution:pre_end → execution:post_end
+//! ```
+//!
+//! A piece of work is taken before anything is done about it, and what became of it is one commit with
+//! the entry that tells of it. A blocked `pre_start` leaves it undone and marks it blocked, a blocked
+//! `pre_end` makes it a failure; after a failure the next one follows.
+
+use hookwright_events::firing_key::{ExecutionEvent, Occasion};
+use hookwright_events::{
+    ItemState, PauseCause, Point, RunEventKind, TaskId, TaskState, Verdict, WorkItem, WorkSource,
+};
+use serde_json::json;
+
+use super::position::ItemWork;
+use super::step::{Decided, Happening, Leave, Step};
+use super::way::{Way, unexpected};
+use crate::history::PastItem;
+use crate::plan::{Reason, Until};
+
+impl Way {
+    /// Works a stage's queue off; returns why it ended.
+    pub(super) async fn work_off(&mut self) -> Result<Reason, Leave> {
+        let stage = self.position.stage_number();
+        loop {
+            if let Some(reason) = self.is_enough() {
+                // Those behind the last iteration were blocked, and are not asked about again.
+                let executions = self.history.executions_at_end(stage);
+                self.position.executions = executions.unwrap_or(self.position.executions);
+                return Ok(reason);
+            }
+            let is_known = self.history.items.contains_key(&(stage, self.position.executions + 1));
+            if !is_known {
+                self.carry_out(Step::PassGate).await?;
+            }
+            let Some(item) = self.next_item().await? else { return Ok(Reason::Completed) };
+            if !is_known && self.position.iteration > 0 {
+                self.wait_between().await?;
+            }
+            self.execution(item).await?;
+        }
+    }
+
+    /// Does one piece of work more, although the stage has ended. Whether there was one.
+    pub(super) async fn work_on(&mut self) -> Result<bool, Leave> {
+        if !matches!(self.stage_bounds().until, Until::Queue { .. }) {
+            return Ok(false);
+        }
+        let Some(item) = self.next_item().await? else { return Ok(false) };
+        self.execution(item).await?;
+        Ok(true)
+    }
+
+    /// The next piece of work: the one that the journal knows, else what the queue gives.
+    async fn next_item(&mut self) -> Result<Option<WorkItem>, Leave> {
+        let next = (self.position.stage_number(), self.position.executions + 1);
+        if let Some(past) = self.history.items.get(&next) {
+            return Ok(Some(past.item.clone()));
+        }
+        // Where the session has cost as much as it may, a piece of work is left where it is, and no hook
+        // hears of it.
+        match self.ask(Step::TakeItem { too_costly: self.cost_reached() }).await? {
+            Happening::Item(item) => Ok(item),
+            Happening::TooCostly(reason) => Err(Leave::Paused { cause: PauseCause::Cost, reason }),
+            other => unexpected(&other),
+        }
+    }
+
+    /// All about one piece of work.
+    async fn execution(&mut self, item: WorkItem) -> Result<(), Leave> {
+        self.position.executions += 1;
+        self.position.item = Some(item.clone());
+        let done = self.do_item(item).await;
+        if done.is_ok() {
+            self.position.item = None;
+        }
+        done
+    }
+
+    async fn do_item(&mut self, item: WorkItem) -> Result<(), Leave> {
+        let execution = self.position.executions;
+        let place = (self.position.stage_number(), execution);
+        if let Some(begun) = self.left_to_another(&item).await? {
+            let reason = "another session has taken it".to_owned();
+            self.end_item(0, (ItemState::Open, Some(reason))).await?;
+            // Those numbers are used up: hooks and the agent have heard of them.
+            self.position.iteration = self.position.iteration.max(begun);
+            return Ok(());
+        }
+        let mut with = Vec::new();
+        if !self.history.items.contains_key(&place) {
+            let past = PastItem::new(item.clone(), self.measured.time.clone());
+            self.history.items.insert(place, past);
+            with.push(RunEventKind::ItemStarted { stage: place.0, execution, item: item.clone() });
+        }
+        let decided = self.fire_execution(ExecutionEvent::PreStart, with).await?;
+        if let Verdict::Block { reason } = decided.verdict {
+            self.end_item(0, (ItemState::Blocked, Some(reason))).await?;
+            return Ok(());
+        }
+        self.fire_execution(ExecutionEvent::PostStart, Vec::new()).await?;
+        self.iterations_for_item().await?;
+        let work = &self.position.work;
+        let (is_last, failure, iterations) = (work.is_last, work.failure.clone(), work.iterations);
+        let end = self.judge().await?;
+        let end = self.end_item(iterations, end).await?;
+        self.position.item_end = Some(end);
+        self.fire_execution(ExecutionEvent::PostEnd, Vec::new()).await?;
+        match failure {
+            Some(error) if is_last => self.fail_after_too_many(&error),
+            _ => Ok(()),
+        }
+    }
+
+    async fn fire_execution(
+        &mut self,
+        event: ExecutionEvent,
+        with: Vec<RunEventKind>,
+    ) -> Result<Decided, Leave> {
+        let (stage, execution) = (self.position.index(), self.position.executions);
+        self.fire(Point::Execution { event, stage, execution }, json!({}), with).await
+    }
+
+    /// The last iteration that was begun for a piece of work, if that was cut off and another session
+    /// has taken it since.
+    async fn left_to_another(&mut self, item: &WorkItem) -> Result<Option<u32>, Leave> {
+        let stage = self.position.stage_number();
+        let past = self.history.items.get(&(stage, self.position.executions));
+        match past.map(|past| (past.ended.is_some(), past.left_at)) {
+            None => Ok(None),
+            Some((true, left_at)) => Ok(left_at),
+            Some((false, _)) => match self.ask(Step::RetakeItem(item.clone())).await? {
+                Happening::Retaken(true) => Ok(None),
+                Happening::Retaken(false) => Ok(Some(self.history.last_begun(stage))),
+                other => unexpected(&other),
+            },
+        }
+    }
+
+    /// The iterations for a piece of work: until it is done, has failed, or has had as many as it may.
+    async fn iterations_for_item(&mut self) -> Result<(), Leave> {
+        let Until::Queue { per_item, .. } = self.stage_bounds().until else {
+            unreachable!("only queues have pieces of work")
+        };
+        let place = (self.position.stage_number(), self.position.executions);
+        let (known, is_settled) =
+            self.history.items.get(&place).map_or((0, false), |past| past.extent());
+        self.position.work = ItemWork::default();
+        loop {
+            let end = self.iteration().await?;
+            let is_failed = end.result.error.is_some();
+            let is_last = is_failed && self.fail_after_too_many("").is_err();
+            let work = &mut self.position.work;
+            work.note_result(&end.result);
+            work.is_last = is_last;
+            let iterations = work.iterations;
+            // What was recorded is gone through as it was, whatever the bounds are by now.
+            if self.position.iteration < known {
+                continue;
+            }
+            let bound = self.bound_reached();
+            let recovers = is_failed && end.is_answered && self.measured.has_output;
+            let is_over = match end.result.decision.as_str() {
+                _ if is_settled || is_last => true,
+                _ if is_failed => !recovers,
+                "stop" => true,
+                _ => iterations >= per_item || self.is_closed_by_agent().await?,
+            };
+            // A bound that is reached with the last iteration has cut nothing.
+            let is_cut = !is_over || end.result.out_of_time;
+            self.position.work.cut_by = bound.filter(|_| is_cut);
+            if is_over || bound.is_some() {
+                return Ok(());
+            }
+            self.wait_between().await?;
+        }
+    }
+
+    /// Which bound of the loop is reached, whatever was recorded.
+    fn bound_reached(&self) -> Option<Reason> {
+        if self.position.out_of_time || self.is_late() {
+            return Some(Reason::MaxRuntime);
+        }
+        let most = self.stage_bounds().iterations_max;
+        (self.position.iteration >= most).then_some(Reason::MaxIterations)
+    }
+
+    /// What becomes of a piece of work whose iterations are over: what they have led to, what the agent
+    /// has said itself, and what hooks say.
+    async fn judge(&mut self) -> Result<(ItemState, Option<String>), Leave> {
+        let mut end = self.position.work.end();
+        if let (ItemState::Done, Some((state, reason))) = (end.0, self.said_by_agent(end.0).await?)
+        {
+            end = (state, Some(reason.to_owned()));
+        }
+        self.position.item_end = Some(end.clone());
+        let decided = self.fire_execution(ExecutionEvent::PreEnd, Vec::new()).await?;
+        if let (ItemState::Done, Verdict::Block { reason }) = (end.0, decided.verdict) {
+            end = (ItemState::Failed, Some(reason));
+        }
+        if end.0 == ItemState::Done
+            && let Some(reason) = self.ask_to_complete().await?
+        {
+            end = (ItemState::Failed, Some(reason));
+        }
+        Ok(end)
+    }
+
+    /// Writes down what became of a piece of work, once; returns what is written.
+    async fn end_item(
+        &mut self,
+        iterations: u32,
+        end: (ItemState, Option<String>),
+    ) -> Result<(ItemState, Option<String>), Leave> {
+        let place = (self.position.stage_number(), self.position.executions);
+        let Some(past) = self.history.items.get(&place) else { return Ok(end) };
+        if let Some(ended) = &past.ended {
+            return Ok(ended.clone());
+        }
+        let key = past.item.key.clone();
+        let step = Step::EndItem {
+            execution: place.1,
+            item: past.item.clone(),
+            taken_at: past.at.clone(),
+            state: end.0,
+            reason: end.1,
+            iterations,
+        };
+        let end = match self.ask(step).await? {
+            Happening::ItemEnded { state, reason } => (state, reason),
+            other => unexpected(&other),
+        };
+        self.history.note_end_of_item(place.0, &key, end.0);
+        if let Some(past) = self.history.items.get_mut(&place) {
+            past.ended = Some(end.clone());
+        }
+        Ok(end)
+    }
+
+    /// The task that the session works on, if its work is a task, and its end is not recorded.
+    fn open_task(&self) -> Option<TaskId> {
+        let item = self.position.item.as_ref().filter(|item| item.source == WorkSource::Tasks)?;
+        let place = (self.position.stage_number(), self.position.executions);
+        let past = self.history.items.get(&place);
+        let is_ended = past.is_some_and(|past| past.ended.is_some());
+        TaskId::typed(&item.key).filter(|_| !is_ended)
+    }
+
+    async fn look_at(&mut self, task: TaskId) -> Result<(TaskState, bool), Leave> {
+        match self.ask(Step::LookAtTask(task)).await? {
+            Happening::TaskSeen { state, is_ours } => Ok((state, is_ours)),
+            other => unexpected(&other),
+        }
+    }
+
+    /// Whether the agent has said itself what becomes of the task it works on.
+    async fn is_closed_by_agent(&mut self) -> Result<bool, Leave> {
+        let Some(task) = self.open_task() else { return Ok(false) };
+        let (_, is_ours) = self.look_at(task).await?;
+        Ok(!is_ours)
+    }
+
+    /// What the agent has said about the task it worked on, where that is something else than done.
+    async fn said_by_agent(
+        &mut self,
+        end: ItemState,
+    ) -> Result<Option<(ItemState, &'static str)>, Leave> {
+        let Some(task) = self.open_task().filter(|_| end == ItemState::Done) else {
+            return Ok(None);
+        };
+        let (state, _) = self.look_at(task).await?;
+        Ok(match state {
+            TaskState::Blocked => Some((ItemState::Blocked, "the agent says it is blocked")),
+            TaskState::Open => Some((ItemState::Open, "the agent has put it back")),
+            TaskState::Cancelled => Some((ItemState::Blocked, "the agent has cancelled it")),
+            TaskState::InProgress | TaskState::Completed => None,
+        })
+    }
+
+    /// Asks the hooks of `task:complete` about the task that is done with this execution, unless they were
+    /// asked. Returns why it is not.
+    async fn ask_to_complete(&mut self) -> Result<Option<String>, Leave> {
+        let Some(task) = self.open_task() else { return Ok(None) };
+        let (stage, execution) = (self.position.index(), self.position.executions);
+        let occasion = Occasion::Execution { stage, execution };
+        match self.history.decided_task(task, occasion) {
+            Some(Verdict::Block { reason }) => return Ok(Some(reason.clone())),
+            Some(_) => return Ok(None),
+            None => {}
+        }
+        if !self.look_at(task).await?.1 {
+            return Ok(None);
+        }
+        match self.ask(Step::CompleteTask { task, occasion }).await? {
+            Happening::TaskAsked { refused, aborted_by_task } => {
+                self.leave_if(aborted_by_task)?;
+                Ok(refused)
+            }
+            other => unexpected(&other),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! One stage: iterations until it is enough.
+
+use std::time::Duration;
+
+use hookwright_events::firing_key::IterationEvent;
+use hookwright_events::{Point, RunEventKind, TurnName, TurnResult};
+use serde_json::json;
+
+use super::step::{Leave, Step};
+use super::way::Way;
+use crate::limits::ERRORS_IN_A_ROW_MAX;
+use crate::plan::{Reason, Until};
+
+/// What came of an iteration and the hooks behind it.
+pub(super) struct IterationEnd {
+    pub(super) result: TurnResult,
+    /// Hooks want the session to go on after its error, or did so before.
+    pub(super) is_answered: bool,
+    /// It had failed when the session ended, and the session was resumed since.
+    pub(super) is_forgiven: bool,
+}
+
+impl Way {
+    /// Runs a stage to its end; returns why it ended.
+    pub(super) async fn stage(&mut self, index: usize) -> Result<Reason, Leave> {
+        self.position.enter_stage(index);
+        let number = self.position.stage_number();
+        let bounds = self.stage_bounds();
+        let (stage, iterations_max) = (bounds.name.clone(), bounds.iterations_max);
+        let begins = RunEventKind::StageStarted { stage, index: number, iterations_max };
+        let is_known = self.history.stages_started.contains(&number);
+        let with = Vec::from_iter((!is_known).then_some(begins));
+        self.fire(Point::StageStart { stage: index }, json!({}), with).await?;
+        self.position.since = self.measured.worked;
+        let reason = match self.stage_bounds().until {
+            Until::Queue { .. } => self.work_off().await?,
+            Until::Fixed | Until::Judgment { .. } => loop {
+                if let Some(reason) = self.is_enough() {
+                    break reason;
+                }
+                let end = self.iteration().await?;
+                self.fail_unless_answered(&end)?;
+                self.wait_between().await?;
+            },
+        };
+        let ends = RunEventKind::StageEnded {
+            stage: self.stage_bounds().name.clone(),
+            index: number,
+            reason: reason.as_str().to_owned(),
+            iterations: self.position.iteration,
+        };
+        let is_known = self.history.ended(number).is_some();
+        let with = Vec::from_iter((!is_known).then_some(ends));
+        self.position.out_of_time |= reason == Reason::MaxRuntime;
+        self.spend();
+        self.fire(Point::StageComplete { stage: index }, json!({}), with).await?;
+        Ok(reason)
+    }
+
+    /// Why the stage has had enough, if it has.
+    pub(super) fn is_enough(&self) -> Option<Reason> {
+        let position = &self.position;
+        // A stage that has ended stays as it ended, also if its loop says something else by now.
+        if let Some((reason, iterations)) = self.history.ended(position.stage_number()) {
+            return (position.iteration >= iterations).then(|| Reason::named(reason));
+        }
+        let bounds = self.stage_bounds();
+        if position.out_of_time {
+            return Some(Reason::MaxRuntime);
+        }
+        let has_judged = match bounds.until {
+            Until::Fixed | Until::Queue { .. } => false,
+            Until::Judgment { consensus, min_iterations } => {
+                position.stops_in_a_row >= consensus && position.iteration >= min_iterations
+            }
+        };
+        if has_judged {
+            return Some(Reason::Completed);
+        }
+        if position.iteration >= bounds.iterations_max {
+            return Some(bounds.at_the_latest);
+        }
+        self.is_late().then_some(Reason::MaxRuntime)
+    }
+
+    /// Whether the stage's time is over.
+    pub(super) fn is_late(&self) -> bool {
+        self.time_left().is_some_and(|left| left.is_zero())
+    }
+
+    /// What is left of `max_runtime`; `None` without one.
+    pub(super) fn time_left(&self) -> Option<Duration> {
+        let most = self.stage_bounds().max_runtime?;
+        Some(most.saturating_sub(self.position.spent + self.elapsed()))
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.measured.worked.saturating_sub(self.position.since)
+    }
+
+    /// From here on the stage's time does not run, until it goes on.
+    pub(super) fn spend(&mut self) {
+        self.position.spent += self.elapsed();
+        self.position.since = self.measured.worked;
+    }
+
+    /// One iteration: its hooks, the agent, its hooks.
+    pub(super) async fn iteration(&mut self) -> Result<IterationEnd, Leave> {
+        self.position.iteration += 1;
+        self.position.iterations += 1;
+        let turn = self.position.turn(self.position.iteration);
+        let past = self.history.turns.get(&turn);
+        let known = past.and_then(|past| Some((past.result.clone()?, past.duration_ms)));
+        let was_known = known.is_some();
+        let (result, with) = match known {
+            Some((result, duration_ms)) => {
+                self.position.spent += Duration::from_secs_f64(duration_ms.max(0.0) / 1000.0);
+                (result, Vec::new())
+            }
+            None => self.new_turn(&turn).await?,
+        };
+        // It is not looked up again, and a session may have very many.
+        self.history.turns.remove(&turn);
+        self.position.note_result(&result);
+        let is_answered = self.after_turn(&turn, &result, with).await?;
+        let is_forgiven = was_known && result.error.is_some() && self.history.is_forgiven(&turn);
+        if is_forgiven {
+            self.position.errors_in_a_row = 0;
+        }
+        Ok(IterationEnd { result, is_answered, is_forgiven })
+    }
+
+    /// The hooks before a turn, and the turn. Returns what came of it, and the record of that, which has
+    /// still to be written together with what follows.
+    async fn new_turn(
+        &mut self,
+        turn: &TurnName,
+    ) -> Result<(TurnResult, Vec<RunEventKind>), Leave> {
+        self.carry_out(Step::PassGate).await?;
+        // One that is done again starts again: its hooks prepare it and speak to the agent.
+        let start = self.iteration_point(IterationEvent::Start, turn);
+        self.fire(start, json!({}), Vec::new()).await?;
+        // An iteration that failed when the session ended is done again, and told why.
+        if let Some(error) = self.history.failed_before(turn) {
+            self.position.error = Some(error.to_owned());
+        }
+        self.turn(turn).await
+    }
+
+    fn iteration_point(&self, event: IterationEvent, turn: &TurnName) -> Point {
+        let (stage, iteration) = (self.position.index(), turn.iteration);
+        Point::Iteration { event, stage, iteration, redone: self.history.redone(turn) }
+    }
+
+    /// Fires what follows a turn, in the commit of its end. Whether hooks want to go on after an error.
+    async fn after_turn(
+        &mut self,
+        turn: &TurnName,
+        result: &TurnResult,
+        with: Vec<RunEventKind>,
+    ) -> Result<bool, Leave> {
+        let changed = &result.changed_files;
+        let Some(error) = &result.error else {
+            self.position.errors_in_a_row = 0;
+            self.position.error = None;
+            let complete = self.iteration_point(IterationEvent::Complete, turn);
+            self.fire(complete, json!({ "changed_files": changed }), with).await?;
+            return Ok(false);
+        };
+        self.position.errors_in_a_row += 1;
+        let failed = self.iteration_point(IterationEvent::Error, turn);
+        let data = json!({ "changed_files": changed, "error": error });
+        let decided = self.fire(failed, data, with).await?;
+        self.position.error = Some(error.clone());
+        Ok(decided.is_answered)
+    }
+
+    /// Ends the session after an iteration that failed, unless hooks want it to go on.
+    pub(super) fn fail_unless_answered(&self, end: &IterationEnd) -> Result<(), Leave> {
+        let Some(error) = &end.result.error else { return Ok(()) };
+        // The end of the time is a bound like the others, not a failure of the session.
+        if end.is_forgiven || end.result.out_of_time {
+            return Ok(());
+        }
+        self.fail_after_too_many(error)?;
+        if !end.is_answered {
+            let iteration = self.position.iteration;
+            return Err(Leave::Failed(format!("iteration {iteration} failed: {error}")));
+        }
+        Ok(())
+    }
+
+    /// So many errors in a row end a session whatever else would go on.
+    pub(super) fn fail_after_too_many(&self, error: &str) -> Result<(), Leave> {
+        let times = self.position.errors_in_a_row;
+        if times >= ERRORS_IN_A_ROW_MAX {
+            return Err(Leave::Failed(format!("{times} iterations failed in a row: {error}")));
+        }
+        Ok(())
+    }
+
+    /// Waits between two iterations.
+    pub(super) async fn wait_between(&mut self) -> Result<(), Leave> {
+        let delay = self.stage_bounds().delay;
+        let next = self.position.turn(self.position.iteration + 1);
+        // What hooks say about an error reaches the agent at once.
+        let recovers = self.position.error.is_some() && self.measured.has_output;
+        if recovers
+            || delay.is_zero()
+            || self.is_enough().is_some()
+            || self.history.turns.contains_key(&next)
+        {
+            return Ok(());
+        }
+        let delay = self.time_left().unwrap_or(delay).min(delay);
+        self.carry_out(Step::Wait(delay)).await
+    }
+}

@@ -1,0 +1,163 @@
+//! When all stages are over: what hooks reported after the last iteration is delivered, and hooks are
+//! asked whether the session may stop.
+//!
+//! | what waits | what is done |
+//! |---|---|
+//! | nothing, or only news of what went well | nothing: an agent that has finished is not started again |
+//! | the failure of a hook, or anything about an iteration that failed | one iteration more, with its hooks; its result decides |
+//! | only raw output, of dialects that want it so | one prompt with it, which is no iteration |
+//!
+//! There is one delivery at most, also where `max_iterations` is reached. What hooks report after it is
+//! kept and told of, not delivered. What was begun is in the journal, so that a resumed session does it
+//! again or goes on behind it, and never begins another one.
+
+use hookwright_engine::limits::STOP_BLOCKS_MAX;
+use hookwright_events::{Point, RunEventKind, TurnName, Verdict};
+use serde_json::json;
+
+use super::step::{Happening, Leave, Step, TurnTask};
+use super::way::{Way, unexpected};
+use crate::pending_output::Last;
+use crate::plan::Reason;
+
+impl Way {
+    /// Asks the hooks whether the session may stop. Each block is one more iteration, which gets the
+    /// reason in its prompt. How often it was asked goes on through resumes, so that no hook is asked
+    /// twice about the same stop.
+    pub(super) async fn ask_to_stop(&mut self, reason: Reason) -> Result<(), Leave> {
+        let mut blocks = 0;
+        loop {
+            // What a resumed session that has asked them already finds here came later.
+            let came_further = self.history.has_asked_to_stop(blocks + 1);
+            self.deliver(!came_further).await?;
+            let data = json!({ "reason": reason.as_str(), "stop_hook_active": blocks > 0 });
+            let stop = Point::SessionStop { time: blocks + 1 };
+            let decided = self.fire(stop, data, Vec::new()).await?;
+            let Verdict::Block { reason: why } = decided.verdict else { return Ok(()) };
+            blocks += 1;
+            if let Some(bound) = self.cannot_go_on(blocks) {
+                let note = format!("a hook blocked the stop, but {bound}: {why}");
+                return self.carry_out(Step::Write(RunEventKind::Noted { note })).await;
+            }
+            self.position.since = self.measured.worked;
+            if !self.work_on().await? {
+                // What was said to an iteration that has ended is not said again.
+                let next = self.position.turn(self.position.iteration + 1);
+                if !self.history.has_ended(&next) {
+                    let said = format!("The session shall not stop yet: {why}");
+                    self.carry_out(Step::Tell(said)).await?;
+                }
+                let end = self.iteration().await?;
+                self.fail_unless_answered(&end)?;
+            }
+            self.spend();
+        }
+    }
+
+    /// What counts more than a hook that blocks the stop.
+    fn cannot_go_on(&self, blocks: u32) -> Option<String> {
+        let done = self.position.iteration;
+        if self.stage_bounds().hard_max.is_some_and(|most| done >= most) {
+            return Some("max_iterations is reached".to_owned());
+        }
+        // What was begun is gone on with, however long it took until then.
+        let is_begun = self.history.last_begun(self.position.stage_number()) > done;
+        if !is_begun && self.is_out_of_time() {
+            return Some("max_runtime is over".to_owned());
+        }
+        (blocks > STOP_BLOCKS_MAX).then(|| {
+            format!("it was blocked {STOP_BLOCKS_MAX} times before, and the session ends anyway")
+        })
+    }
+
+    /// Whether `max_runtime` leaves the last stage nothing.
+    fn is_out_of_time(&self) -> bool {
+        let most = self.stage_bounds().max_runtime;
+        self.position.out_of_time || most.is_some_and(|most| self.position.spent >= most)
+    }
+
+    /// Delivers what hooks have reported since the session was asked to stop, also what comes of the tasks
+    /// that are completed until the desk is closed. Says what is not delivered.
+    pub(super) async fn deliver_the_rest(&mut self) -> Result<(), Leave> {
+        self.deliver(true).await?;
+        self.carry_out(Step::CloseDesk).await?;
+        self.deliver(true).await?;
+        match self.ask(Step::LookForAbort).await? {
+            Happening::TaskAborted(reason) => self.leave_if(reason)?,
+            other => unexpected(&other),
+        }
+        // A session that is at its end already has said so before.
+        if self.history.is_at_its_end() {
+            return Ok(());
+        }
+        let why = match self.is_delivered {
+            false if self.is_out_of_time() => "max_runtime is over",
+            _ => "the final delivery was made before",
+        };
+        self.carry_out(Step::NoteUndelivered(why)).await
+    }
+
+    /// Delivers what hooks have reported since the last iteration, unless that was done before. What was
+    /// begun is always gone on with.
+    async fn deliver(&mut self, may_begin: bool) -> Result<(), Leave> {
+        self.carry_out(Step::AwaitTasks).await?;
+        if self.is_delivered {
+            return Ok(());
+        }
+        if let Some(begun) = self.history.raw_delivery() {
+            let begun = begun.clone();
+            return self.deliver_raw(begun).await;
+        }
+        let next = self.position.turn(self.position.iteration + 1);
+        if self.history.is_final_delivery(&next) {
+            return self.deliver_in_iteration().await;
+        }
+        // If another iteration followed, what waits now came later.
+        if !may_begin || self.history.last_begun(next.stage) >= next.iteration {
+            return Ok(());
+        }
+        match self.measured.last_output {
+            Last::Nothing => Ok(()),
+            Last::Raw => self.deliver_raw(TurnName { stage: next.stage + 1, iteration: 0 }).await,
+            Last::Failure if self.is_out_of_time() => Ok(()),
+            Last::Failure => {
+                let begins = RunEventKind::FinalDelivery { turn: next.clone() };
+                self.carry_out(Step::Write(begins)).await?;
+                self.history.note_final_delivery(next);
+                self.deliver_in_iteration().await
+            }
+        }
+    }
+
+    /// One iteration more. Its failure is that of the session, whatever hooks say about it: no prompt
+    /// follows that could deliver it.
+    async fn deliver_in_iteration(&mut self) -> Result<(), Leave> {
+        self.is_delivered = true;
+        self.position.since = self.measured.worked;
+        let end = self.iteration().await?;
+        self.spend();
+        match end.result.error {
+            Some(error) if !end.is_forgiven && !end.result.out_of_time => {
+                let number = self.position.iteration;
+                Err(Leave::Failed(format!("iteration {number} (final delivery) failed: {error}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// One prompt without a word of ours, but for what the last iteration failed with. What comes of it
+    /// is recorded, and decides nothing.
+    async fn deliver_raw(&mut self, name: TurnName) -> Result<(), Leave> {
+        self.is_delivered = true;
+        // It is told once, also if the session goes on because it shall not stop yet.
+        let error = self.position.error.take();
+        if self.history.has_ended(&name) {
+            return Ok(());
+        }
+        self.carry_out(Step::PassGate).await?;
+        let (is_final_delivery, is_again, time_left) = (true, false, None);
+        let task = TurnTask { name, is_final_delivery, is_again, error, time_left };
+        let (_, record) = self.let_agents_work(task).await?;
+        self.carry_out(Step::Write(record)).await
+    }
+}

@@ -1,0 +1,171 @@
+//! A turn: the first agent in the stage's list that can work does it.
+//!
+//! An agent that is rate-limited, out of quota, unauthorised or unreachable gives its turn to the next in
+//! the list, and is asked again when its time has come. When none can work, the session waits for the
+//! one that can soonest; where waiting would not help, it is left to a person, and so is a session that
+//! has cost as much as it may. Such a turn is no iteration, and no hook hears of an error.
+
+use hookwright_events::{FailureCause, PauseCause, RunEventKind, TurnName, TurnResult, Usage};
+
+use super::step::{Attempt, GivenUp, Happening, Leave, Step, TurnTask};
+use super::way::{Way, unexpected};
+use crate::availability::Choice;
+use crate::record::milliseconds;
+
+impl Way {
+    /// The turn of an iteration. Returns what came of it, and the record of that.
+    pub(super) async fn turn(
+        &mut self,
+        name: &TurnName,
+    ) -> Result<(TurnResult, Vec<RunEventKind>), Leave> {
+        self.carry_out(Step::PassGate).await?;
+        let task = TurnTask {
+            name: name.clone(),
+            is_final_delivery: self.history.is_final_delivery(name),
+            is_again: self.history.failed_before(name).is_some(),
+            error: None,
+            time_left: self.time_left(),
+        };
+        let (result, record) = self.let_agents_work(task).await?;
+        Ok((result, vec![record]))
+    }
+
+    /// Lets an agent do the turn, however many have to be asked for it.
+    pub(super) async fn let_agents_work(
+        &mut self,
+        task: TurnTask,
+    ) -> Result<(TurnResult, RunEventKind), Leave> {
+        let name = task.name.clone();
+        self.carry_out(Step::PrepareTurn(task)).await?;
+        loop {
+            let agent = self.available().await?;
+            let change = self.change_to(agent);
+            let past = self.history.turns.entry(name.clone()).or_default();
+            past.attempts += 1;
+            let number = past.attempts;
+            // A delivery that is no iteration may take as long as it takes.
+            let time_left = self.time_left().filter(|_| name.iteration > 0);
+            let attempt = Attempt { agent, number, time_left, change };
+            let (given_up, usage) = match self.ask(Step::Attempt(attempt)).await? {
+                Happening::Attempted { given_up, usage } => (given_up, usage),
+                other => unexpected(&other),
+            };
+            match given_up {
+                Some(given_up) if self.gives_way(agent, &given_up) => {
+                    self.carry_out(Step::GiveTurnUp(given_up)).await?;
+                }
+                _ => {
+                    self.has_worked(agent, usage.as_ref()).await?;
+                    break;
+                }
+            }
+        }
+        match self.ask(Step::EndTurn).await? {
+            Happening::TurnEnded { result, record } => Ok((*result, *record)),
+            other => unexpected(&other),
+        }
+    }
+
+    /// An agent that can work, as soon as there is one, by its place in the list. It is chosen before a
+    /// prompt is made: what hooks say while the session waits belongs into that.
+    async fn available(&mut self) -> Result<usize, Leave> {
+        if let Some(reason) = self.cost_reached() {
+            return Err(Leave::Paused { cause: PauseCause::Cost, reason });
+        }
+        loop {
+            let names: Vec<&str> = self.stage_bounds().agents.iter().map(String::as_str).collect();
+            match self.history.availability.choose(&names, self.now()) {
+                Choice::Ask(place) => return Ok(place),
+                Choice::Wait { until, cause, reason } => {
+                    self.carry_out(Step::Pause { until, cause, reason }).await?;
+                }
+                Choice::GiveUp { cause, reason } => return Err(Leave::Paused { cause, reason }),
+            }
+        }
+    }
+
+    /// Tells that another agent works than before, if that is so.
+    fn change_to(&mut self, agent: usize) -> Option<RunEventKind> {
+        let names = &self.bounds.stages[self.position.index()].agents;
+        let to = names[agent].clone();
+        let before = self.history.at_work.replace(to.clone());
+        let from = before.filter(|from| *from != to && names.contains(from))?;
+        let reason = self.history.availability.reason(&from);
+        let reason = reason.map_or_else(|| format!("{to} may be asked again"), str::to_owned);
+        Some(RunEventKind::AgentChanged { from, to, reason })
+    }
+
+    /// Whether the turn is another agent's now, or is done again later. A crash is a failed iteration, and
+    /// so is it when every agent is unauthorised: no wait fixes that, and hooks should hear of it.
+    fn gives_way(&mut self, agent: usize, given_up: &GivenUp) -> bool {
+        let GivenUp { cause, reason, until } = given_up;
+        if *cause == FailureCause::Crash {
+            return false;
+        }
+        let now = self.now();
+        let names = &self.bounds.stages[self.position.index()].agents;
+        let availability = &mut self.history.availability;
+        availability.refuse(&names[agent], *cause, reason, *until, now);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let is_hopeless = availability.all_are_shut_out(&names);
+        if is_hopeless {
+            names.iter().for_each(|name| availability.has_worked(name));
+        }
+        !is_hopeless
+    }
+
+    /// An agent has worked. Says once of each that its cost cannot be counted, if there is a bound to it.
+    async fn has_worked(&mut self, agent: usize, usage: Option<&Usage>) -> Result<(), Leave> {
+        let stage = self.stage_bounds();
+        let agent = stage.agents[agent].clone();
+        let is_bound = self.bounds.max_cost.is_some() || stage.max_cost.is_some();
+        self.history.availability.has_worked(&agent);
+        let is_told = usage.is_some_and(|usage| usage.cost_usd.is_some());
+        if !is_bound || is_told || self.without_cost.contains(&agent) {
+            return Ok(());
+        }
+        let note = format!("max_cost cannot be kept: {agent} reports no cost");
+        self.without_cost.push(agent);
+        self.carry_out(Step::Write(RunEventKind::Noted { note })).await
+    }
+
+    /// Why the session has cost as much as it may, if it has.
+    pub(super) fn cost_reached(&self) -> Option<String> {
+        let stage = self.stage_bounds();
+        let whose = match &self.bounds.stages[..] {
+            [_] => "the session".to_owned(),
+            _ => format!("stage {}", stage.name),
+        };
+        let bounds = [
+            (self.bounds.max_cost, self.measured.cost, "the session".to_owned()),
+            (stage.max_cost, self.measured.stage_cost, whose),
+        ];
+        bounds.into_iter().find_map(|(most, cost, whose)| {
+            let most = most.filter(|most| cost >= *most)?;
+            let (cost, most) = (dollars(cost), dollars(most));
+            Some(format!("{whose} has cost {cost}, and max_cost is {most}"))
+        })
+    }
+
+    /// Milliseconds since 1970.
+    fn now(&self) -> i64 {
+        milliseconds(&self.measured.time).unwrap_or_default()
+    }
+}
+
+/// `$1.50`; small amounts with as many digits as they need.
+fn dollars(amount: f64) -> String {
+    if amount >= 0.01 || amount == 0.0 { format!("${amount:.2}") } else { format!("${amount:.6}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_shown_so_that_they_can_be_told_apart() {
+        for (amount, shown) in [(0.0, "$0.00"), (12.5, "$12.50"), (0.0003, "$0.000300")] {
+            assert_eq!(dollars(amount), shown);
+        }
+    }
+}

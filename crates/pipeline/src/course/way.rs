@@ -1,0 +1,216 @@
+//! [`Way`]: the way through a session, from its beginning to its end.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_events::{FiringKey, Point, RunEventKind, Verdict};
+use serde_json::{Value, json};
+
+use super::exchange::{Exchange, State};
+use super::position::Position;
+use super::step::{Decided, Fire, Happening, Leave, Measured, Step};
+use crate::history::History;
+use crate::plan::{Plan, Reason, Stage, Until};
+
+/// The bounds of a session.
+pub(super) struct Bounds {
+    pub(super) stages: Vec<StageBounds>,
+    /// The session is left to a person when it has cost so many US dollars.
+    pub(super) max_cost: Option<f64>,
+}
+
+/// The bounds of a stage, see [`Stage`].
+#[derive(Debug, Clone)]
+pub(super) struct StageBounds {
+    pub(super) name: String,
+    pub(super) until: Until,
+    pub(super) iterations_max: u32,
+    pub(super) at_the_latest: Reason,
+    pub(super) hard_max: Option<u32>,
+    pub(super) max_runtime: Option<Duration>,
+    pub(super) max_cost: Option<f64>,
+    pub(super) delay: Duration,
+    /// The names of its agents.
+    pub(super) agents: Vec<String>,
+}
+
+impl Bounds {
+    pub(super) fn of_plan(plan: &Plan) -> Self {
+        let stages = plan.stages.iter().map(StageBounds::of_stage).collect();
+        Self { stages, max_cost: plan.max_cost }
+    }
+}
+
+impl StageBounds {
+    fn of_stage(stage: &Stage) -> Self {
+        Self {
+            name: stage.name.clone(),
+            until: stage.until.clone(),
+            iterations_max: stage.iterations_max,
+            at_the_latest: stage.at_the_latest,
+            hard_max: stage.hard_max,
+            max_runtime: stage.max_runtime,
+            max_cost: stage.max_cost,
+            delay: stage.delay,
+            agents: stage.agents.iter().map(|agent| agent.name.clone()).collect(),
+        }
+    }
+}
+
+/// The way through a session.
+pub(super) struct Way {
+    pub(super) bounds: Bounds,
+    exchange: Arc<Exchange>,
+    pub(super) position: Position,
+    pub(super) history: History,
+    pub(super) measured: Measured,
+    /// Why a hook of a task wants the session to end, until an event was fired.
+    aborted_by_task: Option<String>,
+    /// What hooks reported after the last iteration was delivered, or is not delivered any more.
+    pub(super) is_delivered: bool,
+    /// Agents whose missing cost was noted.
+    pub(super) without_cost: Vec<String>,
+}
+
+impl Way {
+    pub(super) fn new(bounds: Bounds, exchange: Arc<Exchange>) -> Self {
+        Self {
+            bounds,
+            exchange,
+            position: Position::default(),
+            history: History::default(),
+            measured: Measured::default(),
+            aborted_by_task: None,
+            is_delivered: false,
+            without_cost: Vec::new(),
+        }
+    }
+
+    /// All of it.
+    pub(super) async fn go(mut self) -> Infallible {
+        let told = self.exchange.told().await;
+        let left = match self.take_in(told) {
+            Ok(Happening::Ready { with, aborted_by_task }) => {
+                self.aborted_by_task = aborted_by_task;
+                self.work(with).await
+            }
+            Ok(other) => unexpected(&other),
+            Err(leave) => Err(leave),
+        };
+        let (status, reason) = self.close(left).await;
+        loop {
+            let _ = self.ask(Step::Finished { status, reason: reason.clone() }).await;
+        }
+    }
+
+    /// All of the work; returns why it is enough.
+    async fn work(&mut self, with: Vec<RunEventKind>) -> Result<Reason, Leave> {
+        // A session that has ended begins once more: its hooks at `session:end` have run. One that was
+        // cut off just goes on.
+        let endings = self.history.endings;
+        let source = if endings == 0 { "startup" } else { "resume" };
+        self.fire(Point::SessionStart { endings }, json!({ "source": source }), with).await?;
+        let mut reason = Reason::Completed;
+        for index in 0..self.bounds.stages.len() {
+            // Of several stages that reached a bound the last one counts.
+            match self.stage(index).await? {
+                Reason::Completed => {}
+                bound => reason = bound,
+            }
+        }
+        self.ask_to_stop(reason).await?;
+        self.deliver_the_rest().await?;
+        Ok(reason)
+    }
+
+    /// Fires an event, with these records in the same commit. An abort leaves the session.
+    pub(super) async fn fire(
+        &mut self,
+        point: Point,
+        data: Value,
+        with: Vec<RunEventKind>,
+    ) -> Result<Decided, Leave> {
+        let decided = self.decide(point, data, with).await?;
+        let aborted_by_task = self.aborted_by_task.take();
+        self.leave_if(aborted_by_task.or_else(|| decided.aborted_by_task.clone()))?;
+        match decided.verdict {
+            Verdict::Abort { reason } | Verdict::Stop { reason } => Err(Leave::Aborted(reason)),
+            Verdict::Proceed { .. }
+            | Verdict::Allow { .. }
+            | Verdict::Ask { .. }
+            | Verdict::Block { .. } => Ok(decided),
+        }
+    }
+
+    /// The same, but the caller decides what an abort means.
+    pub(super) async fn decide(
+        &mut self,
+        point: Point,
+        data: Value,
+        with: Vec<RunEventKind>,
+    ) -> Result<Decided, Leave> {
+        let key = FiringKey::from(point);
+        let was_answered = self.history.survives(&key);
+        let (key, again) = match self.history.again_at(&key) {
+            Some((key, again)) => (key, Some(again.clone())),
+            None => (key, None),
+        };
+        // What those hooks had to say to the agent is in the history as well.
+        let known = self.history.decided(&key).cloned();
+        let mut decided = match known {
+            Some(verdict) => Decided { verdict, is_answered: false, aborted_by_task: None },
+            None => match self.ask(Step::Fire(Fire { key, again, data, with })).await? {
+                Happening::Decided(decided) => decided,
+                other => unexpected(&other),
+            },
+        };
+        decided.is_answered |= was_answered;
+        Ok(decided)
+    }
+
+    /// Leaves the session if a hook of a task wanted that.
+    pub(super) fn leave_if(&self, aborted_by_task: Option<String>) -> Result<(), Leave> {
+        aborted_by_task.map_or(Ok(()), |reason| Err(Leave::Aborted(reason)))
+    }
+
+    /// Asks the driver to carry out a step that has no other answer than that it was done.
+    pub(super) async fn carry_out(&mut self, step: Step) -> Result<(), Leave> {
+        match self.ask(step).await? {
+            Happening::Done => Ok(()),
+            other => unexpected(&other),
+        }
+    }
+
+    /// Asks the driver to carry out a step; returns what came of it.
+    pub(super) async fn ask(&mut self, step: Step) -> Result<Happening, Leave> {
+        let position = std::mem::take(&mut self.position);
+        let history = std::mem::take(&mut self.history);
+        let told = self.exchange.ask(step, Box::new(State { position, history })).await;
+        self.take_in(told)
+    }
+
+    fn take_in(
+        &mut self,
+        (measured, happening, state): (Measured, Happening, Box<State>),
+    ) -> Result<Happening, Leave> {
+        let State { position, history } = *state;
+        self.position = position;
+        self.history = history;
+        self.measured = measured;
+        match happening {
+            Happening::Left(leave) => Err(leave),
+            other => Ok(other),
+        }
+    }
+
+    /// The bounds of the current stage.
+    pub(super) fn stage_bounds(&self) -> &StageBounds {
+        &self.bounds.stages[self.position.index()]
+    }
+}
+
+/// The driver has answered a step with what is no answer to it.
+pub(super) fn unexpected(happening: &Happening) -> ! {
+    panic!("this is no answer to the step: {happening:?}")
+}

@@ -1,0 +1,215 @@
+//! The data of a session's events.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_events::firing_key::{ClosingEvent, ExecutionEvent};
+use hookwright_events::{FiringKey, ItemState, Point, WorkItem, WorkSource};
+use serde_json::{Map, Value, json};
+
+use super::{Halt, Session};
+use crate::folder::{IterationAt, StageAt};
+use crate::limits::EXECUTION_OUTPUT_BYTES_MAX;
+use crate::plan::Until;
+use crate::record::milliseconds;
+
+impl Session {
+    /// The data of an event, and these.
+    pub(super) fn data_of(&self, key: &FiringKey, more: Value) -> Result<Map<String, Value>, Halt> {
+        Ok(match &key.point {
+            Point::SessionStop { .. } | Point::Closing { event: ClosingEvent::SessionStop, .. } => {
+                self.data_of_stop(more)
+            }
+            Point::SessionStart { .. }
+            | Point::Closing { .. }
+            | Point::InTurn { .. }
+            | Point::Task(_)
+            | Point::Below { .. }
+            | Point::Unknown(_) => self.data_of_session(more),
+            Point::StageStart { .. } => self.data_of_stage(more),
+            Point::StageComplete { stage } => {
+                let outputs = self.folder.stage_outputs(self.stage_at(*stage))?;
+                let outputs: Vec<String> = outputs.iter().map(|path| self.shown(path)).collect();
+                self.data_of_iteration(json!({ "stage_outputs": outputs }))
+            }
+            Point::Iteration { .. } => self.data_of_iteration(more),
+            Point::Execution { event, .. } => match event {
+                ExecutionEvent::PreStart | ExecutionEvent::PostStart => self.data_of_execution(),
+                ExecutionEvent::PreEnd | ExecutionEvent::PostEnd => self.data_of_item_end()?,
+            },
+        })
+    }
+
+    /// The data that every event of the session has, and these.
+    pub(super) fn data_of_session(&self, more: Value) -> Map<String, Value> {
+        let path = |path: PathBuf| path.to_string_lossy().into_owned();
+        let position = self.course.position();
+        let mut data = Map::new();
+        data.insert("session".to_owned(), self.name.clone().into());
+        data.insert("session_id".to_owned(), self.journal.session_id().into());
+        data.insert("host".to_owned(), "run".into());
+        data.insert("session_dir".to_owned(), path(self.folder.path().to_owned()).into());
+        data.insert("transcript_path".to_owned(), "/dev/null".into());
+        data.insert("progress".to_owned(), path(self.folder.progress()).into());
+        data.insert("iteration".to_owned(), position.iterations.into());
+        // In a pipeline each stage has its own.
+        if let [stage] = &self.plan.stages[..] {
+            let bound = stage.bound();
+            data.extend(bound.map(|most| ("max_iterations".to_owned(), most.into())));
+        }
+        if let Some(decision) = &position.last_decision {
+            data.insert("last_decision".to_owned(), decision.clone().into());
+        }
+        add(data, more)
+    }
+
+    /// The data of the current stage, and these.
+    pub(super) fn data_of_stage(&self, more: Value) -> Map<String, Value> {
+        let position = self.course.position();
+        let stage = &self.plan.stages[position.index()];
+        let next = self.plan.stages.get(position.index() + 1).map_or("", |next| &next.name);
+        let mut data = self.data_of_session(json!({
+            "stage": stage.name,
+            "next_stage": next,
+            "iteration": position.iteration,
+            "stage_outputs": self.latest_outputs(),
+        }));
+        let bound = stage.bound();
+        data.extend(bound.map(|most| ("max_iterations".to_owned(), most.into())));
+        if let Some(item) = &position.item {
+            data.extend(data_of_item(item));
+        }
+        add(data, more)
+    }
+
+    /// The data of the current iteration, and these.
+    pub(super) fn data_of_iteration(&self, more: Value) -> Map<String, Value> {
+        let at = self.current_iteration();
+        let path = |path: PathBuf| path.to_string_lossy().into_owned();
+        let files =
+            json!({ "status": path(self.folder.status(at)), "ctx": path(self.folder.context(at)) });
+        add(self.data_of_stage(files), more)
+    }
+
+    fn data_of_execution(&self) -> Map<String, Value> {
+        let provider = self.plan.stages[self.course.position().index()].first_agent();
+        self.data_of_stage(json!({ "provider": provider }))
+    }
+
+    /// What is told of a piece of work that ends.
+    fn data_of_item_end(&self) -> Result<Map<String, Value>, Halt> {
+        let position = self.course.position();
+        let place = (position.stage_number(), position.executions);
+        let past = self.course.history().items.get(&place);
+        let output =
+            self.folder.read_output(self.current_iteration(), EXECUTION_OUTPUT_BYTES_MAX)?;
+        let end = position.item_end.as_ref();
+        let more = json!({
+            "success": end.is_some_and(|(state, _)| *state == ItemState::Done),
+            "duration": past.map_or(0, |past| self.since(&past.at)),
+            "files_modified": position.work.files,
+            "output": self.secrets.hide(&output),
+        });
+        let mut data = add(self.data_of_execution(), more);
+        if let Some(provider) = &position.work.provider {
+            data.insert("provider".to_owned(), provider.clone().into());
+        }
+        if let Some((_, Some(error))) = end {
+            data.insert("error".to_owned(), error.clone().into());
+        }
+        Ok(data)
+    }
+
+    /// What `session:stop` tells: how it went with the queues, too.
+    fn data_of_stop(&self, more: Value) -> Map<String, Value> {
+        let mut data = self.data_of_session(more);
+        // A queue that cannot be read any more does not keep a session from stopping.
+        if let Ok(Some((done, all))) = self.progress() {
+            data.insert("issues_completed".to_owned(), done.into());
+            data.insert("issues_total".to_owned(), all.into());
+        }
+        data.insert("duration".to_owned(), self.since(&self.journal.record().start_time).into());
+        data
+    }
+
+    /// How many pieces of work are done, and how many there are, if there is a queue at all.
+    fn progress(&self) -> Result<Option<(usize, usize)>, Halt> {
+        let mut is_queue = false;
+        let mut open = 0;
+        for index in 0..self.plan.stages.len() {
+            if matches!(self.plan.stages[index].until, Until::Queue { .. }) {
+                is_queue = true;
+                open += self.open_items(index)?;
+            }
+        }
+        let mut states: std::collections::BTreeMap<(u32, &str), bool> = Default::default();
+        for ((stage, _), past) in &self.course.history().items {
+            let is_done = matches!(past.ended, Some((ItemState::Done, _)));
+            let is_open = matches!(past.ended, Some((ItemState::Open, _)));
+            if !is_open {
+                states.insert((*stage, &past.item.key), is_done);
+            }
+        }
+        let done = states.values().filter(|is_done| **is_done).count();
+        Ok(is_queue.then_some((done, states.len() + open)))
+    }
+
+    /// Milliseconds since a time of the journal; a clock that was set back makes none negative.
+    pub(super) fn since(&self, at: &str) -> u64 {
+        let now = milliseconds(&self.clock.now());
+        let took = now.zip(milliseconds(at)).map_or(0, |(now, then)| now - then);
+        took.max(0).unsigned_abs()
+    }
+
+    /// The outputs of the stage's latest iterations, from the root.
+    pub(super) fn latest_outputs(&self) -> Vec<String> {
+        let position = self.course.position();
+        let stage = self.stage_at(position.index());
+        let output = |iteration: &u32| {
+            self.shown(&self.folder.output(IterationAt { stage, iteration: *iteration }))
+        };
+        position.outputs.iter().map(output).collect()
+    }
+
+    pub(super) fn stage_at(&self, index: usize) -> StageAt<'_> {
+        StageAt { index, name: &self.plan.stages[index].name }
+    }
+
+    pub(super) fn current_iteration(&self) -> IterationAt<'_> {
+        let position = self.course.position();
+        IterationAt { stage: self.stage_at(position.index()), iteration: position.iteration }
+    }
+
+    pub(super) fn shown(&self, path: &Path) -> String {
+        self.folder.from_root(path).to_string_lossy().into_owned()
+    }
+}
+
+fn add(mut data: Map<String, Value>, more: Value) -> Map<String, Value> {
+    if let Value::Object(more) = more {
+        data.extend(more);
+    }
+    data
+}
+
+/// The fields of a piece of work, as every event within its execution has them.
+fn data_of_item(item: &WorkItem) -> Map<String, Value> {
+    let mut data = Map::new();
+    let mut set = |name: &str, value: Value| data.insert(name.to_owned(), value);
+    set("issue_title", item.title.clone().into());
+    match item.source {
+        WorkSource::Issues => {
+            if let Some(number) = item.number() {
+                set("issue_number", number.into());
+            }
+            set("issue_file", item.file.clone().unwrap_or_default().into());
+            set("plan_file", item.plan_file.clone().unwrap_or_default().into());
+        }
+        WorkSource::Tasks => {
+            set("task_id", item.key.clone().into());
+            let content = item.content.clone().unwrap_or_else(|| item.title.clone());
+            set("task_content", content.into());
+        }
+        WorkSource::Command => {}
+    }
+    data
+}
