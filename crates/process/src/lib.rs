@@ -19,6 +19,7 @@
 mod abandoned;
 mod ancestry;
 mod captured;
+mod clock;
 mod connection;
 mod end_of_leader;
 mod ended;

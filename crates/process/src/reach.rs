@@ -14,8 +14,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process_g
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::Sent;
+use crate::clock::far;
 use crate::process_table::{Process, carries_marker, process, processes, send};
-use crate::run::far;
 
 /// How long SIGKILL is repeated for those who keep appearing. After that we return without them.
 const KILL_MAX: Duration = Duration::from_secs(2);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::time::{Instant, sleep};
 
-use crate::run::far;
+use crate::clock::far;
 
 /// Between two checks whether the leaders have ended.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::far;
 use crate::end_of_leader::OwnedLeader;
 use crate::pipes::Pipes;
 use crate::start::start;
@@ -20,9 +21,6 @@ use crate::{Captured, Ended, How, Launch, Leader, StartFailure, Watch, faults, o
 
 /// How often a watch is asked at most whether what came is enough.
 const ENOUGH_EVERY: Duration = Duration::from_millis(20);
-
-/// Further than any deadline; a later one would not fit the clock.
-const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 /// Runs a child to its end. Needs a tokio runtime with io and time, of any flavour.
 pub async fn run(launch: Launch, watch: &mut dyn Watch, cancel: &CancellationToken) -> Ended {
@@ -55,11 +53,6 @@ pub async fn run(launch: Launch, watch: &mut dyn Watch, cancel: &CancellationTok
     pipes.finish(watch);
     let (stdout, stderr) = pipes.into_captured();
     Ended { how, stdout, stderr, output_held, duration: called.elapsed() }
-}
-
-/// This long after an instant, or as far as the clock goes.
-pub(crate) fn far(from: Instant, after: Duration) -> Instant {
-    from + after.min(FAR)
 }
 
 struct Limits {

@@ -1,8 +1,5 @@
 //! Journals: what happened in a session, numbered from 1.
 
-use crate::page::one_by_one;
-use crate::{Store, StoreError, limits};
-
 /// Whose journal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JournalKey {
@@ -19,22 +16,4 @@ pub struct Entry {
     pub sequence: u64,
     /// What was written.
     pub value: String,
-}
-
-/// All entries above `after`, oldest first, page by page: memory stays flat however long the journal
-/// is. Ends after the first error.
-pub fn entries<'a>(
-    store: &'a dyn Store,
-    journal: &'a JournalKey,
-    after: u64,
-) -> impl Iterator<Item = Result<Entry, StoreError>> + 'a {
-    let mut after = after;
-    let pages = std::iter::from_fn(move || {
-        let page = store.journal(journal, after, limits::ENTRIES_READ_AT_ONCE);
-        if let Ok(entries) = &page {
-            after = entries.last()?.sequence;
-        }
-        Some(page)
-    });
-    one_by_one(pages)
 }

@@ -47,15 +47,16 @@ mod watched;
 
 pub use commit::{Append, Commit, Committed, Delete, Durability, Expect, Expected, Fence, Put};
 pub use error::StoreError;
-pub use journal::{Entry, JournalKey, entries};
+pub use journal::{Entry, JournalKey};
 pub use kept_tasks::{Claim, KeptTask, KeptTasks, NewTask, TaskChange, TaskError, TaskList};
 pub use kept_waits::{Decide, KeptWaits, Opened, WaitError};
 pub use lease::{Acquired, Held};
 pub use loss::Loss;
 pub use memory::MemoryStore;
+pub use page::{entries, headings, records};
 pub use queue::{LaneKey, LaneMove, Queued};
 pub use reclaimed::{Reclaimed, Rewrite};
-pub use record::{Filter, Heading, Kind, Place, Record, RecordKey, headings, records};
+pub use record::{Filter, Heading, Kind, Place, Record, RecordKey};
 pub use sqlite::SqliteStore;
 pub use store::Store;
 #[cfg(feature = "testing")]

@@ -1,6 +1,6 @@
 //! One page of a long answer, and how pages become the whole of it.
 
-use crate::{StoreError, limits};
+use crate::{Entry, Filter, Heading, JournalKey, Kind, Record, Store, StoreError, limits};
 
 /// Collects items until there are enough of them, or enough bytes.
 pub(crate) struct Page<T> {
@@ -34,8 +34,61 @@ impl<T> Page<T> {
     }
 }
 
+/// All entries above `after`, oldest first, page by page: memory stays flat however long the journal
+/// is. Ends after the first error.
+pub fn entries<'a>(
+    store: &'a dyn Store,
+    journal: &'a JournalKey,
+    after: u64,
+) -> impl Iterator<Item = Result<Entry, StoreError>> + 'a {
+    let mut after = after;
+    let pages = std::iter::from_fn(move || {
+        let page = store.journal(journal, after, limits::ENTRIES_READ_AT_ONCE);
+        if let Ok(entries) = &page {
+            after = entries.last()?.sequence;
+        }
+        Some(page)
+    });
+    one_by_one(pages)
+}
+
+/// The headings of all records that pass the filter, newest first, page by page, as [`records`].
+pub fn headings(
+    store: &dyn Store,
+    kind: Kind,
+    filter: Filter,
+) -> impl Iterator<Item = Result<Heading, StoreError>> + '_ {
+    let mut filter = Filter { limit: filter.limit.min(limits::RECORDS_PER_PAGE_MAX), ..filter };
+    let pages = std::iter::from_fn(move || {
+        let page = store.headings(kind, &filter);
+        if let Ok(headings) = &page {
+            filter.before = Some(headings.last()?.place);
+        }
+        Some(page)
+    });
+    one_by_one(pages)
+}
+
+/// All records that pass the filter, newest first, page by page; the filter's limit bounds a page.
+/// Ends after the first error.
+pub fn records(
+    store: &dyn Store,
+    kind: Kind,
+    filter: Filter,
+) -> impl Iterator<Item = Result<Record, StoreError>> + '_ {
+    let mut filter = Filter { limit: filter.limit.min(limits::RECORDS_PER_PAGE_MAX), ..filter };
+    let pages = std::iter::from_fn(move || {
+        let page = store.list(kind, &filter);
+        if let Ok(records) = &page {
+            filter.before = Some(records.last()?.place);
+        }
+        Some(page)
+    });
+    one_by_one(pages)
+}
+
 /// The items of all pages; after an error, which has no place to go on from, no more are asked for.
-pub(crate) fn one_by_one<T>(
+fn one_by_one<T>(
     pages: impl Iterator<Item = Result<Vec<T>, StoreError>>,
 ) -> impl Iterator<Item = Result<T, StoreError>> {
     let mut failed = false;

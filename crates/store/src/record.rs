@@ -1,8 +1,5 @@
 //! Records: what is known of a session, a wait or a task, one value each.
 
-use crate::page::one_by_one;
-use crate::{Store, StoreError, limits};
-
 /// What a record is about. Records of different kinds never meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -100,39 +97,4 @@ impl Filter {
     pub fn newest(limit: usize) -> Self {
         Self { project: None, statuses: Vec::new(), name_prefix: None, before: None, limit }
     }
-}
-
-/// The headings of all records that pass the filter, newest first, page by page, as [`records`].
-pub fn headings(
-    store: &dyn Store,
-    kind: Kind,
-    filter: Filter,
-) -> impl Iterator<Item = Result<Heading, StoreError>> + '_ {
-    let mut filter = Filter { limit: filter.limit.min(limits::RECORDS_PER_PAGE_MAX), ..filter };
-    let pages = std::iter::from_fn(move || {
-        let page = store.headings(kind, &filter);
-        if let Ok(headings) = &page {
-            filter.before = Some(headings.last()?.place);
-        }
-        Some(page)
-    });
-    one_by_one(pages)
-}
-
-/// All records that pass the filter, newest first, page by page; the filter's limit bounds a page.
-/// Ends after the first error.
-pub fn records(
-    store: &dyn Store,
-    kind: Kind,
-    filter: Filter,
-) -> impl Iterator<Item = Result<Record, StoreError>> + '_ {
-    let mut filter = Filter { limit: filter.limit.min(limits::RECORDS_PER_PAGE_MAX), ..filter };
-    let pages = std::iter::from_fn(move || {
-        let page = store.list(kind, &filter);
-        if let Ok(records) = &page {
-            filter.before = Some(records.last()?.place);
-        }
-        Some(page)
-    });
-    one_by_one(pages)
 }
