@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hookwright_config::FaultKind;
-use hookwright_engine::first_program;
+use hookwright_config::first_program;
 use hookwright_engine::ports::Promise;
 pub use prompt_place::PromptPlaceError;
 use tokio_util::sync::CancellationToken;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hookwright_config::{AgentDefinition, Fault, FaultKind};
-use hookwright_engine::nearest::nearest;
+use hookwright_engine::nearest;
 
 use crate::agent::Agent;
 use crate::{command, preset, presets, scripted};

@@ -21,10 +21,9 @@ use std::time::{Duration, Instant};
 
 use hookwright_config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
-use hookwright_engine::native::NativeWire;
 use hookwright_engine::policy::{Reader, Wire};
 use hookwright_engine::variables::{Carried, ChildEnvironment, Environment, Variables};
-use hookwright_engine::{Answer, Engine, Firing, Hook, Setup};
+use hookwright_engine::{Answer, Engine, Firing, Hook, NativeWire, Setup};
 use hookwright_events::{Event, EventName, SessionStatus, TaskId};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_store::{

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use hookwright_agents::presets::presets;
 use hookwright_config::CallbackAddress;
-use hookwright_engine::nearest::nearest;
+use hookwright_engine::nearest;
 use hookwright_engine::ports::Waits;
 use hookwright_events::Wait;
 use hookwright_events::wait::Word;

@@ -1,6 +1,6 @@
 //! The hooks in which this program was started.
 
-use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
+use hookwright_engine::{CHAIN_VARIABLE, Chain};
 use hookwright_process::Ancestry;
 
 /// The chain that our own environment carries. It is proven if a process above us was started with this

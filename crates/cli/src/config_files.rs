@@ -13,8 +13,8 @@ use hookwright_config::{
 };
 use hookwright_dialects::hosts::{self, Connection};
 use hookwright_dialects::{Foreign, Location, Whereabouts, agent_pipelines};
+use hookwright_engine::Secrets;
 use hookwright_engine::hook::Layer;
-use hookwright_engine::secrets::Secrets;
 use hookwright_engine::template::WarningKind as OfVariable;
 use hookwright_engine::variables::Environment;
 

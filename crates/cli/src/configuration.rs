@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use hookwright_config::{self as config, ConfigFile, Fault, Loaded, Warning};
-use hookwright_engine::hook_set::HookSet;
+use hookwright_engine::HookSet;
 use serde_json::Value;
 
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};

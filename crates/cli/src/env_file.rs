@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 use hookwright_dialects::claude::{ENV_FILE_VARIABLE, wants_env_file};
-use hookwright_engine::hook_set::HookSet;
+use hookwright_engine::HookSet;
 use hookwright_engine::variables::Environment;
 use hookwright_events::Event;
 use tempfile::TempPath;

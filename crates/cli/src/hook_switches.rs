@@ -1,7 +1,7 @@
 //! [`HookSwitches`]: what switches hooks off for one call.
 
 use clap::Args;
-use hookwright_engine::hook_set::HookSet;
+use hookwright_engine::HookSet;
 
 use crate::render::visible;
 use crate::screen::Screen;

@@ -10,11 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hookwright_config::{Loaded, ReadFile};
-use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::ports::{Memory, Ports};
-use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Background, Engine, Setup};
+use hookwright_engine::{Background, Engine, HookSet, Secrets, Setup};
 use hookwright_events::Event;
 use serde_json::Value;
 

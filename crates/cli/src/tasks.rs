@@ -8,7 +8,7 @@ mod session_to_ask;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_engine::nearest::nearest;
+use hookwright_engine::nearest;
 use hookwright_events::task::{Task, TaskState};
 use hookwright_pipeline::caller::Caller;
 pub(crate) use hookwright_pipeline::caller::PROJECT;

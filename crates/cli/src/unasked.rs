@@ -3,7 +3,7 @@
 //! `hook`, `fire`, `task done` and the handler of crashes ask here, and put the answer into the form
 //! that their callers read. A session asks its hooks itself, and has no caller to answer.
 
-use hookwright_engine::dispatch::can_block;
+use hookwright_engine::can_block;
 use hookwright_events::{Decision, Event, Power, Verdict};
 
 use crate::exit_code::{BLOCK, GO_ON, INTERRUPTED, OUR_FAULT};

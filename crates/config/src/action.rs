@@ -2,66 +2,54 @@
 
 use std::path::PathBuf;
 
+use hookwright_engine::hook::{
+    ACTION_TYPE_NAMES, ACTION_TYPES, Action, ActionKey, ActionType, Body, Exhausted, GitCommit,
+    GitPush, Shell, Spawn, SpawnDir, Webhook,
+};
+use hookwright_engine::nearest;
+use hookwright_engine::policy::Wire;
+use hookwright_engine::template::{JsonTemplate, TextTemplate};
 use serde_json::{Map, Value};
 
 use super::FaultKind;
-use super::entry::{COMMON_KEYS, EXHAUSTED, EXHAUSTED_WORDS};
 use super::node::{Field, Node, Raw};
 use super::notes::Notes;
-use hookwright_engine::hook::{Action, Body, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
-use hookwright_engine::nearest::nearest;
-use hookwright_engine::policy::Wire;
-use hookwright_engine::template::{JsonTemplate, TextTemplate};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Type {
-    Shell,
-    Webhook,
-    Spawn,
-    GitCommit,
-    GitPush,
-}
+/// Fields that hooks of every type have.
+pub(super) const COMMON_KEYS: &[&str] = &[
+    "event",
+    "type",
+    "id",
+    "description",
+    "enabled",
+    "matcher",
+    "host",
+    "when",
+    "await",
+    "timeout",
+    "on_failure",
+    "retries",
+    "retry_delay",
+    "on_exhausted",
+    "pipe_output",
+    "once",
+    "dialect",
+];
 
-/// The words for the types.
-pub(super) const TYPE_WORDS: &[&str] = &["shell", "webhook", "spawn", "git-commit", "git-push"];
-const TYPES: [Type; 5] = [Type::Shell, Type::Webhook, Type::Spawn, Type::GitCommit, Type::GitPush];
+type ReadAction = fn(&Own<'_>, &mut Notes<'_>) -> Option<Action>;
 
-impl Type {
-    fn word(self) -> &'static str {
-        match self {
-            Type::Shell => "shell",
-            Type::Webhook => "webhook",
-            Type::Spawn => "spawn",
-            Type::GitCommit => "git-commit",
-            Type::GitPush => "git-push",
-        }
-    }
-
-    /// Fields beside the common ones.
-    fn keys(self) -> &'static [&'static str] {
-        match self {
-            Type::Shell => &["command", "env", "working_dir", "shell", "kill_grace"],
-            Type::Webhook => &[
-                "url",
-                "method",
-                "headers",
-                "body",
-                "callback_port",
-                "on_timeout",
-                "on_reject",
-                "secret",
-                "allow_http",
-            ],
-            Type::Spawn => &["pipeline", "inputs", "working_dir"],
-            Type::GitCommit => &["message", "no_verify"],
-            Type::GitPush => &["remote", "branch"],
-        }
-    }
-}
+/// How the fields of each type are read.
+const READERS: [(&str, ReadAction); ACTION_TYPES.len()] = [
+    ("shell", shell),
+    ("webhook", webhook),
+    ("spawn", spawn),
+    ("git-commit", git_commit),
+    ("git-push", git_push),
+];
 
 /// Every key that belongs to some type of hook.
-pub(super) fn keys_of_all_types() -> impl Iterator<Item = &'static str> {
-    TYPES.iter().flat_map(|kind| kind.keys()).copied()
+pub(super) fn keys_of_all_types() -> impl Iterator<Item = &'static ActionKey> {
+    ACTION_TYPES.iter().flat_map(|kind| kind.keys)
 }
 
 /// Reads what the hook does, and notes every key that does not belong to a hook of its type.
@@ -75,29 +63,16 @@ pub(super) fn read(
     for field in fields {
         check_key(field, kind, notes);
     }
-    let own = Own { node, fields, wire };
-    match kind {
-        Type::Shell => shell(&own, notes).map(Action::Shell),
-        Type::Webhook => webhook(&own, notes).map(|webhook| Action::Webhook(Box::new(webhook))),
-        Type::Spawn => spawn(&own, notes).map(|spawn| Action::Spawn(Box::new(spawn))),
-        Type::GitCommit => Some(Action::GitCommit(GitCommit {
-            message: own.template("message", notes),
-            no_verify: own.bool("no_verify", notes),
-        })),
-        Type::GitPush => Some(Action::GitPush(GitPush {
-            remote: own.text("remote", notes),
-            branch: own.text("branch", notes),
-        })),
-    }
+    let (_, read) = READERS.iter().find(|(name, _)| *name == kind.name)?;
+    read(&Own { node, fields, wire }, notes)
 }
 
-fn type_of(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Option<Type> {
+fn type_of(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Option<&'static ActionType> {
     let has = |key: &str| fields.iter().any(|field| &*field.key == key);
     if let Some(field) = fields.iter().find(|field| &*field.key == "type") {
-        return notes.word(&field.value, TYPE_WORDS, &TYPES);
+        return notes.word(&field.value, ACTION_TYPE_NAMES, ACTION_TYPES);
     }
-    let clear = [("command", Type::Shell), ("url", Type::Webhook), ("pipeline", Type::Spawn)];
-    let found = clear.iter().find(|(key, _)| has(key)).map(|(_, kind)| *kind);
+    let found = ACTION_TYPES.iter().find(|kind| kind.told_by.is_some_and(has)).copied();
     if found.is_none() {
         // The slip is often in the key that would have told the type.
         // Every key is looked at, so that all of them are noted.
@@ -110,19 +85,19 @@ fn type_of(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Option<Type>
     found
 }
 
-fn check_key(field: &Field, kind: Type, notes: &mut Notes<'_>) {
+fn check_key(field: &Field, kind: &'static ActionType, notes: &mut Notes<'_>) {
     let key = &*field.key;
-    if COMMON_KEYS.contains(&key) || kind.keys().contains(&key) {
+    let has_key = |kind: &ActionType| kind.keys.iter().any(|known| known.0 == key);
+    if COMMON_KEYS.contains(&key) || has_key(kind) {
         return;
     }
-    let owner = TYPES.iter().find(|other| other.keys().contains(&key));
-    let known: Vec<&'static str> = kind.keys().iter().chain(COMMON_KEYS).copied().collect();
+    let owner = ACTION_TYPES.iter().find(|other| has_key(other));
+    let own = kind.keys.iter().map(|known| known.0);
+    let known: Vec<&'static str> = own.chain(COMMON_KEYS.iter().copied()).collect();
     let fault = match owner {
-        Some(owner) => FaultKind::KeyOfOtherType {
-            key: key.into(),
-            belongs_to: owner.word(),
-            found: kind.word(),
-        },
+        Some(owner) => {
+            FaultKind::KeyOfOtherType { key: key.into(), belongs_to: owner.name, found: kind.name }
+        }
         None => FaultKind::UnknownKey {
             key: key.into(),
             nearest: nearest(key, known.iter().copied()),
@@ -136,7 +111,7 @@ fn check_key(field: &Field, kind: Type, notes: &mut Notes<'_>) {
 /// type, which then need not be said to be missing.
 fn check_key_of_any(field: &Field, notes: &mut Notes<'_>) -> bool {
     let key = &*field.key;
-    let all = || TYPES.iter().flat_map(|kind| kind.keys()).chain(COMMON_KEYS).copied();
+    let all = || keys_of_all_types().map(|known| known.0).chain(COMMON_KEYS.iter().copied());
     if all().any(|known| known == key) {
         return false;
     }
@@ -145,7 +120,9 @@ fn check_key_of_any(field: &Field, notes: &mut Notes<'_>) -> bool {
     known.dedup();
     let nearest = nearest(key, known.iter().copied());
     notes.note(field.at, FaultKind::UnknownKey { key: key.into(), known, nearest });
-    matches!(nearest, Some("command" | "url" | "pipeline" | "type"))
+    nearest.is_some_and(|nearest| {
+        nearest == "type" || ACTION_TYPES.iter().any(|kind| kind.told_by == Some(nearest))
+    })
 }
 
 /// A hook's fields, asked for by name.
@@ -194,17 +171,17 @@ impl<'a> Own<'a> {
     }
 }
 
-fn shell(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Shell> {
+fn shell(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     let node = own.required("command", "`command`", notes)?;
     let command = notes.command(node, own.wire)?;
-    Some(Shell {
+    Some(Action::Shell(Shell {
         exec: None,
         command,
         env: own.get("env").map(|node| templates(env(node, notes))).unwrap_or_default(),
         working_dir: own.text("working_dir", notes).map(PathBuf::from),
         shell: own.text("shell", notes),
         kill_grace: own.get("kill_grace").and_then(|node| notes.duration(node)),
-    })
+    }))
 }
 
 fn templates(texts: Vec<(String, String)>) -> Vec<(String, TextTemplate)> {
@@ -223,8 +200,7 @@ pub(super) fn env(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
     pairs
 }
 
-fn webhook(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Webhook> {
-    const METHODS: &[&str] = &["POST", "PUT", "PATCH", "GET", "DELETE"];
+fn webhook(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     let allow_http = own.bool("allow_http", notes);
     let asks = own.get("await").is_some_and(|node| matches!(node.raw, Raw::Bool(true)));
     let url = match own.get("url") {
@@ -240,12 +216,13 @@ fn webhook(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Webhook> {
             Some(TextTemplate::new(url))
         }
     };
-    let method = own.get("method").and_then(|node| notes.word(node, METHODS, METHODS));
+    let method =
+        own.get("method").and_then(|node| notes.word(node, Webhook::METHODS, Webhook::METHODS));
     let words = |key: &str, notes: &mut Notes<'_>| {
-        own.get(key).and_then(|node| notes.word(node, EXHAUSTED_WORDS, &EXHAUSTED))
+        own.get(key).and_then(|node| notes.word(node, Exhausted::WORDS, &Exhausted::ALL))
     };
     let body = own.get("body").map_or_else(|| Value::Object(Map::new()), Node::to_json);
-    Some(Webhook {
+    Some(Action::Webhook(Box::new(Webhook {
         url,
         method: method.map(str::to_owned),
         headers: own.templates("headers", notes),
@@ -258,7 +235,7 @@ fn webhook(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Webhook> {
         on_reject: words("on_reject", notes),
         secret: own.template("secret", notes),
         allow_http,
-    })
+    })))
 }
 
 /// https, http to this machine, http where it is allowed, or an address that a variable holds.
@@ -282,7 +259,7 @@ fn check_url(url: &str, allow_http: bool, node: &Node, notes: &mut Notes<'_>) {
     }
 }
 
-fn spawn(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Spawn> {
+fn spawn(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     const DIRS: &[&str] = &["project", "session"];
     let node = own.required("pipeline", "`pipeline`", notes)?;
     let pipeline = notes.text(node, "the name of a pipeline")?.to_owned();
@@ -296,5 +273,30 @@ fn spawn(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Spawn> {
         .get("working_dir")
         .and_then(|node| notes.word(node, DIRS, &[SpawnDir::Project, SpawnDir::Session]))
         .unwrap_or(SpawnDir::Project);
-    Some(Spawn { pipeline, place, inputs: JsonTemplate::new(&inputs), working_dir })
+    let inputs = JsonTemplate::new(&inputs);
+    Some(Action::Spawn(Box::new(Spawn { pipeline, place, inputs, working_dir })))
+}
+
+fn git_commit(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Action> {
+    Some(Action::GitCommit(GitCommit {
+        message: own.template("message", notes),
+        no_verify: own.bool("no_verify", notes),
+    }))
+}
+
+fn git_push(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Action> {
+    Some(Action::GitPush(GitPush {
+        remote: own.text("remote", notes),
+        branch: own.text("branch", notes),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_of_action_has_its_reader() {
+        assert_eq!(READERS.map(|(name, _)| name), ACTION_TYPE_NAMES);
+    }
 }

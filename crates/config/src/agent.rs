@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::node::{Field, Mark, Node, Raw};
 use super::notes::Notes;
 use super::{FaultKind, Place};
-use hookwright_engine::nearest::nearest;
+use hookwright_engine::nearest;
 
 /// Characters of an agent's name: it is shown in tables and lines.
 const AGENT_NAME_CHARS_MAX: usize = 64;

@@ -8,15 +8,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::node::Node;
-use super::notes::Notes;
-use super::{ConfigFile, Fault, FaultKind, Loaded, SourceFile};
 use hookwright_engine::hook::Hook;
-use hookwright_engine::hook_set::{Broken, Full};
 use hookwright_engine::limits::HOOKS_MAX;
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::policy::Policy;
 use hookwright_engine::variables::Environment;
+use hookwright_engine::{Broken, Full};
+
+use super::node::Node;
+use super::notes::Notes;
+use super::{ConfigFile, Fault, FaultKind, Loaded, SourceFile};
 
 /// A foreign format.
 pub trait Dialect: fmt::Debug + Send + Sync {

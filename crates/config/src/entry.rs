@@ -2,21 +2,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_engine::condition::{Condition, ConditionError};
+use hookwright_engine::hook::{Exhausted, Hook, Layer, OnFailure, RETRIES_EXPECTED, Source};
+use hookwright_engine::limits::RETRIES_MAX;
+use hookwright_engine::matcher::{Matcher, SubjectOf};
+use hookwright_engine::pattern::Pattern;
+use hookwright_engine::policy::Policy;
+use hookwright_engine::variables::{self, Environment};
+use hookwright_engine::{NATIVE, nearest};
 
 use super::node::{Field, Mark, Node, Raw};
 use super::notes::Notes;
 use super::{Conflict, Dialect, FaultKind, KnownSystems, action};
-use hookwright_engine::condition::{Condition, ConditionError};
-use hookwright_engine::hook::{
-    Action, Exhausted, GitPush, Hook, Layer, OnFailure, Origin, RETRIES_EXPECTED, Source,
-};
-use hookwright_engine::limits::RETRIES_MAX;
-use hookwright_engine::matcher::{Matcher, SubjectOf};
-use hookwright_engine::native::NATIVE;
-use hookwright_engine::nearest::nearest;
-use hookwright_engine::pattern::Pattern;
-use hookwright_engine::policy::Policy;
-use hookwright_engine::variables::{self, Environment};
 
 /// Where an entry stands.
 pub(super) struct Place<'a> {
@@ -34,39 +33,39 @@ pub(super) struct Place<'a> {
     pub(super) environment: &'a Environment,
 }
 
-/// Fields that hooks of every type have.
-pub(super) const COMMON_KEYS: &[&str] = &[
-    "event",
-    "type",
-    "id",
-    "description",
-    "enabled",
-    "matcher",
-    "host",
-    "when",
-    "await",
-    "timeout",
-    "on_failure",
-    "retries",
-    "retry_delay",
-    "on_exhausted",
-    "pipe_output",
-    "once",
-    "dialect",
-];
-
-pub(super) const EXHAUSTED_WORDS: &[&str] = &["continue", "abort", "block"];
-pub(super) const EXHAUSTED: [Exhausted; 3] =
-    [Exhausted::Continue, Exhausted::Abort, Exhausted::Block];
+/// What hooks of every type say, read whether or not what the hook does could be read.
+struct CommonFields {
+    id: Option<String>,
+    description: Option<String>,
+    enabled: bool,
+    matcher: Matcher,
+    matcher_text: Option<Box<str>>,
+    hosts: Vec<Box<str>>,
+    when: Option<Condition>,
+    awaits: Option<bool>,
+    timeout: Option<Duration>,
+    on_failure: Option<OnFailure>,
+    retries: Option<u32>,
+    retry_delay: Option<Duration>,
+    on_exhausted: Option<Exhausted>,
+    pipe_output: bool,
+    once: bool,
+}
 
 /// Reads one hook. `None`, or noted faults, or both, when it cannot be used.
 pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Option<Hook> {
     let fields = notes.map(node, "a hook, a map with `command`, `url` or `pipeline`")?;
     let policy = policy(fields, place.known.dialects, notes);
     let action = action::read(node, fields, policy.wire, notes);
-    let has_action = action.is_some();
-    let origin = Origin {
-        id: place.id.clone(),
+    let common = CommonFields::read(fields, &place, notes);
+    if !place.in_a_list
+        && let Some(field) = fields.iter().find(|field| &*field.key == "event")
+    {
+        notes.note(field.at, FaultKind::Conflict(Conflict::EventTwice));
+    }
+    let hook = Hook {
+        id: common.id.unwrap_or_else(|| place.id.clone()),
+        description: common.description,
         source: Source {
             file: Arc::clone(place.file),
             path: Arc::clone(place.path),
@@ -74,21 +73,24 @@ pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Opti
         },
         layer: place.layer,
         event: Arc::clone(place.event),
+        pattern: place.pattern.clone(),
+        matcher: common.matcher,
+        matcher_text: common.matcher_text,
+        enabled: common.enabled,
+        hosts: common.hosts,
+        when: common.when,
+        action: action?,
+        awaits: common.awaits,
+        timeout: common.timeout,
+        on_failure: common.on_failure,
+        retries: common.retries,
+        retry_delay: common.retry_delay,
+        on_exhausted: common.on_exhausted,
+        pipe_output: common.pipe_output,
+        once: common.once,
+        twin: None,
+        policy,
     };
-    // Without an action the hook is not used, but its other fields are checked all the same.
-    let action = action.unwrap_or(Action::GitPush(GitPush { remote: None, branch: None }));
-    let mut hook = Hook::new(origin, place.pattern.clone(), action, policy);
-    for field in fields {
-        read_field(&mut hook, field, &place, notes);
-    }
-    if !place.in_a_list
-        && let Some(field) = fields.iter().find(|field| &*field.key == "event")
-    {
-        notes.note(field.at, FaultKind::Conflict(Conflict::EventTwice));
-    }
-    if !has_action {
-        return None;
-    }
     check_together(&hook, fields, &place, notes);
     Some(hook)
 }
@@ -116,54 +118,82 @@ fn policy(
     }
 }
 
-fn read_field(hook: &mut Hook, field: &Field, place: &Place<'_>, notes: &mut Notes<'_>) {
-    let value = &field.value;
-    match &*field.key {
-        "id" => {
-            if let Some(id) = notes.text(value, "an id") {
-                hook.id = id.to_owned();
-            }
+impl CommonFields {
+    fn read(fields: &[Field], place: &Place<'_>, notes: &mut Notes<'_>) -> Self {
+        let mut common = Self {
+            id: None,
+            description: None,
+            enabled: true,
+            matcher: Matcher::All,
+            matcher_text: None,
+            hosts: Vec::new(),
+            when: None,
+            awaits: None,
+            timeout: None,
+            on_failure: None,
+            retries: None,
+            retry_delay: None,
+            on_exhausted: None,
+            pipe_output: false,
+            once: false,
+        };
+        for field in fields {
+            common.read_field(field, place, notes);
         }
-        "description" => {
-            hook.description = notes.text(value, "a description").map(str::to_owned);
-        }
-        "enabled" => hook.enabled = notes.bool(value).unwrap_or(true),
-        "matcher" => {
-            let Some(text) = notes.text(value, "a name, A|B, a glob or /a regular expression/")
-            else {
-                return;
-            };
-            let events = place.pattern.points.iter().map(|point| point.event);
-            match Matcher::parse(text, SubjectOf::events(events)) {
-                Ok(matcher) => {
-                    hook.matcher = matcher;
-                    hook.matcher_text = Some(text.into());
+        common
+    }
+
+    fn read_field(&mut self, field: &Field, place: &Place<'_>, notes: &mut Notes<'_>) {
+        let value = &field.value;
+        match &*field.key {
+            "id" => {
+                if let Some(id) = notes.text(value, "an id") {
+                    self.id = Some(id.to_owned());
                 }
-                Err(error) => notes.note(value.at, FaultKind::Matcher(error)),
             }
-        }
-        "host" => hook.hosts = hosts(value, place.known.hosts, notes),
-        "when" => hook.when = condition(value, place.environment, notes),
-        "await" => hook.awaits = notes.bool(value),
-        "timeout" => {
-            hook.timeout = notes.duration(value);
-            if hook.timeout.is_some_and(|timeout| timeout.is_zero()) {
-                let expected = "a timeout longer than 0";
-                notes.note(value.at, FaultKind::BadValue { found: "0".into(), expected });
+            "description" => {
+                self.description = notes.text(value, "a description").map(str::to_owned);
             }
+            "enabled" => self.enabled = notes.bool(value).unwrap_or(true),
+            "matcher" => {
+                let Some(text) = notes.text(value, "a name, A|B, a glob or /a regular expression/")
+                else {
+                    return;
+                };
+                let events = place.pattern.points.iter().map(|point| point.event);
+                match Matcher::parse(text, SubjectOf::events(events)) {
+                    Ok(matcher) => {
+                        self.matcher = matcher;
+                        self.matcher_text = Some(text.into());
+                    }
+                    Err(error) => notes.note(value.at, FaultKind::Matcher(error)),
+                }
+            }
+            "host" => self.hosts = hosts(value, place.known.hosts, notes),
+            "when" => self.when = condition(value, place.environment, notes),
+            "await" => self.awaits = notes.bool(value),
+            "timeout" => {
+                self.timeout = notes.duration(value);
+                if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+                    let expected = "a timeout longer than 0";
+                    notes.note(value.at, FaultKind::BadValue { found: "0".into(), expected });
+                }
+            }
+            "on_failure" => {
+                self.on_failure = notes.word(value, OnFailure::WORDS, &OnFailure::ALL);
+            }
+            "retries" => {
+                self.retries = notes.whole_number(value, 0..=RETRIES_MAX, RETRIES_EXPECTED);
+            }
+            "retry_delay" => self.retry_delay = notes.duration(value),
+            "on_exhausted" => {
+                self.on_exhausted = notes.word(value, Exhausted::WORDS, &Exhausted::ALL)
+            }
+            "pipe_output" => self.pipe_output = notes.bool(value).unwrap_or_default(),
+            "once" => self.once = notes.bool(value).unwrap_or_default(),
+            // `event`, `type` and `dialect` were read before, the rest is the action's.
+            _ => {}
         }
-        "on_failure" => {
-            hook.on_failure = notes.word(value, OnFailure::WORDS, &OnFailure::ALL);
-        }
-        "retries" => {
-            hook.retries = notes.whole_number(value, 0..=RETRIES_MAX, RETRIES_EXPECTED);
-        }
-        "retry_delay" => hook.retry_delay = notes.duration(value),
-        "on_exhausted" => hook.on_exhausted = notes.word(value, EXHAUSTED_WORDS, &EXHAUSTED),
-        "pipe_output" => hook.pipe_output = notes.bool(value).unwrap_or_default(),
-        "once" => hook.once = notes.bool(value).unwrap_or_default(),
-        // `event`, `type` and `dialect` were read before, the rest is the action's.
-        _ => {}
     }
 }
 

@@ -5,13 +5,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hookwright_engine::limits::WAIT_MAX;
+use hookwright_engine::nearest;
+use hookwright_engine::policy::Wire;
+use hookwright_engine::template::{CommandText, TextError};
+
 use super::node::{Field, Mark, Node, Raw, shortened};
 use super::written::Written;
 use super::{Fault, FaultKind, SourceFile, duration};
-use hookwright_engine::limits::WAIT_MAX;
-use hookwright_engine::nearest::nearest;
-use hookwright_engine::policy::Wire;
-use hookwright_engine::template::{CommandText, TextError};
 
 /// Collects the faults of one file while its tree is read.
 pub struct Notes<'a> {

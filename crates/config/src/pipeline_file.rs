@@ -1,11 +1,11 @@
 //! `pipeline.yaml`: stages, one after the other. Its hooks are read with those of other files; this is
 //! the rest, as data.
 
+use super::keys::{LOOP_KEYS, check_key};
 use super::loop_file::{self, LoopFile};
 use super::node::{Field, Node, Raw};
 use super::notes::Notes;
 use super::termination;
-use super::top_level::{LOOP_KEYS, check_key};
 use super::{FaultKind, Place};
 use crate::limits::STAGES_MAX;
 

@@ -2,14 +2,15 @@
 //! written. It is made from the same lists of keys that the reader uses, so that neither can have a
 //! key that the other does not know; the reader is the stricter of the two.
 
+use hookwright_engine::hook::{
+    ACTION_TYPE_NAMES, ACTION_TYPES, ActionKey, Exhausted, KeyValue, OnFailure,
+};
+use hookwright_engine::limits::RETRIES_MAX;
 use hookwright_events::table::EVENTS;
 use serde_json::{Map, Value, json};
 
-use super::action::{TYPE_WORDS, keys_of_all_types};
-use super::entry::{COMMON_KEYS, EXHAUSTED_WORDS};
-use super::top_level::HOOK_FILE_KEYS;
-use hookwright_engine::hook::OnFailure;
-use hookwright_engine::limits::RETRIES_MAX;
+use super::action::{COMMON_KEYS, keys_of_all_types};
+use super::keys::HOOK_FILE_KEYS;
 
 /// The schema of a hook file.
 pub fn schema() -> Value {
@@ -105,37 +106,54 @@ fn hooks_in_a_list() -> Value {
 }
 
 fn hook() -> Value {
-    let properties: Map<String, Value> = COMMON_KEYS
-        .iter()
-        .copied()
-        .chain(keys_of_all_types())
-        .map(|key| (key.to_owned(), field(key)))
-        .collect();
+    let common = COMMON_KEYS.iter().map(|key| ((*key).to_owned(), common_field(key)));
+    let own = keys_of_all_types().map(|key| (key.0.to_owned(), own_field(key)));
+    let properties: Map<String, Value> = common.chain(own).collect();
+    let told = ACTION_TYPES.iter().filter_map(|kind| kind.told_by);
+    let named = ACTION_TYPES.iter().filter(|kind| kind.told_by.is_none()).map(|kind| kind.name);
+    let named = json!({
+        "required": ["type"],
+        "properties": { "type": { "enum": named.collect::<Vec<_>>() } },
+    });
+    let any_of: Vec<Value> = told.map(|key| json!({ "required": [key] })).chain([named]).collect();
     json!({
         "type": "object",
         "properties": properties,
         "additionalProperties": false,
-        "anyOf": [
-            { "required": ["command"] },
-            { "required": ["url"] },
-            { "required": ["pipeline"] },
-            { "required": ["type"], "properties": { "type": { "enum": ["git-commit", "git-push"] } } },
-        ],
+        "anyOf": any_of,
     })
 }
 
-fn field(key: &str) -> Value {
+/// What may stand at a key that one type of hook has.
+fn own_field(ActionKey(_, value, what): &ActionKey) -> Value {
+    let mut field = match value {
+        KeyValue::Text => json!({ "type": "string" }),
+        KeyValue::Switch => json!({ "type": "boolean" }),
+        KeyValue::Duration => json!({ "$ref": "#/$defs/duration" }),
+        KeyValue::Texts => {
+            let value = json!({ "type": ["string", "number", "boolean"] });
+            json!({ "type": "object", "additionalProperties": value })
+        }
+        KeyValue::Map => json!({ "type": "object" }),
+        KeyValue::Json => json!({}),
+        KeyValue::Port => json!({ "type": "integer", "minimum": 0, "maximum": 65535 }),
+        KeyValue::Words(words) => json!({ "enum": words }),
+    };
+    if !what.is_empty() {
+        field["description"] = json!(what);
+    }
+    field
+}
+
+/// What may stand at a key that hooks of every type have.
+fn common_field(key: &str) -> Value {
     let text = |what: &str| json!({ "type": "string", "description": what });
     let switch = |what: &str| json!({ "type": "boolean", "description": what });
     let words = |words: &[&str], what: &str| json!({ "enum": words, "description": what });
     let duration = |what: &str| json!({ "$ref": "#/$defs/duration", "description": what });
-    let texts = |what: &str| {
-        let value = json!({ "type": ["string", "number", "boolean"] });
-        json!({ "type": "object", "additionalProperties": value, "description": what })
-    };
     match key {
         "event" => text("where the hook listens, in a list of hooks"),
-        "type" => words(TYPE_WORDS, "clear from `command`, `url` or `pipeline`"),
+        "type" => words(ACTION_TYPE_NAMES, "clear from `command`, `url` or `pipeline`"),
         "id" => text("names the hook in reports and for --skip"),
         "description" => text("what it is for"),
         "enabled" => switch("false: it is passed"),
@@ -155,32 +173,10 @@ fn field(key: &str) -> Value {
             "description": "extra attempts with on_failure: retry",
         }),
         "retry_delay" => duration("between attempts"),
-        "on_exhausted" => words(EXHAUSTED_WORDS, "when all attempts have failed"),
+        "on_exhausted" => words(Exhausted::WORDS, "when all attempts have failed"),
         "pipe_output" => switch("its output goes to the agent"),
         "once" => switch("at most once in a session"),
         "dialect" => words(&["native"], "whose rules apply"),
-        "command" => text("the shell's text; values stand in its environment"),
-        "env" => texts("variables for the command, taken as they are"),
-        "working_dir" => text("where it runs; of a spawned pipeline: project or session"),
-        "shell" => text("the shell, by name or path; bash if left out"),
-        "kill_grace" => duration("between SIGTERM and SIGKILL"),
-        "url" => text(
-            "where the request goes: https, or http to this machine; a question may go nowhere",
-        ),
-        "method" => words(&["POST", "PUT", "PATCH", "GET", "DELETE"], "POST if left out"),
-        "headers" => texts("headers of the request"),
-        "body" => json!({ "description": "the request's JSON" }),
-        "callback_port" => json!({ "type": "integer", "minimum": 0, "maximum": 65535 }),
-        "on_timeout" => words(EXHAUSTED_WORDS, "when nobody answers in time"),
-        "on_reject" => words(EXHAUSTED_WORDS, "when the answer is no"),
-        "secret" => text("signs the request"),
-        "allow_http" => switch("plain http beyond this machine"),
-        "pipeline" => text("the pipeline or loop to run"),
-        "inputs" => json!({ "type": "object", "description": "what it is given" }),
-        "message" => text("the commit's message"),
-        "no_verify" => switch("leave git's own hooks out"),
-        "remote" => text("where to push; origin if left out"),
-        "branch" => text("what to push; the current branch if left out"),
         _ => Value::Bool(true),
     }
 }
@@ -191,8 +187,8 @@ mod tests {
 
     #[test]
     fn every_key_that_the_reader_knows_is_described() {
-        for key in COMMON_KEYS.iter().copied().chain(keys_of_all_types()) {
-            assert_ne!(field(key), Value::Bool(true), "{key}");
+        for key in COMMON_KEYS {
+            assert_ne!(common_field(key), Value::Bool(true), "{key}");
         }
         for key in HOOK_FILE_KEYS {
             assert!(top_level(key).is_object(), "{key}");

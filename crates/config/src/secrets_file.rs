@@ -12,12 +12,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use hookwright_engine::limits::{ENV_VALUE_BYTES_MAX, SECRET_BYTES_MIN};
+use hookwright_engine::variables::is_ours;
+use hookwright_engine::{Secrets, answer};
+
 use crate::limits::SECRETS_BYTES_MAX;
 use crate::{Fault, FaultKind, Place, SourceFile};
-use hookwright_engine::answer;
-use hookwright_engine::limits::{ENV_VALUE_BYTES_MAX, SECRET_BYTES_MIN};
-use hookwright_engine::secrets::Secrets;
-use hookwright_engine::variables::is_ours;
 
 /// Reads a file of secrets. `shown_as` is how messages name it.
 pub fn read_secrets(path: &Path, shown_as: &Path) -> Result<Secrets, Vec<Fault>> {

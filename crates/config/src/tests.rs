@@ -2,12 +2,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use hookwright_engine::hook::{Action, Exhausted, Hook, OnFailure, SpawnDir};
+use hookwright_engine::matcher::Matcher;
 use hookwright_events::{Event, EventName, Power};
 use serde_json::{Map, json};
 
 use super::*;
-use hookwright_engine::hook::{Action, Exhausted, Hook, OnFailure, SpawnDir};
-use hookwright_engine::matcher::Matcher;
+use hookwright_engine::hook::Layer;
+use hookwright_engine::variables::Environment;
 
 fn environment() -> Environment {
     Environment::new([("SLACK_WEBHOOK".into(), "https://hooks.example/x".into())])

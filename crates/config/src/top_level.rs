@@ -5,57 +5,16 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::node::{Field, Mark, Node, Raw, parse};
-use super::notes::Notes;
-use super::{ConfigFile, Fault, FaultKind, KnownSystems, Loaded, Scope, SourceFile, entry};
-use super::{agent, callback_address, loop_file, pipeline_file, warning};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::limits::HOOKS_MAX;
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::variables::Environment;
 
-pub(super) const HOOK_FILE_KEYS: &[&str] = &[
-    "version",
-    "hooks",
-    "disable_global_hooks",
-    "callback",
-    "permissions",
-    "mcp_servers",
-    "agent",
-    "model",
-];
-pub(super) const LOOP_KEYS: &[&str] = &[
-    "version",
-    "name",
-    "description",
-    "agent",
-    "model",
-    "prompt",
-    "prompt_file",
-    "termination",
-    "max_iterations",
-    "max_runtime",
-    "max_cost",
-    "delay",
-    "hooks",
-    "disable_global_hooks",
-];
-const PIPELINE_KEYS: &[&str] =
-    &["version", "name", "description", "stages", "max_cost", "hooks", "disable_global_hooks"];
-
-/// Keys of agent-pipelines whose work another key does now.
-const SUPERSEDED: &[(&str, &str)] = &[
-    ("stage", "`loop`"),
-    ("completion", "`termination`"),
-    ("perspectives", "one stage for each perspective"),
-    ("defaults", "`agent` and `model` in each loop"),
-    ("check_before", "`termination: {type: queue}`, which looks before it starts"),
-];
-
-/// Whether a key is one of a loop or a pipeline.
-pub(super) fn is_key_of_run(key: &str) -> bool {
-    LOOP_KEYS.contains(&key) || PIPELINE_KEYS.contains(&key)
-}
+use super::keys::{HOOK_FILE_KEYS, LOOP_KEYS, PIPELINE_KEYS, check_key};
+use super::node::{Field, Mark, Node, Raw, parse};
+use super::notes::Notes;
+use super::{ConfigFile, Fault, FaultKind, KnownSystems, Loaded, Scope, SourceFile, entry};
+use super::{agent, callback_address, loop_file, pipeline_file, warning};
 
 /// Reads a whole file into `loaded`.
 pub(super) fn read(
@@ -162,25 +121,6 @@ fn read_key(
         // The others belong to the runner and the agent.
         _ => {}
     }
-}
-
-/// Notes a key that nobody reads here, with its successor if it has one.
-pub(super) fn check_key(
-    field: &Field,
-    known: &'static [&'static str],
-    notes: &mut Notes<'_>,
-) -> bool {
-    let key = &*field.key;
-    if known.contains(&key) {
-        return true;
-    }
-    match SUPERSEDED.iter().find(|(old, _)| *old == key) {
-        Some((_, successor)) => {
-            notes.note(field.at, FaultKind::Superseded { key: key.into(), successor });
-        }
-        None => notes.unknown_key(field.at, key, known),
-    }
-    false
 }
 
 fn permissions(node: &Node, notes: &mut Notes<'_>) {

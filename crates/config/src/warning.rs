@@ -7,16 +7,17 @@ mod tools;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::node::{Field, Mark, Node, Raw};
-use super::written::Written;
-use super::{Place, SourceFile};
-use crate::limits::WARNINGS_OF_A_COMMAND_MAX;
-use hookwright_engine::first_program::{WhyNot, cannot_run};
 use hookwright_engine::hook::{Action, Hook, Layer, Shell};
-use hookwright_engine::nearest::nearest;
+use hookwright_engine::nearest;
 use hookwright_engine::policy::{Known, Wire};
 use hookwright_engine::template::{self, Names, warnings};
 use hookwright_engine::variables::{self, Environment, PREFIX};
+
+use super::node::{Field, Mark, Node, Raw};
+use super::written::Written;
+use super::{Place, SourceFile};
+use crate::first_program::{WhyNot, cannot_run};
+use crate::limits::WARNINGS_OF_A_COMMAND_MAX;
 
 /// A place in a configuration that probably doesn't do what its author thinks. The hook runs all
 /// the same.

@@ -115,7 +115,7 @@ fn fields_of(foreign: &dyn Foreign, hook: &Hook, is_native: bool) -> Option<Map<
             }
         }
         Action::GitCommit(GitCommit { message, no_verify }) => {
-            put("type", json!("git-commit"));
+            put("type", json!(hook.action.kind()));
             if let Some(message) = message {
                 put("message", json!(text(foreign, hook, message, is_native)?));
             }
@@ -124,7 +124,7 @@ fn fields_of(foreign: &dyn Foreign, hook: &Hook, is_native: bool) -> Option<Map<
             }
         }
         Action::GitPush(GitPush { remote, branch }) => {
-            put("type", json!("git-push"));
+            put("type", json!(hook.action.kind()));
             if let Some(remote) = remote {
                 put("remote", json!(remote));
             }
@@ -132,7 +132,7 @@ fn fields_of(foreign: &dyn Foreign, hook: &Hook, is_native: bool) -> Option<Map<
                 put("branch", json!(branch));
             }
         }
-        Action::Webhook(_) | Action::Spawn(_) | Action::Callback(_) => return None,
+        _ => return None,
     }
     Some(fields)
 }

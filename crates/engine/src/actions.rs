@@ -31,7 +31,6 @@ use crate::slots::Slots;
 use crate::template::Filling;
 use crate::variables::{Carried, Environment, Variables};
 
-pub(crate) use from_within::FromWithin;
 pub use git::GIT_LOCATION_VARIABLES;
 pub(crate) use shell::Shells;
 

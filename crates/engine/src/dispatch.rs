@@ -31,7 +31,7 @@ use hookwright_events::{Event, Outcome, Power, Report, RunEventKind, Status};
 use crate::chain::Chain;
 use crate::dispatch::run::{Run, State, milliseconds};
 use crate::dispatch::step::Steps;
-pub use crate::dispatch::step::{Happening, Step};
+pub(crate) use crate::dispatch::step::{Happening, Step};
 pub use crate::dispatch::stop::can_block;
 use crate::dispatch::whether::Whether;
 use crate::handed_over::Background;
@@ -43,7 +43,7 @@ use crate::variables::{Carried, Environment, Variables};
 
 /// What a firing is given.
 #[derive(Debug, Clone)]
-pub struct Given {
+pub(crate) struct Given {
     /// The event.
     pub event: Arc<Event>,
     /// The hooks that fit, in the order in which they run.
@@ -74,7 +74,7 @@ pub struct Given {
 
 /// One firing of one event.
 #[derive(Debug)]
-pub struct Dispatch {
+pub(crate) struct Dispatch {
     given: Given,
     power: Power,
     runs: Vec<Run>,
@@ -107,7 +107,7 @@ enum EndedBy {
 
 impl Dispatch {
     /// A firing that has not begun.
-    pub fn new(given: Given) -> Self {
+    pub(crate) fn new(given: Given) -> Self {
         let power = given.event.name.power();
         let runs = given.hooks.iter().map(|hook| Run::new(Arc::clone(hook), power)).collect();
         let carried = given.remembered.carried.clone();
@@ -129,7 +129,7 @@ impl Dispatch {
     }
 
     /// The whole of dispatch: what happened goes in, what to do next comes out.
-    pub fn advance(&mut self, happening: Happening) -> Vec<Step> {
+    pub(crate) fn advance(&mut self, happening: Happening) -> Vec<Step> {
         let mut steps = Steps::new(self.given.is_watched);
         match happening {
             Happening::Fired => {
@@ -154,57 +154,57 @@ impl Dispatch {
     }
 
     /// The hooks that fit, by their numbers.
-    pub fn hooks(&self) -> &[Arc<Hook>] {
+    pub(crate) fn hooks(&self) -> &[Arc<Hook>] {
         &self.given.hooks
     }
 
     /// The hook behind a number.
-    pub fn hook(&self, number: usize) -> &Arc<Hook> {
+    pub(crate) fn hook(&self, number: usize) -> &Arc<Hook> {
         &self.runs[number].hook
     }
 
     /// The rules under which a hook runs here.
-    pub fn terms(&self, number: usize) -> Terms {
+    pub(crate) fn terms(&self, number: usize) -> Terms {
         self.runs[number].terms
     }
 
     /// How many attempts of a hook were started.
-    pub fn attempts(&self, number: usize) -> u32 {
+    pub(crate) fn attempts(&self, number: usize) -> u32 {
         self.runs[number].attempts
     }
 
     /// A hook's wire and order.
-    pub fn policy(&self, number: usize) -> &'static Policy {
+    pub(crate) fn policy(&self, number: usize) -> &'static Policy {
         self.runs[number].policy
     }
 
     /// Whether the decision has been made.
-    pub fn is_decided(&self) -> bool {
+    pub(crate) fn is_decided(&self) -> bool {
         self.finished
     }
 
     /// What hooks can do at this event.
-    pub fn power(&self) -> Power {
+    pub(crate) fn power(&self) -> Power {
         self.power
     }
 
     /// What earlier hooks have left for the next one.
-    pub fn carried(&self) -> &Carried {
+    pub(crate) fn carried(&self) -> &Carried {
         &self.carried
     }
 
     /// The numbers of hooks that still run although the decision was made.
-    pub fn in_background(&self) -> &BTreeSet<usize> {
+    pub(crate) fn in_background(&self) -> &BTreeSet<usize> {
         &self.in_background
     }
 
     /// The numbers of background hooks that have ended since this was asked last.
-    pub fn take_out_of_background(&mut self) -> Vec<usize> {
+    pub(crate) fn take_out_of_background(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.out_of_background)
     }
 
     /// The record of every hook that fitted, in the order in which they ran.
-    pub fn reports(&self) -> Vec<Report> {
+    pub(crate) fn reports(&self) -> Vec<Report> {
         self.runs.iter().map(Run::report).collect()
     }
 

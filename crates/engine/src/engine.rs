@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use hookwright_events::{Decision, Event, Report, RunEvent, RunEventKind};
+use hookwright_events::{Decision, Event, RunEvent, RunEventKind};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::actions::{Shells, Surroundings};
 use crate::chain::Chain;
 use crate::dispatch::{Dispatch, Given};
+use crate::fired::Fired;
 use crate::handed_over::{Background, HandedOver};
 use crate::hook_set::HookSet;
 use crate::past::{PastFiring, PastHook};
@@ -103,28 +104,6 @@ pub struct Firing {
     /// The host makes the event's data anew when it takes the firing up again. Then they are journalled only
     /// where a hook is woken, which has to read the same again.
     pub remakes_data: bool,
-}
-
-/// What came of firing an event.
-#[derive(Debug, Clone)]
-pub struct Fired {
-    /// The event as its hooks saw it.
-    pub event: Arc<Event>,
-    /// What the host must do.
-    pub decision: Decision,
-    /// The record of every hook that fitted, in the order in which they ran.
-    pub reports: Vec<Report>,
-}
-
-impl Fired {
-    fn of_nothing(event: Event) -> Self {
-        Self { event: Arc::new(event), decision: Decision::default(), reports: Vec::new() }
-    }
-
-    /// The record that `fire --json` prints.
-    pub fn record(&self) -> Value {
-        self.decision.record(&self.event, &self.reports)
-    }
 }
 
 /// Is shown run events, after the journal has them. It is called between the steps of a firing, so

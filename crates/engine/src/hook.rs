@@ -5,6 +5,7 @@
 //! open in [`Hook`] and is settled by [`Hook::terms`].
 
 mod action;
+mod action_type;
 mod builder;
 mod callback;
 mod fault;
@@ -16,14 +17,18 @@ use std::time::Duration;
 
 use hookwright_events::{Answer, Power};
 
-pub use action::{Action, Body, GitCommit, GitPush, Shell, Spawn, SpawnDir, Webhook};
+pub use action::{
+    ACTION_TYPE_NAMES, ACTION_TYPES, Action, Body, GitCommit, GitPush, Shell, Spawn, SpawnDir,
+    Webhook,
+};
+pub use action_type::{ActionKey, ActionType, KeyValue};
 pub use builder::HookBuilder;
-pub(crate) use callback::Answering;
+pub(crate) use callback::{Answering, WithinFiring};
 pub use callback::{Call, Callback, Failure};
 pub use fault::{HookConflict, HookFault, HookFaultKind, RETRIES_EXPECTED};
 
 use crate::condition::Condition;
-use crate::limits::{COMMAND_TIMEOUT, PATIENT_TIMEOUT, RETRIES, RETRY_DELAY, SEND_TIMEOUT};
+use crate::limits::RETRY_DELAY;
 use crate::matcher::Matcher;
 use crate::pattern::Pattern;
 use crate::policy::Policy;
@@ -195,6 +200,12 @@ pub enum Exhausted {
 }
 
 impl Exhausted {
+    /// The words for these in a configuration.
+    pub const WORDS: &'static [&'static str] = &["continue", "abort", "block"];
+
+    /// What the words mean, in their order.
+    pub const ALL: [Exhausted; 3] = [Exhausted::Continue, Exhausted::Abort, Exhausted::Block];
+
     /// The word for it in a configuration.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -327,15 +338,14 @@ impl Hook {
         };
         let on_failure = written.unwrap_or(by_default);
         let refused = if power.can_block() { Exhausted::Block } else { Exhausted::Abort };
-        let (retries, on_timeout, on_reject) = match &self.action {
-            // A send that failed is tried again whatever a failure leads to in the end.
-            Action::Webhook(webhook) => (
-                self.retries_or_default(),
-                webhook.on_timeout.unwrap_or(refused),
-                webhook.on_reject.unwrap_or(refused),
-            ),
-            _ => (retries, refused, refused),
+        let (on_timeout, on_reject) = match &self.action {
+            Action::Webhook(webhook) => {
+                (webhook.on_timeout.unwrap_or(refused), webhook.on_reject.unwrap_or(refused))
+            }
+            _ => (refused, refused),
         };
+        let is_request = self.action.action_type().is_request;
+        let retries = if is_request { self.retries_or_default() } else { retries };
         Terms {
             awaited: self.awaited(power, on_failure),
             timeout: self.timeout.or(self.policy.timeout).unwrap_or(self.default_timeout()),
@@ -349,45 +359,28 @@ impl Hook {
     }
 
     fn awaited(&self, power: Power, on_failure: Exhausted) -> bool {
+        let action_type = self.action.action_type();
         let something_depends_on_it = power != Power::Observes
             || self.pipe_output
             || on_failure != Exhausted::Continue
-            || matches!(self.action, Action::Spawn(_));
-        match self.action {
+            || action_type.starts_session;
+        match (action_type.is_request, self.policy.awaits) {
             // A webhook's `await` means a person; its response is waited for all the same.
-            Action::Webhook(_) if self.policy.awaits.is_none() => {
-                self.awaits == Some(true) || something_depends_on_it
-            }
-            Action::Webhook(_) => self.awaits.or(self.policy.awaits) == Some(true),
-            Action::Shell(_)
-            | Action::Spawn(_)
-            | Action::GitCommit(_)
-            | Action::GitPush(_)
-            | Action::Callback(_) => {
-                self.awaits.or(self.policy.awaits).unwrap_or(something_depends_on_it)
-            }
+            (true, None) => self.awaits == Some(true) || something_depends_on_it,
+            (true, Some(by_policy)) => self.awaits.unwrap_or(by_policy),
+            (false, by_policy) => self.awaits.or(by_policy).unwrap_or(something_depends_on_it),
         }
     }
 
     fn retries_or_default(&self) -> u32 {
-        self.retries.unwrap_or(match self.action {
-            Action::Shell(_)
-            | Action::Webhook(_)
-            | Action::GitCommit(_)
-            | Action::GitPush(_)
-            | Action::Callback(_) => RETRIES,
-            Action::Spawn(_) => 0,
-        })
+        self.retries.unwrap_or(self.action.action_type().retries)
     }
 
     fn default_timeout(&self) -> Duration {
-        match self.action {
-            Action::Shell(_) | Action::GitCommit(_) | Action::GitPush(_) | Action::Callback(_) => {
-                COMMAND_TIMEOUT
-            }
-            Action::Webhook(_) if self.awaits == Some(true) => PATIENT_TIMEOUT,
-            Action::Webhook(_) => SEND_TIMEOUT,
-            Action::Spawn(_) => PATIENT_TIMEOUT,
+        let action_type = self.action.action_type();
+        match self.awaits {
+            Some(true) => action_type.awaited_timeout,
+            Some(false) | None => action_type.timeout,
         }
     }
 }

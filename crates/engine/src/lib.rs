@@ -25,19 +25,19 @@
 //! [`Engine::builder`] puts an engine together, [`Hook::on`] makes a hook of a function,
 //! [`Engine::fire`] fires an [`Event`], and [`Fired`] holds the [`Decision`] and a [`Report`] of every
 //! hook that fitted. The crate `hookwright-config` reads hooks from files into a
-//! [`hook_set::HookSet`], for [`EngineBuilder::hooks`]. What the engine needs beyond that it is lent
+//! [`HookSet`], for [`EngineBuilder::hooks`]. What the engine needs beyond that it is lent
 //! through [`ports`]. The words are `hookwright-events`'s and are exported here too, so that one
 //! dependency is enough.
 //!
 //! # The path of one event
 //!
-//! 1. Functions, and hooks from files, are in a [`hook_set::HookSet`]. Its index finds the hooks that
+//! 1. Functions, and hooks from files, are in a [`HookSet`]. Its index finds the hooks that
 //!    the event wakes ([`pattern`], [`matcher`]).
-//! 2. [`dispatch`] decides, without IO, what starts, what waits, what is tried again ([`condition`]
+//! 2. `dispatch` decides, without IO, what starts, what waits, what is tried again ([`condition`]
 //!    answers `when:`), and what it all adds up to.
-//! 3. [`engine`] runs those steps: actions start, with [`variables`] in their environment; the host's
+//! 3. `engine` runs those steps: actions start, with [`variables`] in their environment; the host's
 //!    [`ports`] journal and remember; observers are shown the [`RunEvent`]s.
-//! 4. [`native`] reads what a hook printed ([`answer`]) and says what its end means.
+//! 4. `native` reads what a hook printed ([`answer`]) and says what its end means.
 //!
 //! Functions run before the hooks of all files, at every event, in the order in which they were given:
 //! they start no process, so a denial of theirs spares those of the others. What a host wants to do
@@ -81,41 +81,51 @@
 
 mod actions;
 pub mod answer;
-pub mod chain;
+mod chain;
 pub mod condition;
-pub mod dispatch;
-pub mod engine;
+mod dispatch;
+mod engine;
 pub mod explain;
-pub mod first_program;
-pub mod glob;
-pub mod handed_over;
+mod fired;
+mod glob;
+mod handed_over;
 pub mod hook;
-pub mod hook_set;
+mod hook_set;
 #[cfg(feature = "http")]
 mod http;
-pub mod lazy_regex;
+mod lazy_regex;
 pub mod limits;
 pub mod matcher;
-pub mod native;
-pub mod nearest;
-pub mod past;
+mod native;
+mod nearest;
+mod past;
 pub mod pattern;
 pub mod policy;
 pub mod ports;
-pub mod secrets;
+mod secrets;
 mod slots;
 pub mod template;
 pub mod variables;
 
 pub use actions::GIT_LOCATION_VARIABLES;
-pub use engine::{BuildError, Engine, EngineBuilder, Fired, Firing, Interest, Observer, Setup};
+pub use chain::{CHAIN_VARIABLE, Chain};
+pub use dispatch::can_block;
+pub use engine::{BuildError, Engine, EngineBuilder, Firing, Interest, Observer, Setup};
+pub use fired::Fired;
+pub use glob::{Glob, is_glob};
 pub use handed_over::{Background, HandedOver};
 pub use hook::{Call, Exhausted, Failure, Hook, HookBuilder, Layer, OnFailure};
+pub use hook_set::{Broken, Full, HookSet, ReadError};
 pub use hookwright_events as events;
 pub use hookwright_events::{
     Answer, AnswerDecision, Decision, Event, EventError, EventName, Outcome, Report, RunEvent,
     RunEventKind, Status, Verdict,
 };
+pub use lazy_regex::{Case, LazyRegex, one_line};
+pub use native::{NATIVE, NativeWire, why_not};
+pub use nearest::nearest;
+pub use past::PastFiring;
+pub use secrets::Secrets;
 pub use serde_json;
 pub use tokio_util::sync::CancellationToken;
 

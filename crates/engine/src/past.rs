@@ -45,7 +45,7 @@ pub(crate) struct Committing {
 
 /// What is known of one hook of such a firing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PastHook {
+pub(crate) enum PastHook {
     /// Nothing: it has its turn as if nothing had happened.
     Unknown,
     /// It was started.

@@ -191,7 +191,7 @@ pub trait Memory: Send + Sync {
 /// It must promise to pass the chain on: by it a hook that would wake itself again is found.
 ///
 /// ```
-/// use hookwright_engine::chain::Chain;
+/// use hookwright_engine::Chain;
 /// use hookwright_engine::ports::Fire;
 /// use hookwright_engine::ports::memory::InMemoryFire;
 /// use hookwright_engine::serde_json::json;

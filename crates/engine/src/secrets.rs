@@ -16,7 +16,7 @@ use hookwright_process::Filter;
 use serde_json::Value;
 
 pub(crate) use forms::for_url;
-pub use redaction::Redaction;
+pub(crate) use redaction::Redaction;
 
 /// Names and values of a user's secrets.
 #[derive(Clone, Default)]

@@ -15,7 +15,7 @@ pub mod caller;
 mod place;
 mod reception;
 
-use hookwright_engine::chain::Chain;
+use hookwright_engine::Chain;
 use hookwright_events::TaskId;
 use serde::{Deserialize, Serialize};
 

@@ -17,7 +17,7 @@ mod unfinished;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use hookwright_engine::past::PastFiring;
+use hookwright_engine::PastFiring;
 use hookwright_engine::ports::{Keepsake, Remembered};
 use hookwright_events::firing_key::{ClosingEvent, IterationEvent};
 use hookwright_events::{

@@ -7,8 +7,8 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hookwright_engine::Secrets;
 use hookwright_engine::ports::{Journal, Promise};
-use hookwright_engine::secrets::Secrets;
 use hookwright_events::{RunEvent, RunEventKind};
 use hookwright_process::faults;
 use hookwright_store::{

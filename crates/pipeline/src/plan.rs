@@ -18,8 +18,8 @@ use hookwright_config::{
     Place, PromptSpec, QueueSpec, Scope, StageBody, StageSpec, Termination, load_texts,
 };
 use hookwright_dialects::hosts::Connection;
+use hookwright_engine::HookSet;
 use hookwright_engine::hook::Hook;
-use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::template::TextTemplate;
 use hookwright_engine::variables::Environment;
 

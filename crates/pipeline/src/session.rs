@@ -44,9 +44,8 @@ use std::time::Duration;
 
 use hookwright_engine::ports::memory::InMemoryMemory;
 use hookwright_engine::ports::{Clock, EndRequest, Ports};
-use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Engine, Observer};
+use hookwright_engine::{Engine, Observer, Secrets};
 use hookwright_events::firing_key::Part;
 use hookwright_events::{RunEvent, RunEventKind, SessionStatus};
 use hookwright_process::{MARKER, faults};

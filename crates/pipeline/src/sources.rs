@@ -20,7 +20,7 @@ use hookwright_config::{
     SourceFile, StageBody, is_pipeline, load_texts, read_text,
 };
 use hookwright_engine::hook::Layer;
-use hookwright_engine::nearest::nearest;
+use hookwright_engine::nearest;
 use hookwright_engine::variables::Environment;
 use serde::{Deserialize, Serialize};
 

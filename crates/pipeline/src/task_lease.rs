@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use hookwright_engine::chain::Chain;
+use hookwright_engine::Chain;
 use hookwright_events::TaskId;
 use hookwright_store::{Fence, KeptTasks, StoreError};
 

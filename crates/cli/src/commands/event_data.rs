@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hookwright_engine::nearest::nearest;
+use hookwright_engine::nearest;
 use hookwright_events::field::{self, FIELDS};
 use hookwright_events::{Event, EventName, Power, table};
 use serde_json::{Map, Value};

@@ -1,7 +1,7 @@
 //! `hookwright events`: the table of events, or all about one of them.
 
 use clap::Args;
-use hookwright_engine::nearest::nearest;
+use hookwright_engine::nearest;
 use hookwright_engine::variables::{MADE_BY_THE_ENGINE, PREFIX};
 use hookwright_events::field::{self, EVERYWHERE, FIELDS};
 use hookwright_events::table::{self, Alias, EVENTS};

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use hookwright_config::{self as config, ConfigFile, Loaded};
-use hookwright_engine::dispatch::can_block;
+use hookwright_engine::can_block;
 use hookwright_engine::explain::{Asked, Explained, Fate, Missed, explain as explain_hooks};
 use hookwright_engine::hook::Terms;
 use hookwright_events::Event;

@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use hookwright_config::{Fault, Loaded};
-use hookwright_engine::chain::Chain;
-use hookwright_engine::{Engine, Fired, Firing, Interest};
+use hookwright_engine::{Chain, Engine, Fired, Firing, Interest};
 use hookwright_events::{Decision, Event, Power, Report, RunEvent, RunEventKind, Verdict};
 
 use super::event_data::{EventArguments, warn_of_unknown_keys};

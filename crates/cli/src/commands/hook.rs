@@ -28,9 +28,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hookwright_dialects::hosts::{self, Host, HostCall, UnreadableCall};
-use hookwright_engine::chain::Chain;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Background, Engine, Fired, Firing};
+use hookwright_engine::{Background, Chain, Engine, Fired, Firing};
 use hookwright_events::{Decision, Event, Power, Status, Verdict};
 
 use self::deadline::Deadline;

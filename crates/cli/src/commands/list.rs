@@ -1,8 +1,8 @@
 //! `hookwright list`: every hook, what it does, and where it came from.
 
 use clap::Args;
+use hookwright_engine::HookSet;
 use hookwright_engine::hook::{Hook, Layer};
-use hookwright_engine::hook_set::HookSet;
 use hookwright_engine::policy::Policy;
 use serde_json::{Map, Value, json};
 

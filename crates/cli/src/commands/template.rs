@@ -1,7 +1,7 @@
 //! `hookwright template`: hooks to begin with.
 
 use clap::{Args, Subcommand};
-use hookwright_engine::nearest::nearest;
+use hookwright_engine::nearest;
 use serde_json::json;
 
 use crate::error::Failure;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use hookwright_config::first_program::WhyNot;
 use hookwright_config::{Warning, WarningKind};
-use hookwright_engine::first_program::WhyNot;
 use hookwright_engine::template::{Evaluation, WarningKind as OfVariable};
 use hookwright_events::tool;
 use hookwright_pipeline::limits::FOLDER_ENTRIES_MAX;

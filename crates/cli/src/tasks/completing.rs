@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
+use hookwright_engine::{CHAIN_VARIABLE, Chain};
 use hookwright_events::{Task, TaskId, TaskState};
 use hookwright_pipeline::desk::caller::{Asked, ask};
 use hookwright_pipeline::desk::{Answer, DeskPlace, Request};

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use hookwright_dialects::hosts;
-use hookwright_engine::chain::Chain;
-use hookwright_engine::hook_set::HookSet;
-use hookwright_engine::{Fired, Firing, Interest, RunEvent};
+use hookwright_engine::{Chain, Fired, Firing, HookSet, Interest, RunEvent};
 use hookwright_events::{Decision, Event, EventName, Task, TaskState, Verdict};
 use hookwright_pipeline::task_firing::lets_pass;
 use hookwright_process::MARKER;

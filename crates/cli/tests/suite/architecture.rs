@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hookwright-events", &[]),
     ("hookwright-process", &[]),
     ("hookwright-engine", &["hookwright-events", "hookwright-process"]),
-    ("hookwright-config", &["hookwright-engine", "hookwright-events"]),
+    ("hookwright-config", &["hookwright-engine", "hookwright-events", "hookwright-process"]),
     ("hookwright-dialects", &["hookwright-config", "hookwright-engine", "hookwright-events"]),
     ("hookwright-store", &["hookwright-events"]),
     (

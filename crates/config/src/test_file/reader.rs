@@ -6,6 +6,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hookwright_engine::hook::Layer;
+use hookwright_engine::nearest;
+use hookwright_engine::pattern::PatternError;
+use hookwright_engine::variables::is_ours;
 use hookwright_events::{Event, EventName, table};
 use serde_json::{Map, Value};
 
@@ -13,10 +17,6 @@ use super::{Case, CaseStep, TestFile, is_within};
 use crate::node::{Field, Mark, Node, Raw, parse};
 use crate::notes::Notes;
 use crate::{ConfigFile, Conflict, FaultKind, SourceFile, action, file};
-use hookwright_engine::hook::Layer;
-use hookwright_engine::nearest::nearest;
-use hookwright_engine::pattern::PatternError;
-use hookwright_engine::variables::is_ours;
 
 pub(super) const FILE_KEYS: &[&str] = &["version", "cases"];
 pub(super) const CASE_KEYS: &[&str] = &[

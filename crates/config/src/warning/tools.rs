@@ -5,6 +5,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use hookwright_engine::hook::Hook;
+use hookwright_engine::matcher::Matcher;
+use hookwright_engine::nearest;
+use hookwright_engine::variables::PREFIX;
 use hookwright_events::tool;
 
 use super::{Warning, WarningKind};
@@ -12,10 +16,6 @@ use crate::limits::WARNINGS_OF_A_COMMAND_MAX;
 use crate::node::{Mark, Node, Raw};
 use crate::written::Written;
 use crate::{Place, SourceFile};
-use hookwright_engine::hook::Hook;
-use hookwright_engine::matcher::Matcher;
-use hookwright_engine::nearest::nearest;
-use hookwright_engine::variables::PREFIX;
 
 /// The variable whose parts are a tool's input.
 const TOOL_INPUT: &str = "TOOL_INPUT";

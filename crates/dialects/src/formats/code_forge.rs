@@ -23,8 +23,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hookwright_config::{Dialect, ForeignFile, Loaded};
+use hookwright_engine::NativeWire;
 use hookwright_engine::hook::{Exhausted, Hook};
-use hookwright_engine::native::NativeWire;
 use hookwright_engine::policy::{At, Input, Known, Meaning, Policy, Reader, Wire};
 use hookwright_engine::variables::Environment;
 use hookwright_events::Outcome;

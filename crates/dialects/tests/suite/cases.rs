@@ -29,9 +29,8 @@ use std::sync::LazyLock;
 use hookwright_config::{ConfigFile, Loaded, Warning, WarningKind, check};
 use hookwright_dialects::{Whereabouts, agent_pipelines};
 use hookwright_engine::hook::Layer;
-use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Engine, Event, Firing, Setup};
+use hookwright_engine::{Engine, Event, Firing, Secrets, Setup};
 use regex::Regex;
 use serde_json::Value;
 

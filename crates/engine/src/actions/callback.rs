@@ -11,6 +11,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -124,7 +125,7 @@ fn call(attempt: &Attempt, cancelled: &CancellationToken, within: FromWithin) ->
         hook: hook.id.clone(),
         attempt: attempt.number,
         cancelled: cancelled.clone(),
-        within,
+        within: Arc::new(within),
     }
 }
 

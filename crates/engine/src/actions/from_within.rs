@@ -1,25 +1,27 @@
 //! [`FromWithin`]: what a callback can do with its own attempt while it runs.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use hookwright_events::{Answer, Outcome, RunEventKind};
+use hookwright_events::{Answer, Event, Outcome, RunEventKind};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 use super::{Attempt, News, shell};
-use crate::hook::Shell;
+use crate::engine::Firing;
+use crate::fired::Fired;
+use crate::hook::{Shell, WithinFiring};
 use crate::limits::{ASYNC_TIMEOUT, ASYNC_TIMEOUT_MAX};
 
 /// A callback's way to its own attempt.
-#[derive(Clone)]
 pub(crate) struct FromWithin {
-    pub(crate) attempt: Arc<Attempt>,
+    attempt: Arc<Attempt>,
     // Bounded by what runs: each command sends a few.
     requests: UnboundedSender<Request>,
     /// How many commands it has run.
-    commands: Arc<AtomicU32>,
+    commands: AtomicU32,
 }
 
 /// Something that the driver of the firing has to hear.
@@ -34,22 +36,39 @@ impl FromWithin {
     pub(super) fn new(attempt: &Attempt) -> (Self, UnboundedReceiver<Request>) {
         let (requests, receiver) = unbounded_channel();
         let attempt = Arc::new(attempt.clone());
-        (Self { attempt, requests, commands: Arc::default() }, receiver)
+        (Self { attempt, requests, commands: AtomicU32::new(0) }, receiver)
     }
 
-    pub(crate) fn go_async(&self, answer: Option<Box<Answer>>, time: Option<Duration>) {
+    fn fire_below(&self, event: Event) -> impl Future<Output = Fired> + Send + '_ {
+        let attempt = &self.attempt;
+        let firing = Firing {
+            session: attempt.event.text("session").map(str::to_owned),
+            chain: attempt.chain_below(),
+            nobody_to_ask: attempt.nobody_to_ask,
+            ..Firing::default()
+        };
+        attempt.engine.fire(event, firing)
+    }
+}
+
+impl WithinFiring for FromWithin {
+    fn fire(&self, event: Event) -> Pin<Box<dyn Future<Output = Fired> + Send + '_>> {
+        Box::pin(self.fire_below(event))
+    }
+
+    fn go_async(&self, answer: Option<Box<Answer>>, time: Option<Duration>) {
         let time = time.unwrap_or(ASYNC_TIMEOUT).min(ASYNC_TIMEOUT_MAX);
         // The attempt is over if nothing listens.
         let _ = self.requests.send(Request::GoesAsync { answer, time });
     }
 
-    pub(crate) async fn run(
-        &self,
-        command: &Shell,
+    fn run<'a>(
+        &'a self,
+        command: &'a Shell,
         timeout: Duration,
-        cancel: &CancellationToken,
-        went_async: impl FnMut() + Send,
-    ) -> Outcome {
+        cancel: &'a CancellationToken,
+        went_async: Box<dyn FnMut() + Send + 'a>,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send + 'a>> {
         let mut attempt = Attempt::clone(&self.attempt);
         attempt.terms.timeout = timeout;
         attempt.cancel = cancel.clone();
@@ -57,18 +76,17 @@ impl FromWithin {
         let number = self.commands.fetch_add(1, Ordering::Relaxed) + 1;
         attempt.run_id = format!("{}-{number}", attempt.run_id);
         let mut news = CommandNews { requests: self.requests.clone(), went_async };
-        let (outcome, _) = shell::run(&attempt, command, &mut news).await;
-        outcome
+        Box::pin(async move { shell::run(&attempt, command, &mut news).await.0 })
     }
 }
 
 /// Passes on what a command of a callback tells. Its output is the callback's, and is not shown.
-struct CommandNews<F> {
+struct CommandNews<'a> {
     requests: UnboundedSender<Request>,
-    went_async: F,
+    went_async: Box<dyn FnMut() + Send + 'a>,
 }
 
-impl<F: FnMut() + Send> News for CommandNews<F> {
+impl News for CommandNews<'_> {
     fn went_async(&mut self, _answer: Option<Box<Answer>>) {
         (self.went_async)();
     }

@@ -206,7 +206,9 @@ impl Run {
 
     /// What a child pipeline left, if the hook is one that starts it.
     pub(super) fn spawn_output(&self) -> Option<Option<Value>> {
-        let Action::Spawn(_) = self.hook.action else { return None };
+        if !self.hook.action.action_type().starts_session {
+            return None;
+        }
         let (outcome, _) = self.last.as_ref()?;
         let output = outcome.output().map(|output| output.stdout.as_str()).unwrap_or_default();
         Some(serde_json::from_str(output).ok())
@@ -216,25 +218,19 @@ impl Run {
     /// coming back together.
     pub(super) fn delay(&self, outcome: &Outcome, chance: u64) -> Duration {
         let delay = self.terms.retry_delay;
-        match self.hook.action {
-            Action::Webhook(_) => {
-                let doublings = self.attempts.saturating_sub(1).min(16);
-                let doubled = delay.saturating_mul(1 << doublings).min(SEND_DELAY_MAX);
-                let quarter = doubled / 4;
-                let part = u32::try_from(chance % 1000).unwrap_or_default();
-                let spread = doubled + quarter * part / 1000;
-                let asked = match outcome {
-                    Outcome::Responded { retry_after_ms: Some(after), .. } => *after,
-                    _ => 0,
-                };
-                spread.max(Duration::from_millis(asked)).min(SEND_DELAY_MAX)
-            }
-            Action::Shell(_)
-            | Action::Spawn(_)
-            | Action::GitCommit(_)
-            | Action::GitPush(_)
-            | Action::Callback(_) => delay,
+        if !self.hook.action.action_type().is_request {
+            return delay;
         }
+        let doublings = self.attempts.saturating_sub(1).min(16);
+        let doubled = delay.saturating_mul(1 << doublings).min(SEND_DELAY_MAX);
+        let quarter = doubled / 4;
+        let part = u32::try_from(chance % 1000).unwrap_or_default();
+        let spread = doubled + quarter * part / 1000;
+        let asked = match outcome {
+            Outcome::Responded { retry_after_ms: Some(after), .. } => *after,
+            _ => 0,
+        };
+        spread.max(Duration::from_millis(asked)).min(SEND_DELAY_MAX)
     }
 
     /// The reason that report and agent are given.
@@ -254,24 +250,12 @@ impl Run {
         Some(match self.terms.on_failure {
             _ if !self.decides => format!("{reason}{attempts}"),
             Exhausted::Block if self.terms.on_failure_by_default => {
-                let way_out = self.way_out();
+                let way_out = self.hook.action.action_type().way_out;
                 format!("hook {id} failed{attempts} ({reason}); {way_out}")
             }
             Exhausted::Block | Exhausted::Abort => format!("hook {id} failed{attempts} ({reason})"),
             Exhausted::Continue => format!("{reason}{attempts}"),
         })
-    }
-
-    /// What keeps the hook from blocking because of its failure.
-    fn way_out(&self) -> &'static str {
-        match self.hook.action {
-            Action::Callback(_) => "let it return an answer, or set its on_failure to continue",
-            Action::Webhook(_) => "let its receiver answer, or set on_failure: continue",
-            Action::Spawn(_) => "let its pipeline complete, or set on_failure: continue",
-            Action::Shell(_) | Action::GitCommit(_) | Action::GitPush(_) => {
-                "end it with exit 0, or set on_failure: continue"
-            }
-        }
     }
 
     pub(super) fn report(&self) -> Report {

@@ -8,7 +8,7 @@ use crate::ports::Keepsake;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Happening {
+pub(crate) enum Happening {
     /// The event was fired.
     Fired,
     /// One attempt of a hook has ended.
@@ -40,7 +40,7 @@ pub enum Happening {
 
 /// Something to do next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub(crate) enum Step {
     /// Start a hook's action.
     Start {
         /// The hook's number in this firing.

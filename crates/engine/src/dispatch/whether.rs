@@ -4,7 +4,7 @@
 use hookwright_events::{Event, Power};
 
 use crate::chain::Chain;
-use crate::hook::{Action, Hook};
+use crate::hook::Hook;
 use crate::limits::FIRING_DEPTH_MAX;
 use crate::variables::Variables;
 
@@ -43,7 +43,7 @@ const HOST: &str = "host";
 /// Whether the hook has started this session: a review is not reviewed by itself. A guard is not
 /// passed; it fails, because the session would start itself again.
 pub(crate) fn starts_itself(hook: &Hook, started_by: &[String], power: Power) -> bool {
-    matches!(hook.action, Action::Spawn(_))
+    hook.action.action_type().starts_session
         && power != Power::Blocks
         && started_by.contains(&hook.key())
 }
@@ -68,7 +68,7 @@ pub(crate) fn start(hook: &Hook, event: &Event, chain: &Chain) -> Whether {
         let cause = format!("events are fired {FIRING_DEPTH_MAX} deep already: {chain}");
         return Whether::RefusedByChain(cause);
     }
-    match unknown_action(hook) {
+    match hook.action.action_type().missing {
         Some(cause) => Whether::Refused(cause.to_owned()),
         None => Whether::Runs,
     }
@@ -89,16 +89,4 @@ pub(crate) fn chain_blocks(hook: &Hook, event: &Event, chain: &Chain) -> bool {
             Power::BlocksOnPurpose => chain.is_claimed(),
             Power::Annotates | Power::Observes => false,
         }
-}
-
-fn unknown_action(hook: &Hook) -> Option<&'static str> {
-    match hook.action {
-        Action::Shell(_)
-        | Action::Spawn(_)
-        | Action::GitCommit(_)
-        | Action::GitPush(_)
-        | Action::Callback(_) => None,
-        Action::Webhook(_) if cfg!(feature = "http") => None,
-        Action::Webhook(_) => Some("this program was built without HTTP"),
-    }
 }

@@ -1,11 +1,15 @@
-//! What a hook does, once it has been checked. How it is done is in `actions/`.
+//! What a hook does, once it has been checked: one struct for each type of action, with its row of
+//! facts. How it is done is in `actions/`, how it is read from files in the crate `config`.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::action_type::KeyValue::{self, Json, Map, Port, Switch, Text, Texts, Words};
+use super::action_type::{ActionKey, ActionType, Described, Details};
 use super::{Callback, Exhausted, Place};
+use crate::limits::{PATIENT_TIMEOUT, SEND_TIMEOUT};
 use crate::template::{CommandText, JsonTemplate, TextTemplate};
 
 /// What a hook does.
@@ -26,34 +30,54 @@ pub enum Action {
 }
 
 impl Action {
+    fn described(&self) -> &dyn Described {
+        match self {
+            Action::Shell(shell) => shell,
+            Action::Webhook(webhook) => &**webhook,
+            Action::Spawn(spawn) => &**spawn,
+            Action::GitCommit(commit) => commit,
+            Action::GitPush(push) => push,
+            Action::Callback(callback) => callback,
+        }
+    }
+
+    /// Its row in the table of types.
+    pub fn action_type(&self) -> &'static ActionType {
+        self.described().action_type()
+    }
+
     /// The word for it in configurations and reports. A callback stands in no file.
     pub fn kind(&self) -> &'static str {
-        match self {
-            Action::Shell(_) => "shell",
-            Action::Webhook(_) => "webhook",
-            Action::Spawn(_) => "spawn",
-            Action::GitCommit(_) => "git-commit",
-            Action::GitPush(_) => "git-push",
-            Action::Callback(_) => "callback",
-        }
+        self.action_type().name
     }
 
     /// What it does, in one line, for lists.
     pub fn summary(&self) -> &str {
-        match self {
-            Action::Shell(shell) => shell.command.source(),
-            Action::Webhook(webhook) => {
-                webhook.url.as_ref().map_or("ask a person", TextTemplate::source)
-            }
-            Action::Spawn(spawn) => &spawn.pipeline,
-            Action::GitCommit(commit) => {
-                commit.message.as_ref().map_or("commit all changes", TextTemplate::source)
-            }
-            Action::GitPush(push) => push.remote.as_deref().unwrap_or("origin"),
-            Action::Callback(callback) => callback.name(),
-        }
+        self.described().summary()
+    }
+
+    /// What else decides what is run or sent, for people who have to trust it.
+    pub fn details(&self) -> Vec<(&'static str, String)> {
+        let mut details = Details::default();
+        self.described().details(&mut details);
+        details.all
     }
 }
+
+/// The types that files can have, in the order in which messages list them.
+pub const ACTION_TYPES: &[&ActionType] =
+    &[&Shell::TYPE, &Webhook::TYPE, &Spawn::TYPE, &GitCommit::TYPE, &GitPush::TYPE];
+
+/// Their names, in the same order.
+pub const ACTION_TYPE_NAMES: &[&str] = &{
+    let mut names = [""; ACTION_TYPES.len()];
+    let mut number = 0;
+    while number < names.len() {
+        names[number] = ACTION_TYPES[number].name;
+        number += 1;
+    }
+    names
+};
 
 /// Runs a command in a shell, or a program without one.
 #[derive(Debug, Clone)]
@@ -74,6 +98,22 @@ pub struct Shell {
 }
 
 impl Shell {
+    const TYPE: ActionType = ActionType {
+        keys: &[
+            ActionKey("command", Text, "the shell's text; values stand in its environment"),
+            ActionKey("env", Texts, "variables for the command, taken as they are"),
+            ActionKey(
+                "working_dir",
+                Text,
+                "where it runs; of a spawned pipeline: project or session",
+            ),
+            ActionKey("shell", Text, "the shell, by name or path; bash if left out"),
+            ActionKey("kill_grace", KeyValue::Duration, "between SIGTERM and SIGKILL"),
+        ],
+        told_by: Some("command"),
+        ..ActionType::COMMAND
+    };
+
     /// A command about which nothing else is said.
     pub fn of(command: CommandText) -> Self {
         Self {
@@ -83,6 +123,24 @@ impl Shell {
             working_dir: None,
             shell: None,
             kill_grace: None,
+        }
+    }
+}
+
+impl Described for Shell {
+    fn action_type(&self) -> &'static ActionType {
+        &Shell::TYPE
+    }
+
+    fn summary(&self) -> &str {
+        self.command.source()
+    }
+
+    fn details(&self, details: &mut Details) {
+        details.put("shell", self.shell.clone());
+        details.put("working_dir", self.working_dir.as_ref().map(|dir| dir.display().to_string()));
+        for (name, value) in &self.env {
+            details.put("env", Some(format!("{name}={}", value.source())));
         }
     }
 }
@@ -108,6 +166,61 @@ pub struct Webhook {
     pub secret: Option<TextTemplate>,
     /// Plain http beyond this machine.
     pub allow_http: bool,
+}
+
+impl Webhook {
+    /// The methods a request can have.
+    pub const METHODS: &'static [&'static str] = &["POST", "PUT", "PATCH", "GET", "DELETE"];
+
+    const TYPE: ActionType = ActionType {
+        name: "webhook",
+        keys: &[
+            ActionKey(
+                "url",
+                Text,
+                "where the request goes: https, or http to this machine; a question may go nowhere",
+            ),
+            ActionKey("method", Words(Self::METHODS), "POST if left out"),
+            ActionKey("headers", Texts, "headers of the request"),
+            ActionKey("body", Json, "the request's JSON"),
+            ActionKey("callback_port", Port, ""),
+            ActionKey("on_timeout", Words(Exhausted::WORDS), "when nobody answers in time"),
+            ActionKey("on_reject", Words(Exhausted::WORDS), "when the answer is no"),
+            ActionKey("secret", Text, "signs the request"),
+            ActionKey("allow_http", Switch, "plain http beyond this machine"),
+        ],
+        told_by: Some("url"),
+        timeout: SEND_TIMEOUT,
+        awaited_timeout: PATIENT_TIMEOUT,
+        is_request: true,
+        way_out: "let its receiver answer, or set on_failure: continue",
+        missing: if cfg!(feature = "http") {
+            None
+        } else {
+            Some("this program was built without HTTP")
+        },
+        ..ActionType::COMMAND
+    };
+}
+
+impl Described for Webhook {
+    fn action_type(&self) -> &'static ActionType {
+        &Webhook::TYPE
+    }
+
+    fn summary(&self) -> &str {
+        self.url.as_ref().map_or("ask a person", TextTemplate::source)
+    }
+
+    fn details(&self, details: &mut Details) {
+        details.put("method", self.method.clone());
+        for (name, value) in &self.headers {
+            details.put("header", Some(format!("{name}: {}", value.source())));
+        }
+        details.put("body", Some(self.body.source().to_string()));
+        details.put("secret", self.secret.as_ref().map(TextTemplate::source));
+        details.put_switch("allow_http", self.allow_http);
+    }
 }
 
 /// What a request carries.
@@ -142,6 +255,44 @@ pub struct Spawn {
     pub working_dir: SpawnDir,
 }
 
+impl Spawn {
+    const TYPE: ActionType = ActionType {
+        name: "spawn",
+        keys: &[
+            ActionKey("pipeline", Text, "the pipeline or loop to run"),
+            ActionKey("inputs", Map, "what it is given"),
+            ActionKey(
+                "working_dir",
+                Text,
+                "where it runs; of a spawned pipeline: project or session",
+            ),
+        ],
+        told_by: Some("pipeline"),
+        timeout: PATIENT_TIMEOUT,
+        awaited_timeout: PATIENT_TIMEOUT,
+        retries: 0,
+        starts_session: true,
+        way_out: "let its pipeline complete, or set on_failure: continue",
+        ..ActionType::COMMAND
+    };
+}
+
+impl Described for Spawn {
+    fn action_type(&self) -> &'static ActionType {
+        &Spawn::TYPE
+    }
+
+    fn summary(&self) -> &str {
+        &self.pipeline
+    }
+
+    fn details(&self, details: &mut Details) {
+        details.put("inputs", Some(self.inputs.source().to_string()));
+        let in_session = self.working_dir == SpawnDir::Session;
+        details.put("working_dir", in_session.then_some("session"));
+    }
+}
+
 /// Where a child pipeline's agent works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpawnDir {
@@ -160,6 +311,31 @@ pub struct GitCommit {
     pub no_verify: bool,
 }
 
+impl GitCommit {
+    const TYPE: ActionType = ActionType {
+        name: "git-commit",
+        keys: &[
+            ActionKey("message", Text, "the commit's message"),
+            ActionKey("no_verify", Switch, "leave git's own hooks out"),
+        ],
+        ..ActionType::COMMAND
+    };
+}
+
+impl Described for GitCommit {
+    fn action_type(&self) -> &'static ActionType {
+        &GitCommit::TYPE
+    }
+
+    fn summary(&self) -> &str {
+        self.message.as_ref().map_or("commit all changes", TextTemplate::source)
+    }
+
+    fn details(&self, details: &mut Details) {
+        details.put_switch("no_verify", self.no_verify);
+    }
+}
+
 /// Pushes commits.
 #[derive(Debug, Clone)]
 pub struct GitPush {
@@ -167,4 +343,49 @@ pub struct GitPush {
     pub remote: Option<String>,
     /// What; the current branch if not written.
     pub branch: Option<String>,
+}
+
+impl GitPush {
+    const TYPE: ActionType = ActionType {
+        name: "git-push",
+        keys: &[
+            ActionKey("remote", Text, "where to push; origin if left out"),
+            ActionKey("branch", Text, "what to push; the current branch if left out"),
+        ],
+        ..ActionType::COMMAND
+    };
+}
+
+impl Described for GitPush {
+    fn action_type(&self) -> &'static ActionType {
+        &GitPush::TYPE
+    }
+
+    fn summary(&self) -> &str {
+        self.remote.as_deref().unwrap_or("origin")
+    }
+
+    fn details(&self, details: &mut Details) {
+        details.put("branch", self.branch.clone());
+    }
+}
+
+impl Callback {
+    const TYPE: ActionType = ActionType {
+        name: "callback",
+        way_out: "let it return an answer, or set its on_failure to continue",
+        ..ActionType::COMMAND
+    };
+}
+
+impl Described for Callback {
+    fn action_type(&self) -> &'static ActionType {
+        &Callback::TYPE
+    }
+
+    fn summary(&self) -> &str {
+        self.name()
+    }
+
+    fn details(&self, _details: &mut Details) {}
 }

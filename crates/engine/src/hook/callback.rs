@@ -10,8 +10,7 @@ use hookwright_events::{Answer, Event, Outcome};
 use tokio_util::sync::CancellationToken;
 
 use super::Shell;
-use crate::actions::FromWithin;
-use crate::{Fired, Firing};
+use crate::fired::Fired;
 
 /// A function of the host's program, as a hook's action. [`Hook::on`](super::Hook::on) makes a hook
 /// of one.
@@ -54,6 +53,26 @@ impl fmt::Debug for Callback {
     }
 }
 
+/// What a callback can do with the firing that it is a part of.
+pub(crate) trait WithinFiring: Send + Sync {
+    /// Fires an event below this one.
+    fn fire(&self, event: Event) -> BoxFuture<'_, Fired>;
+
+    /// Goes to the background, with an answer or without.
+    fn go_async(&self, answer: Option<Box<Answer>>, time: Option<Duration>);
+
+    /// Runs a command as a part of the callback.
+    fn run<'a>(
+        &'a self,
+        command: &'a Shell,
+        timeout: Duration,
+        cancel: &'a CancellationToken,
+        went_async: Box<dyn FnMut() + Send + 'a>,
+    ) -> BoxFuture<'a, Outcome>;
+}
+
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 /// What a callback is called with.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -71,7 +90,7 @@ pub struct Call {
     /// [`CALLBACK_GRACE`](crate::limits::CALLBACK_GRACE) left to tidy up; what is returned then is
     /// no answer any more.
     pub cancelled: CancellationToken,
-    pub(crate) within: FromWithin,
+    pub(crate) within: Arc<dyn WithinFiring>,
 }
 
 impl Call {
@@ -79,14 +98,7 @@ impl Call {
     /// callback that would wake itself again this way is refused, and so is firing deeper than
     /// [`FIRING_DEPTH_MAX`](crate::limits::FIRING_DEPTH_MAX).
     pub async fn fire(&self, event: Event) -> Fired {
-        let attempt = &self.within.attempt;
-        let firing = Firing {
-            session: self.event.text("session").map(str::to_owned),
-            chain: attempt.chain_below(),
-            nobody_to_ask: attempt.nobody_to_ask,
-            ..Firing::default()
-        };
-        attempt.engine.fire(event, firing).await
+        self.within.fire(event).await
     }
 
     /// Goes to the background: the firing goes on without the callback, which decides nothing any
@@ -113,7 +125,7 @@ impl Call {
         timeout: Duration,
         went_async: impl FnMut() + Send,
     ) -> Outcome {
-        self.within.run(command, timeout, &self.cancelled, went_async).await
+        self.within.run(command, timeout, &self.cancelled, Box::new(went_async)).await
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::forms::forms;
 
 /// Finds every form of every secret. Where several begin at one place, the longest counts.
-pub struct Redaction {
+pub(crate) struct Redaction {
     search: AhoCorasick,
     patterns: Vec<Pattern>,
     /// Bytes with which some form begins.

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use hookwright_engine::past::PastFiring;
 use hookwright_engine::ports::memory::{InMemoryJournal, InMemoryWaits};
 use hookwright_engine::ports::{NewWait, OpenWait, Ports, WaitEnd, Waits};
-use hookwright_engine::secrets::Secrets;
-use hookwright_engine::{Fired, Firing};
+use hookwright_engine::{Fired, Firing, PastFiring, Secrets};
 use hookwright_events::{Outcome, RunEventKind, Status, Verdict};
 use serde_json::{Value, json};
 

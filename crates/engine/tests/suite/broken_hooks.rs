@@ -113,8 +113,8 @@ hooks:
 
 #[tokio::test]
 async fn a_hook_that_would_wake_itself_again_is_refused_and_the_circle_is_named() {
+    use hookwright_engine::Chain;
     use hookwright_engine::Firing;
-    use hookwright_engine::chain::Chain;
 
     use crate::support::event;
 

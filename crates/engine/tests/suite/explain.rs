@@ -1,7 +1,7 @@
 //! What would happen at an event, and why.
 
 use hookwright_config::{ConfigFile, load_text};
-use hookwright_engine::chain::Chain;
+use hookwright_engine::Chain;
 use hookwright_engine::explain::{Asked, Fate, Missed, explain};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::variables::Environment;

@@ -141,7 +141,7 @@ async fn a_function_of_this_program_runs_here_wherever_the_others_run() {
             Ok(hookwright_engine::Answer::default())
         }
     });
-    let mut hooks = hookwright_engine::hook_set::HookSet::default();
+    let mut hooks = hookwright_engine::HookSet::default();
     hooks.add(hook.build().expect("a hook")).expect("room");
     let setup = Setup::new(hooks, folder.path().to_owned(), Environment::default());
     let engine = Engine::new(Setup { background: Background::Elsewhere, ..setup });

@@ -2,10 +2,10 @@
 
 use hookwright_config::{ConfigFile, load_text};
 use hookwright_engine::hook::{Hook, Layer};
-use hookwright_engine::hook_set::{Full, HookSet};
 use hookwright_engine::limits::HOOKS_MAX;
 use hookwright_engine::policy::Policy;
 use hookwright_engine::variables::Environment;
+use hookwright_engine::{Full, HookSet};
 use hookwright_events::{Event, EventName};
 use serde_json::{Map, Value, json};
 

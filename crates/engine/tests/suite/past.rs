@@ -5,11 +5,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_engine::Firing;
-use hookwright_engine::chain::Chain;
-use hookwright_engine::past::PastFiring;
 use hookwright_engine::ports::memory::{InMemoryJournal, InMemoryMemory};
 use hookwright_engine::ports::{Journal, Keepsake, Memory, Ports, Promise};
+use hookwright_engine::{Chain, Firing, PastFiring};
 use hookwright_events::{Answer, Decision, EventName, RunEvent, RunEventKind, Status, Verdict};
 use serde_json::json;
 

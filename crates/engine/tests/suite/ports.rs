@@ -2,10 +2,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hookwright_engine::Firing;
-use hookwright_engine::chain::Chain;
 use hookwright_engine::ports::memory::{InMemoryJournal, ManualClock};
 use hookwright_engine::ports::{Fire, Journal, Ports, Promise};
+use hookwright_engine::{Chain, Firing};
 use hookwright_events::{RunEvent, RunEventKind, Status, Verdict};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Secrets: only into hooks that name them, and out of nothing that anybody can see.
 
+use hookwright_engine::Secrets;
 use hookwright_engine::ports::Ports;
-use hookwright_engine::secrets::Secrets;
 use hookwright_events::{RunEventKind, Status, Verdict};
 use serde_json::json;
 

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hookwright_engine::Fired;
 use hookwright_engine::hook::SpawnDir;
 use hookwright_engine::ports::memory::{InMemoryPipelines, NoPipelines};
 use hookwright_engine::ports::{Child, ChildEnd, NotRun, Pipelines, Ports, Promise};
-use hookwright_engine::secrets::Secrets;
+use hookwright_engine::{Fired, Secrets};
 use hookwright_events::{Status, Verdict};
 use serde_json::{Value, json};
 use tokio::sync::Notify;

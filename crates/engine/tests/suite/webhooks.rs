@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use hookwright_engine::Secrets;
 use hookwright_engine::limits::{REQUESTS_MAX, RESPONSE_BYTES_MAX};
 use hookwright_engine::ports::Ports;
-use hookwright_engine::secrets::Secrets;
 use hookwright_events::{Decision, Outcome, RunEventKind, Status, Verdict};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

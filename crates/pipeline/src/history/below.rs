@@ -1,7 +1,7 @@
 //! Firings by hooks: a hook that commits tells other hooks of its commit. Such a firing has a key that
 //! names the hook, is taken up with it, and is remembered until the hook was reported.
 
-use hookwright_engine::past::PastFiring;
+use hookwright_engine::PastFiring;
 use hookwright_events::{FiringKey, RunEventKind};
 
 use super::History;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hookwright_engine::past::PastFiring;
+use hookwright_engine::PastFiring;
 use hookwright_events::firing_key::{Occasion, Part, TaskFiring};
 use hookwright_events::{FiringKey, TaskId, Verdict};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hookwright_config::{FaultKind, Place};
+use hookwright_engine::HookSet;
 use hookwright_engine::hook::Layer;
-use hookwright_engine::hook_set::HookSet;
 use hookwright_events::EventName;
 
 use super::Planning;

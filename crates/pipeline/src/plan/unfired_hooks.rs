@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hookwright_dialects::hosts::{self, Connection, Host};
+use hookwright_engine::HookSet;
 use hookwright_engine::hook::{Action, Hook, Layer};
-use hookwright_engine::hook_set::HookSet;
 use hookwright_events::EventSpec;
 use hookwright_events::table::RUN;
 

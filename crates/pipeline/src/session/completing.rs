@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use hookwright_engine::Engine;
-use hookwright_engine::chain::Chain;
+use hookwright_engine::{Chain, Engine};
 use hookwright_events::firing_key::{Occasion, Part, TaskFiring};
 use hookwright_events::{Event, EventName, RunEventKind, TaskId, Verdict};
 use serde_json::{Map, Value, json};

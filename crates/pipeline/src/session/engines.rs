@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use hookwright_engine::hook_set::HookSet;
-use hookwright_engine::{Engine, Interest, Setup};
+use hookwright_engine::{Engine, HookSet, Interest, Setup};
 
 use hookwright_events::firing_key::Part;
 

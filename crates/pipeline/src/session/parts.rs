@@ -6,11 +6,10 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use hookwright_agents::AgentFactory;
-use hookwright_engine::Observer;
 use hookwright_engine::ports::memory::InMemoryMemory;
 use hookwright_engine::ports::{Clock, EndRequest, Ports, Waits};
-use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
+use hookwright_engine::{Observer, Secrets};
 use hookwright_store::{Fence, KeptTasks, Store};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;

@@ -11,9 +11,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hookwright_engine::chain::Chain;
-use hookwright_engine::past::PastFiring;
-use hookwright_engine::{Engine, Firing};
+use hookwright_engine::{Chain, Engine, Firing, PastFiring};
 use hookwright_events::firing_key::{Occasion, Part, TaskFiring};
 use hookwright_events::{
     Decision, Event, EventName, FiringKey, RunEvent, RunEventKind, Task, TaskId, TaskState, Verdict,

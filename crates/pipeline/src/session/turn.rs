@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hookwright_agents::TurnEnd;
 use hookwright_config::Select;
-use hookwright_engine::secrets::Secrets;
+use hookwright_engine::Secrets;
 use hookwright_engine::variables::{ChildEnvironment, Variables};
 use hookwright_events::{Event, EventName, Outcome, RunEventKind, TurnResult};
 use hookwright_process::MARKER;

@@ -2,7 +2,7 @@
 //! without half characters.
 
 use hookwright_agents::AgentWatch;
-use hookwright_engine::secrets::Secrets;
+use hookwright_engine::Secrets;
 use hookwright_events::RunEventKind;
 use hookwright_process::{Captured, Filter, Leader, Stream, Utf8Chunks};
 

@@ -94,11 +94,7 @@ impl Finder<'_> {
         let hooks = loaded.hooks.hooks().iter().filter(|hook| hook.enabled);
         let started = hooks.filter_map(|hook| match &hook.action {
             Action::Spawn(spawn) => Some((spawn.pipeline.clone(), spawn.place.clone())),
-            Action::Shell(_)
-            | Action::Webhook(_)
-            | Action::GitCommit(_)
-            | Action::GitPush(_)
-            | Action::Callback(_) => None,
+            _ => None,
         });
         started.collect()
     }

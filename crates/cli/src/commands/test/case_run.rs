@@ -8,9 +8,8 @@ use hookwright_config::test_file::{Case, CaseStep};
 use hookwright_config::{ConfigFile, Loaded, load, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::limits::KILL_GRACE;
-use hookwright_engine::nearest::nearest;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Engine, Fired, Firing, Interest};
+use hookwright_engine::{Engine, Fired, Firing, Interest, nearest};
 use hookwright_events::{Event, EventName, RunEvent, Status};
 use serde_json::{Map, json};
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hookwright_config::{self as config, Fault, Loaded, ReadFile};
-use hookwright_engine::hook::{Action, Hook, SpawnDir};
+use hookwright_engine::hook::Hook;
 use hookwright_engine::variables::Environment;
 use serde_json::{Value, json};
 
@@ -135,52 +135,14 @@ fn write_hook(f: &mut fmt::Formatter<'_>, hook: &Hook) -> fmt::Result {
     for flag in list::flags(hook, false, str::to_owned) {
         writeln!(f, "    {}", in_line(&flag))?;
     }
-    for (name, value) in details(&hook.action) {
-        detail(f, "    ", &name, &value)?;
+    for (name, value) in hook.action.details() {
+        detail(f, "    ", name, &value)?;
     }
     Ok(())
 }
 
 fn detail(f: &mut fmt::Formatter<'_>, margin: &str, name: &str, value: &str) -> fmt::Result {
     writeln!(f, "{margin}{}: {}", in_line(name), in_line(value))
-}
-
-/// What else decides what is run or sent.
-fn details(action: &Action) -> Vec<(String, String)> {
-    let mut all = Vec::new();
-    let mut put = |name: &str, value: Option<String>| {
-        all.extend(value.map(|value| (name.to_owned(), value)));
-    };
-    match action {
-        Action::Shell(shell) => {
-            put("shell", shell.shell.clone());
-            put("working_dir", shell.working_dir.as_ref().map(|dir| dir.display().to_string()));
-            for (name, value) in &shell.env {
-                put("env", Some(format!("{name}={}", value.source())));
-            }
-        }
-        Action::Webhook(webhook) => {
-            put("method", webhook.method.clone());
-            for (name, value) in &webhook.headers {
-                put("header", Some(format!("{name}: {}", value.source())));
-            }
-            put("body", Some(webhook.body.source().to_string()));
-            put("secret", webhook.secret.as_ref().map(|secret| secret.source().to_owned()));
-            put("allow_http", webhook.allow_http.then(|| "true".to_owned()));
-        }
-        Action::Spawn(spawn) => {
-            put("inputs", Some(spawn.inputs.source().to_string()));
-            let in_session = spawn.working_dir == SpawnDir::Session;
-            put("working_dir", in_session.then(|| "session".to_owned()));
-        }
-        Action::GitCommit(commit) => {
-            put("no_verify", commit.no_verify.then(|| "true".to_owned()));
-        }
-        Action::GitPush(push) => put("branch", push.branch.clone()),
-        // Stands in no file.
-        Action::Callback(_) => {}
-    }
-    all
 }
 
 /// Text that others wrote, so that it cannot pass for a line of ours.

@@ -1,13 +1,13 @@
 //! What a case expects: the keys below `expect`.
 
+use hookwright_engine::limits::REGEX_BYTES_MAX;
+use hookwright_engine::one_line;
 use regex::{Regex, RegexBuilder};
 
 use super::{EXPECT_KEYS, Reader, TEXT_KEYS, WANTED_FILE_KEYS, get};
 use crate::node::{Field, Mark, Node, Raw};
 use crate::test_file::{DECISIONS, Expected, Touch, WantedFile, WantedHook, WantedText};
 use crate::{Conflict, FaultKind};
-use hookwright_engine::lazy_regex::one_line;
-use hookwright_engine::limits::REGEX_BYTES_MAX;
 
 impl Reader<'_> {
     pub(super) fn expected(&mut self, node: &Node) -> Expected {

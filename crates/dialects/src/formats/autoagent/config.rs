@@ -13,7 +13,7 @@ use hookwright_config::tree::{Field, Node, Notes, Raw, parse};
 use hookwright_config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
 use hookwright_engine::hook::{Action, GitCommit, GitPush, Hook, Layer, Origin, Shell, Source};
 use hookwright_engine::limits::WAIT_MAX;
-use hookwright_engine::nearest::nearest;
+use hookwright_engine::nearest;
 use hookwright_engine::pattern::{Pattern, PatternError};
 use hookwright_engine::policy::{Policy, Wire};
 use hookwright_engine::template::{CommandText, TextTemplate};

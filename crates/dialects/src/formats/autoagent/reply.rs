@@ -3,8 +3,8 @@
 //! One repair: the JSON answer is found among other lines too. AutoAgent asks for output that is
 //! JSON as a whole, so that a log line before it loses the block.
 
+use hookwright_engine::NATIVE;
 use hookwright_engine::answer::{self, Reading};
-use hookwright_engine::native::NATIVE;
 use hookwright_engine::policy::{At, Meaning};
 use hookwright_events::{Answer, AnswerDecision, Outcome, Output, Status};
 

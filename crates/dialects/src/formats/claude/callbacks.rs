@@ -15,7 +15,7 @@
 //! use hookwright_dialects::claude::answer::{HookSpecificOutput, PermissionDecision, PreToolUseOutput};
 //! use hookwright_dialects::claude::callbacks::{Call, Group};
 //! use hookwright_dialects::claude::event::tool::PreToolUse;
-//! use hookwright_engine::hook_set::HookSet;
+//! use hookwright_engine::HookSet;
 //! use hookwright_engine::{Engine, Event, Firing, Setup, Verdict, serde_json::json};
 //!
 //! # #[tokio::main(flavor = "current_thread")]

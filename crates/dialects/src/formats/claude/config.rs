@@ -11,12 +11,11 @@ use std::time::Duration;
 
 use hookwright_config::tree::{Field, Node, Notes, Raw, parse};
 use hookwright_config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
-use hookwright_engine::glob::Glob;
 use hookwright_engine::limits::HOOKS_MAX;
 use hookwright_engine::matcher::{Matcher as Subjects, MatcherError};
-use hookwright_engine::nearest::nearest;
 use hookwright_engine::pattern::{Pattern, PatternError, Point};
 use hookwright_engine::variables::Environment;
+use hookwright_engine::{Glob, nearest};
 use hookwright_events::{EventName, Power};
 
 use super::event::{event_named, known_names};

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use hookwright_engine::hook::Hook;
-use hookwright_engine::lazy_regex::{Case, LazyRegex};
 use hookwright_engine::matcher::Looks;
+use hookwright_engine::{Case, LazyRegex};
 use hookwright_events::{Event, EventName};
 
 use super::{rule, tool_name};

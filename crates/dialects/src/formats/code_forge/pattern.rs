@@ -9,10 +9,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use hookwright_config::FaultKind;
-use hookwright_engine::glob::{Glob, is_glob};
 use hookwright_engine::matcher::{Looks, Matcher};
-use hookwright_engine::nearest::nearest;
 use hookwright_engine::pattern::{Pattern, PatternError, Point};
+use hookwright_engine::{Glob, is_glob, nearest};
 use hookwright_events::table::{self, EVENTS, OPEN_DOMAINS};
 use hookwright_events::{Event, EventSpec};
 

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_config::Fault;
-use hookwright_engine::chain::{CHAIN_VARIABLE, Chain};
 use hookwright_engine::hook::{Hook, Layer, Source};
-use hookwright_engine::hook_set::{Full, HookSet};
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Decision, Engine, Event, Fired, Firing, Setup, Status, Verdict};
+use hookwright_engine::{
+    CHAIN_VARIABLE, Chain, Decision, Engine, Event, Fired, Firing, Full, HookSet, Setup, Status,
+    Verdict,
+};
 
 use super::DEFAULT_TIMEOUT;
 use super::entry::{Checked, Entry};

@@ -7,8 +7,8 @@
 //! | exits with 126 or 127: no such command | logged, go on | the same |
 //! | cannot start, times out, dies by a signal | logged, go on | the same |
 
+use hookwright_engine::NativeWire;
 use hookwright_engine::answer::{self, Reading};
-use hookwright_engine::native::NativeWire;
 use hookwright_engine::policy::{At, Meaning, Wire};
 use hookwright_events::report::WARNING;
 use hookwright_events::{Answer, AnswerDecision, EventName, Outcome, Output, Status};

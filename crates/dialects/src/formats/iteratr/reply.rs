@@ -4,8 +4,8 @@
 //! The texts are iteratr's own, to the letter: agents and people's prompts know them. One thing is
 //! fixed: what a hook wrote to standard error before its time was over is not lost.
 
-use hookwright_engine::native::why_not;
 use hookwright_engine::policy::Meaning;
+use hookwright_engine::why_not;
 use hookwright_events::{Answer, Outcome, Output, Status};
 
 pub(super) fn meaning(outcome: &Outcome) -> Meaning {

@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use hookwright_agents::{Agent, AgentFactory, Turn, TurnEnd, TurnPorts};
 use hookwright_config::ConfigFile;
-use hookwright_engine::Observer;
 use hookwright_engine::hook::Layer;
 use hookwright_engine::ports::memory::ManualClock;
 use hookwright_engine::ports::{Clock, EndRequest, Ports, Promise};
-use hookwright_engine::secrets::Secrets;
 use hookwright_engine::variables::Environment;
+use hookwright_engine::{Observer, Secrets};
 use hookwright_events::{Outcome, Output, RunEvent};
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;

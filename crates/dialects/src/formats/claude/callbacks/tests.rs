@@ -4,8 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hookwright_config::HookFiles;
-use hookwright_engine::hook_set::HookSet;
-use hookwright_engine::{Decision, Engine, Firing, Interest, RunEventKind, Setup, Verdict};
+use hookwright_engine::{
+    Decision, Engine, Firing, HookSet, Interest, RunEventKind, Setup, Verdict,
+};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
