@@ -37,6 +37,7 @@ mod interrupted_end;
 mod interrupts;
 mod iteration_costs;
 mod iteratr;
+mod layers;
 mod lifecycle;
 mod linking;
 mod list;
