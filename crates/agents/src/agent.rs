@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_engine::ports::Promise;
-use hookwright_events::{Decision, EventName, Outcome};
+use hookwright_events::{Decision, EventName, ProcessOutcome};
 use hookwright_process::{Leader, Stream};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ pub trait Agent: Send + Sync {
     }
 
     /// Runs one turn to its end. When [`TurnPorts::cancel`] is cancelled, the agent is asked to end, and
-    /// the turn ends as [`Outcome::Interrupted`].
+    /// the turn ends as [`ProcessOutcome::Interrupted`].
     fn run<'a>(&'a self, turn: &'a Turn, ports: TurnPorts<'a>) -> Promise<'a, TurnEnd>;
 }
 
@@ -98,7 +98,7 @@ impl Turn {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
     /// How.
-    pub outcome: Outcome,
+    pub outcome: ProcessOutcome,
     /// How long.
     pub took: Duration,
     /// What its own output says of it, if that can be understood.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::presets::{Failure, Listener, Preset, Said};
 use hookwright_config::FaultKind;
 use hookwright_engine::ports::Promise;
-use hookwright_events::{FailureCause, Outcome, Output};
+use hookwright_events::{FailureCause, Output, ProcessOutcome};
 use hookwright_process::{How, Leader, Stream, Watch, find_program};
 use tokio_util::sync::CancellationToken;
 
@@ -120,14 +120,14 @@ impl Agent for PresetAgent {
 }
 
 /// What it printed was for programs; what it said takes that place.
-fn in_words(mut outcome: Outcome, said: &Said) -> Outcome {
+fn in_words(mut outcome: ProcessOutcome, said: &Said) -> ProcessOutcome {
     let output = match &mut outcome {
-        Outcome::Exited { output, .. }
-        | Outcome::Killed { output, .. }
-        | Outcome::TimedOut { output, .. }
-        | Outcome::Interrupted { output }
-        | Outcome::WantedTerminal { output } => output,
-        _ => return outcome,
+        ProcessOutcome::Exited { output, .. }
+        | ProcessOutcome::Killed { output, .. }
+        | ProcessOutcome::TimedOut { output, .. }
+        | ProcessOutcome::Interrupted { output }
+        | ProcessOutcome::WantedTerminal { output } => output,
+        ProcessOutcome::NotStarted { .. } => return outcome,
     };
     let text = said.text.trim_end();
     let stdout = if text.is_empty() { String::new() } else { format!("{text}\n") };

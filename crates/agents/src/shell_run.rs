@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{Outcome, Output};
-use hookwright_process::{Ended, How, Launch, Leader, StartFailure, Stream, Watch, find_program};
+use hookwright_engine::process_outcome::{process_outcome, say_start_failure};
+use hookwright_events::ProcessOutcome;
+use hookwright_process::{Ended, Launch, Leader, StartFailure, Stream, Watch, find_program};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{AgentWatch, Turn, TurnEnd};
@@ -66,11 +67,7 @@ pub(crate) fn launch(turn: &Turn, program: PathBuf, args: Vec<OsString>, stdin: 
 }
 
 pub(crate) fn not_started(cause: String) -> TurnEnd {
-    TurnEnd { outcome: Outcome::NotStarted { cause }, took: Duration::ZERO, said: None }
-}
-
-pub(crate) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+    TurnEnd { outcome: ProcessOutcome::NotStarted { cause }, took: Duration::ZERO, said: None }
 }
 
 fn shell(turn: &Turn) -> Option<(&'static str, PathBuf)> {
@@ -95,40 +92,15 @@ fn arguments(shell: &str, text: &str, argument: Option<String>) -> Vec<OsString>
     arguments
 }
 
-pub(crate) fn outcome_of(ended: Ended, has_argument: bool) -> Outcome {
-    let output = Output {
-        stdout: ended.stdout.text().into_owned(),
-        stderr: ended.stderr.text().into_owned(),
-        stdout_left_out: ended.stdout.left_out(),
-        stderr_left_out: ended.stderr.left_out(),
-        held: ended.output_held,
-    };
-    match ended.how {
-        How::Exited { code } => Outcome::Exited { code, output },
-        How::Killed { signal } => Outcome::Killed { signal, output },
-        How::TimedOut { after } => Outcome::TimedOut { after_ms: millis(after), output },
-        How::Cancelled => Outcome::Interrupted { output },
-        How::WantedTerminal => Outcome::WantedTerminal { output },
-        How::NotStarted { cause } => Outcome::NotStarted { cause: say(&cause, has_argument) },
-    }
-}
-
-fn say(failure: &StartFailure, has_argument: bool) -> String {
-    match failure {
+/// How an agent's process ended.
+pub(super) fn outcome_of(ended: Ended, has_argument: bool) -> ProcessOutcome {
+    process_outcome(ended, |failure| match failure {
         StartFailure::TooBig { .. } if has_argument => {
             "prompt and environment together are larger than the system allows; use prompt: stdin"
                 .to_owned()
         }
-        StartFailure::TooBig { .. } => {
-            "command and environment together are larger than the system allows".to_owned()
-        }
-        StartFailure::ProgramMissing { .. }
-        | StartFailure::InterpreterMissing { .. }
-        | StartFailure::NotExecutable { .. }
-        | StartFailure::WorkingDirMissing { .. }
-        | StartFailure::WorkingDirNotADirectory { .. }
-        | StartFailure::Other { .. } => failure.to_string(),
-    }
+        failure => say_start_failure(failure),
+    })
 }
 
 /// Passes on what the process does.

@@ -124,7 +124,7 @@ fn now(store: &dyn Store, session: &KnownSession) -> Result<Model, Failure> {
         after = end.sequence;
         for entry in &entries {
             // Entries that only a newer version knows are skipped.
-            if let Ok(event) = serde_json::from_str::<RunEvent>(&entry.value) {
+            if let Ok(event) = RunEvent::from_json(&entry.value) {
                 model.see(&event);
             }
         }

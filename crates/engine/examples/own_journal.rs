@@ -59,7 +59,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     file.rewind()?;
     file.read_to_string(&mut written)?;
     for line in written.lines() {
-        let event: RunEvent = serde_json::from_str(line)?;
+        let event = RunEvent::from_json(line)?;
         println!("journal: {} {}", event.firing, serde_json::json!(event)["kind"]);
     }
     Ok(())

@@ -2,7 +2,9 @@
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "an example is a host")]
 
 use hookwright_config::HookFiles;
-use hookwright_engine::{Engine, Event, Firing, Interest, RunEvent, RunEventKind, serde_json};
+use hookwright_engine::{
+    Engine, Event, Firing, FiringEvent, Interest, RunEvent, RunEventKind, serde_json,
+};
 use tokio::sync::mpsc;
 
 /// Run events that may wait to be shown.
@@ -34,18 +36,20 @@ async fn show(mut events: mpsc::Receiver<RunEvent>) {
     while let Some(event) = events.recv().await {
         let session = event.session.as_deref().unwrap_or("-");
         match event.kind {
-            RunEventKind::Fired { event, .. } => println!("{session}: {event}"),
-            RunEventKind::HookStarting { hook, attempt, .. } => {
+            RunEventKind::Firing(FiringEvent::Fired { event, .. }) => {
+                println!("{session}: {event}")
+            }
+            RunEventKind::Firing(FiringEvent::HookStarting { hook, attempt, .. }) => {
                 println!("{session}:   {hook} starts, attempt {attempt}");
             }
-            RunEventKind::HookOutput { hook, text, .. } => {
+            RunEventKind::Firing(FiringEvent::HookOutput { hook, text, .. }) => {
                 println!("{session}:   {hook} prints {text:?}");
             }
-            RunEventKind::HookReported { report } => {
+            RunEventKind::Firing(FiringEvent::HookReported { report }) => {
                 let reason = report.reason.unwrap_or_default();
                 println!("{session}:   {} {} {reason}", report.id, report.status.as_str());
             }
-            RunEventKind::Decided { decision } => {
+            RunEventKind::Firing(FiringEvent::Decided { decision }) => {
                 println!("{session}: decision {}", decision["decision"]);
             }
             // The others tell of attempts, of what is remembered, and of sessions.

@@ -168,7 +168,12 @@ pub(crate) async fn run(attempt: Attempt, news: &mut dyn News) -> (Outcome, Dura
         Action::Webhook(webhook) => Box::pin(webhook::run(&attempt, webhook, news)).await,
         // Dispatch refuses it before it starts.
         #[cfg(not(feature = "http"))]
-        Action::Webhook(_) => (Outcome::NotStarted { cause: "no HTTP".to_owned() }, Duration::ZERO),
+        Action::Webhook(_) => (
+            Outcome::Process(hookwright_events::ProcessOutcome::NotStarted {
+                cause: "no HTTP".to_owned(),
+            }),
+            Duration::ZERO,
+        ),
         Action::Spawn(spawn) => Box::pin(spawn::run(&attempt, spawn)).await,
     }
 }

@@ -26,7 +26,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use hookwright_events::{Event, Outcome, Power, Report, RunEventKind, Status};
+use hookwright_events::{Event, FiringEvent, Outcome, Power, ProcessOutcome, Report, Status};
 
 use crate::chain::Chain;
 use crate::dispatch::run::{Run, State, milliseconds};
@@ -134,7 +134,7 @@ impl Dispatch {
         match happening {
             Happening::Fired => {
                 let (event, given) = (&self.given.event, &self.given);
-                steps.record(|| RunEventKind::Fired {
+                steps.record(|| FiringEvent::Fired {
                     event: event.name.clone(),
                     subject: event.subject().map(str::to_owned),
                     key: None,
@@ -292,7 +292,7 @@ impl Dispatch {
         }
         if let Some(cause) = refused {
             // It did not start, so there is nothing to wait for and nothing to try again.
-            let outcome = Outcome::NotStarted { cause };
+            let outcome = Outcome::Process(ProcessOutcome::NotStarted { cause });
             let meaning = self.read(number, &outcome);
             self.set_state(number, State::Done);
             self.settled(number, outcome, meaning, steps);
@@ -306,7 +306,7 @@ impl Dispatch {
         let run = &mut self.runs[number];
         run.reason = Some(reason.clone());
         let hook = run.hook.id.clone();
-        steps.record(|| RunEventKind::HookSkipped { hook, reason });
+        steps.record(|| FiringEvent::HookSkipped { hook, reason });
     }
 
     /// What the condition says, then what the firings above and the action itself allow.
@@ -323,7 +323,7 @@ impl Dispatch {
         run.attempts += 1;
         let (attempt, awaited) = (run.attempts, run.terms.awaited);
         let hook = run.hook.id.clone();
-        steps.record(|| RunEventKind::HookStarting {
+        steps.record(|| FiringEvent::HookStarting {
             hook,
             attempt,
             awaited,
@@ -426,7 +426,7 @@ impl Dispatch {
         let over = self.over;
         let run = &mut self.runs[number];
         run.took += took;
-        steps.record(|| RunEventKind::HookEnded {
+        steps.record(|| FiringEvent::HookEnded {
             hook: run.hook.id.clone(),
             attempt: run.attempts,
             outcome: outcome.clone(),
@@ -444,7 +444,7 @@ impl Dispatch {
                 _ => State::BackgroundSleep,
             };
             run.last = Some((outcome, meaning));
-            steps.record(|| RunEventKind::HookRetrying {
+            steps.record(|| FiringEvent::HookRetrying {
                 hook: run.hook.id.clone(),
                 attempt,
                 after_ms,
@@ -468,7 +468,7 @@ impl Dispatch {
         let told = meaning.clone();
         run.last = Some((outcome, meaning));
         run.reason = run.explain(&told);
-        steps.record(|| RunEventKind::HookReported { report: run.report() });
+        steps.record(|| FiringEvent::HookReported { report: run.report() });
     }
 
     fn try_again(&mut self, number: usize, slept: Duration, steps: &mut Steps) {

@@ -102,6 +102,7 @@ mod past;
 pub mod pattern;
 pub mod policy;
 pub mod ports;
+pub mod process_outcome;
 mod secrets;
 mod slots;
 pub mod template;
@@ -118,8 +119,9 @@ pub use hook::{Call, Exhausted, Failure, Hook, HookBuilder, Layer, OnFailure};
 pub use hook_set::{Broken, Full, HookSet, ReadError};
 pub use hookwright_events as events;
 pub use hookwright_events::{
-    Answer, AnswerDecision, Decision, Event, EventError, EventName, Outcome, Report, RunEvent,
-    RunEventKind, Status, Verdict,
+    Answer, AnswerDecision, Decision, Event, EventError, EventName, FiringEvent, FunctionOutcome,
+    Outcome, PersonOutcome, ProcessOutcome, Report, RequestOutcome, RunEvent, RunEventKind,
+    SessionEvent, Status, TurnEvent, Verdict, WorkOutcome,
 };
 pub use lazy_regex::{Case, LazyRegex, one_line};
 pub use native::{NATIVE, NativeWire, why_not};

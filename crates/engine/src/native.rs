@@ -4,7 +4,10 @@
 //! failure leads to is decided by the hook's terms, in `dispatch.rs`.
 
 use hookwright_events::wait::Word;
-use hookwright_events::{Answer, AnswerDecision, EventName, Outcome, Output, Power, Status};
+use hookwright_events::{
+    Answer, AnswerDecision, EventName, FunctionOutcome, Outcome, Output, PersonOutcome, Power,
+    ProcessOutcome, RequestOutcome, Status, WorkOutcome,
+};
 use serde_json::Value;
 
 use crate::answer::{self, Reading};
@@ -29,30 +32,40 @@ impl Wire for NativeWire {
 
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning {
         match outcome {
-            Outcome::Exited { code: 0, output } => success(output, at),
-            Outcome::Exited { code: BLOCK, output } => exit_2(output, at),
-            Outcome::Exited { output, .. } => other_exit(outcome, output, at),
-            Outcome::TimedOut { .. } => {
+            Outcome::Process(ProcessOutcome::Exited { code: 0, output }) => success(output, at),
+            Outcome::Process(ProcessOutcome::Exited { code: BLOCK, output }) => exit_2(output, at),
+            Outcome::Process(ProcessOutcome::Exited { output, .. }) => {
+                other_exit(outcome, output, at)
+            }
+            Outcome::Process(ProcessOutcome::TimedOut { .. }) => {
                 Meaning { status: Status::TimedOut, ..failed(why_not(outcome).unwrap_or_default()) }
             }
-            Outcome::Killed { .. } | Outcome::NotStarted { .. } => {
+            Outcome::Process(ProcessOutcome::Killed { .. })
+            | Outcome::Process(ProcessOutcome::NotStarted { .. }) => {
                 failed(why_not(outcome).unwrap_or_default())
             }
-            Outcome::Interrupted { .. } | Outcome::WantedTerminal { .. } => {
+            Outcome::Process(ProcessOutcome::Interrupted { .. })
+            | Outcome::Process(ProcessOutcome::WantedTerminal { .. }) => {
                 Meaning { may_retry: false, ..failed(why_not(outcome).unwrap_or_default()) }
             }
-            Outcome::Done { what, said: heard, .. } => {
+            Outcome::Work(WorkOutcome::Done { what, said: heard, .. }) => {
                 Meaning { reason: Some(what.clone()), ..well(said(Answer::clone(heard))) }
             }
-            Outcome::Failed { cause, may_retry, said: heard, .. } => Meaning {
+            Outcome::Work(WorkOutcome::Failed { cause, may_retry, said: heard, .. }) => Meaning {
                 may_retry: *may_retry,
                 answer: said(Answer::clone(heard)),
                 ..failed(cause.clone())
             },
-            Outcome::Answered { answer } => of_answer(Answer::clone(answer), at),
-            Outcome::Responded { status, output, .. } => responded(*status, output, at),
-            Outcome::Decided { response, refused, by, .. } => decided(response, *refused, by, at),
-            Outcome::Unanswered { .. } => {
+            Outcome::Function(FunctionOutcome::Answered { answer }) => {
+                of_answer(Answer::clone(answer), at)
+            }
+            Outcome::Request(RequestOutcome::Responded { status, output, .. }) => {
+                responded(*status, output, at)
+            }
+            Outcome::Person(PersonOutcome::Decided { response, refused, by, .. }) => {
+                decided(response, *refused, by, at)
+            }
+            Outcome::Person(PersonOutcome::Unanswered { .. }) => {
                 let reason = why_not(outcome).unwrap_or_default();
                 Meaning { status: Status::TimedOut, may_retry: false, ..failed(reason) }
             }
@@ -67,8 +80,10 @@ impl Wire for NativeWire {
         }
         if let Some(output) = outcome.output() {
             // What was an answer to us is no news for the agent.
-            let speaks_for_itself =
-                matches!(outcome, Outcome::Done { .. } | Outcome::Failed { .. });
+            let speaks_for_itself = matches!(
+                outcome,
+                Outcome::Work(WorkOutcome::Done { .. }) | Outcome::Work(WorkOutcome::Failed { .. })
+            );
             if meaning.answer == Answer::default() || speaks_for_itself {
                 text.push_str(&output.stdout);
             }
@@ -188,31 +203,43 @@ fn other_exit(outcome: &Outcome, output: &Output, at: At<'_>) -> Meaning {
 /// What went wrong, in words, whatever the hook answered; `None` where nothing did.
 pub fn why_not(outcome: &Outcome) -> Option<String> {
     let (what, output) = match outcome {
-        Outcome::Exited { code: 0, .. }
-        | Outcome::Done { .. }
-        | Outcome::Answered { .. }
-        | Outcome::Responded { status: 200..=299, .. }
-        | Outcome::Decided { refused: false, .. } => return None,
-        Outcome::Exited { code: 126, output } => {
+        Outcome::Process(ProcessOutcome::Exited { code: 0, .. })
+        | Outcome::Work(WorkOutcome::Done { .. })
+        | Outcome::Function(FunctionOutcome::Answered { .. })
+        | Outcome::Request(RequestOutcome::Responded { status: 200..=299, .. })
+        | Outcome::Person(PersonOutcome::Decided { refused: false, .. }) => return None,
+        Outcome::Process(ProcessOutcome::Exited { code: 126, output }) => {
             ("cannot start: exit code 126 (not executable)".to_owned(), output)
         }
-        Outcome::Exited { code: 127, output } => {
+        Outcome::Process(ProcessOutcome::Exited { code: 127, output }) => {
             ("cannot start: exit code 127 (not found)".to_owned(), output)
         }
-        Outcome::Exited { code, output } => (format!("exit code {code}"), output),
-        Outcome::TimedOut { after_ms, output } => {
+        Outcome::Process(ProcessOutcome::Exited { code, output }) => {
+            (format!("exit code {code}"), output)
+        }
+        Outcome::Process(ProcessOutcome::TimedOut { after_ms, output }) => {
             (format!("timed out after {}", seconds(*after_ms)), output)
         }
-        Outcome::Killed { signal, output } => (format!("killed by signal {signal}"), output),
-        Outcome::Interrupted { .. } => return Some("interrupted".to_owned()),
-        Outcome::WantedTerminal { .. } => {
+        Outcome::Process(ProcessOutcome::Killed { signal, output }) => {
+            (format!("killed by signal {signal}"), output)
+        }
+        Outcome::Process(ProcessOutcome::Interrupted { .. }) => {
+            return Some("interrupted".to_owned());
+        }
+        Outcome::Process(ProcessOutcome::WantedTerminal { .. }) => {
             return Some("stopped to read the terminal, which hooks do not have".to_owned());
         }
-        Outcome::NotStarted { cause } => return Some(format!("cannot start: {cause}")),
-        Outcome::Failed { cause, .. } => return Some(cause.clone()),
-        Outcome::Responded { status, .. } => return Some(format!("status {status}")),
-        Outcome::Decided { by, .. } => return Some(format!("rejected by {by}")),
-        Outcome::Unanswered { after_ms } => {
+        Outcome::Process(ProcessOutcome::NotStarted { cause }) => {
+            return Some(format!("cannot start: {cause}"));
+        }
+        Outcome::Work(WorkOutcome::Failed { cause, .. }) => return Some(cause.clone()),
+        Outcome::Request(RequestOutcome::Responded { status, .. }) => {
+            return Some(format!("status {status}"));
+        }
+        Outcome::Person(PersonOutcome::Decided { by, .. }) => {
+            return Some(format!("rejected by {by}"));
+        }
+        Outcome::Person(PersonOutcome::Unanswered { after_ms }) => {
             return Some(format!("nobody answered within {}", seconds(*after_ms)));
         }
     };

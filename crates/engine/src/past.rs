@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{Answer, EventName, FiringKey, Outcome, RunEventKind};
+use hookwright_events::{Answer, EventName, FiringEvent, FiringKey, Outcome, RunEventKind};
 use serde_json::{Map, Value};
 
 use crate::hook::Hook;
@@ -19,7 +19,7 @@ use crate::hook::Hook;
 pub struct PastFiring {
     /// Its number.
     pub number: u64,
-    records: Vec<RunEventKind>,
+    records: Vec<FiringEvent>,
     is_decided: bool,
     /// Firings by its hooks that have not ended, by their keys.
     below: Vec<(String, PastFiring)>,
@@ -55,9 +55,15 @@ pub(crate) enum PastHook {
 }
 
 impl PastFiring {
-    /// These records of the firing with this number.
-    pub fn new(number: u64, records: Vec<RunEventKind>) -> Self {
-        let is_decided = records.iter().any(|kind| matches!(kind, RunEventKind::Decided { .. }));
+    /// The firing with this number, from what was recorded with it; what is of another level than
+    /// firings does not count.
+    pub fn new(number: u64, recorded: impl IntoIterator<Item = RunEventKind>) -> Self {
+        let of_firing = |kind| match kind {
+            RunEventKind::Firing(event) => Some(event),
+            RunEventKind::Turn(_) | RunEventKind::Session(_) => None,
+        };
+        let records: Vec<FiringEvent> = recorded.into_iter().filter_map(of_firing).collect();
+        let is_decided = records.iter().any(|kind| matches!(kind, FiringEvent::Decided { .. }));
         Self { number, records, is_decided, below: Vec::new() }
     }
 
@@ -70,7 +76,7 @@ impl PastFiring {
     /// The event's data as they were.
     pub fn data(&self) -> Option<Map<String, Value>> {
         self.records().find_map(|kind| match kind {
-            RunEventKind::Fired { data, .. } => data.clone(),
+            FiringEvent::Fired { data, .. } => data.clone(),
             _ => None,
         })
     }
@@ -78,7 +84,7 @@ impl PastFiring {
     /// The event and its data as they were.
     pub fn fired(&self) -> Option<(EventName, Map<String, Value>)> {
         self.records().find_map(|kind| match kind {
-            RunEventKind::Fired { event, data, .. } => {
+            FiringEvent::Fired { event, data, .. } => {
                 Some((event.clone(), data.clone().unwrap_or_default()))
             }
             _ => None,
@@ -87,8 +93,8 @@ impl PastFiring {
 
     /// What was handed out at this firing.
     pub fn late_answers(&self) -> Vec<Answer> {
-        let of = |kind: &RunEventKind| match kind {
-            RunEventKind::Fired { late_answers, .. } => Some(late_answers.clone()),
+        let of = |kind: &FiringEvent| match kind {
+            FiringEvent::Fired { late_answers, .. } => Some(late_answers.clone()),
             _ => None,
         };
         self.records().find_map(of).unwrap_or_default()
@@ -101,8 +107,8 @@ impl PastFiring {
 
     /// Forgets what hooks did that are others now, though they have the same names.
     pub(crate) fn forget_others(&mut self, hooks: &[Arc<Hook>]) {
-        let is_another = |kind: &RunEventKind| match kind {
-            RunEventKind::HookStarting { hook: id, digest: Some(digest), .. } => hooks
+        let is_another = |kind: &FiringEvent| match kind {
+            FiringEvent::HookStarting { hook: id, digest: Some(digest), .. } => hooks
                 .iter()
                 .find(|hook| hook.id == *id)
                 .filter(|hook| hook.digest() != *digest)
@@ -116,10 +122,8 @@ impl PastFiring {
     /// What is known of this hook.
     pub(crate) fn of(&self, hook: &Hook) -> PastHook {
         let found = self.records().find_map(|kind| match kind {
-            RunEventKind::HookStarting { hook: id, .. } if *id == hook.id => {
-                Some(PastHook::Started)
-            }
-            RunEventKind::HookSkipped { hook: id, reason } if *id == hook.id => {
+            FiringEvent::HookStarting { hook: id, .. } if *id == hook.id => Some(PastHook::Started),
+            FiringEvent::HookSkipped { hook: id, reason } if *id == hook.id => {
                 Some(PastHook::Skipped(reason.clone()))
             }
             _ => None,
@@ -130,7 +134,7 @@ impl PastFiring {
     /// How the attempt with this number, counting those that ended, came to its end.
     pub(crate) fn ended(&self, hook: &str, number: u32) -> Option<(Outcome, Duration)> {
         let ends = self.records().filter_map(|kind| match kind {
-            RunEventKind::HookEnded { hook: id, outcome, duration_ms, .. } if id == hook => {
+            FiringEvent::HookEnded { hook: id, outcome, duration_ms, .. } if id == hook => {
                 Some((outcome, *duration_ms))
             }
             _ => None,
@@ -146,11 +150,11 @@ impl PastFiring {
         let mut committing = None;
         for kind in self.records() {
             match kind {
-                RunEventKind::HookEnded { hook: id, .. } if id == hook => {
+                FiringEvent::HookEnded { hook: id, .. } if id == hook => {
                     ends += 1;
                     committing = None;
                 }
-                RunEventKind::HookCommitting { hook: id, head, tree } if id == hook => {
+                FiringEvent::HookCommitting { hook: id, head, tree } if id == hook => {
                     committing = Some(Committing { head: head.clone(), tree: tree.clone() });
                 }
                 _ => {}
@@ -164,7 +168,7 @@ impl PastFiring {
     /// If it went to the background before it ended: what it answered then, if it did.
     pub(crate) fn went_async(&self, hook: &str) -> Option<Option<Box<Answer>>> {
         self.records().find_map(|kind| match kind {
-            RunEventKind::HookWentAsync { hook: id, answer } if id == hook => Some(answer.clone()),
+            FiringEvent::HookWentAsync { hook: id, answer } if id == hook => Some(answer.clone()),
             _ => None,
         })
     }
@@ -172,16 +176,15 @@ impl PastFiring {
     /// How many attempts were cut off: they started and never ended.
     pub(crate) fn cut_off(&self, hook: &str) -> u32 {
         let count =
-            |is: &dyn Fn(&RunEventKind) -> bool| self.records().filter(|kind| is(kind)).count();
-        let started = count(
-            &|kind| matches!(kind, RunEventKind::HookStarting { hook: id, .. } if id == hook),
-        );
+            |is: &dyn Fn(&FiringEvent) -> bool| self.records().filter(|kind| is(kind)).count();
+        let started =
+            count(&|kind| matches!(kind, FiringEvent::HookStarting { hook: id, .. } if id == hook));
         let ended =
-            count(&|kind| matches!(kind, RunEventKind::HookEnded { hook: id, .. } if id == hook));
+            count(&|kind| matches!(kind, FiringEvent::HookEnded { hook: id, .. } if id == hook));
         u32::try_from(started.saturating_sub(ended)).unwrap_or(u32::MAX)
     }
 
-    fn records(&self) -> impl Iterator<Item = &RunEventKind> {
+    fn records(&self) -> impl Iterator<Item = &FiringEvent> {
         self.records.iter()
     }
 }
@@ -190,20 +193,20 @@ impl PastFiring {
 /// written.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    left: Vec<RunEventKind>,
+    left: Vec<FiringEvent>,
 }
 
 impl Written {
     pub(crate) fn of(past: &PastFiring) -> Self {
         let mut ends: HashMap<String, usize> = HashMap::new();
         for kind in past.records() {
-            if let RunEventKind::HookEnded { hook, .. } = kind {
+            if let FiringEvent::HookEnded { hook, .. } = kind {
                 *ends.entry(hook.clone()).or_default() += 1;
             }
         }
         // An attempt that was cut off starts again, and that is a new record.
-        let mut has_ended = |kind: &&RunEventKind| match kind {
-            RunEventKind::HookStarting { hook, .. } => {
+        let mut has_ended = |kind: &&FiringEvent| match kind {
+            FiringEvent::HookStarting { hook, .. } => {
                 let left = ends.entry(hook.clone()).or_default();
                 let ended = *left > 0;
                 *left = left.saturating_sub(1);
@@ -215,7 +218,7 @@ impl Written {
     }
 
     /// Whether this record is among them; it is then taken out.
-    pub(crate) fn take(&mut self, kind: &RunEventKind) -> bool {
+    pub(crate) fn take(&mut self, kind: &FiringEvent) -> bool {
         let found = self.left.iter().position(|written| is_the_same(written, kind));
         if let Some(at) = found {
             self.left.remove(at);
@@ -225,27 +228,27 @@ impl Written {
 }
 
 /// The hook that a record tells of.
-fn hook_of(kind: &RunEventKind) -> Option<&str> {
+fn hook_of(kind: &FiringEvent) -> Option<&str> {
     match kind {
-        RunEventKind::HookSkipped { hook, .. }
-        | RunEventKind::HookStarting { hook, .. }
-        | RunEventKind::HookRunning { hook, .. }
-        | RunEventKind::HookSpawned { hook, .. }
-        | RunEventKind::HookCommitting { hook, .. }
-        | RunEventKind::ChildUsed { hook, .. }
-        | RunEventKind::HookWaiting { hook, .. }
-        | RunEventKind::HookEnded { hook, .. }
-        | RunEventKind::HookRetrying { hook, .. }
-        | RunEventKind::HookWentAsync { hook, .. }
-        | RunEventKind::LateAnswer { hook, .. } => Some(hook),
-        RunEventKind::HookReported { report } => Some(&report.id),
+        FiringEvent::HookSkipped { hook, .. }
+        | FiringEvent::HookStarting { hook, .. }
+        | FiringEvent::HookRunning { hook, .. }
+        | FiringEvent::HookSpawned { hook, .. }
+        | FiringEvent::HookCommitting { hook, .. }
+        | FiringEvent::ChildUsed { hook, .. }
+        | FiringEvent::HookWaiting { hook, .. }
+        | FiringEvent::HookEnded { hook, .. }
+        | FiringEvent::HookRetrying { hook, .. }
+        | FiringEvent::HookWentAsync { hook, .. }
+        | FiringEvent::LateAnswer { hook, .. } => Some(hook),
+        FiringEvent::HookReported { report } => Some(&report.id),
         _ => None,
     }
 }
 
 /// Whether two records tell of the same thing, however they put it.
-fn is_the_same(one: &RunEventKind, other: &RunEventKind) -> bool {
-    use RunEventKind as Kind;
+fn is_the_same(one: &FiringEvent, other: &FiringEvent) -> bool {
+    use FiringEvent as Kind;
     if std::mem::discriminant(one) != std::mem::discriminant(other) {
         return false;
     }

@@ -41,9 +41,11 @@ pub use decision::{Decision, Verdict};
 pub use event::{Event, EventError, EventName};
 pub use field::{FieldSpec, Kind};
 pub use firing_key::{FiringKey, Point};
-pub use outcome::{Outcome, Output};
+pub use outcome::{
+    FunctionOutcome, Outcome, Output, PersonOutcome, ProcessOutcome, RequestOutcome, WorkOutcome,
+};
 pub use report::{Report, Status};
-pub use run_event::{PauseCause, RunEvent, RunEventKind};
+pub use run_event::{FiringEvent, PauseCause, RunEvent, RunEventKind, SessionEvent, TurnEvent};
 pub use session_status::SessionStatus;
 pub use table::{EventSpec, Power};
 pub use task::{Task, TaskId, TaskState};

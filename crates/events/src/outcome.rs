@@ -3,7 +3,11 @@
 //! Outcomes are journalled, and a resumed run is the same machine fed with them, so they hold all
 //! that a decision can depend on.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, EnumAccess, IntoDeserializer, VariantAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::Answer;
@@ -24,10 +28,26 @@ pub struct Output {
     pub held: bool,
 }
 
-/// How one action ended.
+/// How one action ended, by what did its work.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Outcome {
+    /// A process; or an action of any type that did not start or was ended early.
+    Process(ProcessOutcome),
+    /// An action that knows what its programs mean.
+    Work(WorkOutcome),
+    /// A request.
+    Request(RequestOutcome),
+    /// A person.
+    Person(PersonOutcome),
+    /// A function.
+    Function(FunctionOutcome),
+}
+
+/// How a process ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ProcessOutcome {
     /// The command ended by itself.
     Exited {
         /// Its exit code.
@@ -64,6 +84,12 @@ pub enum Outcome {
         /// Why, as a clause: `program … not found`.
         cause: String,
     },
+}
+
+/// How an action ended that knows what its programs mean.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkOutcome {
     /// An action that knows what its programs mean has done its work. What they printed is no
     /// answer.
     Done {
@@ -87,6 +113,12 @@ pub enum Outcome {
         /// What hooks of the events that it fired had to say: contexts and messages only.
         said: Box<Answer>,
     },
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestOutcome {
     /// A request was sent, and its receiver responded.
     Responded {
         /// The HTTP status.
@@ -97,6 +129,12 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
     },
+}
+
+/// What came of a question to a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PersonOutcome {
     /// A person was asked, and has decided.
     Decided {
         /// The whole answer: `{"action": …, "message": …}`.
@@ -113,6 +151,12 @@ pub enum Outcome {
         /// How long the question waited, in milliseconds.
         after_ms: u64,
     },
+}
+
+/// What a function answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FunctionOutcome {
     /// An action without a process answered directly.
     Answered {
         /// What it asks for.
@@ -120,41 +164,117 @@ pub enum Outcome {
     },
 }
 
+impl ProcessOutcome {
+    /// What the process printed, if it started.
+    pub fn output(&self) -> Option<&Output> {
+        match self {
+            ProcessOutcome::Exited { output, .. }
+            | ProcessOutcome::TimedOut { output, .. }
+            | ProcessOutcome::Killed { output, .. }
+            | ProcessOutcome::Interrupted { output }
+            | ProcessOutcome::WantedTerminal { output } => Some(output),
+            ProcessOutcome::NotStarted { .. } => None,
+        }
+    }
+
+    /// The exit code, if the process ended by itself.
+    pub fn exit_code(&self) -> Option<i32> {
+        match self {
+            ProcessOutcome::Exited { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+}
+
 impl Outcome {
     /// What the action printed, if it was a command that started.
     pub fn output(&self) -> Option<&Output> {
         match self {
-            Outcome::Exited { output, .. }
-            | Outcome::TimedOut { output, .. }
-            | Outcome::Killed { output, .. }
-            | Outcome::Interrupted { output }
-            | Outcome::WantedTerminal { output }
-            | Outcome::Done { output, .. }
-            | Outcome::Failed { output, .. }
-            | Outcome::Responded { output, .. } => Some(output),
-            Outcome::NotStarted { .. }
-            | Outcome::Answered { .. }
-            | Outcome::Decided { .. }
-            | Outcome::Unanswered { .. } => None,
+            Outcome::Process(process) => process.output(),
+            Outcome::Work(
+                WorkOutcome::Done { output, .. } | WorkOutcome::Failed { output, .. },
+            )
+            | Outcome::Request(RequestOutcome::Responded { output, .. }) => Some(output),
+            Outcome::Person(_) | Outcome::Function(_) => None,
         }
     }
 
     /// The exit code, if the command ended by itself.
     pub fn exit_code(&self) -> Option<i32> {
         match self {
-            Outcome::Exited { code, .. } => Some(*code),
-            Outcome::Done { .. } => Some(0),
-            Outcome::Failed { exit_code, .. } => *exit_code,
-            Outcome::TimedOut { .. }
-            | Outcome::Killed { .. }
-            | Outcome::Interrupted { .. }
-            | Outcome::WantedTerminal { .. }
-            | Outcome::NotStarted { .. }
-            | Outcome::Answered { .. }
-            | Outcome::Responded { .. }
-            | Outcome::Decided { .. }
-            | Outcome::Unanswered { .. } => None,
+            Outcome::Process(process) => process.exit_code(),
+            Outcome::Work(WorkOutcome::Done { .. }) => Some(0),
+            Outcome::Work(WorkOutcome::Failed { exit_code, .. }) => *exit_code,
+            Outcome::Request(_) | Outcome::Person(_) | Outcome::Function(_) => None,
         }
+    }
+
+    /// Whether the action was ended because the host was interrupted.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self, Outcome::Process(ProcessOutcome::Interrupted { .. }))
+    }
+}
+
+impl From<ProcessOutcome> for Outcome {
+    fn from(outcome: ProcessOutcome) -> Self {
+        Self::Process(outcome)
+    }
+}
+
+impl<'de> Deserialize<'de> for Outcome {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_enum("Outcome", &[], OutcomeVisitor)
+    }
+}
+
+/// Reads an outcome: its name says what did the work.
+struct OutcomeVisitor;
+
+impl<'de> Visitor<'de> for OutcomeVisitor {
+    type Value = Outcome;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an outcome")
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, outcome: A) -> Result<Outcome, A::Error> {
+        let (name, fields) = outcome.variant::<Cow<'de, str>>()?;
+        let named = NamedVariant { name: &name, fields };
+        match &*name {
+            "done" | "failed" => WorkOutcome::deserialize(named).map(Outcome::Work),
+            "responded" => RequestOutcome::deserialize(named).map(Outcome::Request),
+            "decided" | "unanswered" => PersonOutcome::deserialize(named).map(Outcome::Person),
+            "answered" => FunctionOutcome::deserialize(named).map(Outcome::Function),
+            _ => ProcessOutcome::deserialize(named).map(Outcome::Process),
+        }
+    }
+}
+
+/// A variant whose name was read already.
+struct NamedVariant<'n, A> {
+    name: &'n str,
+    fields: A,
+}
+
+impl<'de, A: VariantAccess<'de>> Deserializer<'de> for NamedVariant<'_, A> {
+    type Error = A::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, A::Error> {
+        visitor.visit_enum(self)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+impl<'de, A: VariantAccess<'de>> EnumAccess<'de> for NamedVariant<'_, A> {
+    type Error = A::Error;
+    type Variant = A;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, A), A::Error> {
+        Ok((seed.deserialize(self.name.into_deserializer())?, self.fields))
     }
 }
 
@@ -166,29 +286,37 @@ mod tests {
     fn an_outcome_reads_back_from_the_journal_as_it_was_written() {
         let output = Output { stdout: "x".into(), held: true, ..Output::default() };
         for outcome in [
-            Outcome::Exited { code: 2, output: output.clone() },
-            Outcome::TimedOut { after_ms: 300, output: output.clone() },
-            Outcome::Killed { signal: 9, output: output.clone() },
-            Outcome::Interrupted { output: output.clone() },
-            Outcome::WantedTerminal { output: output.clone() },
-            Outcome::Done { what: "x".into(), output: output.clone(), said: Box::default() },
-            Outcome::Failed {
+            Outcome::Process(ProcessOutcome::Exited { code: 2, output: output.clone() }),
+            Outcome::Process(ProcessOutcome::TimedOut { after_ms: 300, output: output.clone() }),
+            Outcome::Process(ProcessOutcome::Killed { signal: 9, output: output.clone() }),
+            Outcome::Process(ProcessOutcome::Interrupted { output: output.clone() }),
+            Outcome::Process(ProcessOutcome::WantedTerminal { output: output.clone() }),
+            Outcome::Work(WorkOutcome::Done {
+                what: "x".into(),
+                output: output.clone(),
+                said: Box::default(),
+            }),
+            Outcome::Work(WorkOutcome::Failed {
                 cause: "x".into(),
                 may_retry: true,
                 exit_code: Some(128),
                 output: output.clone(),
                 said: Box::default(),
-            },
-            Outcome::NotStarted { cause: "bash not found".into() },
-            Outcome::Answered { answer: Box::default() },
-            Outcome::Responded { status: 503, output, retry_after_ms: Some(2000) },
-            Outcome::Decided {
+            }),
+            Outcome::Process(ProcessOutcome::NotStarted { cause: "bash not found".into() }),
+            Outcome::Function(FunctionOutcome::Answered { answer: Box::default() }),
+            Outcome::Request(RequestOutcome::Responded {
+                status: 503,
+                output,
+                retry_after_ms: Some(2000),
+            }),
+            Outcome::Person(PersonOutcome::Decided {
                 response: Box::new(serde_json::json!({ "action": "approve" })),
                 refused: false,
                 by: "x".into(),
                 at: "2026-01-02T03:04:05Z".into(),
-            },
-            Outcome::Unanswered { after_ms: 3_600_000 },
+            }),
+            Outcome::Person(PersonOutcome::Unanswered { after_ms: 3_600_000 }),
         ] {
             let line = serde_json::to_string(&outcome).expect("outcomes are plain data");
             let back: Outcome = serde_json::from_str(&line).expect("as written");

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hookwright_engine::Observer;
 use hookwright_engine::hook::SpawnDir;
 use hookwright_engine::ports::{Child, ChildEnd, EndRequest, NotRun, Pipelines, Promise};
-use hookwright_events::{RunEvent, RunEventKind, SessionStatus, Usage};
+use hookwright_events::{FiringEvent, RunEvent, RunEventKind, SessionEvent, SessionStatus, Usage};
 use hookwright_process::{MARKER, faults};
 use hookwright_store::{Fence, JournalKey, Kind, Record, RecordKey};
 
@@ -183,11 +183,11 @@ impl Children {
             firing: child.started_by.firing,
             at: self.around.clock.now(),
             session: Some(self.folder.session().as_str().to_owned()),
-            kind: RunEventKind::HookSpawned {
+            kind: RunEventKind::Firing(FiringEvent::HookSpawned {
                 hook: child.started_by.hook.clone(),
                 session: name.as_str().to_owned(),
                 pipeline: child.pipeline.clone(),
-            },
+            }),
         };
         let written = self.journal.write(std::slice::from_ref(&event));
         written.map_err(|error| never(format!("its start could not be journalled: {error}")))?;
@@ -396,7 +396,10 @@ impl Drop for Held<'_> {
                 firing: 0,
                 at: around.clock.now(),
                 session: Some(journal.record().name),
-                kind: RunEventKind::SessionEnded { status: SessionStatus::Interrupted, reason },
+                kind: RunEventKind::Session(SessionEvent::SessionEnded {
+                    status: SessionStatus::Interrupted,
+                    reason,
+                }),
             };
             if journal.write(std::slice::from_ref(&event)).is_ok() {
                 around.observers.iter().for_each(|observer| observer(&event));

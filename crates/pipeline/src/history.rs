@@ -21,8 +21,8 @@ use hookwright_engine::PastFiring;
 use hookwright_engine::ports::{Keepsake, Remembered};
 use hookwright_events::firing_key::{ClosingEvent, IterationEvent};
 use hookwright_events::{
-    Decision, FiringKey, ItemState, Point, RunEvent, RunEventKind, SessionStatus, TurnName,
-    TurnResult, Usage, Verdict,
+    Decision, FiringEvent, FiringKey, ItemState, Point, RunEvent, RunEventKind, SessionEvent,
+    SessionStatus, TurnEvent, TurnName, TurnResult, Usage, Verdict,
 };
 use hookwright_store::{JournalKey, Store, StoreError, entries};
 
@@ -130,7 +130,7 @@ impl History {
         let mut history = Self::default();
         for entry in entries(store, journal, 0) {
             let entry = entry?;
-            let event: RunEvent = serde_json::from_str(&entry.value).map_err(|error| {
+            let event = RunEvent::from_json(&entry.value).map_err(|error| {
                 HistoryError::NotUnderstood { sequence: entry.sequence, cause: error.to_string() }
             })?;
             history.last = entry.sequence;
@@ -269,10 +269,10 @@ impl History {
         }
         self.firings = self.firings.max(event.firing);
         match event.kind {
-            RunEventKind::SessionStarted { sources, .. } => {
+            RunEventKind::Session(SessionEvent::SessionStarted { sources, .. }) => {
                 self.sources = serde_json::from_value(sources).ok();
             }
-            RunEventKind::SessionResumed { sources, .. } => {
+            RunEventKind::Session(SessionEvent::SessionResumed { sources, .. }) => {
                 self.end_interrupted();
                 self.resumes += 1;
                 if let Some(sources) = sources.and_then(|kept| serde_json::from_value(kept).ok()) {
@@ -280,13 +280,21 @@ impl History {
                 }
                 self.ended = None;
             }
-            RunEventKind::StageStarted { index, .. } => self.stages_started.push(index),
-            RunEventKind::ItemStarted { stage, execution, item } => {
+            RunEventKind::Session(SessionEvent::StageStarted { index, .. }) => {
+                self.stages_started.push(index)
+            }
+            RunEventKind::Session(SessionEvent::ItemStarted { stage, execution, item }) => {
                 self.items.insert((stage, execution), PastItem::new(item, event.at));
             }
-            RunEventKind::ItemEnded {
-                stage, execution, key, state, reason, iterations, ..
-            } => {
+            RunEventKind::Session(SessionEvent::ItemEnded {
+                stage,
+                execution,
+                key,
+                state,
+                reason,
+                iterations,
+                ..
+            }) => {
                 self.note_end_of_item(stage, &key, state);
                 // Whatever else leaves one open comes behind an iteration.
                 let is_left = state == ItemState::Open && iterations == 0;
@@ -296,12 +304,16 @@ impl History {
                     past.ended = Some((state, reason));
                 }
             }
-            RunEventKind::StageEnded { index, reason, iterations, .. } => {
+            RunEventKind::Session(SessionEvent::StageEnded {
+                index, reason, iterations, ..
+            }) => {
                 self.executions_at_end.insert(index, self.executions(index));
                 self.stages_ended.insert(index, (reason, iterations));
             }
-            RunEventKind::FinalDelivery { turn } => self.final_delivery = Some(turn),
-            RunEventKind::TurnStarting { turn, attempt, run_id, .. } => {
+            RunEventKind::Turn(TurnEvent::FinalDelivery { turn }) => {
+                self.final_delivery = Some(turn)
+            }
+            RunEventKind::Turn(TurnEvent::TurnStarting { turn, attempt, run_id, .. }) => {
                 self.note_begun(&turn);
                 let is_raw = turn.iteration == 0;
                 let past = self.turns.entry(turn).or_default();
@@ -314,7 +326,7 @@ impl History {
                 };
                 self.in_flight.put_behind(drained);
             }
-            RunEventKind::TurnGivenUp {
+            RunEventKind::Turn(TurnEvent::TurnGivenUp {
                 turn,
                 agent,
                 cause,
@@ -323,7 +335,7 @@ impl History {
                 usage,
                 duration_ms,
                 ..
-            } => {
+            }) => {
                 let now = milliseconds(&event.at).unwrap_or_default();
                 let until = until.as_deref().and_then(milliseconds);
                 self.availability.refuse(&agent, cause, &reason, until, now);
@@ -333,7 +345,7 @@ impl History {
                 past.unfinished = None;
                 past.duration_ms += duration_ms;
             }
-            RunEventKind::TurnEnded { turn, result, duration_ms, .. } => {
+            RunEventKind::Turn(TurnEvent::TurnEnded { turn, result, duration_ms, .. }) => {
                 self.add_usage(turn.stage, result.usage);
                 if let Some(agent) = &result.agent {
                     self.availability.has_worked(agent);
@@ -352,10 +364,10 @@ impl History {
                 past.result = Some(result);
                 past.duration_ms += duration_ms;
             }
-            RunEventKind::ChildUsed { hook, stage, usage, .. } => {
+            RunEventKind::Firing(FiringEvent::ChildUsed { hook, stage, usage, .. }) => {
                 self.add_child_usage((event.firing, hook), stage, usage);
             }
-            RunEventKind::SessionEnded { status, reason } => {
+            RunEventKind::Session(SessionEvent::SessionEnded { status, reason }) => {
                 match status {
                     // An interrupt at the end only puts the end off, and so does a hook of it that aborts.
                     SessionStatus::Interrupted if self.is_at_its_end() => {}
@@ -387,7 +399,10 @@ impl History {
 
     fn add_to_firing(&mut self, number: u64, kind: RunEventKind) {
         self.note_child(number, &kind);
-        if let RunEventKind::Fired { key: Some(key), late_answers, data, .. } = &kind {
+        if let RunEventKind::Firing(FiringEvent::Fired {
+            key: Some(key), late_answers, data, ..
+        }) = &kind
+        {
             let key = FiringKey::parse(key);
             self.is_interrupted |=
                 matches!(key.point, Point::Closing { event: ClosingEvent::UserInterrupt, .. });
@@ -415,11 +430,15 @@ impl History {
             return;
         }
         match &kind {
-            RunEventKind::HookStarting { hook, .. } if !known.open.contains(hook) => {
+            RunEventKind::Firing(FiringEvent::HookStarting { hook, .. })
+                if !known.open.contains(hook) =>
+            {
                 known.open.push(hook.clone());
             }
-            RunEventKind::HookReported { report } => known.open.retain(|hook| *hook != report.id),
-            RunEventKind::Decided { decision } => {
+            RunEventKind::Firing(FiringEvent::HookReported { report }) => {
+                known.open.retain(|hook| *hook != report.id)
+            }
+            RunEventKind::Firing(FiringEvent::Decided { decision }) => {
                 let decision = Decision::from_record(decision);
                 known.survives = !decision.piped_output.is_empty() || decision.survives_error;
                 if matches!(key.point, Point::SessionStop { .. }) {
@@ -447,7 +466,7 @@ impl History {
             _ => {}
         }
         let reported = match &kind {
-            RunEventKind::HookReported { report } => Some(report.id.clone()),
+            RunEventKind::Firing(FiringEvent::HookReported { report }) => Some(report.id.clone()),
             _ => None,
         };
         if known.verdict.is_some() && known.open.is_empty() && !is_below_open_hook {
@@ -464,7 +483,7 @@ impl History {
 /// What background hooks of earlier firings had to say to the agent, handed out at this firing.
 fn late_contexts(records: &[RunEventKind]) -> Vec<String> {
     let late = records.iter().find_map(|kind| match kind {
-        RunEventKind::Fired { late_answers, .. } => Some(late_answers),
+        RunEventKind::Firing(FiringEvent::Fired { late_answers, .. }) => Some(late_answers),
         _ => None,
     });
     late.into_iter().flatten().flat_map(|answer| answer.additional_context.clone()).collect()
@@ -472,7 +491,7 @@ fn late_contexts(records: &[RunEventKind]) -> Vec<String> {
 
 /// What a firing that is not decided has remembered is remembered again when it is taken up.
 fn remember(memory: &mut Remembered, kind: &RunEventKind) {
-    if let RunEventKind::Remembered { what } = kind
+    if let RunEventKind::Firing(FiringEvent::Remembered { what }) = kind
         && let Ok(keepsake) = serde_json::from_value::<Keepsake>(what.clone())
     {
         memory.keep(keepsake);

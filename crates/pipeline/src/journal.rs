@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hookwright_engine::Secrets;
 use hookwright_engine::ports::{Journal, Promise};
-use hookwright_events::{RunEvent, RunEventKind};
+use hookwright_events::{FiringEvent, RunEvent, RunEventKind, SessionEvent, TurnEvent};
 use hookwright_process::faults;
 use hookwright_store::{
     Append, Commit, Expected, Fence, JournalKey, Kind, Put, RecordKey, Store, StoreError,
@@ -211,10 +211,10 @@ impl SessionJournal {
     /// The entry's text: no secret, and no output three times over.
     fn entry(&self, event: &RunEvent) -> String {
         let mut value = serde_json::to_value(event).unwrap_or_default();
-        if let RunEventKind::Decided { .. } = event.kind {
+        if let RunEventKind::Firing(FiringEvent::Decided { .. }) = event.kind {
             value["decision"]["hooks"] = Value::Null;
         }
-        if let RunEventKind::HookReported { .. } = event.kind {
+        if let RunEventKind::Firing(FiringEvent::HookReported { .. }) = event.kind {
             value["report"]["stdout"] = "".into();
             value["report"]["stderr"] = "".into();
         }
@@ -231,11 +231,11 @@ impl SessionJournal {
 fn is_relied_on(kind: &RunEventKind) -> bool {
     matches!(
         kind,
-        RunEventKind::SessionStarted { .. }
-            | RunEventKind::SessionEnded { .. }
-            | RunEventKind::TurnEnded { .. }
-            | RunEventKind::StageEnded { .. }
-            | RunEventKind::ItemEnded { .. }
+        RunEventKind::Session(SessionEvent::SessionStarted { .. })
+            | RunEventKind::Session(SessionEvent::SessionEnded { .. })
+            | RunEventKind::Turn(TurnEvent::TurnEnded { .. })
+            | RunEventKind::Session(SessionEvent::StageEnded { .. })
+            | RunEventKind::Session(SessionEvent::ItemEnded { .. })
     )
 }
 
@@ -256,8 +256,10 @@ impl State {
         store: &dyn Store,
     ) -> Result<(), StoreError> {
         let is_about_one = match &event.kind {
-            RunEventKind::ItemStarted { item, .. } => item.number().is_some(),
-            RunEventKind::ItemEnded { .. } => record.current_issue.is_some(),
+            RunEventKind::Session(SessionEvent::ItemStarted { item, .. }) => {
+                item.number().is_some()
+            }
+            RunEventKind::Session(SessionEvent::ItemEnded { .. }) => record.current_issue.is_some(),
             _ => false,
         };
         if is_about_one {
@@ -304,7 +306,7 @@ mod tests {
     }
 
     fn noted(note: &str) -> RunEvent {
-        let kind = RunEventKind::Noted { note: note.to_owned() };
+        let kind = RunEventKind::Session(SessionEvent::Noted { note: note.to_owned() });
         RunEvent { version: 1, firing: 0, at: String::new(), session: None, kind }
     }
 
@@ -312,7 +314,7 @@ mod tests {
     fn blocks(tasks: &KeptTasks, others: u32) -> Beside {
         let (tasks, mut others) = (tasks.clone(), others);
         Box::new(move |event| {
-            let is_it = matches!(&event.kind, RunEventKind::Noted { note } if note == "now");
+            let is_it = matches!(&event.kind, RunEventKind::Session(SessionEvent::Noted { note }) if note == "now");
             let mut kept = tasks.get("1").expect("it is there");
             if others > 0 && is_it {
                 others -= 1;

@@ -1,7 +1,9 @@
 //! [`SessionRecord`]: what lists and `show` tell of a session, with the names that AutoAgent's users
 //! know.
 
-use hookwright_events::{PauseCause, RunEvent, RunEventKind, SessionStatus, Usage};
+use hookwright_events::{
+    FiringEvent, PauseCause, RunEvent, RunEventKind, SessionEvent, SessionStatus, TurnEvent, Usage,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::AGENT_SESSIONS_MAX;
@@ -218,33 +220,33 @@ impl SessionRecord {
     /// Takes in what happened. Whether the record in the store has to change.
     pub(crate) fn see(&mut self, event: &RunEvent) -> bool {
         match &event.kind {
-            RunEventKind::SessionStarted { plan, stages, .. } => {
+            RunEventKind::Session(SessionEvent::SessionStarted { plan, stages, .. }) => {
                 self.plan.clone_from(plan);
                 self.stages.clone_from(stages);
                 self.status = SessionStatus::Active;
             }
-            RunEventKind::SessionResumed { .. } => {
+            RunEventKind::Session(SessionEvent::SessionResumed { .. }) => {
                 self.resumes += 1;
                 (self.pause, self.paused_for) = (None, None);
                 self.status = SessionStatus::Active;
                 self.end_time = None;
                 self.reason = String::new();
             }
-            RunEventKind::Paused { cause, reason, until } => {
+            RunEventKind::Session(SessionEvent::Paused { cause, reason, until }) => {
                 let (cause, reason) = (Some(*cause), reason.clone());
                 self.pause = Some(Pause { cause, reason, until: until.clone() });
             }
-            RunEventKind::Continued {} => self.pause = None,
-            RunEventKind::StageStarted { index, .. } => self.stage = *index,
-            RunEventKind::ItemStarted { item, .. } => {
+            RunEventKind::Session(SessionEvent::Continued {}) => self.pause = None,
+            RunEventKind::Session(SessionEvent::StageStarted { index, .. }) => self.stage = *index,
+            RunEventKind::Session(SessionEvent::ItemStarted { item, .. }) => {
                 let Some(number) = item.number() else { return false };
                 self.current_issue = Some(number);
             }
-            RunEventKind::ItemEnded { state, .. } => {
+            RunEventKind::Session(SessionEvent::ItemEnded { state, .. }) => {
                 *self.work.entry(state.as_str().to_owned()).or_default() += 1;
                 self.current_issue = None;
             }
-            RunEventKind::TurnEnded { turn, result, .. } => {
+            RunEventKind::Turn(TurnEvent::TurnEnded { turn, result, .. }) => {
                 let is_used = self.see_use(
                     result.agent.as_deref(),
                     result.agent_session.as_deref(),
@@ -253,15 +255,15 @@ impl SessionRecord {
                 self.iterations += u32::from(turn.iteration > 0);
                 return turn.iteration > 0 || is_used;
             }
-            RunEventKind::TurnGivenUp { agent, agent_session, usage, .. } => {
+            RunEventKind::Turn(TurnEvent::TurnGivenUp { agent, agent_session, usage, .. }) => {
                 return self.see_use(Some(agent), agent_session.as_deref(), usage.as_ref());
             }
-            RunEventKind::ChildUsed { usage, .. } => {
+            RunEventKind::Firing(FiringEvent::ChildUsed { usage, .. }) => {
                 let of_children = Usage::from(self.usage_of_children.unwrap_or_default());
                 self.usage_of_children = Some(of_children.and(*usage).into());
                 return self.see_use(None, None, Some(usage));
             }
-            RunEventKind::SessionEnded { status, reason } => {
+            RunEventKind::Session(SessionEvent::SessionEnded { status, reason }) => {
                 self.status = *status;
                 let pause = self.pause.take().filter(|_| *status == SessionStatus::Paused);
                 self.paused_for = pause.and_then(|pause| pause.cause);
@@ -314,8 +316,8 @@ fn is_zero(number: &u32) -> bool {
 /// How a hook ended, if this tells of its end.
 pub(crate) fn end_of_hook(kind: &RunEventKind) -> Option<&'static str> {
     match kind {
-        RunEventKind::HookReported { report } => Some(report.status.as_str()),
-        RunEventKind::HookSkipped { .. } => Some("skipped"),
+        RunEventKind::Firing(FiringEvent::HookReported { report }) => Some(report.status.as_str()),
+        RunEventKind::Firing(FiringEvent::HookSkipped { .. }) => Some("skipped"),
         _ => None,
     }
 }
@@ -340,31 +342,42 @@ mod tests {
     fn it_follows_a_session_to_its_end_and_beyond() {
         let start_time = "2026-01-02T03:04:05Z".to_owned();
         let mut record = SessionRecord { start_time, ..SessionRecord::default() };
-        let began = RunEventKind::SessionStarted {
+        let began = RunEventKind::Session(SessionEvent::SessionStarted {
             plan: "full".into(),
             stages: vec!["a".into(), "b".into()],
             sources: serde_json::Value::Null,
-        };
+        });
         assert!(seen(&mut record, "2026-01-02T03:04:05Z", began));
         assert_eq!((record.status, record.stages.len()), (SessionStatus::Active, 2));
         for (iteration, counted) in [(1, 1), (2, 2), (0, 2)] {
             let turn = TurnName { stage: 1, iteration };
             let result = TurnResult::default();
-            let ended = RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms: 1.0 };
+            let ended = RunEventKind::Turn(TurnEvent::TurnEnded {
+                turn,
+                attempt: 1,
+                result,
+                duration_ms: 1.0,
+            });
             // A raw delivery is no iteration.
             assert_eq!(seen(&mut record, "2026-01-02T03:04:06Z", ended), iteration > 0);
             assert_eq!(record.iterations, counted);
         }
-        let skipped = RunEventKind::HookSkipped { hook: "a".into(), reason: "when".into() };
+        let skipped = RunEventKind::Firing(FiringEvent::HookSkipped {
+            hook: "a".into(),
+            reason: "when".into(),
+        });
         assert!(!seen(&mut record, "2026-01-02T03:04:06Z", skipped));
-        let ended =
-            RunEventKind::SessionEnded { status: SessionStatus::Failed, reason: "no key".into() };
+        let ended = RunEventKind::Session(SessionEvent::SessionEnded {
+            status: SessionStatus::Failed,
+            reason: "no key".into(),
+        });
         assert!(seen(&mut record, "2026-01-02T03:04:07.500Z", ended));
         assert_eq!((record.status, record.reason.as_str()), (SessionStatus::Failed, "no key"));
         assert_eq!(record.end_time.as_deref(), Some("2026-01-02T03:04:07.500Z"));
         assert_eq!(record.metadata.total_duration, Some(2500));
         assert_eq!(record.hooks["skipped"], 1);
-        let resumed = RunEventKind::SessionResumed { time: 1, sources: None };
+        let resumed =
+            RunEventKind::Session(SessionEvent::SessionResumed { time: 1, sources: None });
         assert!(seen(&mut record, "2026-01-03T00:00:00Z", resumed));
         assert_eq!((record.status, record.reason.as_str()), (SessionStatus::Active, ""));
         assert_eq!((record.end_time.as_deref(), record.resumes), (None, 1));
@@ -376,10 +389,16 @@ mod tests {
         let usage = |input_tokens, cost_usd| Usage { input_tokens, output_tokens: 0, cost_usd };
         let turn = TurnName { stage: 1, iteration: 1 };
         let result = TurnResult { usage: Some(usage(1, Some(0.25))), ..TurnResult::default() };
-        let ended = RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms: 1.0 };
+        let ended =
+            RunEventKind::Turn(TurnEvent::TurnEnded { turn, attempt: 1, result, duration_ms: 1.0 });
         assert!(seen(&mut record, "2026-01-02T03:04:06Z", ended));
         let (hook, session) = ("review".into(), "s--review".into());
-        let used = RunEventKind::ChildUsed { hook, session, stage: 1, usage: usage(10, Some(0.5)) };
+        let used = RunEventKind::Firing(FiringEvent::ChildUsed {
+            hook,
+            session,
+            stage: 1,
+            usage: usage(10, Some(0.5)),
+        });
         assert!(seen(&mut record, "2026-01-02T03:04:06Z", used));
         assert_eq!(record.usage, Some(usage(11, Some(0.75)).into()));
         assert_eq!(record.usage_of_children, Some(usage(10, Some(0.5)).into()));
@@ -409,10 +428,10 @@ mod tests {
         for (ended, took) in [("2030-01-01T00:00:02Z", 2000), ("2020-01-01T00:00:00Z", 0)] {
             let mut record =
                 SessionRecord { start_time: "2030-01-01T00:00:00Z".into(), ..Default::default() };
-            let kind = RunEventKind::SessionEnded {
+            let kind = RunEventKind::Session(SessionEvent::SessionEnded {
                 status: SessionStatus::Completed,
                 reason: String::new(),
-            };
+            });
             let at = ended.to_owned();
             let changed = record.see(&RunEvent { version: 1, firing: 0, at, session: None, kind });
             assert!(changed);

@@ -47,7 +47,7 @@ use hookwright_engine::ports::{Clock, EndRequest, Ports};
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Engine, Observer, Secrets};
 use hookwright_events::firing_key::Part;
-use hookwright_events::{RunEvent, RunEventKind, SessionStatus};
+use hookwright_events::{RunEvent, RunEventKind, SessionEvent, SessionStatus};
 use hookwright_process::{MARKER, faults};
 use hookwright_store::StoreError;
 use serde_json::{Map, Value, json};
@@ -227,15 +227,18 @@ impl Session {
         let mut with = Vec::new();
         let history = self.course.history();
         if history.last == 0 {
-            with.push(RunEventKind::SessionStarted {
+            with.push(RunEventKind::Session(SessionEvent::SessionStarted {
                 plan: self.plan.name.clone(),
                 stages: self.plan.stages.iter().map(|stage| stage.name.clone()).collect(),
                 sources: serde_json::to_value(&self.sources).unwrap_or_default(),
-            });
+            }));
         } else {
             let sources = serde_json::to_value(&self.sources).ok().filter(|_| self.reloaded);
             let time = history.resumes + 1;
-            self.write(vec![RunEventKind::SessionResumed { time, sources }])?;
+            self.write(vec![RunEventKind::Session(SessionEvent::SessionResumed {
+                time,
+                sources,
+            })])?;
             self.note_skipped_gates()?;
             self.take_up_background().await?;
             self.take_up_tasks().await?;
@@ -308,7 +311,7 @@ impl Session {
         self.task_desk.open();
         if delay >= LONG_WAIT {
             let note = format!("waiting {delay:.1?} before the next iteration");
-            self.show(&self.event(RunEventKind::Noted { note }));
+            self.show(&self.event(RunEventKind::Session(SessionEvent::Noted { note })));
         }
         tokio::select! {
             () = tokio::time::sleep(delay) => Ok(()),

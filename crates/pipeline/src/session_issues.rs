@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hookwright_events::{ItemState, RunEvent, RunEventKind};
+use hookwright_events::{ItemState, RunEvent, RunEventKind, SessionEvent};
 use hookwright_store::{Expected, Kind, Put, RecordKey, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -120,10 +120,12 @@ impl IssueLog {
     /// Takes in what happens. The record says whether it works on an issue.
     pub(crate) fn see(&mut self, event: &RunEvent, record: &SessionRecord) {
         match &event.kind {
-            RunEventKind::ItemStarted { item, .. } => {
+            RunEventKind::Session(SessionEvent::ItemStarted { item, .. }) => {
                 self.plan(item.number().as_slice());
             }
-            RunEventKind::ItemEnded { key, state, .. } if record.current_issue.is_some() => {
+            RunEventKind::Session(SessionEvent::ItemEnded { key, state, .. })
+                if record.current_issue.is_some() =>
+            {
                 let number = key.parse().unwrap_or_default();
                 // The same event comes again when another record of its commit has changed.
                 if self.page().ended.last() != Some(&(number, *state)) {
@@ -219,11 +221,11 @@ mod tests {
             file: None,
             plan_file: None,
         };
-        event(RunEventKind::ItemStarted { stage: 1, execution: 1, item })
+        event(RunEventKind::Session(SessionEvent::ItemStarted { stage: 1, execution: 1, item }))
     }
 
     fn ended(number: u64, state: ItemState) -> RunEvent {
-        event(RunEventKind::ItemEnded {
+        event(RunEventKind::Session(SessionEvent::ItemEnded {
             stage: 1,
             execution: 1,
             key: number.to_string(),
@@ -231,7 +233,7 @@ mod tests {
             reason: None,
             iterations: 1,
             duration_ms: 0.0,
-        })
+        }))
     }
 
     /// Lets these happen, each in a commit of its own; how many bytes were written.

@@ -16,7 +16,8 @@ mod question;
 use std::collections::BTreeMap;
 
 use hookwright_events::{
-    Decision, EventName, FiringKey, Report, RunEvent, RunEventKind, Status, Usage,
+    Decision, EventName, FiringEvent, FiringKey, Report, RunEvent, RunEventKind, SessionEvent,
+    Status, TurnEvent, Usage,
 };
 
 use crate::limits::UNDER_WAY_MAX;
@@ -57,32 +58,41 @@ impl Timeline {
     pub fn see(&mut self, event: RunEvent) -> Vec<Part> {
         let RunEvent { firing, at, kind, .. } = event;
         match kind {
-            RunEventKind::SessionStarted { plan, stages, .. } => {
+            RunEventKind::Session(SessionEvent::SessionStarted { plan, stages, .. }) => {
                 self.course.begin_session(at, plan, stages);
             }
-            RunEventKind::SessionResumed { time, .. } => {
+            RunEventKind::Session(SessionEvent::SessionResumed { time, .. }) => {
                 self.leave(Left::Ended);
                 self.course.reach(Milestone::SessionResumed { at, time });
             }
-            RunEventKind::StageStarted { stage, index, iterations_max } => {
+            RunEventKind::Session(SessionEvent::StageStarted { stage, index, iterations_max }) => {
                 self.course.end_iteration();
                 self.course.begin_stage(at, stage, index, Some(iterations_max));
             }
-            RunEventKind::ItemStarted { stage, execution, item } => {
+            RunEventKind::Session(SessionEvent::ItemStarted { stage, execution, item }) => {
                 self.course.begin_item(at, stage, execution, item);
             }
-            RunEventKind::FinalDelivery { turn } => self.course.final_delivery = Some(turn),
-            RunEventKind::TurnStarting { turn, attempt, agent, .. } => {
+            RunEventKind::Turn(TurnEvent::FinalDelivery { turn }) => {
+                self.course.final_delivery = Some(turn)
+            }
+            RunEventKind::Turn(TurnEvent::TurnStarting { turn, attempt, agent, .. }) => {
                 self.course.begin_turn(at, turn, attempt, agent);
             }
-            RunEventKind::TurnEnded { turn, attempt, result, duration_ms } => {
+            RunEventKind::Turn(TurnEvent::TurnEnded { turn, attempt, result, duration_ms }) => {
                 self.course.end_turn(at, turn, attempt, result, duration_ms);
             }
-            RunEventKind::TurnGivenUp { agent, cause, reason, usage, duration_ms, .. } => {
+            RunEventKind::Turn(TurnEvent::TurnGivenUp {
+                agent,
+                cause,
+                reason,
+                usage,
+                duration_ms,
+                ..
+            }) => {
                 let deed = Deed::GivenUp { agent, cause, reason, duration_ms };
                 self.course.give_up_turn(deed, usage);
             }
-            RunEventKind::ItemEnded {
+            RunEventKind::Session(SessionEvent::ItemEnded {
                 stage,
                 execution,
                 key,
@@ -90,24 +100,31 @@ impl Timeline {
                 reason,
                 iterations,
                 duration_ms,
-            } => {
+            }) => {
                 let end = ItemEnd { key, state, reason, iterations, duration_ms };
                 self.course.see_item_end(&at, stage, execution, end);
             }
-            RunEventKind::StageEnded { stage, index, reason, iterations } => {
+            RunEventKind::Session(SessionEvent::StageEnded {
+                stage,
+                index,
+                reason,
+                iterations,
+            }) => {
                 self.course.see_stage_end(at, stage, index, reason, iterations);
             }
-            RunEventKind::SessionEnded { status, reason } => {
+            RunEventKind::Session(SessionEvent::SessionEnded { status, reason }) => {
                 self.leave(Left::Ended);
                 let usage = self.used();
                 self.course.reach(Milestone::SessionEnded { at, status, reason, usage });
             }
-            RunEventKind::Fired { event, key, .. } => self.see_firing(firing, at, event, key),
-            RunEventKind::Paused { cause, reason, until } => {
+            RunEventKind::Firing(FiringEvent::Fired { event, key, .. }) => {
+                self.see_firing(firing, at, event, key)
+            }
+            RunEventKind::Session(SessionEvent::Paused { cause, reason, until }) => {
                 self.end_pause(None);
                 self.pause = Some(Deed::Pause { at, cause, reason, until, duration_ms: None });
             }
-            RunEventKind::Continued {} => self.end_pause(Some(&at)),
+            RunEventKind::Session(SessionEvent::Continued {}) => self.end_pause(Some(&at)),
             kind => self.see_hook(firing, at, kind),
         }
         std::mem::take(&mut self.course.parts)
@@ -178,7 +195,7 @@ impl Timeline {
 
     fn see_hook(&mut self, firing: u64, at: String, kind: RunEventKind) {
         match kind {
-            RunEventKind::HookStarting { hook, attempt, .. } => {
+            RunEventKind::Firing(FiringEvent::HookStarting { hook, attempt, .. }) => {
                 let execution = self.course.execution();
                 self.hooks.insert((firing, hook), RunningHook { at, attempt, execution });
                 if self.hooks.len() > UNDER_WAY_MAX
@@ -187,11 +204,11 @@ impl Timeline {
                     self.leave_hook(firing, hook, ran, "cut_off");
                 }
             }
-            RunEventKind::HookSkipped { hook, reason } => {
+            RunEventKind::Firing(FiringEvent::HookSkipped { hook, reason }) => {
                 let status = Status::Skipped.as_str();
                 self.add_hook(firing, hook, None, HookEnd::new(status, Some(reason), 0, None));
             }
-            RunEventKind::HookReported { report } => {
+            RunEventKind::Firing(FiringEvent::HookReported { report }) => {
                 let ran = self.hooks.remove(&(firing, report.id.clone()));
                 let last_lines = self.printed.take(firing, &report);
                 let Report { id, status, reason, attempts, duration_ms, .. } = report;
@@ -201,7 +218,9 @@ impl Timeline {
                 let end = HookEnd { last_lines, ..end };
                 self.add_hook(firing, id, ran.map(|ran| ran.at), end);
             }
-            RunEventKind::HookWaiting { hook, wait, question, since, .. } => {
+            RunEventKind::Firing(FiringEvent::HookWaiting {
+                hook, wait, question, since, ..
+            }) => {
                 self.questions.insert((firing, hook), Question { wait, question, since });
                 if self.questions.len() > UNDER_WAY_MAX
                     && let Some(((firing, hook), open)) = self.questions.pop_first()
@@ -210,57 +229,59 @@ impl Timeline {
                     self.course.add(open.left(event, hook, QuestionState::CutOff));
                 }
             }
-            RunEventKind::HookEnded { hook, outcome, .. } => {
+            RunEventKind::Firing(FiringEvent::HookEnded { hook, outcome, .. }) => {
                 self.printed.see(firing, &hook, &outcome);
                 if let Some(question) = self.questions.remove(&(firing, hook.clone())) {
                     let event = self.event_of(firing);
                     self.course.add(question.ended(event, hook, outcome));
                 }
             }
-            RunEventKind::HookSpawned { hook, session, pipeline } => {
+            RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, pipeline }) => {
                 let event = self.event_of(firing);
                 self.course.add(Deed::Child { event, hook, session, pipeline });
             }
-            RunEventKind::ChildUsed { hook, stage, usage, .. } => {
+            RunEventKind::Firing(FiringEvent::ChildUsed { hook, stage, usage, .. }) => {
                 // One that nothing waits for may outlive the piece of work, and is of none.
                 let execution = self.hooks.get(&(firing, hook)).and_then(|ran| ran.execution);
                 self.course.count_child(stage, execution, usage);
             }
-            RunEventKind::AgentChanged { from, to, reason } => {
+            RunEventKind::Turn(TurnEvent::AgentChanged { from, to, reason }) => {
                 self.course.add(Deed::AgentChanged { from, to, reason });
             }
-            RunEventKind::Decided { decision } => {
+            RunEventKind::Firing(FiringEvent::Decided { decision }) => {
                 let event = self.event_of(firing);
                 let verdict = Decision::from_record(&decision).verdict;
                 Deed::of_verdict(event, verdict).into_iter().for_each(|deed| self.course.add(deed));
             }
-            RunEventKind::Noted { note } => self.course.add(Deed::Note { note }),
+            RunEventKind::Session(SessionEvent::Noted { note }) => {
+                self.course.add(Deed::Note { note })
+            }
             // Details of what is told above, and what is no hook's.
-            RunEventKind::HookRunning { .. }
-            | RunEventKind::HookCommitting { .. }
-            | RunEventKind::TakenUp { .. }
-            | RunEventKind::HookOutput { .. }
-            | RunEventKind::HookRetrying { .. }
-            | RunEventKind::HookWentAsync { .. }
-            | RunEventKind::LateAnswer { .. }
-            | RunEventKind::Remembered { .. }
-            | RunEventKind::AgentRunning { .. }
-            | RunEventKind::AgentPrompted { .. }
-            | RunEventKind::AgentOutput { .. }
-            | RunEventKind::Fired { .. }
-            | RunEventKind::SessionStarted { .. }
-            | RunEventKind::SessionResumed { .. }
-            | RunEventKind::StageStarted { .. }
-            | RunEventKind::FinalDelivery { .. }
-            | RunEventKind::TurnStarting { .. }
-            | RunEventKind::TurnEnded { .. }
-            | RunEventKind::ItemStarted { .. }
-            | RunEventKind::ItemEnded { .. }
-            | RunEventKind::TurnGivenUp { .. }
-            | RunEventKind::Paused { .. }
-            | RunEventKind::Continued {}
-            | RunEventKind::StageEnded { .. }
-            | RunEventKind::SessionEnded { .. } => {}
+            RunEventKind::Firing(FiringEvent::HookRunning { .. })
+            | RunEventKind::Firing(FiringEvent::HookCommitting { .. })
+            | RunEventKind::Firing(FiringEvent::TakenUp { .. })
+            | RunEventKind::Firing(FiringEvent::HookOutput { .. })
+            | RunEventKind::Firing(FiringEvent::HookRetrying { .. })
+            | RunEventKind::Firing(FiringEvent::HookWentAsync { .. })
+            | RunEventKind::Firing(FiringEvent::LateAnswer { .. })
+            | RunEventKind::Firing(FiringEvent::Remembered { .. })
+            | RunEventKind::Turn(TurnEvent::AgentRunning { .. })
+            | RunEventKind::Turn(TurnEvent::AgentPrompted { .. })
+            | RunEventKind::Turn(TurnEvent::AgentOutput { .. })
+            | RunEventKind::Firing(FiringEvent::Fired { .. })
+            | RunEventKind::Session(SessionEvent::SessionStarted { .. })
+            | RunEventKind::Session(SessionEvent::SessionResumed { .. })
+            | RunEventKind::Session(SessionEvent::StageStarted { .. })
+            | RunEventKind::Turn(TurnEvent::FinalDelivery { .. })
+            | RunEventKind::Turn(TurnEvent::TurnStarting { .. })
+            | RunEventKind::Turn(TurnEvent::TurnEnded { .. })
+            | RunEventKind::Session(SessionEvent::ItemStarted { .. })
+            | RunEventKind::Session(SessionEvent::ItemEnded { .. })
+            | RunEventKind::Turn(TurnEvent::TurnGivenUp { .. })
+            | RunEventKind::Session(SessionEvent::Paused { .. })
+            | RunEventKind::Session(SessionEvent::Continued {})
+            | RunEventKind::Session(SessionEvent::StageEnded { .. })
+            | RunEventKind::Session(SessionEvent::SessionEnded { .. }) => {}
         }
     }
 

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, PoisonError};
 
-use hookwright_events::{Output, Report, RunEvent, RunEventKind, SessionStatus, Wait};
+use hookwright_events::{FiringEvent, Output, Report, RunEvent, RunEventKind, SessionStatus, Wait};
 use hookwright_pipeline::folder::{
     IterationAt, SessionFolder, StageAt, TurnAt, TurnKind, TurnTexts,
 };
@@ -228,8 +228,12 @@ impl Board {
         let journal = JournalKey { project, session: name };
         let Some(after) = sequence.checked_sub(1) else { return Ok(None) };
         let entry = self.store.journal(&journal, after, 1)?.pop();
-        let event = entry.and_then(|entry| serde_json::from_str::<RunEvent>(&entry.value).ok());
-        let Some(RunEvent { firing, kind: RunEventKind::HookReported { mut report }, .. }) = event
+        let event = entry.and_then(|entry| RunEvent::from_json(&entry.value).ok());
+        let Some(RunEvent {
+            firing,
+            kind: RunEventKind::Firing(FiringEvent::HookReported { mut report }),
+            ..
+        }) = event
         else {
             return Ok(None);
         };
@@ -286,8 +290,9 @@ impl Board {
             let after = before.saturating_sub(1 + ENTRIES_AT_ONCE).max(oldest);
             let most = usize::try_from(before - 1 - after).unwrap_or_default();
             for entry in self.store.journal(journal, after, most)?.iter().rev() {
-                let Ok(event) = serde_json::from_str::<RunEvent>(&entry.value) else { continue };
-                if let RunEventKind::HookEnded { hook: of, outcome, .. } = event.kind
+                let Ok(event) = RunEvent::from_json(&entry.value) else { continue };
+                if let RunEventKind::Firing(FiringEvent::HookEnded { hook: of, outcome, .. }) =
+                    event.kind
                     && (event.firing, of.as_str()) == (firing, hook)
                 {
                     return Ok(outcome.output().cloned());

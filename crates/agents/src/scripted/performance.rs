@@ -6,7 +6,8 @@ use std::future::Future;
 use std::io;
 
 use hookwright_engine::limits::WAIT_MAX;
-use hookwright_events::Outcome;
+use hookwright_engine::process_outcome::timed_out;
+use hookwright_events::ProcessOutcome;
 use hookwright_process::{Leader, Stream};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -17,7 +18,7 @@ use super::script::Deed;
 use super::work_tree::WorkTree;
 use crate::agent::{AgentWatch, Turn, TurnEnd};
 use crate::limits::WAIT_FOR_PAUSE;
-use crate::shell_run::{self, ShellRun, millis};
+use crate::shell_run::{self, ShellRun};
 
 /// A turn that is being played.
 pub(super) struct Performance<'a> {
@@ -67,11 +68,11 @@ impl<'a> Performance<'a> {
         };
         let output = self.voice.printed.into_output();
         let outcome = match end {
-            End::Exited(code) => Outcome::Exited { code, output },
-            End::Killed(signal) => Outcome::Killed { signal, output },
-            End::TimedOut => Outcome::TimedOut { after_ms: millis(self.turn.timeout), output },
-            End::Cancelled => Outcome::Interrupted { output },
-            End::WantedTerminal => Outcome::WantedTerminal { output },
+            End::Exited(code) => ProcessOutcome::Exited { code, output },
+            End::Killed(signal) => ProcessOutcome::Killed { signal, output },
+            End::TimedOut => timed_out(self.turn.timeout, output),
+            End::Cancelled => ProcessOutcome::Interrupted { output },
+            End::WantedTerminal => ProcessOutcome::WantedTerminal { output },
         };
         TurnEnd { outcome, took: self.started.elapsed(), said: None }
     }
@@ -191,22 +192,14 @@ impl<'a> Performance<'a> {
         let ended = shell_run::run(self.turn, what, &mut self.voice, self.cancel).await;
         self.voice.printed.held |= ended.outcome.output().is_some_and(|output| output.held);
         match ended.outcome {
-            Outcome::Exited { code: 0, .. } => Ok(()),
-            Outcome::Exited { code, .. } => Err(End::Exited(code)),
-            Outcome::Killed { signal, .. } => Err(End::Killed(signal)),
-            Outcome::TimedOut { .. } => Err(End::TimedOut),
-            Outcome::Interrupted { .. } => Err(End::Cancelled),
-            Outcome::WantedTerminal { .. } => Err(End::WantedTerminal),
-            Outcome::NotStarted { cause } => {
+            ProcessOutcome::Exited { code: 0, .. } => Ok(()),
+            ProcessOutcome::Exited { code, .. } => Err(End::Exited(code)),
+            ProcessOutcome::Killed { signal, .. } => Err(End::Killed(signal)),
+            ProcessOutcome::TimedOut { .. } => Err(End::TimedOut),
+            ProcessOutcome::Interrupted { .. } => Err(End::Cancelled),
+            ProcessOutcome::WantedTerminal { .. } => Err(End::WantedTerminal),
+            ProcessOutcome::NotStarted { cause } => {
                 self.check("run a command", Err(io::Error::other(cause)))
-            }
-            Outcome::Done { .. }
-            | Outcome::Failed { .. }
-            | Outcome::Answered { .. }
-            | Outcome::Responded { .. }
-            | Outcome::Decided { .. }
-            | Outcome::Unanswered { .. } => {
-                unreachable!("a command of the shell has no such outcome")
             }
         }
     }

@@ -11,7 +11,7 @@ use hookwright_agents::limits::{
     AGENT_KILL_GRACE, AGENT_LINGER, AGENT_OUTPUT_BYTES_MAX, PROMPT_ARGUMENT_BYTES_MAX,
 };
 use hookwright_agents::{Agent, AgentWatch};
-use hookwright_events::Outcome;
+use hookwright_events::ProcessOutcome;
 use hookwright_process::{Leader, Stream, end_run};
 use tokio_util::sync::CancellationToken;
 
@@ -110,11 +110,11 @@ async fn the_longest_prompt_that_an_argument_can_hold_arrives_and_a_longer_one_i
 
     let ended = Situation::new().told(&format!("{longest}x")).run(&agent).await;
     let cause = "the prompt has 131072 bytes, an argument at most 131071; use prompt: stdin";
-    assert_eq!(ended.outcome, Outcome::NotStarted { cause: cause.to_owned() });
+    assert_eq!(ended.outcome, ProcessOutcome::NotStarted { cause: cause.to_owned() });
 
     let ended = Situation::new().told("a\0b").run(&agent).await;
     let cause = "the prompt holds a NUL byte, which no argument can; use prompt: stdin";
-    assert_eq!(ended.outcome, Outcome::NotStarted { cause: cause.to_owned() });
+    assert_eq!(ended.outcome, ProcessOutcome::NotStarted { cause: cause.to_owned() });
 }
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn an_environment_that_leaves_no_room_for_the_prompt_is_said_to() {
     let ended = situation.run(&by_argument("true")).await;
     let cause =
         "prompt and environment together are larger than the system allows; use prompt: stdin";
-    assert_eq!(ended.outcome, Outcome::NotStarted { cause: cause.to_owned() });
+    assert_eq!(ended.outcome, ProcessOutcome::NotStarted { cause: cause.to_owned() });
 }
 
 #[tokio::test]
@@ -189,7 +189,7 @@ async fn an_exit_code_and_a_signal_are_told_apart() {
     let ended = situation.run(&by_stdin("echo a; echo b >&2; exit 7")).await;
     assert_eq!(ended.outcome, exited(7, "a\n", "b\n"));
     let ended = situation.run(&by_stdin("echo a; kill -SEGV $$")).await;
-    assert_eq!(ended.outcome, Outcome::Killed { signal: 11, output: printed("a\n", "") });
+    assert_eq!(ended.outcome, ProcessOutcome::Killed { signal: 11, output: printed("a\n", "") });
     let ended = situation.run(&by_stdin("-no-such-option")).await;
     assert_eq!(ended.outcome.exit_code(), Some(127), "{ended:?}");
 }
@@ -201,7 +201,9 @@ async fn an_agent_that_never_ends_is_ended_with_all_that_it_started() {
         let situation = Situation::new().timeout(timeout);
         let agent = by_stdin("echo $$; sleep 1000 & echo $!; setsid sleep 1000 & echo $!; wait");
         let ended = situation.run(&agent).await;
-        let Outcome::TimedOut { after_ms, output } = &ended.outcome else { panic!("{ended:?}") };
+        let ProcessOutcome::TimedOut { after_ms, output } = &ended.outcome else {
+            panic!("{ended:?}")
+        };
         assert_eq!(u128::from(*after_ms), timeout.as_millis());
         assert!(ended.took >= timeout && ended.took < LONG);
         let pids = numbers(&output.stdout);
@@ -221,7 +223,7 @@ async fn a_cancelled_agent_is_asked_to_end_and_may_put_its_things_away() {
          mkfifo never; echo ready; read x <> never",
     );
     let ended = situation.ready(agent).await.cancelled().await;
-    assert_eq!(ended.outcome, Outcome::Interrupted { output: printed("ready\nbye\n", "") });
+    assert_eq!(ended.outcome, ProcessOutcome::Interrupted { output: printed("ready\nbye\n", "") });
     assert_eq!(situation.file("saved").as_deref(), Some("saved\n"));
     assert!(ended.took < AGENT_KILL_GRACE);
 }
@@ -233,7 +235,7 @@ async fn an_agent_that_ignores_being_asked_is_killed_after_the_grace() {
     let pids = numbers(&ready.printed);
     let asked = std::time::Instant::now();
     let ended = ready.cancelled().await;
-    assert!(matches!(ended.outcome, Outcome::Interrupted { .. }), "{ended:?}");
+    assert!(matches!(ended.outcome, ProcessOutcome::Interrupted { .. }), "{ended:?}");
     let took = asked.elapsed();
     assert!(took >= AGENT_KILL_GRACE && took < LONG, "{took:?}");
     assert_eq!(pids.len(), 2);
@@ -247,7 +249,7 @@ async fn a_turn_that_is_cancelled_before_it_starts_starts_nothing() {
     cancel.cancel();
     let mut heard = super::situation::Heard::default();
     let ended = by_stdin("touch started").run(&situation.turn, ports(&mut heard, &cancel)).await;
-    assert_eq!(ended.outcome, Outcome::Interrupted { output: printed("", "") });
+    assert_eq!(ended.outcome, ProcessOutcome::Interrupted { output: printed("", "") });
     assert!(heard.leaders.is_empty() && situation.files().is_empty());
 }
 
@@ -264,7 +266,7 @@ async fn a_dropped_turn_leaves_nobody() {
 async fn a_background_child_that_holds_the_output_does_not_hold_the_turn() {
     let situation = Situation::new();
     let ended = situation.run(&by_stdin("sleep 1000 & echo $!")).await;
-    let Outcome::Exited { code: 0, output } = &ended.outcome else { panic!("{ended:?}") };
+    let ProcessOutcome::Exited { code: 0, output } = &ended.outcome else { panic!("{ended:?}") };
     assert!(output.held);
     assert!(ended.took >= AGENT_LINGER && ended.took < LONG, "{ended:?}");
     let background = numbers(&output.stdout)[0];
@@ -297,7 +299,9 @@ async fn alone_an_agent_prints_a_gigabyte() {
     let mut count = Counting::default();
     let agent = by_stdin("echo first; head -c 1073741824 /dev/zero | tr '\\0' .; echo last");
     let ended = agent.run(&situation.turn, ports(&mut count, &CancellationToken::new())).await;
-    let Outcome::Exited { code: 0, output } = ended.outcome else { panic!("{:?}", ended.took) };
+    let ProcessOutcome::Exited { code: 0, output } = ended.outcome else {
+        panic!("{:?}", ended.took)
+    };
     assert_eq!(count.0, GIGABYTE + 11);
     assert_eq!(output.stdout_left_out, GIGABYTE + 11 - AGENT_OUTPUT_BYTES_MAX as u64);
     assert!(output.stdout.starts_with("first\n") && output.stdout.ends_with(".last\n"));
@@ -317,7 +321,7 @@ async fn an_agent_that_wants_the_terminal_is_ended_at_once() {
 #[ignore = "needs a terminal; run by the test above"]
 async fn alone_an_agent_wants_the_terminal() {
     let ended = Situation::new().run(&by_stdin("echo before; read x </dev/tty; echo no")).await;
-    assert_eq!(ended.outcome, Outcome::WantedTerminal { output: printed("before\n", "") });
+    assert_eq!(ended.outcome, ProcessOutcome::WantedTerminal { output: printed("before\n", "") });
 }
 
 #[tokio::test]
@@ -330,7 +334,7 @@ async fn without_bash_it_is_sh_and_without_both_it_is_not_started() {
     let agent = by_argument("echo \"$0\"");
     assert_eq!(
         situation.run(&agent).await.outcome,
-        Outcome::NotStarted { cause: cause.to_owned() }
+        ProcessOutcome::NotStarted { cause: cause.to_owned() }
     );
     symlink("/bin/sh", folder.join("sh")).unwrap();
     assert_eq!(situation.run(&agent).await.outcome, exited(0, "sh do it\n", ""));
@@ -345,7 +349,7 @@ async fn a_working_directory_that_is_gone_is_said_to_be() {
     let ended = situation.run(&by_stdin("true")).await;
     let shown = situation.turn.working_dir.display();
     let cause = format!("the working directory `{shown}` does not exist");
-    assert_eq!(ended.outcome, Outcome::NotStarted { cause });
+    assert_eq!(ended.outcome, ProcessOutcome::NotStarted { cause });
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hookwright_agents::preset::PresetAgent;
 use hookwright_agents::presets::preset;
-use hookwright_events::{FailureCause, Outcome};
+use hookwright_events::{FailureCause, ProcessOutcome};
 
 use super::situation::{LONG, Situation};
 
@@ -47,7 +47,7 @@ fn agent(out_of_reach_max: Duration) -> PresetAgent {
 async fn an_agent_that_only_tries_to_reach_its_model_is_ended_and_its_model_is_down() {
     let script = format!("echo '{STARTED}'; while :; do echo '{RECONNECTING}'; sleep 0.05; done");
     let ended = codex(&script).run(&agent(Duration::from_millis(300))).await;
-    assert!(matches!(ended.outcome, Outcome::TimedOut { .. }), "{ended:?}");
+    assert!(matches!(ended.outcome, ProcessOutcome::TimedOut { .. }), "{ended:?}");
     let failure = ended.said.and_then(|said| said.failure).expect("it failed");
     assert_eq!(failure.cause, FailureCause::Outage);
     assert_eq!(
@@ -66,7 +66,7 @@ async fn an_agent_that_reaches_its_model_again_works_to_its_end() {
         "echo '{STARTED}'; printf '%s\\n%s\\n' '{RECONNECTING}' '{answer}'; sleep 1; echo '{completed}'"
     );
     let ended = codex(&script).run(&agent(Duration::from_millis(500))).await;
-    assert!(matches!(ended.outcome, Outcome::Exited { code: 0, .. }), "{ended:?}");
+    assert!(matches!(ended.outcome, ProcessOutcome::Exited { code: 0, .. }), "{ended:?}");
     assert_eq!(ended.said.map(|said| said.text).as_deref(), Some("done"));
 }
 
@@ -75,7 +75,7 @@ async fn a_turn_that_is_over_is_not_taken_for_a_model_that_is_down() {
     let script = format!("echo '{STARTED}'; echo '{RECONNECTING}'; exec sleep 1000");
     let situation = codex(&script).timeout(Duration::from_millis(300));
     let ended = situation.run(&agent(LONG)).await;
-    assert!(matches!(ended.outcome, Outcome::TimedOut { after_ms: 300, .. }), "{ended:?}");
+    assert!(matches!(ended.outcome, ProcessOutcome::TimedOut { after_ms: 300, .. }), "{ended:?}");
     let failure = ended.said.and_then(|said| said.failure).expect("it failed");
     assert_eq!(failure.cause, FailureCause::Crash);
 }

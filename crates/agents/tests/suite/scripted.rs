@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hookwright_agents::limits::{AGENT_KILL_GRACE, AGENT_OUTPUT_BYTES_MAX};
 use hookwright_agents::{Agent, AgentWatch};
-use hookwright_events::Outcome;
+use hookwright_events::ProcessOutcome;
 use hookwright_process::{Leader, Stream};
 use tokio_util::sync::CancellationToken;
 
@@ -199,7 +199,7 @@ async fn turns_follow_iterations_and_what_comes_then_is_the_scripts_choice() {
 
     let ended = situation.run(&script("turns: [{stage: plan, do: [say: one]}]")).await;
     let cause = "the script has no turn for stage `work`".to_owned();
-    assert_eq!(ended.outcome, Outcome::NotStarted { cause });
+    assert_eq!(ended.outcome, ProcessOutcome::NotStarted { cause });
 }
 
 #[tokio::test]
@@ -227,7 +227,7 @@ async fn a_command_that_fails_ends_the_turn_as_it_ended() {
     let ended = situation.run(&turn("      - run: echo a; exit 3\n      - say: b")).await;
     assert_eq!(ended.outcome, exited(3, "a\n", ""));
     let ended = situation.run(&turn("      - run: kill -USR1 $$\n      - say: b")).await;
-    assert_eq!(ended.outcome, Outcome::Killed { signal: 10, output: printed("", "") });
+    assert_eq!(ended.outcome, ProcessOutcome::Killed { signal: 10, output: printed("", "") });
     let ended = situation.run(&turn("      - run: exit 3 || true\n      - say: b")).await;
     assert_eq!(ended.outcome, exited(3, "", ""));
     let ended = situation.run(&turn("      - run: (exit 3) || true\n      - say: b")).await;
@@ -255,7 +255,7 @@ async fn whatever_it_waits_for_a_cancel_ends_it() {
         let situation = Situation::new();
         let agent = turn(&format!("      - say: ready\n      - {waiting}\n      - say: no"));
         let ended = situation.ready(agent).await.cancelled().await;
-        assert_eq!(ended.outcome, Outcome::Interrupted { output: printed("ready\n", "") });
+        assert_eq!(ended.outcome, ProcessOutcome::Interrupted { output: printed("ready\n", "") });
         assert!(ended.took < AGENT_KILL_GRACE, "{waiting} {:?}", ended.took);
     }
 }
@@ -266,7 +266,7 @@ async fn a_turn_that_waits_for_nothing_is_cancelled_between_its_deeds() {
     let situation = Situation::new();
     let agent = turn(&format!("      - say: ready\n{deeds}"));
     let ended = situation.ready(agent).await.cancelled().await;
-    assert_eq!(ended.outcome, Outcome::Interrupted { output: printed("ready\n", "") });
+    assert_eq!(ended.outcome, ProcessOutcome::Interrupted { output: printed("ready\n", "") });
     assert!(situation.file("log").unwrap_or_default().len() < 10_000);
 }
 
@@ -280,11 +280,11 @@ async fn a_sleep_takes_its_time_and_the_turns_timeout_ends_it() {
     let agent = turn("      - say: a\n      - sleep: 1.5h\n      - sleep: 1h\n      - say: b");
     let ended = situation.run(&agent).await;
     let output = printed("a\n", "");
-    assert_eq!(ended.outcome, Outcome::TimedOut { after_ms: 7_200_000, output });
+    assert_eq!(ended.outcome, ProcessOutcome::TimedOut { after_ms: 7_200_000, output });
     let situation = situation.timeout(LONG);
     let ended = situation.run(&turn("      - wait_for: never")).await;
     let output = printed("", "");
-    assert_eq!(ended.outcome, Outcome::TimedOut { after_ms: 300_000, output });
+    assert_eq!(ended.outcome, ProcessOutcome::TimedOut { after_ms: 300_000, output });
 }
 
 #[tokio::test]
@@ -294,7 +294,9 @@ async fn a_command_has_what_is_left_of_the_turns_time() {
         let situation = Situation::new().timeout(Duration::from_secs(seconds));
         let agent = turn("      - sleep: 1\n      - run: echo $$; sleep 1000\n      - say: no");
         let ended = situation.run(&agent).await;
-        let Outcome::TimedOut { after_ms, output } = &ended.outcome else { panic!("{ended:?}") };
+        let ProcessOutcome::TimedOut { after_ms, output } = &ended.outcome else {
+            panic!("{ended:?}")
+        };
         assert_eq!(*after_ms, seconds * 1000);
         assert!(ended.took < LONG);
         if !output.stdout.is_empty() {
@@ -331,7 +333,9 @@ async fn alone_a_script_prints_a_lot() {
     let agent = turn(&format!("      - say: first\n{flood}      - say: last"));
     let situation = Situation::new();
     let ended = agent.run(&situation.turn, ports(&mut LooksAway, &CancellationToken::new())).await;
-    let Outcome::Exited { code: 0, output } = ended.outcome else { panic!("{:?}", ended.took) };
+    let ProcessOutcome::Exited { code: 0, output } = ended.outcome else {
+        panic!("{:?}", ended.took)
+    };
     let total = 20 * 10 * 1024 * 1024 + 11;
     assert_eq!(output.stdout_left_out, total - AGENT_OUTPUT_BYTES_MAX as u64);
     assert!(output.stdout.starts_with("first\n.") && output.stdout.ends_with(".last\n"));

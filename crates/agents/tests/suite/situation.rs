@@ -11,7 +11,7 @@ use hookwright_agents::command::{CommandAgent, PromptBy};
 use hookwright_agents::scripted::ScriptedAgent;
 use hookwright_agents::{Agent, AgentWatch, Turn, TurnEnd, TurnEvents, TurnPorts};
 use hookwright_engine::ports::Promise;
-use hookwright_events::{Decision, EventName, Outcome, Output};
+use hookwright_events::{Decision, EventName, Output, ProcessOutcome};
 use hookwright_process::{IgnoredSignals, Leader, Stream};
 use serde_json::{Map, Value};
 use tempfile::TempDir;
@@ -201,8 +201,8 @@ pub(crate) fn turn(deeds: &str) -> ScriptedAgent {
 }
 
 /// An end by itself with all that was printed.
-pub(crate) fn exited(code: i32, stdout: &str, stderr: &str) -> Outcome {
-    Outcome::Exited { code, output: printed(stdout, stderr) }
+pub(crate) fn exited(code: i32, stdout: &str, stderr: &str) -> ProcessOutcome {
+    ProcessOutcome::Exited { code, output: printed(stdout, stderr) }
 }
 
 pub(crate) fn printed(stdout: &str, stderr: &str) -> Output {
@@ -239,6 +239,6 @@ pub(crate) async fn in_its_own_process(test: &str, wrap: impl Fn(String) -> Stri
     let ended = Situation::new().run(&by_stdin(&wrap(command))).await;
     let output = ended.outcome.output().expect("it started");
     let shown = format!("{}{}", output.stdout, output.stderr);
-    assert!(matches!(ended.outcome, Outcome::Exited { code: 0, .. }), "{shown}");
+    assert!(matches!(ended.outcome, ProcessOutcome::Exited { code: 0, .. }), "{shown}");
     assert!(shown.contains("1 passed"), "{shown}");
 }

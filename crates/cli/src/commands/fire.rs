@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use hookwright_config::{Fault, Loaded};
 use hookwright_engine::{Chain, Engine, Fired, Firing, Interest};
-use hookwright_events::{Decision, Event, Power, Report, RunEvent, RunEventKind, Verdict};
+use hookwright_events::{
+    Decision, Event, Power, Report, RunEvent, RunEventKind, SessionEvent, Verdict,
+};
 
 use super::event_data::{EventArguments, warn_of_unknown_keys};
 use super::late::{Late, with_late};
@@ -228,7 +230,9 @@ impl Answering<'_> {
 /// What whoever waits for the decision should know meanwhile.
 fn talk_of(kind: &RunEventKind) -> Option<String> {
     match kind {
-        RunEventKind::Noted { note } => Some(format!("note: {}\n", visible(note))),
+        RunEventKind::Session(SessionEvent::Noted { note }) => {
+            Some(format!("note: {}\n", visible(note)))
+        }
         kind => human::waiting(kind),
     }
 }

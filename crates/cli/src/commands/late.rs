@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hookwright_events::{EventName, Report, RunEvent, RunEventKind, Status};
+use hookwright_events::{EventName, FiringEvent, Report, RunEvent, RunEventKind, Status};
 
 /// Reports that come when the decision has been printed, each with the number of its firing: an
 /// action may have fired events of its own.
@@ -15,10 +15,10 @@ pub(crate) struct Late {
 impl Late {
     pub(crate) fn see(&mut self, event: &RunEvent) {
         match &event.kind {
-            RunEventKind::Fired { event: name, .. } => {
+            RunEventKind::Firing(FiringEvent::Fired { event: name, .. }) => {
                 self.events.insert(event.firing, name.clone());
             }
-            RunEventKind::HookReported { report } => {
+            RunEventKind::Firing(FiringEvent::HookReported { report }) => {
                 self.reports.push((event.firing, report.clone()));
             }
             _ => {}

@@ -2,7 +2,9 @@
 
 use hookwright_engine::Fired;
 use hookwright_events::report::WARNING;
-use hookwright_events::{Event, EventName, Report, RunEventKind, Status, Usage, Verdict};
+use hookwright_events::{
+    Event, EventName, FiringEvent, Report, RunEventKind, Status, Usage, Verdict,
+};
 
 use super::{Paint, count, local, one_line, visible};
 
@@ -81,7 +83,9 @@ fn warnings(report: &Report) -> String {
 
 /// What a hook asks a person, since when, until when, and how to answer; `None` for anything else.
 pub(crate) fn waiting(kind: &RunEventKind) -> Option<String> {
-    let RunEventKind::HookWaiting { hook, wait, question, since, until, url } = kind else {
+    let RunEventKind::Firing(FiringEvent::HookWaiting { hook, wait, question, since, until, url }) =
+        kind
+    else {
         return None;
     };
     let (hook, wait) = (visible(hook), visible(wait));

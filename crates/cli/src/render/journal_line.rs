@@ -1,6 +1,9 @@
 //! One entry of a session's journal as one line.
 
-use hookwright_events::{Decision, Outcome, RunEvent, RunEventKind, Verdict};
+use hookwright_events::{
+    Decision, FiringEvent, FunctionOutcome, Outcome, PersonOutcome, ProcessOutcome, RequestOutcome,
+    RunEvent, RunEventKind, SessionEvent, TurnEvent, Verdict, WorkOutcome,
+};
 
 use super::{at_most, count, human, local_to_the_millisecond, one_line};
 
@@ -25,45 +28,51 @@ pub(crate) fn not_understood(sequence: u64) -> String {
 fn what(kind: &RunEventKind) -> String {
     let said = |text: &str| one_line(text, WORDS_MAX);
     match kind {
-        RunEventKind::Fired { event, subject, key, .. } => {
+        RunEventKind::Firing(FiringEvent::Fired { event, subject, key, .. }) => {
             let subject = subject.as_deref().map(|subject| format!(" ({})", said(subject)));
             let key = key.as_deref().map(|key| format!(", {}", said(key)));
             let (subject, key) = (subject.unwrap_or_default(), key.unwrap_or_default());
             format!("fired {event}{subject}{key}")
         }
-        RunEventKind::TakenUp { event, .. } => format!("{event} taken up again"),
-        RunEventKind::HookSkipped { hook, reason } => {
+        RunEventKind::Firing(FiringEvent::TakenUp { event, .. }) => {
+            format!("{event} taken up again")
+        }
+        RunEventKind::Firing(FiringEvent::HookSkipped { hook, reason }) => {
             format!("hook {} skipped: {}", said(hook), said(reason))
         }
-        RunEventKind::HookStarting { hook, attempt, awaited, .. } => {
+        RunEventKind::Firing(FiringEvent::HookStarting { hook, attempt, awaited, .. }) => {
             let awaited = if *awaited { "" } else { ", in the background" };
             format!("hook {} starts, attempt {attempt}{awaited}", said(hook))
         }
-        RunEventKind::HookRunning { hook, pid, .. } => {
+        RunEventKind::Firing(FiringEvent::HookRunning { hook, pid, .. }) => {
             format!("hook {} runs, process {pid}", said(hook))
         }
-        RunEventKind::HookWaiting { hook, wait, question, until, .. } => {
+        RunEventKind::Firing(FiringEvent::HookWaiting { hook, wait, question, until, .. }) => {
             let (hook, question) = (said(hook), said(question));
             format!("hook {hook} waits for a person until {until} ({wait}): {question}")
         }
-        RunEventKind::HookOutput { hook, text, .. } => {
+        RunEventKind::Firing(FiringEvent::HookOutput { hook, text, .. }) => {
             format!("hook {} prints: {}", said(hook), said(text))
         }
-        RunEventKind::HookEnded { hook, attempt, outcome, duration_ms } => format!(
-            "hook {} ended, attempt {attempt}, {}: {}",
-            said(hook),
-            human::duration(*duration_ms),
-            of_outcome(outcome)
-        ),
-        RunEventKind::HookRetrying { hook, attempt, after_ms, reason } => {
+        RunEventKind::Firing(FiringEvent::HookEnded { hook, attempt, outcome, duration_ms }) => {
+            format!(
+                "hook {} ended, attempt {attempt}, {}: {}",
+                said(hook),
+                human::duration(*duration_ms),
+                of_outcome(outcome)
+            )
+        }
+        RunEventKind::Firing(FiringEvent::HookRetrying { hook, attempt, after_ms, reason }) => {
             let (hook, reason) = (said(hook), said(reason));
             format!("hook {hook} is tried again, attempt {attempt} after {after_ms} ms: {reason}")
         }
-        RunEventKind::HookWentAsync { hook, .. } => {
+        RunEventKind::Firing(FiringEvent::HookWentAsync { hook, .. }) => {
             format!("hook {} goes on in the background", said(hook))
         }
-        RunEventKind::LateAnswer { hook, .. } => format!("hook {} answers late", said(hook)),
-        RunEventKind::HookReported { report } => {
+        RunEventKind::Firing(FiringEvent::LateAnswer { hook, .. }) => {
+            format!("hook {} answers late", said(hook))
+        }
+        RunEventKind::Firing(FiringEvent::HookReported { report }) => {
             let reason = report.reason.as_deref().map(|reason| format!(": {}", said(reason)));
             format!(
                 "hook {}: {} after {}{}",
@@ -73,28 +82,40 @@ fn what(kind: &RunEventKind) -> String {
                 reason.unwrap_or_default()
             )
         }
-        RunEventKind::Decided { decision } => of_verdict(&Decision::from_record(decision).verdict),
-        RunEventKind::Remembered { what } => format!("remembered {}", said(&what.to_string())),
-        RunEventKind::SessionStarted { plan, stages, .. } => {
+        RunEventKind::Firing(FiringEvent::Decided { decision }) => {
+            of_verdict(&Decision::from_record(decision).verdict)
+        }
+        RunEventKind::Firing(FiringEvent::Remembered { what }) => {
+            format!("remembered {}", said(&what.to_string()))
+        }
+        RunEventKind::Session(SessionEvent::SessionStarted { plan, stages, .. }) => {
             format!("session started: {} ({})", said(plan), said(&stages.join(", ")))
         }
-        RunEventKind::SessionResumed { time, .. } => format!("session taken up again, time {time}"),
-        RunEventKind::StageStarted { stage, index, iterations_max } => {
+        RunEventKind::Session(SessionEvent::SessionResumed { time, .. }) => {
+            format!("session taken up again, time {time}")
+        }
+        RunEventKind::Session(SessionEvent::StageStarted { stage, index, iterations_max }) => {
             format!("stage {index} {} started: {}", said(stage), at_most(*iterations_max))
         }
-        RunEventKind::FinalDelivery { turn } => {
+        RunEventKind::Turn(TurnEvent::FinalDelivery { turn }) => {
             format!("final delivery: stage {}, iteration {}", turn.stage, turn.iteration)
         }
-        RunEventKind::TurnStarting { turn, attempt, agent, .. } => format!(
+        RunEventKind::Turn(TurnEvent::TurnStarting { turn, attempt, agent, .. }) => format!(
             "turn starts: stage {}, iteration {}, attempt {attempt}{}",
             turn.stage,
             turn.iteration,
             agent.as_deref().map(|agent| format!(", agent {}", said(agent))).unwrap_or_default()
         ),
-        RunEventKind::AgentRunning { pid, .. } => format!("agent runs, process {pid}"),
-        RunEventKind::AgentPrompted { prompt, .. } => format!("agent is told: {}", said(prompt)),
-        RunEventKind::AgentOutput { text, .. } => format!("agent prints: {}", said(text)),
-        RunEventKind::TurnEnded { turn, result, duration_ms, .. } => format!(
+        RunEventKind::Turn(TurnEvent::AgentRunning { pid, .. }) => {
+            format!("agent runs, process {pid}")
+        }
+        RunEventKind::Turn(TurnEvent::AgentPrompted { prompt, .. }) => {
+            format!("agent is told: {}", said(prompt))
+        }
+        RunEventKind::Turn(TurnEvent::AgentOutput { text, .. }) => {
+            format!("agent prints: {}", said(text))
+        }
+        RunEventKind::Turn(TurnEvent::TurnEnded { turn, result, duration_ms, .. }) => format!(
             "turn ended: stage {}, iteration {}, {}, {}{}",
             turn.stage,
             turn.iteration,
@@ -102,10 +123,18 @@ fn what(kind: &RunEventKind) -> String {
             said(&result.decision),
             result.error.as_deref().map(|error| format!(": {}", said(error))).unwrap_or_default()
         ),
-        RunEventKind::ItemStarted { stage, item, .. } => {
+        RunEventKind::Session(SessionEvent::ItemStarted { stage, item, .. }) => {
             format!("stage {stage} takes {}: {}", said(&item.name()), said(&item.title))
         }
-        RunEventKind::ItemEnded { stage, key, state, reason, iterations, duration_ms, .. } => {
+        RunEventKind::Session(SessionEvent::ItemEnded {
+            stage,
+            key,
+            state,
+            reason,
+            iterations,
+            duration_ms,
+            ..
+        }) => {
             let iterations = count(*iterations as usize, "iteration");
             let reason = reason.as_deref().map(|reason| format!(": {}", said(reason)));
             format!(
@@ -116,55 +145,63 @@ fn what(kind: &RunEventKind) -> String {
                 reason.unwrap_or_default()
             )
         }
-        RunEventKind::HookSpawned { hook, session, pipeline } => {
+        RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, pipeline }) => {
             format!("hook {} starts {} as session {}", said(hook), said(pipeline), said(session))
         }
-        RunEventKind::HookCommitting { hook, head, .. } => {
+        RunEventKind::Firing(FiringEvent::HookCommitting { hook, head, .. }) => {
             let head = head.as_deref().map(|head| format!(" on {}", said(head)));
             format!("hook {} commits{}", said(hook), head.unwrap_or_default())
         }
-        RunEventKind::ChildUsed { session, usage, .. } => {
+        RunEventKind::Firing(FiringEvent::ChildUsed { session, usage, .. }) => {
             format!("session {} has used {} more", said(session), human::usage(*usage))
         }
-        RunEventKind::TurnGivenUp { agent, cause, reason, .. } => {
+        RunEventKind::Turn(TurnEvent::TurnGivenUp { agent, cause, reason, .. }) => {
             format!("agent {} cannot work ({}): {}", said(agent), cause.as_str(), said(reason))
         }
-        RunEventKind::AgentChanged { from, to, reason } => {
+        RunEventKind::Turn(TurnEvent::AgentChanged { from, to, reason }) => {
             format!("agent {} takes over from {}: {}", said(to), said(from), said(reason))
         }
-        RunEventKind::Paused { reason, until, .. } => {
+        RunEventKind::Session(SessionEvent::Paused { reason, until, .. }) => {
             let until = until.as_deref().map(|until| format!(" until {}", said(until)));
             format!("paused{}: {}", until.unwrap_or_default(), said(reason))
         }
-        RunEventKind::Continued {} => "goes on".to_owned(),
-        RunEventKind::StageEnded { stage, index, reason, iterations } => {
+        RunEventKind::Session(SessionEvent::Continued {}) => "goes on".to_owned(),
+        RunEventKind::Session(SessionEvent::StageEnded { stage, index, reason, iterations }) => {
             let iterations = count(*iterations as usize, "iteration");
             format!("stage {index} {} ended: {} after {iterations}", said(stage), said(reason))
         }
-        RunEventKind::SessionEnded { status, reason } => {
+        RunEventKind::Session(SessionEvent::SessionEnded { status, reason }) => {
             format!("session ended: {status}, {}", said(reason))
         }
-        RunEventKind::Noted { note } => format!("note: {}", said(note)),
+        RunEventKind::Session(SessionEvent::Noted { note }) => format!("note: {}", said(note)),
     }
 }
 
 fn of_outcome(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Exited { code, .. } => format!("exit code {code}"),
-        Outcome::TimedOut { after_ms, .. } => format!("timed out after {after_ms} ms"),
-        Outcome::Killed { signal, .. } => format!("ended by signal {signal}"),
-        Outcome::Interrupted { .. } => "interrupted".to_owned(),
-        Outcome::WantedTerminal { .. } => "wanted a terminal".to_owned(),
-        Outcome::NotStarted { cause } => format!("not started: {}", one_line(cause, WORDS_MAX)),
-        Outcome::Done { what, .. } => one_line(what, WORDS_MAX),
-        Outcome::Failed { cause, .. } => one_line(cause, WORDS_MAX),
-        Outcome::Answered { .. } => "answered".to_owned(),
-        Outcome::Responded { status, .. } => format!("status {status}"),
-        Outcome::Decided { response, by, .. } => {
+        Outcome::Process(ProcessOutcome::Exited { code, .. }) => format!("exit code {code}"),
+        Outcome::Process(ProcessOutcome::TimedOut { after_ms, .. }) => {
+            format!("timed out after {after_ms} ms")
+        }
+        Outcome::Process(ProcessOutcome::Killed { signal, .. }) => {
+            format!("ended by signal {signal}")
+        }
+        Outcome::Process(ProcessOutcome::Interrupted { .. }) => "interrupted".to_owned(),
+        Outcome::Process(ProcessOutcome::WantedTerminal { .. }) => "wanted a terminal".to_owned(),
+        Outcome::Process(ProcessOutcome::NotStarted { cause }) => {
+            format!("not started: {}", one_line(cause, WORDS_MAX))
+        }
+        Outcome::Work(WorkOutcome::Done { what, .. }) => one_line(what, WORDS_MAX),
+        Outcome::Work(WorkOutcome::Failed { cause, .. }) => one_line(cause, WORDS_MAX),
+        Outcome::Function(FunctionOutcome::Answered { .. }) => "answered".to_owned(),
+        Outcome::Request(RequestOutcome::Responded { status, .. }) => format!("status {status}"),
+        Outcome::Person(PersonOutcome::Decided { response, by, .. }) => {
             let action = response["action"].as_str().unwrap_or("decided");
             format!("{} by {}", one_line(action, WORDS_MAX), one_line(by, WORDS_MAX))
         }
-        Outcome::Unanswered { after_ms } => format!("nobody answered within {after_ms} ms"),
+        Outcome::Person(PersonOutcome::Unanswered { after_ms }) => {
+            format!("nobody answered within {after_ms} ms")
+        }
     }
 }
 

@@ -5,7 +5,10 @@ use std::path::Path;
 
 use hookwright_config::limits::ITERATIONS_MAX;
 use hookwright_events::TurnResult;
-use hookwright_events::{EventName, RunEvent, RunEventKind, Status, TaskId, TurnName};
+use hookwright_events::{
+    EventName, FiringEvent, RunEvent, RunEventKind, SessionEvent, Status, TaskId, TurnEvent,
+    TurnName,
+};
 use hookwright_pipeline::plan::{Plan, Until};
 use hookwright_pipeline::queue::Queue;
 use hookwright_pipeline::record::SessionRecord;
@@ -82,14 +85,14 @@ impl SessionScreen {
         }
         // One that is taken up again was told of by an earlier process.
         let depth = self.depths.get(session).copied().unwrap_or(1);
-        if matches!(event.kind, RunEventKind::SessionEnded { .. }) {
+        if matches!(event.kind, RunEventKind::Session(SessionEvent::SessionEnded { .. })) {
             self.depths.remove(session);
         }
         self.below(event, depth)
     }
 
     fn below(&mut self, event: &RunEvent, depth: usize) -> usize {
-        if let RunEventKind::HookSpawned { session, .. } = &event.kind {
+        if let RunEventKind::Firing(FiringEvent::HookSpawned { session, .. }) = &event.kind {
             self.depths.insert(session.clone(), depth + 1);
         }
         depth
@@ -97,25 +100,25 @@ impl SessionScreen {
 
     fn text(&mut self, event: &RunEvent) -> Option<String> {
         let text = match &event.kind {
-            RunEventKind::SessionStarted { plan, stages, .. } => {
+            RunEventKind::Session(SessionEvent::SessionStarted { plan, stages, .. }) => {
                 let name = event.session.as_deref().unwrap_or_default();
                 let stages = visible(&stages.join(", ")).into_owned();
                 let session = Paint::of_results().strong(&format!("session {name}"));
                 format!("{session}: {} ({stages})", one_line(plan, WORDS_MAX))
             }
-            RunEventKind::SessionResumed { time, sources } => {
+            RunEventKind::Session(SessionEvent::SessionResumed { time, sources }) => {
                 let name = event.session.as_deref().unwrap_or_default();
                 let anew = if sources.is_some() { ", configuration read anew" } else { "" };
                 format!("session {name}: taken up again, for the {}{anew}", ordinal(*time))
             }
-            RunEventKind::StageStarted { stage, index, iterations_max } => {
+            RunEventKind::Session(SessionEvent::StageStarted { stage, index, iterations_max }) => {
                 format!("stage {index} {}: {}", visible(stage), at_most(*iterations_max))
             }
-            RunEventKind::FinalDelivery { turn } => format!(
+            RunEventKind::Turn(TurnEvent::FinalDelivery { turn }) => format!(
                 "  final delivery: {} is for what hooks reported after the last one",
                 of_turn(turn)
             ),
-            RunEventKind::TurnStarting { turn, attempt, agent, .. } => {
+            RunEventKind::Turn(TurnEvent::TurnStarting { turn, attempt, agent, .. }) => {
                 let again = match attempt {
                     1 => String::new(),
                     more => format!(" (attempt {more})"),
@@ -124,17 +127,22 @@ impl SessionScreen {
                 let agent = agent.as_deref().unwrap_or("the agent");
                 format!("  {}: {agent} works{again}", of_turn(turn))
             }
-            RunEventKind::TurnEnded { turn, result, duration_ms, .. } => {
+            RunEventKind::Turn(TurnEvent::TurnEnded { turn, result, duration_ms, .. }) => {
                 let rest = self.printed.remove(&event.session).map(AgentLines::finish);
                 let rest = rest.unwrap_or_default();
                 format!("{rest}  {}: {}", of_turn(turn), of_result(result, *duration_ms))
             }
-            RunEventKind::StageEnded { stage, index, reason, iterations } => {
+            RunEventKind::Session(SessionEvent::StageEnded {
+                stage,
+                index,
+                reason,
+                iterations,
+            }) => {
                 let iterations = count(*iterations as usize, "iteration");
                 let reason = Paint::of_results().outcome(reason);
                 format!("stage {index} {}: {reason} after {iterations}", visible(stage))
             }
-            RunEventKind::ItemStarted { item, .. } => {
+            RunEventKind::Session(SessionEvent::ItemStarted { item, .. }) => {
                 let (name, title) = (item.name(), &item.title);
                 self.items.insert(event.session.clone(), name.clone());
                 match name == *title {
@@ -144,7 +152,13 @@ impl SessionScreen {
                     }
                 }
             }
-            RunEventKind::ItemEnded { key, state, reason, duration_ms, .. } => {
+            RunEventKind::Session(SessionEvent::ItemEnded {
+                key,
+                state,
+                reason,
+                duration_ms,
+                ..
+            }) => {
                 let reason = reason.as_deref().map(|why| format!(": {}", one_line(why, WORDS_MAX)));
                 // Where the session was taken up in the middle of it, its beginning was not seen.
                 let name = self.items.remove(&event.session).unwrap_or_else(|| match key {
@@ -160,51 +174,55 @@ impl SessionScreen {
                     reason.unwrap_or_default()
                 )
             }
-            RunEventKind::HookSpawned { session, pipeline, .. } => {
+            RunEventKind::Firing(FiringEvent::HookSpawned { session, pipeline, .. }) => {
                 format!("    {} as session {}", one_line(pipeline, WORDS_MAX), visible(session))
             }
-            RunEventKind::TurnGivenUp { agent, cause, reason, .. } => {
+            RunEventKind::Turn(TurnEvent::TurnGivenUp { agent, cause, reason, .. }) => {
                 let (agent, cause) = (visible(agent), cause.as_str());
                 format!("  {agent} cannot work ({cause}): {}", one_line(reason, WORDS_MAX))
             }
-            RunEventKind::AgentChanged { from, to, reason } => {
+            RunEventKind::Turn(TurnEvent::AgentChanged { from, to, reason }) => {
                 let (from, to) = (visible(from), visible(to));
                 format!("  {to} takes over from {from}: {}", one_line(reason, WORDS_MAX))
             }
-            RunEventKind::Paused { reason, until, .. } => {
+            RunEventKind::Session(SessionEvent::Paused { reason, until, .. }) => {
                 let until = until.as_deref().map(|until| format!(" until {}", local(until)));
                 let paused = Paint::of_results().odd("paused");
                 format!("{paused}{}: {}", until.unwrap_or_default(), one_line(reason, NOTE_MAX))
             }
-            RunEventKind::Continued {} => "goes on".to_owned(),
-            RunEventKind::Noted { note } => {
+            RunEventKind::Session(SessionEvent::Continued {}) => "goes on".to_owned(),
+            RunEventKind::Session(SessionEvent::Noted { note }) => {
                 format!("{}: {}", Paint::of_results().strong("note"), one_line(note, NOTE_MAX))
             }
-            RunEventKind::AgentOutput { stream, text } if self.agent_output => {
+            RunEventKind::Turn(TurnEvent::AgentOutput { stream, text }) if self.agent_output => {
                 let lines = self.printed.entry(event.session.clone()).or_default();
                 return Some(lines.push(stream, text)).filter(|text| !text.is_empty());
             }
-            RunEventKind::Fired { event: name, .. } | RunEventKind::TakenUp { event: name, .. } => {
+            RunEventKind::Firing(
+                FiringEvent::Fired { event: name, .. } | FiringEvent::TakenUp { event: name, .. },
+            ) => {
                 self.events.push_back((event.session.clone(), event.firing, name.clone()));
                 if self.events.len() > EVENTS_MAX {
                     self.events.pop_front();
                 }
                 return None;
             }
-            RunEventKind::HookWaiting { .. } => {
+            RunEventKind::Firing(FiringEvent::HookWaiting { .. }) => {
                 return human::waiting(&event.kind).map(|text| format!("    {text}"));
             }
-            RunEventKind::HookReported { report } if report.status != Status::Skipped => {
+            RunEventKind::Firing(FiringEvent::HookReported { report })
+                if report.status != Status::Skipped =>
+            {
                 return Some(format!("    {}", human::report(self.event_of(event)?, report)));
             }
-            RunEventKind::HookRetrying { hook, attempt, after_ms, reason }
+            RunEventKind::Firing(FiringEvent::HookRetrying { hook, attempt, after_ms, reason })
                 if *after_ms >= DELAY_SHOWN_MS =>
             {
                 let name = self.event_of(event)?;
                 let text = human::retrying(name, hook, *attempt, *after_ms, reason);
                 return Some(format!("    {text}"));
             }
-            RunEventKind::Decided { decision } => {
+            RunEventKind::Firing(FiringEvent::Decided { decision }) => {
                 let messages = decision["system_messages"].as_array()?;
                 let said = messages.iter().filter_map(serde_json::Value::as_str);
                 let lines = said.flat_map(str::lines);

@@ -145,21 +145,21 @@ fn next(model: &Model, wait: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use hookwright_events::{RunEvent, RunEventKind};
+    use hookwright_events::{FiringEvent, RunEvent, RunEventKind};
 
     use super::*;
 
     fn model(waits: &[&str]) -> Model {
         let mut model = Model::new("one", "work", Vec::new());
         for wait in waits {
-            let kind = RunEventKind::HookWaiting {
+            let kind = RunEventKind::Firing(FiringEvent::HookWaiting {
                 hook: format!("gate-{wait}"),
                 wait: (*wait).to_owned(),
                 question: "Deploy?".into(),
                 since: "2026-01-02T03:04:05Z".into(),
                 until: "2026-01-02T04:04:05Z".into(),
                 url: None,
-            };
+            });
             let at = "2026-01-02T03:04:05Z".to_owned();
             model.see(&RunEvent { version: 1, firing: 1, at, session: None, kind });
         }

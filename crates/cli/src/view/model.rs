@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use hookwright_events::{
-    EventName, PauseCause, RunEvent, RunEventKind, TaskId, TurnName, Usage, WorkSource,
+    EventName, FiringEvent, PauseCause, RunEvent, RunEventKind, SessionEvent, TaskId, TurnEvent,
+    TurnName, Usage, WorkSource,
 };
 use hookwright_pipeline::record::milliseconds;
 
@@ -134,45 +135,57 @@ impl Model {
             self.used = Some(self.used.unwrap_or_default().and(usage));
         }
         match &event.kind {
-            RunEventKind::StageStarted { index, iterations_max, .. } => {
+            RunEventKind::Session(SessionEvent::StageStarted { index, iterations_max, .. }) => {
                 (self.stage, self.iteration, self.item) = (*index, 0, None);
                 (self.iterations_max, self.agent_now) = (Some(*iterations_max), None);
             }
-            RunEventKind::StageEnded { .. } => self.item = None,
-            RunEventKind::ItemStarted { item, .. } => {
+            RunEventKind::Session(SessionEvent::StageEnded { .. }) => self.item = None,
+            RunEventKind::Session(SessionEvent::ItemStarted { item, .. }) => {
                 let (name, title) = (item.name(), &item.title);
                 let words = if name == *title { name } else { format!("{name}: {title}") };
                 self.item = Some(words);
                 let is_task = item.source == WorkSource::Tasks;
                 self.task = is_task.then(|| TaskId::typed(&item.key)).flatten();
             }
-            RunEventKind::ItemEnded { .. } => (self.item, self.task) = (None, None),
-            RunEventKind::FinalDelivery { turn } => self.final_delivery = Some(turn.clone()),
-            RunEventKind::TurnStarting { turn, attempt, agent, .. } => {
+            RunEventKind::Session(SessionEvent::ItemEnded { .. }) => {
+                (self.item, self.task) = (None, None)
+            }
+            RunEventKind::Turn(TurnEvent::FinalDelivery { turn }) => {
+                self.final_delivery = Some(turn.clone())
+            }
+            RunEventKind::Turn(TurnEvent::TurnStarting { turn, attempt, agent, .. }) => {
                 self.begin_turn(turn, *attempt, agent.as_deref(), at_ms);
             }
-            RunEventKind::AgentRunning { pid, .. } => {
+            RunEventKind::Turn(TurnEvent::AgentRunning { pid, .. }) => {
                 if let Some(agent) = &mut self.agent {
                     agent.pid = Some(*pid);
                 }
             }
-            RunEventKind::AgentPrompted { prompt, .. } => self.prompt = FirstLines::of(prompt),
-            RunEventKind::AgentOutput { stream, text } => self.output.push(stream, text),
-            RunEventKind::TurnEnded { .. } | RunEventKind::TurnGivenUp { .. } => self.agent = None,
-            RunEventKind::AgentChanged { to, .. } => {
+            RunEventKind::Turn(TurnEvent::AgentPrompted { prompt, .. }) => {
+                self.prompt = FirstLines::of(prompt)
+            }
+            RunEventKind::Turn(TurnEvent::AgentOutput { stream, text }) => {
+                self.output.push(stream, text)
+            }
+            RunEventKind::Turn(TurnEvent::TurnEnded { .. } | TurnEvent::TurnGivenUp { .. }) => {
+                self.agent = None
+            }
+            RunEventKind::Turn(TurnEvent::AgentChanged { to, .. }) => {
                 self.agent_now = Some(to.clone());
                 if let Some(agent) = &mut self.agent {
                     (agent.name, agent.since_ms, agent.pid) = (to.clone(), at_ms, None);
                 }
             }
-            RunEventKind::Paused { cause, reason, until } => {
+            RunEventKind::Session(SessionEvent::Paused { cause, reason, until }) => {
                 let (cause, reason) = (*cause, reason.clone());
                 let until_ms = until.as_deref().and_then(milliseconds);
                 self.pause = Some(Pause { cause, reason, since_ms: at_ms, until_ms });
             }
-            RunEventKind::Continued {} => self.pause = None,
+            RunEventKind::Session(SessionEvent::Continued {}) => self.pause = None,
             // What another process ran is over.
-            RunEventKind::SessionResumed { .. } | RunEventKind::SessionEnded { .. } => {
+            RunEventKind::Session(
+                SessionEvent::SessionResumed { .. } | SessionEvent::SessionEnded { .. },
+            ) => {
                 self.agent = None;
                 self.hooks.clear();
                 self.questions.clear();
@@ -207,7 +220,14 @@ impl Model {
 
     fn see_question(&mut self, event: &RunEvent) {
         match &event.kind {
-            RunEventKind::HookWaiting { hook, wait, question, until, url, .. } => {
+            RunEventKind::Firing(FiringEvent::HookWaiting {
+                hook,
+                wait,
+                question,
+                until,
+                url,
+                ..
+            }) => {
                 self.questions.retain(|open| open.wait != *wait);
                 self.questions.push(Question {
                     asked_in: (event.session.clone(), event.firing),
@@ -218,7 +238,7 @@ impl Model {
                     url: url.clone(),
                 });
             }
-            RunEventKind::HookEnded { hook, .. } => {
+            RunEventKind::Firing(FiringEvent::HookEnded { hook, .. }) => {
                 let ended_in = (event.session.clone(), event.firing);
                 self.questions.retain(|open| open.asked_in != ended_in || open.hook != *hook);
             }
@@ -229,13 +249,15 @@ impl Model {
     fn see_hook(&mut self, firing: u64, at_ms: i64, kind: &RunEventKind) {
         let is = |of: u64, id: &str, hook: &str| of == firing && id == hook;
         match kind {
-            RunEventKind::Fired { event, .. } | RunEventKind::TakenUp { event, .. } => {
+            RunEventKind::Firing(
+                FiringEvent::Fired { event, .. } | FiringEvent::TakenUp { event, .. },
+            ) => {
                 self.events.insert(firing, event.clone());
                 if self.events.len() > EVENTS_MAX {
                     self.events.pop_first();
                 }
             }
-            RunEventKind::HookStarting { hook, attempt, awaited, .. } => {
+            RunEventKind::Firing(FiringEvent::HookStarting { hook, attempt, awaited, .. }) => {
                 let earlier = self.hooks.iter().position(|open| is(open.firing, &open.id, hook));
                 let earlier = earlier.map(|at| self.hooks.remove(at));
                 self.hooks.push(RunningHook {
@@ -249,11 +271,11 @@ impl Model {
                     retry: None,
                 });
             }
-            RunEventKind::HookWentAsync { hook, .. } => {
+            RunEventKind::Firing(FiringEvent::HookWentAsync { hook, .. }) => {
                 let open = self.hooks.iter_mut().find(|open| is(open.firing, &open.id, hook));
                 open.into_iter().for_each(|open| open.awaited = false);
             }
-            RunEventKind::HookRetrying { hook, attempt, after_ms, reason } => {
+            RunEventKind::Firing(FiringEvent::HookRetrying { hook, attempt, after_ms, reason }) => {
                 let at_ms = at_ms.saturating_add_unsigned(*after_ms);
                 let open = self.hooks.iter_mut().find(|open| is(open.firing, &open.id, hook));
                 open.into_iter().for_each(|open| {
@@ -261,44 +283,53 @@ impl Model {
                     open.retry = Some(Retry { at_ms, reason: reason.clone() });
                 });
             }
-            RunEventKind::HookSpawned { hook, session, .. } => {
+            RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, .. }) => {
                 let open = self.hooks.iter_mut().find(|open| is(open.firing, &open.id, hook));
                 open.into_iter().for_each(|open| open.child = Some(session.clone()));
             }
-            RunEventKind::HookReported { report } => {
+            RunEventKind::Firing(FiringEvent::HookReported { report }) => {
                 // A hook in the background is reported as started first, and once more at its end.
                 if report.status != hookwright_events::Status::Started {
                     self.hooks.retain(|open| !is(open.firing, &open.id, &report.id));
                 }
             }
-            RunEventKind::HookSkipped { .. }
-            | RunEventKind::ChildUsed { .. }
-            | RunEventKind::HookCommitting { .. }
-            | RunEventKind::HookRunning { .. }
-            | RunEventKind::HookWaiting { .. }
-            | RunEventKind::HookEnded { .. }
-            | RunEventKind::HookOutput { .. }
-            | RunEventKind::LateAnswer { .. }
-            | RunEventKind::Decided { .. }
-            | RunEventKind::Remembered { .. }
-            | RunEventKind::SessionStarted { .. }
-            | RunEventKind::SessionResumed { .. }
-            | RunEventKind::StageStarted { .. }
-            | RunEventKind::FinalDelivery { .. }
-            | RunEventKind::TurnStarting { .. }
-            | RunEventKind::AgentRunning { .. }
-            | RunEventKind::AgentPrompted { .. }
-            | RunEventKind::AgentOutput { .. }
-            | RunEventKind::TurnEnded { .. }
-            | RunEventKind::TurnGivenUp { .. }
-            | RunEventKind::ItemStarted { .. }
-            | RunEventKind::ItemEnded { .. }
-            | RunEventKind::AgentChanged { .. }
-            | RunEventKind::Paused { .. }
-            | RunEventKind::Continued {}
-            | RunEventKind::StageEnded { .. }
-            | RunEventKind::SessionEnded { .. }
-            | RunEventKind::Noted { .. } => {}
+            RunEventKind::Firing(
+                FiringEvent::HookSkipped { .. }
+                | FiringEvent::ChildUsed { .. }
+                | FiringEvent::HookCommitting { .. }
+                | FiringEvent::HookRunning { .. }
+                | FiringEvent::HookWaiting { .. }
+                | FiringEvent::HookEnded { .. }
+                | FiringEvent::HookOutput { .. }
+                | FiringEvent::LateAnswer { .. }
+                | FiringEvent::Decided { .. }
+                | FiringEvent::Remembered { .. },
+            )
+            | RunEventKind::Session(
+                SessionEvent::SessionStarted { .. }
+                | SessionEvent::SessionResumed { .. }
+                | SessionEvent::StageStarted { .. },
+            )
+            | RunEventKind::Turn(
+                TurnEvent::FinalDelivery { .. }
+                | TurnEvent::TurnStarting { .. }
+                | TurnEvent::AgentRunning { .. }
+                | TurnEvent::AgentPrompted { .. }
+                | TurnEvent::AgentOutput { .. }
+                | TurnEvent::TurnEnded { .. }
+                | TurnEvent::TurnGivenUp { .. },
+            )
+            | RunEventKind::Session(
+                SessionEvent::ItemStarted { .. } | SessionEvent::ItemEnded { .. },
+            )
+            | RunEventKind::Turn(TurnEvent::AgentChanged { .. })
+            | RunEventKind::Session(
+                SessionEvent::Paused { .. }
+                | SessionEvent::Continued {}
+                | SessionEvent::StageEnded { .. }
+                | SessionEvent::SessionEnded { .. }
+                | SessionEvent::Noted { .. },
+            ) => {}
         }
     }
 }

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use hookwright_events::{Outcome, RunEvent, RunEventKind, SessionStatus, Status, Usage};
+use hookwright_events::{
+    FiringEvent, Outcome, PersonOutcome, RunEvent, RunEventKind, SessionEvent, SessionStatus,
+    Status, TurnEvent, Usage,
+};
 
 use super::defect::{Defect, Found};
 use super::ground::Line;
@@ -47,9 +50,9 @@ impl Checker {
         let whole = printed.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         let mut recorded: Vec<String> = new.iter().map(essence).collect();
         for line in whole {
-            let Ok(event) = serde_json::from_str::<RunEvent>(line) else { continue };
+            let Ok(event) = RunEvent::from_json(line) else { continue };
             let is_only_shown = match &event.kind {
-                RunEventKind::Noted { .. } => true,
+                RunEventKind::Session(SessionEvent::Noted { .. }) => true,
                 kind => !kind.is_journalled(),
             };
             if is_only_shown {
@@ -104,7 +107,9 @@ impl Checker {
         self.look_at_children(&journals, &journal);
         self.look_at_commits(world, &journal);
         let is_done = journal.last().is_some_and(|event| match &event.kind {
-            RunEventKind::SessionEnded { status, .. } => *status == SessionStatus::Completed,
+            RunEventKind::Session(SessionEvent::SessionEnded { status, .. }) => {
+                *status == SessionStatus::Completed
+            }
             _ => false,
         });
         if !is_done {
@@ -121,7 +126,7 @@ impl Checker {
         let mut keys: BTreeSet<String> = BTreeSet::new();
         for event in journal {
             match &event.kind {
-                RunEventKind::Fired { key, .. } => {
+                RunEventKind::Firing(FiringEvent::Fired { key, .. }) => {
                     open.insert(event.firing);
                     // An action that fires (a commit) fires again when it runs again.
                     if let Some(key) = key
@@ -130,7 +135,7 @@ impl Checker {
                         self.defect(Defect::RunAfterCompletion, format!("{key} fired twice"));
                     }
                 }
-                RunEventKind::HookStarting { hook, attempt, .. } => {
+                RunEventKind::Firing(FiringEvent::HookStarting { hook, attempt, .. }) => {
                     let run = (event.firing, hook.clone());
                     if reported.contains(&run) {
                         self.defect(Defect::RunAfterCompletion, format!("{run:?}"));
@@ -141,13 +146,15 @@ impl Checker {
                         self.defect(Defect::SameAttemptTwice, what);
                     }
                 }
-                RunEventKind::HookReported { report }
+                RunEventKind::Firing(FiringEvent::HookReported { report })
                     if !reported.insert((event.firing, report.id.clone())) =>
                 {
                     let what = format!("{} of {} reported twice", report.id, event.firing);
                     self.defect(Defect::RunAfterCompletion, what);
                 }
-                RunEventKind::Decided { .. } if !open.remove(&event.firing) => {
+                RunEventKind::Firing(FiringEvent::Decided { .. })
+                    if !open.remove(&event.firing) =>
+                {
                     let what = format!("firing {} decided twice", event.firing);
                     self.defect(Defect::RunAfterCompletion, what);
                 }
@@ -167,7 +174,7 @@ impl Checker {
         let mut ended = BTreeSet::new();
         for event in journal {
             match &event.kind {
-                RunEventKind::TurnStarting { turn, attempt, .. } => {
+                RunEventKind::Turn(TurnEvent::TurnStarting { turn, attempt, .. }) => {
                     if ended.contains(turn) {
                         self.defect(Defect::RunAfterCompletion, format!("{turn:?}"));
                     }
@@ -177,7 +184,7 @@ impl Checker {
                         self.defect(Defect::SameAttemptTwice, what);
                     }
                 }
-                RunEventKind::TurnEnded { turn, .. } => {
+                RunEventKind::Turn(TurnEvent::TurnEnded { turn, .. }) => {
                     ended.insert(turn.clone());
                 }
                 _ => {}
@@ -198,10 +205,15 @@ impl Checker {
         let mut recorded: BTreeMap<String, (String, u32)> = BTreeMap::new();
         for event in journal {
             match &event.kind {
-                RunEventKind::HookStarting { hook, attempt, run_id: Some(run_id), .. } => {
+                RunEventKind::Firing(FiringEvent::HookStarting {
+                    hook,
+                    attempt,
+                    run_id: Some(run_id),
+                    ..
+                }) => {
                     recorded.insert(run_id.clone(), (hook.clone(), *attempt));
                 }
-                RunEventKind::TurnStarting { attempt, run_id, .. } => {
+                RunEventKind::Turn(TurnEvent::TurnStarting { attempt, run_id, .. }) => {
                     recorded.insert(run_id.clone(), (String::new(), *attempt));
                 }
                 _ => {}
@@ -251,7 +263,11 @@ impl Checker {
             .collect();
         let mut last: BTreeMap<(Option<String>, u64, String), String> = BTreeMap::new();
         for event in journal {
-            if let RunEventKind::HookStarting { hook, run_id: Some(run_id), .. } = &event.kind
+            if let RunEventKind::Firing(FiringEvent::HookStarting {
+                hook,
+                run_id: Some(run_id),
+                ..
+            }) = &event.kind
                 && !["commit", "gate", "review", "review-behind"].contains(&hook.as_str())
             {
                 let run = (event.session.clone(), event.firing, hook.clone());
@@ -280,10 +296,13 @@ impl Checker {
         let mut stages = 0;
         for event in journal {
             match &event.kind {
-                RunEventKind::HookEnded { outcome: Outcome::Decided { .. }, .. } => {
+                RunEventKind::Firing(FiringEvent::HookEnded {
+                    outcome: Outcome::Person(PersonOutcome::Decided { .. }),
+                    ..
+                }) => {
                     *used.entry(event.firing).or_default() += 1;
                 }
-                RunEventKind::StageEnded { .. } => stages += 1,
+                RunEventKind::Session(SessionEvent::StageEnded { .. }) => stages += 1,
                 _ => {}
             }
         }
@@ -309,10 +328,10 @@ impl Checker {
         let mut ended: BTreeMap<String, String> = BTreeMap::new();
         for event in journal {
             match &event.kind {
-                RunEventKind::ItemStarted { item, .. } => {
+                RunEventKind::Session(SessionEvent::ItemStarted { item, .. }) => {
                     *taken.entry(item.key.clone()).or_default() += 1;
                 }
-                RunEventKind::ItemEnded { key, state, .. } => {
+                RunEventKind::Session(SessionEvent::ItemEnded { key, state, .. }) => {
                     let state = match (state.as_str(), key.starts_with("TAS")) {
                         ("done", true) => "completed",
                         (word, _) => word,
@@ -351,7 +370,9 @@ impl Checker {
     ) {
         let mut spawned: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for event in journal {
-            if let RunEventKind::HookSpawned { hook, session, .. } = &event.kind {
+            if let RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, .. }) =
+                &event.kind
+            {
                 spawned.entry(hook.clone()).or_default().insert(session.clone());
             }
         }
@@ -365,7 +386,11 @@ impl Checker {
         for name in &children {
             let used = journals[name].iter().filter_map(|event| event.kind.used());
             let told = journal.iter().filter_map(|event| match &event.kind {
-                RunEventKind::ChildUsed { session, usage, .. } if session == name => Some(*usage),
+                RunEventKind::Firing(FiringEvent::ChildUsed { session, usage, .. })
+                    if session == name =>
+                {
+                    Some(*usage)
+                }
                 _ => None,
             });
             let (used, told) = (used.reduce(Usage::and), told.reduce(Usage::and));
@@ -375,7 +400,9 @@ impl Checker {
         }
         for (name, journal) in journals {
             let is_done = journal.iter().rev().any(|event| match &event.kind {
-                RunEventKind::SessionEnded { status, .. } => *status == SessionStatus::Completed,
+                RunEventKind::Session(SessionEvent::SessionEnded { status, .. }) => {
+                    *status == SessionStatus::Completed
+                }
                 _ => false,
             });
             if !is_done {
@@ -387,7 +414,7 @@ impl Checker {
     /// No commit failed, and the hooks behind each ran to their end for it, under one firing.
     fn look_at_commits(&mut self, world: &World, journal: &[RunEvent]) {
         for event in journal {
-            if let RunEventKind::HookReported { report } = &event.kind
+            if let RunEventKind::Firing(FiringEvent::HookReported { report }) = &event.kind
                 && report.id == "commit"
                 && report.status == Status::Failed
             {
@@ -397,7 +424,7 @@ impl Checker {
         let log = world.log();
         for commit in world.commits() {
             let is_told = |event: &&RunEvent| match &event.kind {
-                RunEventKind::Fired { event, data: Some(data), .. } => {
+                RunEventKind::Firing(FiringEvent::Fired { event, data: Some(data), .. }) => {
                     event.as_str() == "git:post_commit"
                         && data.get("commit_id") == Some(&commit.as_str().into())
                 }
@@ -424,18 +451,25 @@ impl Checker {
         let mut prompts = String::new();
         let mut expected = BTreeSet::from(["PIPED<greet>".to_owned(), "PIPED<stop>".to_owned()]);
         let mut late = BTreeSet::new();
-        let is_turn = |event: &RunEvent| matches!(event.kind, RunEventKind::TurnStarting { .. });
+        let is_turn = |event: &RunEvent| {
+            matches!(event.kind, RunEventKind::Turn(TurnEvent::TurnStarting { .. }))
+        };
         let last_turn = journal.iter().rposition(is_turn).unwrap_or_default();
         let mut too_late = BTreeSet::new();
         for (number, event) in journal.iter().enumerate() {
             match &event.kind {
-                RunEventKind::TurnStarting { turn, run_id, .. } => {
+                RunEventKind::Turn(TurnEvent::TurnStarting { turn, run_id, .. }) => {
                     run_ids.insert(turn.clone(), run_id.clone());
                 }
-                RunEventKind::TurnEnded { turn, .. } => {
+                RunEventKind::Turn(TurnEvent::TurnEnded { turn, .. }) => {
                     prompts.push_str(&world.prompt(&run_ids[turn]));
                 }
-                RunEventKind::Fired { key: Some(key), late_answers, data: Some(data), .. } => {
+                RunEventKind::Firing(FiringEvent::Fired {
+                    key: Some(key),
+                    late_answers,
+                    data: Some(data),
+                    ..
+                }) => {
                     let text = |name: &str| data.get(name).map(ToString::to_string);
                     let at = format!(
                         "{}/{}",
@@ -482,8 +516,9 @@ impl Checker {
         for marker in too_late.into_iter().filter(|marker| prompts.contains(marker.as_str())) {
             self.defect(Defect::PipedTwice, format!("{marker}, after the last turn"));
         }
-        let is_delivery =
-            |event: &&RunEvent| matches!(event.kind, RunEventKind::FinalDelivery { .. });
+        let is_delivery = |event: &&RunEvent| {
+            matches!(event.kind, RunEventKind::Turn(TurnEvent::FinalDelivery { .. }))
+        };
         let deliveries = journal.iter().filter(is_delivery).count();
         if deliveries != 1 {
             self.defect(Defect::DeliveredTwice, format!("{deliveries} final deliveries"));
@@ -494,12 +529,22 @@ impl Checker {
 /// What an event says, without what the journal leaves out.
 fn essence(event: &RunEvent) -> String {
     let kind = match &event.kind {
-        RunEventKind::HookReported { report } => format!("reported {}", report.id),
-        RunEventKind::Decided { .. } => "decided".to_owned(),
-        RunEventKind::HookStarting { hook, attempt, .. } => format!("starting {hook} {attempt}"),
-        RunEventKind::HookEnded { hook, attempt, .. } => format!("ended {hook} {attempt}"),
-        RunEventKind::TurnStarting { turn, attempt, .. } => format!("turn {turn:?} {attempt}"),
-        RunEventKind::TurnEnded { turn, attempt, .. } => format!("turn ended {turn:?} {attempt}"),
+        RunEventKind::Firing(FiringEvent::HookReported { report }) => {
+            format!("reported {}", report.id)
+        }
+        RunEventKind::Firing(FiringEvent::Decided { .. }) => "decided".to_owned(),
+        RunEventKind::Firing(FiringEvent::HookStarting { hook, attempt, .. }) => {
+            format!("starting {hook} {attempt}")
+        }
+        RunEventKind::Firing(FiringEvent::HookEnded { hook, attempt, .. }) => {
+            format!("ended {hook} {attempt}")
+        }
+        RunEventKind::Turn(TurnEvent::TurnStarting { turn, attempt, .. }) => {
+            format!("turn {turn:?} {attempt}")
+        }
+        RunEventKind::Turn(TurnEvent::TurnEnded { turn, attempt, .. }) => {
+            format!("turn ended {turn:?} {attempt}")
+        }
         other => serde_json::to_value(other).map(|it| it["kind"].to_string()).unwrap_or_default(),
     };
     format!("{} {} {kind}", event.session.as_deref().unwrap_or_default(), event.firing)

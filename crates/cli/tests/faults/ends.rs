@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::time::Instant;
 
-use hookwright_events::{RunEvent, RunEventKind, Status};
+use hookwright_events::{FiringEvent, RunEvent, RunEventKind, SessionEvent, Status, TurnEvent};
 
 use super::checker::Checker;
 use super::defect::Defect;
@@ -69,7 +69,9 @@ pub(crate) fn lead(binary: &Path, kills: &[Kill]) -> Life {
 
 fn end_of(journal: &[RunEvent]) -> Option<String> {
     journal.iter().rev().find_map(|event| match &event.kind {
-        RunEventKind::SessionEnded { status, .. } => Some(status.to_string()),
+        RunEventKind::Session(SessionEvent::SessionEnded { status, .. }) => {
+            Some(status.to_string())
+        }
         _ => None,
     })
 }
@@ -85,17 +87,19 @@ fn look(ground: &Ground, checker: &mut Checker) {
     let mut goodbyes: BTreeMap<String, u32> = BTreeMap::new();
     for event in &journal {
         match &event.kind {
-            RunEventKind::Fired { key: Some(key), .. } => {
+            RunEventKind::Firing(FiringEvent::Fired { key: Some(key), .. }) => {
                 *keys.entry(key.clone()).or_default() += 1;
                 numbers.insert(event.firing, key.clone());
             }
-            RunEventKind::HookStarting { hook, .. } => {
+            RunEventKind::Firing(FiringEvent::HookStarting { hook, .. }) => {
                 if succeeded.contains(&(event.firing, hook.clone())) {
                     let what = format!("{hook} of {:?}", numbers.get(&event.firing));
                     checker.defect(Defect::RunAfterCompletion, what);
                 }
             }
-            RunEventKind::HookReported { report } if report.status == Status::Success => {
+            RunEventKind::Firing(FiringEvent::HookReported { report })
+                if report.status == Status::Success =>
+            {
                 succeeded.insert((event.firing, report.id.clone()));
                 let key = numbers.get(&event.firing).map_or("", String::as_str);
                 if key.starts_with("closing/session:end/") && key.ends_with("/completed") {
@@ -136,11 +140,11 @@ fn look_at_delivery(ground: &Ground, journal: &[RunEvent], checker: &mut Checker
     let mut deliveries = 0;
     for event in journal {
         match &event.kind {
-            RunEventKind::FinalDelivery { .. } => deliveries += 1,
-            RunEventKind::TurnStarting { turn, run_id, .. } => {
+            RunEventKind::Turn(TurnEvent::FinalDelivery { .. }) => deliveries += 1,
+            RunEventKind::Turn(TurnEvent::TurnStarting { turn, run_id, .. }) => {
                 run_ids.insert(turn.clone(), run_id.clone());
             }
-            RunEventKind::TurnEnded { turn, .. } => {
+            RunEventKind::Turn(TurnEvent::TurnEnded { turn, .. }) => {
                 let file = ground.outside().join(format!("prompt-{}", run_ids[turn]));
                 let prompt = std::fs::read_to_string(file).unwrap_or_default();
                 prompts.push((turn.iteration, prompt));

@@ -129,7 +129,7 @@ impl Ground {
         let key = JournalKey { project: self.project().to_string_lossy().into_owned(), session };
         let read = entries(store, &key, 0).map(|entry| {
             let entry = entry.expect("an entry");
-            serde_json::from_str(&entry.value).expect("a run event")
+            RunEvent::from_json(&entry.value).expect("a run event")
         });
         read.collect()
     }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hookwright_events::{RunEvent, RunEventKind};
+use hookwright_events::{RunEvent, RunEventKind, SessionEvent};
 use hookwright_store::NewTask;
 
 use super::checker::Checker;
@@ -59,7 +59,7 @@ fn look_at_task(ground: &Ground, checker: &mut Checker) {
 fn look(ground: &Ground, checker: &mut Checker) {
     let journal: Vec<RunEvent> = ground.journal(SESSION);
     let is_done = journal.last().is_some_and(|event| match &event.kind {
-        RunEventKind::SessionEnded { status, .. } => {
+        RunEventKind::Session(SessionEvent::SessionEnded { status, .. }) => {
             *status == hookwright_events::SessionStatus::Completed
         }
         _ => false,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use hookwright_events::{ItemState, RunEvent, RunEventKind};
+use hookwright_events::{FiringEvent, ItemState, RunEvent, RunEventKind, SessionEvent, TurnEvent};
 use hookwright_store::NewTask;
 use serde_json::{Map, Value};
 
@@ -173,7 +173,7 @@ fn look(ground: &Ground, queue: Queue, life: &mut Life) {
         look_at_hooks(&mut checker, session, journal);
         look_at_executions(&mut checker, queue, session, journal);
         let is_done = journal.last().is_some_and(|event| match &event.kind {
-            RunEventKind::SessionEnded { status, .. } => {
+            RunEventKind::Session(SessionEvent::SessionEnded { status, .. }) => {
                 *status == hookwright_events::SessionStatus::Completed
             }
             _ => false,
@@ -200,10 +200,12 @@ fn look_at_hooks(checker: &mut Checker, session: &str, journal: &[RunEvent]) {
     let mut reported: BTreeSet<(u64, String)> = BTreeSet::new();
     for event in journal {
         match &event.kind {
-            RunEventKind::Fired { key: Some(key), .. } if !keys.insert(key.clone()) => {
+            RunEventKind::Firing(FiringEvent::Fired { key: Some(key), .. })
+                if !keys.insert(key.clone()) =>
+            {
                 checker.defect(Defect::RunAfterCompletion, format!("{session}: {key} fired twice"));
             }
-            RunEventKind::HookStarting { hook, attempt, .. } => {
+            RunEventKind::Firing(FiringEvent::HookStarting { hook, attempt, .. }) => {
                 let run = (event.firing, hook.clone());
                 if reported.contains(&run) {
                     checker.defect(Defect::RunAfterCompletion, format!("{session}: {run:?}"));
@@ -214,7 +216,7 @@ fn look_at_hooks(checker: &mut Checker, session: &str, journal: &[RunEvent]) {
                     checker.defect(Defect::SameAttemptTwice, what);
                 }
             }
-            RunEventKind::HookReported { report } => {
+            RunEventKind::Firing(FiringEvent::HookReported { report }) => {
                 reported.insert((event.firing, report.id.clone()));
             }
             _ => {}
@@ -228,9 +230,11 @@ fn look_at_executions(checker: &mut Checker, queue: Queue, session: &str, journa
     let mut ended = BTreeSet::new();
     for event in journal {
         match &event.kind {
-            RunEventKind::ItemStarted { item, .. } => current = Some(item.key.clone()),
-            RunEventKind::ItemEnded { .. } => current = None,
-            RunEventKind::TurnStarting { turn, .. } if turn.iteration > 0 => {
+            RunEventKind::Session(SessionEvent::ItemStarted { item, .. }) => {
+                current = Some(item.key.clone())
+            }
+            RunEventKind::Session(SessionEvent::ItemEnded { .. }) => current = None,
+            RunEventKind::Turn(TurnEvent::TurnStarting { turn, .. }) if turn.iteration > 0 => {
                 if current.is_none() {
                     checker
                         .defect(Defect::WorkTwice, format!("{session}: {turn:?} without an issue"));
@@ -239,10 +243,10 @@ fn look_at_executions(checker: &mut Checker, queue: Queue, session: &str, journa
                     checker.defect(Defect::RunAfterCompletion, format!("{session}: {turn:?}"));
                 }
             }
-            RunEventKind::TurnEnded { turn, .. } => {
+            RunEventKind::Turn(TurnEvent::TurnEnded { turn, .. }) => {
                 ended.insert(turn.clone());
             }
-            RunEventKind::Fired { event: name, data: Some(data), .. }
+            RunEventKind::Firing(FiringEvent::Fired { event: name, data: Some(data), .. })
                 if name.as_str().starts_with("iteration:") =>
             {
                 let work = queue.of(data);
@@ -269,11 +273,17 @@ fn look_at_work(
         let mut current = String::new();
         for event in journal {
             match &event.kind {
-                RunEventKind::ItemStarted { item, .. } => current.clone_from(&item.key),
-                RunEventKind::TurnStarting { turn, .. } if turn.iteration > 0 => {
+                RunEventKind::Session(SessionEvent::ItemStarted { item, .. }) => {
+                    current.clone_from(&item.key)
+                }
+                RunEventKind::Turn(TurnEvent::TurnStarting { turn, .. }) if turn.iteration > 0 => {
                     begun.push((current.clone(), event.at.clone(), session.clone()));
                 }
-                RunEventKind::ItemEnded { key, state: ItemState::Done, .. } => {
+                RunEventKind::Session(SessionEvent::ItemEnded {
+                    key,
+                    state: ItemState::Done,
+                    ..
+                }) => {
                     if done.insert(key.clone(), event.at.clone()).is_some() {
                         checker.defect(Defect::WorkTwice, format!("{key} was done twice"));
                     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hookwright_events::{Answer, Outcome, Output};
+use hookwright_events::{Answer, FunctionOutcome, Outcome, Output, WorkOutcome};
 use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -139,7 +139,7 @@ enum Ended {
 impl Ended {
     fn outcome(self) -> Outcome {
         match self {
-            Ended::Answered { answer } => Outcome::Answered { answer },
+            Ended::Answered { answer } => Outcome::Function(FunctionOutcome::Answered { answer }),
             Ended::Failed { cause } => failed(cause),
             Ended::Panicked { message } => panicked("", &message),
         }
@@ -151,13 +151,13 @@ fn panicked(before: &str, message: &str) -> Outcome {
 }
 
 fn failed(cause: String) -> Outcome {
-    Outcome::Failed {
+    Outcome::Work(WorkOutcome::Failed {
         cause,
         may_retry: true,
         exit_code: None,
         output: Output::default(),
         said: Box::default(),
-    }
+    })
 }
 
 /// A callback's future, whose panics reach nobody. Empty once it has ended.

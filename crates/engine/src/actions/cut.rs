@@ -1,8 +1,9 @@
 //! [`Cut`]: why something that is no process of ours did not come to its own end.
 
-use hookwright_events::{Outcome, Output};
+use hookwright_events::{Outcome, Output, ProcessOutcome};
 
 use super::Attempt;
+use crate::process_outcome::timed_out;
 
 /// Why it did not.
 #[derive(Clone, Copy)]
@@ -17,12 +18,8 @@ impl Cut {
     pub(super) fn outcome(self, attempt: &Attempt) -> Outcome {
         let output = Output::default();
         match self {
-            Cut::OutOfTime => {
-                let after = attempt.terms.timeout.as_millis();
-                let after_ms = u64::try_from(after).unwrap_or(u64::MAX);
-                Outcome::TimedOut { after_ms, output }
-            }
-            Cut::Short => Outcome::Interrupted { output },
+            Cut::OutOfTime => timed_out(attempt.terms.timeout, output).into(),
+            Cut::Short => ProcessOutcome::Interrupted { output }.into(),
         }
     }
 }

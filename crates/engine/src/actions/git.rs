@@ -9,17 +9,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{Answer, Decision, Event, EventName, Outcome, Output, RunEventKind, field};
-use hookwright_process::{Filter, How, Launch, Leader, MARKER, Stream, Watch, find_program};
+use hookwright_events::{
+    Answer, Decision, Event, EventName, FiringEvent, Outcome, Output, ProcessOutcome, RunEventKind,
+    WorkOutcome, field,
+};
+use hookwright_process::{Filter, Launch, Leader, MARKER, Stream, Watch, find_program};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::telling::{Telling, output_of};
+use super::telling::Telling;
 use super::{Attempt, News};
 use crate::Firing;
 use crate::chain::{CHAIN_VARIABLE, Chain};
 use crate::limits::{KILL_GRACE, LINGER, OUTPUT_BYTES_MAX};
 use crate::past::{Committing, PastFiring};
+use crate::process_outcome::{process_outcome, timed_out};
 use crate::secrets::Secrets;
 
 /// Settings for every call: colours would hide the words we look for, and values are UTF-8.
@@ -87,7 +91,9 @@ impl<'a> Git<'a> {
         let path = around.environment.get("PATH");
         let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
         let Some(program) = find_program(OsStr::new("git"), path, &around.root) else {
-            return Err(Outcome::NotStarted { cause: "`git` not found".to_owned() });
+            return Err(Outcome::Process(ProcessOutcome::NotStarted {
+                cause: "`git` not found".to_owned(),
+            }));
         };
         let inherited = around.environment.for_hooks();
         let is_ours_to_say = |name: &OsString| GIT_LOCATION_VARIABLES.iter().any(|not| name == not);
@@ -161,7 +167,7 @@ impl<'a> Git<'a> {
     pub(super) async fn announce_commit(&mut self, committing: Committing) -> Result<(), Outcome> {
         let (attempt, hook) = (self.attempt, self.attempt.hook.id.clone());
         let Committing { head, tree } = committing;
-        let kind = RunEventKind::HookCommitting { hook, head, tree };
+        let kind = RunEventKind::Firing(FiringEvent::HookCommitting { hook, head, tree });
         let place = &attempt.place;
         let written = attempt.engine.record(place.number, &place.session, kind).await;
         written.map_err(|error| self.refused(format!("the commit cannot be journalled: {error}")))
@@ -193,7 +199,9 @@ impl<'a> Git<'a> {
         let fired = tokio::time::timeout(left, firing).await;
         self.took += begun.elapsed();
         if self.attempt.cancel.is_cancelled() {
-            return Err(Outcome::Interrupted { output: self.output.clone() });
+            return Err(Outcome::Process(ProcessOutcome::Interrupted {
+                output: self.output.clone(),
+            }));
         }
         let decision = fired.map_err(|_| self.timed_out(self.output.clone()))?.decision;
         self.hear(&decision);
@@ -202,21 +210,21 @@ impl<'a> Git<'a> {
 
     /// What was done.
     pub(super) fn done(&self, what: String, output: Output) -> Outcome {
-        Outcome::Done { what, output, said: Box::new(self.said.clone()) }
+        Outcome::Work(WorkOutcome::Done { what, output, said: Box::new(self.said.clone()) })
     }
 
     /// Trying again would not help.
     pub(super) fn refused(&self, cause: String) -> Outcome {
         let (exit_code, output) = (None, self.output.clone());
         let said = Box::new(self.said.clone());
-        Outcome::Failed { cause, may_retry: false, exit_code, output, said }
+        Outcome::Work(WorkOutcome::Failed { cause, may_retry: false, exit_code, output, said })
     }
 
     /// A call that failed for a reason that its caller knows.
     pub(super) fn failed(&self, cause: String, ran: Ran) -> Outcome {
         let (exit_code, output) = (Some(ran.code), ran.output);
         let said = Box::new(self.said.clone());
-        Outcome::Failed { cause, may_retry: true, exit_code, output, said }
+        Outcome::Work(WorkOutcome::Failed { cause, may_retry: true, exit_code, output, said })
     }
 
     /// A call that failed for a reason that is not its own.
@@ -258,7 +266,7 @@ impl<'a> Git<'a> {
         let slot = tokio::select! {
             slot = attempt.surroundings.slots.take(attempt.terms.awaited) => slot,
             () = attempt.cancel.cancelled() => {
-                return Err(Outcome::Interrupted { output: self.output.clone() });
+                return Err(Outcome::Process(ProcessOutcome::Interrupted { output: self.output.clone() }));
             }
         };
         self.calls += 1;
@@ -281,14 +289,11 @@ impl<'a> Git<'a> {
         let ended = hookwright_process::run(launch, &mut watching, &attempt.cancel).await;
         drop(slot);
         self.took += ended.duration;
-        let output = output_of(&ended);
-        match ended.how {
-            How::Exited { code } => Ok(Ran { code, output }),
-            How::Killed { signal } => Err(Outcome::Killed { signal, output }),
-            How::TimedOut { .. } => Err(self.timed_out(output)),
-            How::Cancelled => Err(Outcome::Interrupted { output }),
-            How::WantedTerminal => Err(Outcome::WantedTerminal { output }),
-            How::NotStarted { cause } => Err(Outcome::NotStarted { cause: cause.to_string() }),
+        match process_outcome(ended, ToString::to_string) {
+            ProcessOutcome::Exited { code, output } => Ok(Ran { code, output }),
+            // It has the time of the hook, not of the call.
+            ProcessOutcome::TimedOut { output, .. } => Err(self.timed_out(output)),
+            other => Err(other.into()),
         }
     }
 
@@ -316,8 +321,7 @@ impl<'a> Git<'a> {
     }
 
     fn timed_out(&self, output: Output) -> Outcome {
-        let after = self.attempt.terms.timeout.as_millis();
-        Outcome::TimedOut { after_ms: u64::try_from(after).unwrap_or(u64::MAX), output }
+        timed_out(self.attempt.terms.timeout, output).into()
     }
 
     /// What the hooks of a fired event say has to reach the agent and the user all the same.

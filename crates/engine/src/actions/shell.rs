@@ -13,18 +13,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{Outcome, Output};
-use hookwright_process::{Ended, How, Launch, StartFailure};
+use hookwright_events::{Outcome, Output, ProcessOutcome};
+use hookwright_process::{How, Launch};
 
 pub(crate) use shells::Shells;
 use watching::Watching;
 
-use super::telling::{Hiding, output_of};
+use super::telling::Hiding;
 use super::{Attempt, News};
 use crate::chain::CHAIN_VARIABLE;
 use crate::hook::Shell;
 use crate::limits::{KILL_GRACE, LINGER, LINGER_AT_GUARDS, OUTPUT_BYTES_MAX};
 use crate::policy::Input;
+use crate::process_outcome::{process_outcome, say_start_failure};
 use crate::template::{Filled, Writing};
 use crate::variables::{ChildEnvironment, Environment, LeftOut, OfDialect, PREFIX};
 
@@ -85,7 +86,7 @@ pub(super) async fn run(
     let slot = tokio::select! {
         slot = around.slots.take(attempt.terms.awaited) => slot,
         () = attempt.cancel.cancelled() => {
-            return (Outcome::Interrupted { output: Output::default() }, Duration::ZERO);
+            return (Outcome::Process(ProcessOutcome::Interrupted { output: Output::default() }), Duration::ZERO);
         }
     };
     let mut watching = Watching::new(attempt, news, slot);
@@ -93,7 +94,7 @@ pub(super) async fn run(
     let ended = hookwright_process::run(launch, &mut watching, &attempt.cancel).await;
     drop((watching, files));
     let took = ended.duration;
-    let outcome = outcome_of(ended);
+    let outcome: Outcome = process_outcome(ended, say_start_failure).into();
     if !attempt.policy.looks_behind_exit_2 {
         return (outcome, took);
     }
@@ -123,7 +124,7 @@ pub(super) async fn run(
             return (outcome, took);
         }
         let cause = "the command cannot be read by its shell (syntax error)".to_owned();
-        return (Outcome::NotStarted { cause }, took);
+        return (Outcome::Process(ProcessOutcome::NotStarted { cause }), took);
     }
     (outcome, took)
 }
@@ -203,12 +204,12 @@ fn arguments(text: &str, before: &[&str]) -> Vec<OsString> {
 /// Shells exit with 2 for a command they cannot read, as a hook does that blocks on purpose. Only
 /// the shell itself can tell, so it is then asked to read the command without running it.
 fn looks_like_a_syntax_error(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Exited { code: 2, output }
+    matches!(outcome, Outcome::Process(ProcessOutcome::Exited { code: 2, output })
         if output.stdout.is_empty() && output.stderr.contains("yntax error"))
 }
 
 fn not_started(cause: String) -> (Outcome, Duration) {
-    (Outcome::NotStarted { cause }, Duration::ZERO)
+    (Outcome::Process(ProcessOutcome::NotStarted { cause }), Duration::ZERO)
 }
 
 /// Puts what did not fit into files, and names them in the environment.
@@ -248,33 +249,13 @@ fn too_large(left: &LeftOut, input: &Input) -> String {
 
 /// An interpreter that cannot open its script exits with 2, which must not pass for a block.
 fn with_missing_script(outcome: Outcome, command: &str, folder: &Path) -> Outcome {
-    let Outcome::Exited { code: 2, output } = &outcome else { return outcome };
+    let Outcome::Process(ProcessOutcome::Exited { code: 2, output }) = &outcome else {
+        return outcome;
+    };
     match missing_script::find(command, folder, &output.stdout, &output.stderr) {
-        Some(script) => Outcome::NotStarted { cause: format!("script `{script}` does not exist") },
+        Some(script) => Outcome::Process(ProcessOutcome::NotStarted {
+            cause: format!("script `{script}` does not exist"),
+        }),
         None => outcome,
-    }
-}
-
-fn outcome_of(ended: Ended) -> Outcome {
-    let output = output_of(&ended);
-    match ended.how {
-        How::Exited { code } => Outcome::Exited { code, output },
-        How::Killed { signal } => Outcome::Killed { signal, output },
-        How::TimedOut { after } => {
-            let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-            Outcome::TimedOut { after_ms, output }
-        }
-        How::Cancelled => Outcome::Interrupted { output },
-        How::WantedTerminal => Outcome::WantedTerminal { output },
-        How::NotStarted { cause } => Outcome::NotStarted { cause: say(&cause) },
-    }
-}
-
-fn say(failure: &StartFailure) -> String {
-    match failure {
-        StartFailure::TooBig { .. } => {
-            "command and environment together are larger than the system allows".to_owned()
-        }
-        other => other.to_string(),
     }
 }

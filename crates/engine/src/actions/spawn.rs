@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use hookwright_events::{Outcome, Output};
+use hookwright_events::{Outcome, Output, WorkOutcome};
 use hookwright_process::end_run;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, timeout};
@@ -104,11 +104,17 @@ fn ended_by_itself(attempt: &Attempt, ended: Result<ChildEnd, NotRun>) -> Outcom
     }
     let output = Output { stdout, ..Output::default() };
     match completed {
-        true => Outcome::Done { what, output, said: Box::default() },
+        true => Outcome::Work(WorkOutcome::Done { what, output, said: Box::default() }),
         false => failed(what, true, output),
     }
 }
 
 fn failed(cause: String, may_retry: bool, output: Output) -> Outcome {
-    Outcome::Failed { cause, may_retry, exit_code: None, output, said: Box::default() }
+    Outcome::Work(WorkOutcome::Failed {
+        cause,
+        may_retry,
+        exit_code: None,
+        output,
+        said: Box::default(),
+    })
 }

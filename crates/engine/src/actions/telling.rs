@@ -1,7 +1,7 @@
 //! What an action's child process does, on its way to whoever watches.
 
-use hookwright_events::{Output, RunEventKind};
-use hookwright_process::{Ended, Filter, Leader, Stream, Utf8Chunks, Watch};
+use hookwright_events::{FiringEvent, RunEventKind};
+use hookwright_process::{Filter, Leader, Stream, Utf8Chunks, Watch};
 
 use super::News;
 use crate::secrets::Secrets;
@@ -23,12 +23,12 @@ impl<'a> Telling<'a> {
 
     pub(super) fn started(&mut self, leader: &Leader) {
         if self.news.is_watched() {
-            self.news.tells(RunEventKind::HookRunning {
+            self.news.tells(RunEventKind::Firing(FiringEvent::HookRunning {
                 hook: self.hook.to_owned(),
                 pid: leader.pid,
                 start_time: leader.start_time(),
                 run_id: self.run_id.clone(),
-            });
+            }));
         }
     }
 
@@ -51,16 +51,5 @@ pub(super) struct Hiding<'a>(pub(super) &'a Secrets);
 impl Watch for Hiding<'_> {
     fn filter(&mut self, _stream: Stream) -> Option<Box<dyn Filter>> {
         self.0.filter()
-    }
-}
-
-/// All that a child has printed, as far as it was kept.
-pub(super) fn output_of(ended: &Ended) -> Output {
-    Output {
-        stdout: ended.stdout.text().into_owned(),
-        stderr: ended.stderr.text().into_owned(),
-        stdout_left_out: ended.stdout.left_out(),
-        stderr_left_out: ended.stderr.left_out(),
-        held: ended.output_held,
     }
 }

@@ -13,12 +13,13 @@ mod rendered;
 
 use std::time::Duration;
 
-use hookwright_events::{Answer, Outcome, Output};
+use hookwright_events::{Answer, Outcome, Output, ProcessOutcome, RequestOutcome, WorkOutcome};
 use tokio::time::Instant;
 
 use super::{Attempt, News};
 use crate::hook::Webhook;
 use crate::http::{Response, SendError};
+use crate::process_outcome::timed_out;
 use rendered::Rendered;
 
 /// Sends the request, and asks a person where the hook does.
@@ -52,7 +53,8 @@ async fn send(
         Ok(request) => request,
         Err(cause) => return failed(cause, false),
     };
-    let interrupted = || Outcome::Interrupted { output: Output::default() };
+    let interrupted =
+        || Outcome::Process(ProcessOutcome::Interrupted { output: Output::default() });
     let sending = async {
         // The time starts with the request, as a command's does with its process.
         let _slot = surroundings.requests.take(attempt.terms.awaited).await;
@@ -66,17 +68,14 @@ async fn send(
     };
     match sent {
         Ok(response) => responded(response),
-        Err(SendError::TookTooLong) => {
-            let after_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
-            Outcome::TimedOut { after_ms, output: Output::default() }
-        }
+        Err(SendError::TookTooLong) => timed_out(deadline, Output::default()).into(),
         Err(error) => failed(hidden.text(&error.to_string()).into_owned(), error.may_retry()),
     }
 }
 
 fn responded(response: Response) -> Outcome {
     let milliseconds = |after: Duration| u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-    Outcome::Responded {
+    Outcome::Request(RequestOutcome::Responded {
         status: response.status,
         output: Output {
             stdout: response.body,
@@ -84,15 +83,15 @@ fn responded(response: Response) -> Outcome {
             ..Output::default()
         },
         retry_after_ms: response.retry_after.map(milliseconds),
-    }
+    })
 }
 
 fn failed(cause: String, may_retry: bool) -> Outcome {
-    Outcome::Failed {
+    Outcome::Work(WorkOutcome::Failed {
         cause,
         may_retry,
         exit_code: None,
         output: Output::default(),
         said: Box::<Answer>::default(),
-    }
+    })
 }

@@ -1,6 +1,6 @@
 //! How the answers of a firing's hooks become its decision.
 
-use hookwright_events::{Answer, Decision, Power, RunEventKind, Verdict};
+use hookwright_events::{Answer, Decision, FiringEvent, Power, Verdict};
 
 use super::step::Steps;
 use super::{Dispatch, EndedBy, Step, stop};
@@ -93,7 +93,7 @@ impl Dispatch {
             let agent = agent.to_owned();
             steps.push(Step::Remember(Keepsake::StopBlocks { agent, count }));
         }
-        steps.record(|| RunEventKind::Decided {
+        steps.record(|| FiringEvent::Decided {
             decision: decision.record(&self.given.event, &self.reports()),
         });
         steps.push(Step::Finished(Box::new(decision)));

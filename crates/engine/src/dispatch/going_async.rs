@@ -1,6 +1,6 @@
 //! Hooks that go to the background while the decision waits for them.
 
-use hookwright_events::{Answer, Outcome, RunEventKind};
+use hookwright_events::{Answer, FiringEvent, FunctionOutcome, Outcome};
 
 use super::Dispatch;
 use super::run::{Early, State};
@@ -23,7 +23,7 @@ impl Dispatch {
             return;
         }
         let early = answer.clone().map(|answer| {
-            let outcome = Outcome::Answered { answer };
+            let outcome = Outcome::Function(FunctionOutcome::Answered { answer });
             let meaning = self.read(number, &outcome);
             (outcome, meaning)
         });
@@ -34,7 +34,7 @@ impl Dispatch {
         run.early =
             early.map(|(outcome, meaning)| Early { outcome, meaning, reason: run.reason.clone() });
         let hook = run.hook.id.clone();
-        steps.record(|| RunEventKind::HookWentAsync { hook, answer });
+        steps.record(|| FiringEvent::HookWentAsync { hook, answer });
     }
 
     /// What a background hook has to say waits for the next safe point; it decides nothing.
@@ -53,7 +53,7 @@ impl Dispatch {
         };
         if kept != Answer::default() {
             let hook = self.runs[number].hook.id.clone();
-            steps.record(|| RunEventKind::LateAnswer { hook, answer: kept.clone() });
+            steps.record(|| FiringEvent::LateAnswer { hook, answer: kept.clone() });
             steps.push(Step::Remember(Keepsake::LateAnswer { answer: Box::new(kept) }));
         }
     }

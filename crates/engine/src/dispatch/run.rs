@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{AnswerDecision, Decision, Outcome, Power, Report, Status, Verdict};
+use hookwright_events::{
+    AnswerDecision, Decision, Outcome, PersonOutcome, Power, ProcessOutcome, Report,
+    RequestOutcome, Status, Verdict,
+};
 use serde_json::Value;
 
 use crate::hook::{Action, Exhausted, Hook, Terms};
@@ -186,20 +189,23 @@ impl Run {
     /// What its failure leads to: a person who did not answer is no hook that failed.
     fn leads_to(&self) -> Exhausted {
         match &self.last {
-            Some((Outcome::Unanswered { .. }, _)) => self.terms.on_timeout,
+            Some((Outcome::Person(PersonOutcome::Unanswered { .. }), _)) => self.terms.on_timeout,
             _ => self.terms.on_failure,
         }
     }
 
     /// Whether a person said no.
     fn was_refused(&self) -> bool {
-        matches!(&self.last, Some((Outcome::Decided { refused: true, .. }, _)))
+        matches!(
+            &self.last,
+            Some((Outcome::Person(PersonOutcome::Decided { refused: true, .. }), _))
+        )
     }
 
     /// What a person answered.
     pub(super) fn response(&self) -> Option<&Value> {
         match &self.last {
-            Some((Outcome::Decided { response, .. }, _)) => Some(response),
+            Some((Outcome::Person(PersonOutcome::Decided { response, .. }), _)) => Some(response),
             _ => None,
         }
     }
@@ -227,7 +233,9 @@ impl Run {
         let part = u32::try_from(chance % 1000).unwrap_or_default();
         let spread = doubled + quarter * part / 1000;
         let asked = match outcome {
-            Outcome::Responded { retry_after_ms: Some(after), .. } => *after,
+            Outcome::Request(RequestOutcome::Responded { retry_after_ms: Some(after), .. }) => {
+                *after
+            }
             _ => 0,
         };
         spread.max(Duration::from_millis(asked)).min(SEND_DELAY_MAX)
@@ -239,7 +247,7 @@ impl Run {
         if !matches!(meaning.status, Status::Failed | Status::TimedOut) {
             return Some(reason);
         }
-        if matches!(self.last, Some((Outcome::Unanswered { .. }, _))) {
+        if matches!(self.last, Some((Outcome::Person(PersonOutcome::Unanswered { .. }), _))) {
             return Some(reason);
         }
         let id = &self.hook.id;
@@ -282,7 +290,10 @@ impl Run {
             reason: denied.map_or(&self.reason, |early| &early.reason).clone(),
             interrupted: denied.is_none()
                 && status == Status::Failed
-                && matches!(outcome, Some((Outcome::Interrupted { .. }, _))),
+                && matches!(
+                    outcome,
+                    Some((Outcome::Process(ProcessOutcome::Interrupted { .. }), _))
+                ),
             // Other actions say in a reason what they did.
             shows_output: self.policy.shows_output
                 && output.is_some()

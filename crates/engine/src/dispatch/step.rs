@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hookwright_events::{Answer, Decision, Outcome, RunEventKind};
+use hookwright_events::{Answer, Decision, FiringEvent, Outcome};
 
 use crate::ports::Keepsake;
 
@@ -61,7 +61,7 @@ pub(crate) enum Step {
         delay: Duration,
     },
     /// Write it down and show it.
-    Record(Box<RunEventKind>),
+    Record(Box<FiringEvent>),
     /// Remember it for later events of the session.
     Remember(Keepsake),
     /// The hooks have answered. What still runs in the background goes on.
@@ -83,7 +83,7 @@ impl Steps {
         self.all.push(step);
     }
 
-    pub(super) fn record(&mut self, kind: impl FnOnce() -> RunEventKind) {
+    pub(super) fn record(&mut self, kind: impl FnOnce() -> FiringEvent) {
         if self.is_watched {
             self.all.push(Step::Record(Box::new(kind())));
         }

@@ -3,7 +3,10 @@ mod entry;
 use std::collections::HashMap;
 use std::path::Path;
 
-use hookwright_events::{Answer, Decision, EventName, Output, Verdict};
+use hookwright_events::{
+    Answer, Decision, EventName, Output, PersonOutcome, ProcessOutcome, RequestOutcome, Verdict,
+    WorkOutcome,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -34,10 +37,10 @@ impl From<Outcome> for Play {
 }
 
 fn exited(code: i32, stdout: &str, stderr: &str) -> Outcome {
-    Outcome::Exited {
+    Outcome::Process(ProcessOutcome::Exited {
         code,
         output: Output { stdout: stdout.into(), stderr: stderr.into(), ..Output::default() },
-    }
+    })
 }
 
 fn exit(code: i32) -> Outcome {
@@ -53,20 +56,24 @@ fn answers(answer: Value) -> Outcome {
 }
 
 fn timed_out() -> Outcome {
-    Outcome::TimedOut { after_ms: 2_000, output: Output::default() }
+    Outcome::Process(ProcessOutcome::TimedOut { after_ms: 2_000, output: Output::default() })
 }
 
 fn responded(status: u16, retry_after_ms: Option<u64>) -> Outcome {
-    Outcome::Responded { status, output: Output::default(), retry_after_ms }
+    Outcome::Request(RequestOutcome::Responded {
+        status,
+        output: Output::default(),
+        retry_after_ms,
+    })
 }
 
 fn said(action: &str, refused: bool) -> Outcome {
     let (response, by) = (Box::new(json!({ "action": action })), "ann".to_owned());
-    Outcome::Decided { response, refused, by, at: String::new() }
+    Outcome::Person(PersonOutcome::Decided { response, refused, by, at: String::new() })
 }
 
 fn interrupted() -> Outcome {
-    Outcome::Interrupted { output: Output::default() }
+    Outcome::Process(ProcessOutcome::Interrupted { output: Output::default() })
 }
 
 fn decision(verdict: Verdict) -> Decision {
@@ -352,21 +359,21 @@ fn report_line(report: &Report) -> String {
     format!("{id} {} x{attempts}{reason}", status.as_str())
 }
 
-fn record(kind: RunEventKind) -> String {
+fn record(kind: FiringEvent) -> String {
     match kind {
-        RunEventKind::Fired { event, subject, .. } => format!("fired {event} {subject:?}"),
-        RunEventKind::HookSkipped { hook, reason } => format!("skip {hook}: {reason}"),
-        RunEventKind::HookStarting { hook, attempt, awaited, .. } => {
+        FiringEvent::Fired { event, subject, .. } => format!("fired {event} {subject:?}"),
+        FiringEvent::HookSkipped { hook, reason } => format!("skip {hook}: {reason}"),
+        FiringEvent::HookStarting { hook, attempt, awaited, .. } => {
             format!("record starting {hook} {attempt} awaited={awaited}")
         }
-        RunEventKind::HookEnded { hook, attempt, .. } => format!("record ended {hook} {attempt}"),
-        RunEventKind::HookRetrying { hook, attempt, after_ms, reason } => {
+        FiringEvent::HookEnded { hook, attempt, .. } => format!("record ended {hook} {attempt}"),
+        FiringEvent::HookRetrying { hook, attempt, after_ms, reason } => {
             format!("record retrying {hook} {attempt} after {after_ms} ms: {reason}")
         }
-        RunEventKind::HookWentAsync { hook, .. } => format!("record async {hook}"),
-        RunEventKind::LateAnswer { hook, .. } => format!("record late answer {hook}"),
-        RunEventKind::HookReported { report } => format!("record report {}", report_line(&report)),
-        RunEventKind::Decided { decision } => format!("record decided {}", decision["decision"]),
+        FiringEvent::HookWentAsync { hook, .. } => format!("record async {hook}"),
+        FiringEvent::LateAnswer { hook, .. } => format!("record late answer {hook}"),
+        FiringEvent::HookReported { report } => format!("record report {}", report_line(&report)),
+        FiringEvent::Decided { decision } => format!("record decided {}", decision["decision"]),
         other => unreachable!("dispatch knows no processes and no sessions: {other:?}"),
     }
 }
@@ -501,7 +508,7 @@ fn the_decision_is_recorded_with_the_reports_of_all_hooks() {
     let steps = dispatch.advance(Happening::Fired);
     let recorded = steps.iter().find_map(|step| match step {
         Step::Record(kind) => match kind.as_ref() {
-            RunEventKind::Decided { decision } => Some(decision),
+            FiringEvent::Decided { decision } => Some(decision),
             _ => None,
         },
         _ => None,
@@ -717,25 +724,34 @@ fn a_failed_guard_blocks_and_the_reason_names_it_and_says_how_to_mend_it() {
         (exited(1, "", "boom\n"), "exit code 1: boom"),
         (timed_out(), "timed out after 2 s"),
         (interrupted(), "interrupted"),
-        (Outcome::Killed { signal: 9, output: Output::default() }, "killed by signal 9"),
         (
-            Outcome::WantedTerminal { output: Output::default() },
+            Outcome::Process(ProcessOutcome::Killed { signal: 9, output: Output::default() }),
+            "killed by signal 9",
+        ),
+        (
+            Outcome::Process(ProcessOutcome::WantedTerminal { output: Output::default() }),
             "stopped to read the terminal, which hooks do not have",
         ),
-        (Outcome::NotStarted { cause: "bash not found".into() }, "cannot start: bash not found"),
+        (
+            Outcome::Process(ProcessOutcome::NotStarted { cause: "bash not found".into() }),
+            "cannot start: bash not found",
+        ),
         (
             exited(0, r#"{"decision": "maybe"}"#, ""),
             "its answer cannot be read: `decision` is `maybe`, expected allow, approve, deny, \
              block or ask",
         ),
         (
-            Outcome::Exited { code: 0, output: Output { held: true, ..Output::default() } },
+            Outcome::Process(ProcessOutcome::Exited {
+                code: 0,
+                output: Output { held: true, ..Output::default() },
+            }),
             "a background child still holds its output, so its answer is not known to be \
              complete; redirect that child's output (`>/dev/null 2>&1 &`)",
         ),
     ] {
         let status = match outcome {
-            Outcome::TimedOut { .. } => "timed_out",
+            Outcome::Process(ProcessOutcome::TimedOut { .. }) => "timed_out",
             _ => "failed",
         };
         let machine = Firing::at(
@@ -934,7 +950,10 @@ fn nobodys_answer_does_what_on_timeout_says_and_is_not_asked_for_again() {
         (GUARD, ", on_timeout: continue", proceed()),
     ] {
         let machine = Firing::at(event, &format!("id: a, url: 'https://x', await: true{more}"))
-            .play([("a", vec![Outcome::Unanswered { after_ms: 60_000 }.into()])]);
+            .play([(
+                "a",
+                vec![Outcome::Person(PersonOutcome::Unanswered { after_ms: 60_000 }).into()],
+            )]);
         assert_eq!(machine.decided(), expected, "{event}{more}");
         assert_eq!(machine.order(), ["start a", "finished"]);
         assert_eq!(machine.reports(), [format!("a timed_out x1: {reason}")], "{event}{more}");
@@ -1086,7 +1105,10 @@ fn a_block_is_never_tried_again() {
 
 #[test]
 fn what_trying_again_cannot_mend_is_not_tried_again() {
-    for outcome in [interrupted(), Outcome::WantedTerminal { output: Output::default() }] {
+    for outcome in [
+        interrupted(),
+        Outcome::Process(ProcessOutcome::WantedTerminal { output: Output::default() }),
+    ] {
         let machine = Firing::at(GUARD, "id: a, command: x, on_failure: retry")
             .play([("a", vec![outcome.into()])]);
         assert_eq!(machine.order(), ["start a", "finished"]);
@@ -2291,17 +2313,21 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
         exit(127),
         timed_out(),
         interrupted(),
-        Outcome::Killed { signal: 15, output: output() },
-        Outcome::WantedTerminal { output: output() },
-        Outcome::NotStarted { cause: "x".into() },
-        Outcome::Done { what: "x".into(), output: output(), said: Box::default() },
-        Outcome::Failed {
+        Outcome::Process(ProcessOutcome::Killed { signal: 15, output: output() }),
+        Outcome::Process(ProcessOutcome::WantedTerminal { output: output() }),
+        Outcome::Process(ProcessOutcome::NotStarted { cause: "x".into() }),
+        Outcome::Work(WorkOutcome::Done {
+            what: "x".into(),
+            output: output(),
+            said: Box::default(),
+        }),
+        Outcome::Work(WorkOutcome::Failed {
             cause: "x".into(),
             may_retry: true,
             exit_code: None,
             output: output(),
             said: Box::default(),
-        },
+        }),
         answers(json!({ "decision": "allow", "updatedInput": {} })),
         answers(json!({ "decision": "ask" })),
         answers(json!({ "decision": "deny" })),

@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
-use hookwright_events::{Answer, Decision, Event, Outcome, Report, RunEvent, RunEventKind};
+use hookwright_events::{
+    Answer, Decision, Event, FiringEvent, Outcome, ProcessOutcome, Report, RunEvent, RunEventKind,
+};
 use tokio::sync::mpsc::{
     Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
 };
@@ -209,12 +211,12 @@ impl Driver {
         }
         for step in self.dispatch.advance(happening) {
             match step {
-                Step::Record(kind) => unwritten.kinds.extend(self.completed(*kind)),
+                Step::Record(kind) => unwritten.kinds.extend(self.completed(*kind).map(Into::into)),
                 Step::Remember(keepsake) => {
                     let keeps = self.shared.ports.journal.keeps_memory();
                     let kind = keeps.then(|| as_record(&keepsake)).flatten();
                     let is_written = kind.as_ref().is_some_and(|kind| self.written.take(kind));
-                    unwritten.kinds.extend(kind.filter(|_| !is_written));
+                    unwritten.kinds.extend(kind.filter(|_| !is_written).map(Into::into));
                     // What a decided firing wrote down was remembered, and may be outdated since.
                     let is_decided =
                         self.firing.past.as_ref().is_some_and(|past| past.is_decided());
@@ -241,22 +243,22 @@ impl Driver {
     }
 
     /// The record as the journal keeps it; nothing if it is there already.
-    fn completed(&mut self, mut kind: RunEventKind) -> Option<RunEventKind> {
+    fn completed(&mut self, mut kind: FiringEvent) -> Option<FiringEvent> {
         if self.written.take(&kind) {
             // Whoever watches this process has not seen it begin.
-            if let RunEventKind::Fired { event, subject, .. } = kind {
-                self.show(RunEventKind::TakenUp { event, subject });
+            if let FiringEvent::Fired { event, subject, .. } = kind {
+                self.show(FiringEvent::TakenUp { event, subject }.into());
             }
             return None;
         }
         let keeps = self.shared.ports.journal.keeps();
         match &mut kind {
-            RunEventKind::Fired { key, data, .. } if keeps => {
+            FiringEvent::Fired { key, data, .. } if keeps => {
                 *key = self.firing.key.clone();
                 let is_read = !self.dispatch.hooks().is_empty() || !self.firing.remakes_data;
                 *data = is_read.then(|| self.event.data.clone());
             }
-            RunEventKind::HookStarting { hook, attempt, run_id, digest, .. } if keeps => {
+            FiringEvent::HookStarting { hook, attempt, run_id, digest, .. } if keeps => {
                 *attempt += self.firing.past.as_ref().map_or(0, |past| past.cut_off(hook));
                 *run_id = Some(self.shared.new_run_id());
                 self.run_id.clone_from(run_id);
@@ -264,8 +266,8 @@ impl Driver {
                     self.numbers.get_or_init(|| numbers_of(self.dispatch.hooks())).get(hook);
                 *digest = number.map(|number| self.dispatch.hooks()[*number].digest());
             }
-            RunEventKind::HookEnded { hook, attempt, .. }
-            | RunEventKind::HookRetrying { hook, attempt, .. } => {
+            FiringEvent::HookEnded { hook, attempt, .. }
+            | FiringEvent::HookRetrying { hook, attempt, .. } => {
                 *attempt += self.firing.past.as_ref().map_or(0, |past| past.cut_off(hook));
             }
             _ => {}
@@ -309,7 +311,8 @@ impl Driver {
         let mut ending = Ending { hook, sender: self.sender.clone(), sent: false };
         if let Some(error) = refused {
             let cause = format!("its start could not be journalled: {error}");
-            return ending.send(Outcome::NotStarted { cause }, Duration::ZERO);
+            return ending
+                .send(Outcome::Process(ProcessOutcome::NotStarted { cause }), Duration::ZERO);
         }
         let id = &self.dispatch.hook(hook).id;
         let past = self.firing.past.as_ref();
@@ -421,8 +424,8 @@ struct Unwritten {
     keepsakes: Vec<Keepsake>,
 }
 
-fn as_record(keepsake: &Keepsake) -> Option<RunEventKind> {
-    Some(RunEventKind::Remembered { what: serde_json::to_value(keepsake).ok()? })
+fn as_record(keepsake: &Keepsake) -> Option<FiringEvent> {
+    Some(FiringEvent::Remembered { what: serde_json::to_value(keepsake).ok()? })
 }
 
 /// Goes on with the awaited actions until one has ended; for ever if there is none. A panic ends
@@ -463,7 +466,7 @@ impl Drop for Ending {
     fn drop(&mut self) {
         if !self.sent {
             let cause = "it was given up before it ended".to_owned();
-            self.send(Outcome::NotStarted { cause }, Duration::ZERO);
+            self.send(Outcome::Process(ProcessOutcome::NotStarted { cause }), Duration::ZERO);
         }
     }
 }
@@ -500,7 +503,12 @@ impl News for Reporter {
         let bytes = text.len() as u64;
         let left_out = self.left_out;
         let (hook, stream) = (hook.to_owned(), stream.to_owned());
-        match output.try_send(RunEventKind::HookOutput { hook, stream, text, left_out }) {
+        match output.try_send(RunEventKind::Firing(FiringEvent::HookOutput {
+            hook,
+            stream,
+            text,
+            left_out,
+        })) {
             Ok(()) => self.left_out = 0,
             Err(_) => self.left_out += bytes,
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hookwright_events::{RunEvent, RunEventKind};
+use hookwright_events::{FiringEvent, RunEvent, RunEventKind};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -119,7 +119,8 @@ impl Shared {
     pub(super) fn show(&self, events: &[RunEvent]) {
         let observers = self.observers().clone();
         for event in events {
-            let is_output = matches!(event.kind, RunEventKind::HookOutput { .. });
+            let is_output =
+                matches!(event.kind, RunEventKind::Firing(FiringEvent::HookOutput { .. }));
             for (interest, observer) in &observers {
                 if *interest == Interest::Everything || !is_output {
                     observer(event);

@@ -1,4 +1,4 @@
-use hookwright_events::{Event, EventName};
+use hookwright_events::{Event, EventName, FunctionOutcome, ProcessOutcome, WorkOutcome};
 use serde_json::{Value, json};
 
 use super::*;
@@ -33,11 +33,14 @@ fn printed(stdout: &str, stderr: &str) -> Output {
 }
 
 fn exited(code: i32, stdout: &str, stderr: &str) -> Outcome {
-    Outcome::Exited { code, output: printed(stdout, stderr) }
+    Outcome::Process(ProcessOutcome::Exited { code, output: printed(stdout, stderr) })
 }
 
 fn held(stdout: &str) -> Outcome {
-    Outcome::Exited { code: 0, output: Output { held: true, ..printed(stdout, "") } }
+    Outcome::Process(ProcessOutcome::Exited {
+        code: 0,
+        output: Output { held: true, ..printed(stdout, "") },
+    })
 }
 
 fn well(answer: Answer) -> Meaning {
@@ -346,19 +349,31 @@ fn what_does_not_end_by_itself_is_a_failure_that_says_how() {
     let output = printed("", "waiting\n");
     for name in [GUARD, OBSERVED] {
         assert_eq!(
-            meaning(name, &Outcome::Killed { signal: 9, output: output.clone() }),
+            meaning(
+                name,
+                &Outcome::Process(ProcessOutcome::Killed { signal: 9, output: output.clone() })
+            ),
             failed("killed by signal 9: waiting")
         );
         assert_eq!(
-            meaning(name, &Outcome::NotStarted { cause: "bash not found".into() }),
+            meaning(
+                name,
+                &Outcome::Process(ProcessOutcome::NotStarted { cause: "bash not found".into() })
+            ),
             failed("cannot start: bash not found")
         );
         assert_eq!(
-            meaning(name, &Outcome::Interrupted { output: output.clone() }),
+            meaning(
+                name,
+                &Outcome::Process(ProcessOutcome::Interrupted { output: output.clone() })
+            ),
             failed_for_good("interrupted")
         );
         assert_eq!(
-            meaning(name, &Outcome::WantedTerminal { output: output.clone() }),
+            meaning(
+                name,
+                &Outcome::Process(ProcessOutcome::WantedTerminal { output: output.clone() })
+            ),
             failed_for_good("stopped to read the terminal, which hooks do not have")
         );
     }
@@ -369,7 +384,10 @@ fn a_timeout_has_its_own_status_and_says_after_how_long() {
     for (after_ms, said) in [(300_000, "300 s"), (1_000, "1 s"), (1_500, "1.5 s"), (500, "500 ms")]
     {
         assert_eq!(
-            meaning(GUARD, &Outcome::TimedOut { after_ms, output: Output::default() }),
+            meaning(
+                GUARD,
+                &Outcome::Process(ProcessOutcome::TimedOut { after_ms, output: Output::default() })
+            ),
             Meaning { status: Status::TimedOut, ..failed(&format!("timed out after {said}")) }
         );
     }
@@ -419,7 +437,8 @@ fn an_answer_that_nobody_waits_for_decides_nothing_and_is_a_failure() {
 
 #[test]
 fn an_action_without_a_process_answers_directly() {
-    let outcome = |answer: Answer| Outcome::Answered { answer: Box::new(answer) };
+    let outcome =
+        |answer: Answer| Outcome::Function(FunctionOutcome::Answered { answer: Box::new(answer) });
     let deny = denied("no").answer;
     assert_eq!(meaning(GUARD, &outcome(deny)), denied("no"));
     assert_eq!(meaning(GUARD, &outcome(Answer::default())), well(Answer::default()));
@@ -431,14 +450,24 @@ fn what_an_action_says_of_itself_counts_and_what_its_programs_print_is_no_answer
     let heard = Answer { additional_context: vec!["c".into()], ..Answer::default() };
     let said = || Box::new(Answer { stop: true, ..heard.clone() });
     for name in [GUARD, OBSERVED] {
-        let done = Outcome::Done { what: "done".into(), output: output.clone(), said: said() };
+        let done = Outcome::Work(WorkOutcome::Done {
+            what: "done".into(),
+            output: output.clone(),
+            said: said(),
+        });
         let found = meaning(name, &done);
         assert_eq!(found, Meaning { reason: Some("done".into()), ..well(heard.clone()) });
         assert_eq!(NativeWire.shown("commit", &done, &found), output.stdout);
         for may_retry in [true, false] {
             let cause = "locked".to_owned();
             let (exit_code, output) = (Some(2), output.clone());
-            let outcome = Outcome::Failed { cause, may_retry, exit_code, output, said: said() };
+            let outcome = Outcome::Work(WorkOutcome::Failed {
+                cause,
+                may_retry,
+                exit_code,
+                output,
+                said: said(),
+            });
             let expected = Meaning { may_retry, answer: heard.clone(), ..failed("locked") };
             assert_eq!(meaning(name, &outcome), expected);
         }
@@ -467,13 +496,16 @@ fn what_the_agent_is_shown_of_a_failure_starts_with_what_failed_and_how() {
         NativeWire.shown("tests", &outcome, &found),
         "[hook tests: failed (exit code 1: 1 failed)]\n11 passed\n1 failed\n"
     );
-    let outcome = Outcome::TimedOut { after_ms: 2_000, output: printed("1 passed", "") };
+    let outcome = Outcome::Process(ProcessOutcome::TimedOut {
+        after_ms: 2_000,
+        output: printed("1 passed", ""),
+    });
     let found = meaning(OBSERVED, &outcome);
     assert_eq!(
         NativeWire.shown("tests", &outcome, &found),
         "[hook tests: timed_out (timed out after 2 s)]\n1 passed"
     );
-    let outcome = Outcome::NotStarted { cause: "bash not found".into() };
+    let outcome = Outcome::Process(ProcessOutcome::NotStarted { cause: "bash not found".into() });
     let found = meaning(OBSERVED, &outcome);
     assert_eq!(
         NativeWire.shown("tests", &outcome, &found),

@@ -269,7 +269,7 @@ impl Clock for ManualClock {
 
 #[cfg(test)]
 mod tests {
-    use hookwright_events::{Answer, RunEventKind};
+    use hookwright_events::{Answer, FiringEvent, RunEventKind};
     use serde_json::json;
 
     use super::*;
@@ -283,7 +283,10 @@ mod tests {
                 firing,
                 at: String::new(),
                 session: None,
-                kind: RunEventKind::HookWentAsync { hook: "a".into(), answer: None },
+                kind: RunEventKind::Firing(FiringEvent::HookWentAsync {
+                    hook: "a".into(),
+                    answer: None,
+                }),
             };
             journal.record(&event).await.expect("memory does not fail");
             NoJournal.record(&event).await.expect("nothing does not fail");

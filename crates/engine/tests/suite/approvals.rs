@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hookwright_engine::ports::memory::{InMemoryJournal, InMemoryWaits};
 use hookwright_engine::ports::{NewWait, OpenWait, Ports, WaitEnd, Waits};
 use hookwright_engine::{Fired, Firing, PastFiring, Secrets};
-use hookwright_events::{Outcome, RunEventKind, Status, Verdict};
+use hookwright_events::{FiringEvent, Outcome, PersonOutcome, RunEventKind, Status, Verdict};
 use serde_json::{Value, json};
 
 use crate::receiver::{Receiver, Reply};
@@ -113,7 +113,14 @@ async fn the_wait_is_stored_before_the_request_leaves_and_says_what_is_asked() {
     assert_eq!(asking.host.read("response"), r#"approve|{"action":"approve"}"#);
 
     let waiting = |event: &hookwright_events::RunEvent| match &event.kind {
-        RunEventKind::HookWaiting { hook, wait, question, since, until, url } => Some((
+        RunEventKind::Firing(FiringEvent::HookWaiting {
+            hook,
+            wait,
+            question,
+            since,
+            until,
+            url,
+        }) => Some((
             (hook.clone(), wait.clone(), question.clone()),
             (since.clone(), until.clone(), url.clone()),
         )),
@@ -296,7 +303,7 @@ async fn cut_off(asking: &Asking) -> Box<PastFiring> {
             _ = asking.asked(1) => {}
         }
     }
-    let kinds = asking.journal.events().into_iter().map(|event| event.kind).collect();
+    let kinds = asking.journal.events().into_iter().map(|event| event.kind);
     Box::new(PastFiring::new(1, kinds))
 }
 
@@ -319,7 +326,7 @@ async fn a_wait_that_was_cut_off_goes_on_and_nobody_is_asked_twice() {
     let after = Asking::with(&hooks, Arc::clone(&before.waits));
     let (fired, ()) = tokio::join!(take_up(&after, past), async {
         let shown = |event: &hookwright_events::RunEvent| {
-            matches!(&event.kind, RunEventKind::HookWaiting { url: Some(url), .. }
+            matches!(&event.kind, RunEventKind::Firing(FiringEvent::HookWaiting { url: Some(url), .. })
                 if request.body.contains(url.as_str()))
         };
         until("it waits", || after.host.seen().iter().any(shown)).await;
@@ -376,7 +383,7 @@ async fn a_request_that_was_stored_and_not_sent_is_sent_as_it_was_rendered() {
             request = receiver.next() => request,
         }
     };
-    let kinds = before.journal.events().into_iter().map(|event| event.kind).collect();
+    let kinds = before.journal.events().into_iter().map(|event| event.kind);
     let past = Box::new(PastFiring::new(1, kinds));
     let after = Asking::with(&hooks, Arc::clone(&before.waits));
     let firing = Firing { session: Some("calm-fox".into()), past: Some(past), ..Firing::default() };
@@ -406,9 +413,10 @@ async fn what_a_person_answered_is_journalled_without_secrets() {
         .events()
         .into_iter()
         .filter_map(|event| match event.kind {
-            RunEventKind::HookEnded { outcome: Outcome::Decided { response, .. }, .. } => {
-                Some(*response)
-            }
+            RunEventKind::Firing(FiringEvent::HookEnded {
+                outcome: Outcome::Person(PersonOutcome::Decided { response, .. }),
+                ..
+            }) => Some(*response),
             _ => None,
         })
         .collect();

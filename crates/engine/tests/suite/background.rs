@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use hookwright_events::{RunEventKind, Status};
+use hookwright_events::{FiringEvent, RunEventKind, Status};
 use serde_json::json;
 use tokio::time::timeout;
 
@@ -18,7 +18,7 @@ async fn fire_and_forget_is_tracked_to_its_end() {
     host.engine.settle().await;
     assert_eq!(host.read("done"), "x\n");
     let reported = host.seen().into_iter().filter_map(|event| match event.kind {
-        RunEventKind::HookReported { report } => Some(report.status),
+        RunEventKind::Firing(FiringEvent::HookReported { report }) => Some(report.status),
         _ => None,
     });
     assert_eq!(reported.collect::<Vec<_>>(), [Status::Success]);

@@ -8,7 +8,8 @@ use hookwright_engine::hook::Shell;
 use hookwright_engine::limits::ASYNC_TIMEOUT;
 use hookwright_engine::template::CommandText;
 use hookwright_engine::{
-    Answer, Call, Engine, Fired, Firing, Hook, Interest, Outcome, RunEventKind, Status,
+    Answer, Call, Engine, Fired, Firing, FiringEvent, Hook, Interest, Outcome, ProcessOutcome,
+    RunEventKind, Status,
 };
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -45,7 +46,8 @@ async fn a_callback_that_goes_async_is_not_waited_for_and_its_answer_comes_late(
     assert_eq!((fired.decision.verdict, fired.reports[0].status), (proceed(), Status::Started));
     gate.add_permits(1);
     engine.settle().await;
-    let went = RunEventKind::HookWentAsync { hook: "slow".into(), answer: None };
+    let went =
+        RunEventKind::Firing(FiringEvent::HookWentAsync { hook: "slow".into(), answer: None });
     assert!(seen.lock().expect("one test").contains(&went));
     let next = fire_in_session(&engine, "session:start", json!({})).await;
     assert_eq!(next.decision.additional_context, ["found in the background"]);
@@ -103,7 +105,7 @@ async fn a_callback_in_the_background_has_the_time_that_it_asked_for() {
         engine.observe(
             Interest::NoOutput,
             Arc::new(move |event| {
-                if let RunEventKind::HookReported { report } = &event.kind {
+                if let RunEventKind::Firing(FiringEvent::HookReported { report }) = &event.kind {
                     *keep.lock().expect("one test") = Some((report.status, report.duration_ms));
                 }
             }),
@@ -124,8 +126,10 @@ async fn a_callback_runs_commands_that_read_the_event_as_hooks_do() {
         let shell = Shell::of(CommandText::new(text)?);
         let outcome = call.run(&shell, Duration::from_secs(60), || ()).await;
         match outcome {
-            Outcome::Exited { code: 3, output } => Ok(Answer::deny(output.stdout.trim())),
-            Outcome::Exited { code: 0, .. } => Ok(Answer::default()),
+            Outcome::Process(ProcessOutcome::Exited { code: 3, output }) => {
+                Ok(Answer::deny(output.stdout.trim()))
+            }
+            Outcome::Process(ProcessOutcome::Exited { code: 0, .. }) => Ok(Answer::default()),
             other => Err(format!("{other:?}").into()),
         }
     });
@@ -147,7 +151,7 @@ async fn a_command_that_a_callback_runs_ends_when_its_time_is_over() {
         let shell = Shell::of(CommandText::new("sleep 60")?);
         let outcome = call.run(&shell, Duration::from_millis(50), || ()).await;
         match outcome {
-            Outcome::TimedOut { .. } => Ok(Answer::deny("too slow")),
+            Outcome::Process(ProcessOutcome::TimedOut { .. }) => Ok(Answer::deny("too slow")),
             other => Err(format!("{other:?}").into()),
         }
     });

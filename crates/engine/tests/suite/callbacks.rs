@@ -12,8 +12,8 @@ use hookwright_engine::limits::{CHILDREN_MAX, RETRY_DELAY};
 use hookwright_engine::ports::memory::InMemoryJournal;
 use hookwright_engine::ports::{Journal, Ports};
 use hookwright_engine::{
-    Answer, Call, Engine, Firing, Hook, Interest, OnFailure, Outcome, RunEvent, RunEventKind,
-    Status, Verdict,
+    Answer, Call, Engine, Firing, FiringEvent, FunctionOutcome, Hook, Interest, OnFailure, Outcome,
+    RunEvent, RunEventKind, Status, Verdict,
 };
 use serde_json::json;
 use tokio::sync::{Barrier, Notify, oneshot};
@@ -313,7 +313,7 @@ async fn a_background_callback_that_panics_or_is_interrupted_is_settled_too() {
     let reports = Notes::default();
     let keep = reports.clone();
     let observer = move |event: &RunEvent| {
-        if let RunEventKind::HookReported { report } = &event.kind {
+        if let RunEventKind::Firing(FiringEvent::HookReported { report }) = &event.kind {
             keep.add(format!("{}: {}", report.id, report.reason.as_deref().unwrap_or("well")));
         }
     };
@@ -344,11 +344,14 @@ async fn run_events_tell_of_a_callback_as_of_any_hook_but_of_no_process() {
     fire(&engine, "Stop", json!({})).await;
     assert_eq!(seen.all(), ["fired", "hook_starting", "hook_ended", "hook_reported", "decided"]);
     let outcomes = journal.events().into_iter().filter_map(|event| match event.kind {
-        RunEventKind::HookEnded { outcome, .. } => Some(outcome),
+        RunEventKind::Firing(FiringEvent::HookEnded { outcome, .. }) => Some(outcome),
         _ => None,
     });
     let answer = Box::new(Answer::context("c"));
-    assert_eq!(outcomes.collect::<Vec<_>>(), [Outcome::Answered { answer }]);
+    assert_eq!(
+        outcomes.collect::<Vec<_>>(),
+        [Outcome::Function(FunctionOutcome::Answered { answer })]
+    );
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hookwright_engine::ports::Ports;
 use hookwright_engine::{Fired, Interest};
-use hookwright_events::{Report, RunEventKind, Status};
+use hookwright_events::{FiringEvent, Report, RunEventKind, Status};
 use serde_json::{Value, json};
 
 use crate::support::{Host, Left, block, only, proceed, until, wait_for, write_program};
@@ -122,7 +122,7 @@ impl Repository {
     fn reports_of(&self, id: &str) -> Vec<Report> {
         let seen = self.host.seen();
         let reports = seen.into_iter().filter_map(|event| match event.kind {
-            RunEventKind::HookReported { report } => Some(report),
+            RunEventKind::Firing(FiringEvent::HookReported { report }) => Some(report),
             _ => None,
         });
         reports.filter(|report| report.id == id).collect()
@@ -634,7 +634,9 @@ async fn no_slot_is_held_while_hooks_of_pre_commit_run() {
     let others: Vec<_> = others.collect();
     let running = || {
         let seen = repository.host.seen();
-        seen.iter().filter(|e| matches!(e.kind, RunEventKind::HookRunning { .. })).count()
+        seen.iter()
+            .filter(|e| matches!(e.kind, RunEventKind::Firing(FiringEvent::HookRunning { .. })))
+            .count()
     };
     until("the others run", || running() == others.len()).await;
     assert_eq!(repository.ends().await, success("committed 1 file on `main`: m"));
@@ -826,7 +828,7 @@ async fn what_git_runs_carries_the_marker_of_the_hook_inside_that_of_its_host() 
     repository.fire(json!({})).await;
     let seen = repository.host.seen();
     let run_id = seen.iter().find_map(|event| match &event.kind {
-        RunEventKind::HookRunning { run_id, .. } => run_id.rsplit_once('-'),
+        RunEventKind::Firing(FiringEvent::HookRunning { run_id, .. }) => run_id.rsplit_once('-'),
         _ => None,
     });
     let (hook, _) = run_id.expect("git ran");

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_events::{RunEventKind, Status};
+use hookwright_events::{FiringEvent, RunEventKind, Status};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -32,7 +32,7 @@ async fn five_hundred_hooks_at_once_all_end_and_never_more_than_the_limit_run() 
     assert_eq!(fired.reports.len(), 500);
     host.engine.settle().await;
     let ends = host.seen().into_iter().filter_map(|event| match event.kind {
-        RunEventKind::HookReported { report } => Some(report.status),
+        RunEventKind::Firing(FiringEvent::HookReported { report }) => Some(report.status),
         _ => None,
     });
     assert_eq!(ends.collect::<Vec<_>>(), [Status::Success; 500]);

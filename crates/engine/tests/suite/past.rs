@@ -8,7 +8,9 @@ use std::sync::Arc;
 use hookwright_engine::ports::memory::{InMemoryJournal, InMemoryMemory};
 use hookwright_engine::ports::{Journal, Keepsake, Memory, Ports, Promise};
 use hookwright_engine::{Chain, Firing, PastFiring};
-use hookwright_events::{Answer, Decision, EventName, RunEvent, RunEventKind, Status, Verdict};
+use hookwright_events::{
+    Answer, Decision, EventName, FiringEvent, RunEvent, RunEventKind, Status, Verdict,
+};
 use serde_json::json;
 
 use crate::support::{Host, event};
@@ -59,8 +61,12 @@ fn lines(host: &Host, name: &str) -> Vec<String> {
 #[tokio::test]
 async fn wherever_it_was_cut_off_nothing_that_ended_runs_again_and_the_decision_is_the_same() {
     let records = whole().await;
-    let decided = records.iter().position(|kind| matches!(kind, RunEventKind::Decided { .. }));
-    let RunEventKind::Decided { decision } = &records[decided.expect("decided")] else {
+    let decided = records
+        .iter()
+        .position(|kind| matches!(kind, RunEventKind::Firing(FiringEvent::Decided { .. })));
+    let RunEventKind::Firing(FiringEvent::Decided { decision }) =
+        &records[decided.expect("decided")]
+    else {
         unreachable!()
     };
     let expected = Decision::from_record(decision);
@@ -73,8 +79,12 @@ async fn wherever_it_was_cut_off_nothing_that_ended_runs_again_and_the_decision_
         let of = |name: &str, ended: bool| {
             past.iter()
                 .filter(|kind| match kind {
-                    RunEventKind::HookStarting { hook, .. } => !ended && hook == name,
-                    RunEventKind::HookEnded { hook, .. } => ended && hook == name,
+                    RunEventKind::Firing(FiringEvent::HookStarting { hook, .. }) => {
+                        !ended && hook == name
+                    }
+                    RunEventKind::Firing(FiringEvent::HookEnded { hook, .. }) => {
+                        ended && hook == name
+                    }
                     _ => false,
                 })
                 .count()
@@ -105,15 +115,24 @@ async fn wherever_it_was_cut_off_nothing_that_ended_runs_again_and_the_decision_
         let added: Vec<RunEventKind> = journal.events().into_iter().map(|e| e.kind).collect();
         let all: Vec<&RunEventKind> = past.iter().chain(&added).collect();
         let count = |is: &dyn Fn(&RunEventKind) -> bool| all.iter().filter(|k| is(k)).count();
-        assert_eq!(count(&|k| matches!(k, RunEventKind::Fired { .. })), 1, "{cut}");
-        assert_eq!(count(&|k| matches!(k, RunEventKind::Decided { .. })), 1, "{cut}");
+        assert_eq!(
+            count(&|k| matches!(k, RunEventKind::Firing(FiringEvent::Fired { .. }))),
+            1,
+            "{cut}"
+        );
+        assert_eq!(
+            count(&|k| matches!(k, RunEventKind::Firing(FiringEvent::Decided { .. }))),
+            1,
+            "{cut}"
+        );
         for name in ["first", "second", "third", "behind"] {
             let reported = count(
-                &|k| matches!(k, RunEventKind::HookReported { report } if report.id == name && report.status == Status::Success),
+                &|k| matches!(k, RunEventKind::Firing(FiringEvent::HookReported { report }) if report.id == name && report.status == Status::Success),
             );
             assert_eq!(reported, 1, "{cut} {name}");
         }
-        let skipped = count(&|k| matches!(k, RunEventKind::HookSkipped { .. }));
+        let skipped =
+            count(&|k| matches!(k, RunEventKind::Firing(FiringEvent::HookSkipped { .. })));
         assert_eq!(skipped, 1, "{cut}");
     }
 }
@@ -123,14 +142,17 @@ async fn whoever_watches_is_told_what_it_is_that_is_taken_up_and_the_journal_is_
     let records = whole().await;
     let starting = records
         .iter()
-        .position(|kind| matches!(kind, RunEventKind::HookStarting { .. }))
+        .position(|kind| matches!(kind, RunEventKind::Firing(FiringEvent::HookStarting { .. })))
         .expect("it started");
     let (host, journal) = journalled();
     fire(&host, Some(PastFiring::new(1, records[..=starting].to_vec()))).await;
     let seen = host.seen();
     let name = EventName::resolve("iteration:complete").expect("known");
     assert_eq!((seen[0].firing, seen[0].session.as_deref()), (1, Some("s")));
-    assert_eq!(seen[0].kind, RunEventKind::TakenUp { event: name, subject: None });
+    assert_eq!(
+        seen[0].kind,
+        RunEventKind::Firing(FiringEvent::TakenUp { event: name, subject: None })
+    );
     let is_kept = |event: &RunEvent| event.kind != seen[0].kind;
     assert!(journal.events().iter().all(is_kept) && seen[1..].iter().all(is_kept));
 }
@@ -152,7 +174,7 @@ async fn a_hook_that_is_another_one_now_runs_although_its_name_has_run() {
     let records = whole().await;
     let first_ended = records
         .iter()
-        .position(|kind| matches!(kind, RunEventKind::HookEnded { .. }))
+        .position(|kind| matches!(kind, RunEventKind::Firing(FiringEvent::HookEnded { .. })))
         .expect("it ended");
     let (ports, changed) = (Ports::default(), HOOKS.replace("echo one", "echo other"));
     let host = Host::with(&changed, ports, &[]);
@@ -209,13 +231,14 @@ hooks:
     let journal = Arc::new(WholeJournal::default());
     fire(&host_with(&journal), None).await;
     let is_end_of_behind = |kind: &RunEventKind| match kind {
-        RunEventKind::HookEnded { hook, .. } => hook == "behind",
-        RunEventKind::HookReported { report } => report.id == "behind",
+        RunEventKind::Firing(FiringEvent::HookEnded { hook, .. }) => hook == "behind",
+        RunEventKind::Firing(FiringEvent::HookReported { report }) => report.id == "behind",
         _ => false,
     };
     let records = journal.0.events().into_iter().map(|event| event.kind);
     let records: Vec<RunEventKind> = records.filter(|kind| !is_end_of_behind(kind)).collect();
-    let remembered = |kind: &RunEventKind| matches!(kind, RunEventKind::Remembered { .. });
+    let remembered =
+        |kind: &RunEventKind| matches!(kind, RunEventKind::Firing(FiringEvent::Remembered { .. }));
     assert!(records.iter().any(remembered), "{records:?}");
     // The agent has been told meanwhile, so memory has nothing for it.
     let again = Arc::new(WholeJournal::default());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hookwright_engine::ports::memory::{InMemoryJournal, ManualClock};
 use hookwright_engine::ports::{Fire, Journal, Ports, Promise};
 use hookwright_engine::{Chain, Firing};
-use hookwright_events::{RunEvent, RunEventKind, Status, Verdict};
+use hookwright_events::{FiringEvent, RunEvent, RunEventKind, Status, Verdict};
 use serde_json::json;
 
 use crate::support::{Host, event, only};
@@ -53,7 +53,7 @@ async fn the_journal_has_every_step_before_its_effect_starts() {
     );
     // Output is shown while it comes, but the journal holds it once, in the outcome.
     assert!(host.seen().iter().any(|event| matches!(&event.kind,
-        RunEventKind::HookOutput { text, .. } if text == "hi\n")));
+        RunEventKind::Firing(FiringEvent::HookOutput { text, .. }) if text == "hi\n")));
 }
 
 struct FullDisk;
@@ -104,7 +104,7 @@ struct DiskFullAtFirst {
 
 impl Journal for DiskFullAtFirst {
     fn record<'a>(&'a self, event: &'a RunEvent) -> Promise<'a, io::Result<()>> {
-        let starts = matches!(event.kind, RunEventKind::HookStarting { .. });
+        let starts = matches!(event.kind, RunEventKind::Firing(FiringEvent::HookStarting { .. }));
         let refuses = starts && !self.refused.swap(true, Ordering::Relaxed);
         let answer = if refuses { Err(io::Error::other("disk full")) } else { Ok(()) };
         Box::pin(std::future::ready(answer))

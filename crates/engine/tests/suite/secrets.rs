@@ -2,7 +2,7 @@
 
 use hookwright_engine::Secrets;
 use hookwright_engine::ports::Ports;
-use hookwright_events::{RunEventKind, Status, Verdict};
+use hookwright_events::{FiringEvent, RunEventKind, Status, Verdict};
 use serde_json::json;
 
 use crate::support::Host;
@@ -84,7 +84,7 @@ async fn no_form_of_it_gets_out_by_any_way() {
         .seen()
         .into_iter()
         .filter_map(|event| match event.kind {
-            RunEventKind::HookOutput { text, .. } => Some(text),
+            RunEventKind::Firing(FiringEvent::HookOutput { text, .. }) => Some(text),
             _ => None,
         })
         .collect();

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use hookwright_engine::Secrets;
 use hookwright_engine::limits::{REQUESTS_MAX, RESPONSE_BYTES_MAX};
 use hookwright_engine::ports::Ports;
-use hookwright_events::{Decision, Outcome, RunEventKind, Status, Verdict};
+use hookwright_events::{
+    Decision, FiringEvent, Outcome, RequestOutcome, RunEventKind, Status, Verdict,
+};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
@@ -122,9 +124,10 @@ async fn the_time_that_a_receiver_asks_for_is_recorded_with_its_answer() {
         .seen()
         .into_iter()
         .filter_map(|event| match event.kind {
-            RunEventKind::HookEnded {
-                outcome: Outcome::Responded { retry_after_ms, .. }, ..
-            } => Some(retry_after_ms),
+            RunEventKind::Firing(FiringEvent::HookEnded {
+                outcome: Outcome::Request(RequestOutcome::Responded { retry_after_ms, .. }),
+                ..
+            }) => Some(retry_after_ms),
             _ => None,
         })
         .collect();

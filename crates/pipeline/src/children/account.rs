@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hookwright_engine::Observer;
 use hookwright_engine::ports::{Clock, StartedBy};
-use hookwright_events::{RunEvent, RunEventKind, Usage};
+use hookwright_events::{FiringEvent, RunEvent, RunEventKind, Usage};
 
 use crate::journal::SessionJournal;
 use crate::session::Spending;
@@ -47,12 +47,12 @@ impl Account {
             firing: self.started_by.firing,
             at: self.clock.now(),
             session: Some(self.journal.record().name),
-            kind: RunEventKind::ChildUsed {
+            kind: RunEventKind::Firing(FiringEvent::ChildUsed {
                 hook: self.started_by.hook.clone(),
                 session: self.child.clone(),
                 stage: self.stage,
                 usage,
-            },
+            }),
         };
         self.spending.add(self.stage, Some(&usage));
         // A parent that cannot write anything down ends for that by itself.

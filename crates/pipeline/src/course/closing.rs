@@ -2,7 +2,7 @@
 
 use hookwright_events::SessionStatus::{Aborted, Completed, Failed, Interrupted, Paused};
 use hookwright_events::firing_key::ClosingEvent;
-use hookwright_events::{Point, RunEventKind, SessionStatus, Verdict};
+use hookwright_events::{Point, RunEventKind, SessionEvent, SessionStatus, Verdict};
 use serde_json::{Value, json};
 
 use super::step::{Decided, Happening, Leave, Step};
@@ -34,7 +34,11 @@ impl Way {
             Err(Leave::Failed(words)) => (Failed, Failed.as_str(), words),
             Err(Leave::Interrupted(words)) => (Interrupted, Interrupted.as_str(), words),
             Err(Leave::Paused { cause, reason }) => {
-                let paused = RunEventKind::Paused { cause, reason: reason.clone(), until: None };
+                let paused = RunEventKind::Session(SessionEvent::Paused {
+                    cause,
+                    reason: reason.clone(),
+                    until: None,
+                });
                 self.finish(Step::Write(paused)).await;
                 (Paused, Paused.as_str(), reason)
             }

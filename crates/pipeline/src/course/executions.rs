@@ -10,7 +10,8 @@
 
 use hookwright_events::firing_key::{ExecutionEvent, Occasion};
 use hookwright_events::{
-    ItemState, PauseCause, Point, RunEventKind, TaskId, TaskState, Verdict, WorkItem, WorkSource,
+    ItemState, PauseCause, Point, RunEventKind, SessionEvent, TaskId, TaskState, Verdict, WorkItem,
+    WorkSource,
 };
 use serde_json::json;
 
@@ -93,7 +94,11 @@ impl Way {
         if !self.history.items.contains_key(&place) {
             let past = PastItem::new(item.clone(), self.measured.time.clone());
             self.history.items.insert(place, past);
-            with.push(RunEventKind::ItemStarted { stage: place.0, execution, item: item.clone() });
+            with.push(RunEventKind::Session(SessionEvent::ItemStarted {
+                stage: place.0,
+                execution,
+                item: item.clone(),
+            }));
         }
         let decided = self.fire_execution(ExecutionEvent::PreStart, with).await?;
         if let Verdict::Block { reason } = decided.verdict {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hookwright_events::firing_key::IterationEvent;
-use hookwright_events::{Point, RunEventKind, TurnName, TurnResult};
+use hookwright_events::{Point, RunEventKind, SessionEvent, TurnName, TurnResult};
 use serde_json::json;
 
 use super::step::{Leave, Step};
@@ -27,7 +27,11 @@ impl Way {
         let number = self.position.stage_number();
         let bounds = self.stage_bounds();
         let (stage, iterations_max) = (bounds.name.clone(), bounds.iterations_max);
-        let begins = RunEventKind::StageStarted { stage, index: number, iterations_max };
+        let begins = RunEventKind::Session(SessionEvent::StageStarted {
+            stage,
+            index: number,
+            iterations_max,
+        });
         let is_known = self.history.stages_started.contains(&number);
         let with = Vec::from_iter((!is_known).then_some(begins));
         self.fire(Point::StageStart { stage: index }, json!({}), with).await?;
@@ -43,12 +47,12 @@ impl Way {
                 self.wait_between().await?;
             },
         };
-        let ends = RunEventKind::StageEnded {
+        let ends = RunEventKind::Session(SessionEvent::StageEnded {
             stage: self.stage_bounds().name.clone(),
             index: number,
             reason: reason.as_str().to_owned(),
             iterations: self.position.iteration,
-        };
+        });
         let is_known = self.history.ended(number).is_some();
         let with = Vec::from_iter((!is_known).then_some(ends));
         self.position.out_of_time |= reason == Reason::MaxRuntime;

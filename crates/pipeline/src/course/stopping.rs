@@ -12,7 +12,7 @@
 //! again or goes on behind it, and never begins another one.
 
 use hookwright_engine::limits::STOP_BLOCKS_MAX;
-use hookwright_events::{Point, RunEventKind, TurnName, Verdict};
+use hookwright_events::{Point, RunEventKind, SessionEvent, TurnEvent, TurnName, Verdict};
 use serde_json::json;
 
 use super::step::{Happening, Leave, Step, TurnTask};
@@ -37,7 +37,9 @@ impl Way {
             blocks += 1;
             if let Some(bound) = self.cannot_go_on(blocks) {
                 let note = format!("a hook blocked the stop, but {bound}: {why}");
-                return self.carry_out(Step::Write(RunEventKind::Noted { note })).await;
+                return self
+                    .carry_out(Step::Write(RunEventKind::Session(SessionEvent::Noted { note })))
+                    .await;
             }
             self.position.since = self.measured.worked;
             if !self.work_on().await? {
@@ -121,7 +123,7 @@ impl Way {
             Last::Raw => self.deliver_raw(TurnName { stage: next.stage + 1, iteration: 0 }).await,
             Last::Failure if self.is_out_of_time() => Ok(()),
             Last::Failure => {
-                let begins = RunEventKind::FinalDelivery { turn: next.clone() };
+                let begins = RunEventKind::Turn(TurnEvent::FinalDelivery { turn: next.clone() });
                 self.carry_out(Step::Write(begins)).await?;
                 self.history.note_final_delivery(next);
                 self.deliver_in_iteration().await

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use hookwright_engine::limits::STOP_BLOCKS_MAX;
 use hookwright_events::{
-    FailureCause, PauseCause, RunEventKind, TaskState, TurnResult, WorkSource,
+    FailureCause, PauseCause, RunEventKind, SessionEvent, TaskState, TurnEvent, TurnResult,
+    WorkSource,
 };
 
 use super::way::StageBounds;
@@ -452,7 +453,9 @@ fn a_session_that_is_cut_off_anywhere_does_what_was_left_and_nothing_twice() {
             let mut resumed = world.clone();
             let taken = journal[..cut]
                 .iter()
-                .filter(|it| matches!(it.kind, RunEventKind::ItemStarted { .. }))
+                .filter(|it| {
+                    matches!(it.kind, RunEventKind::Session(SessionEvent::ItemStarted { .. }))
+                })
                 .count();
             resumed.skip_items(taken);
             let rest = resumed.steps_behind([bounds.clone()], None, history(&journal[..cut]));
@@ -509,7 +512,7 @@ fn a_piece_of_work_that_another_session_has_taken_meanwhile_is_left_to_it() {
     let begun = whole
         .journal
         .iter()
-        .position(|it| matches!(it.kind, RunEventKind::TurnStarting { .. }))
+        .position(|it| matches!(it.kind, RunEventKind::Turn(TurnEvent::TurnStarting { .. })))
         .expect("it began");
     let mut resumed = two().lost("1");
     resumed.skip_items(1);

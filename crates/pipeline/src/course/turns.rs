@@ -5,7 +5,9 @@
 //! one that can soonest; where waiting would not help, it is left to a person, and so is a session that
 //! has cost as much as it may. Such a turn is no iteration, and no hook hears of an error.
 
-use hookwright_events::{FailureCause, PauseCause, RunEventKind, TurnName, TurnResult, Usage};
+use hookwright_events::{
+    FailureCause, PauseCause, RunEventKind, SessionEvent, TurnEvent, TurnName, TurnResult, Usage,
+};
 
 use super::step::{Attempt, GivenUp, Happening, Leave, Step, TurnTask};
 use super::way::{Way, unexpected};
@@ -92,7 +94,7 @@ impl Way {
         let from = before.filter(|from| *from != to && names.contains(from))?;
         let reason = self.history.availability.reason(&from);
         let reason = reason.map_or_else(|| format!("{to} may be asked again"), str::to_owned);
-        Some(RunEventKind::AgentChanged { from, to, reason })
+        Some(RunEventKind::Turn(TurnEvent::AgentChanged { from, to, reason }))
     }
 
     /// Whether the turn is another agent's now, or is done again later. A crash is a failed iteration, and
@@ -126,7 +128,7 @@ impl Way {
         }
         let note = format!("max_cost cannot be kept: {agent} reports no cost");
         self.without_cost.push(agent);
-        self.carry_out(Step::Write(RunEventKind::Noted { note })).await
+        self.carry_out(Step::Write(RunEventKind::Session(SessionEvent::Noted { note }))).await
     }
 
     /// Why the session has cost as much as it may, if it has.

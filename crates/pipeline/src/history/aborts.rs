@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use hookwright_events::{FiringKey, Point, RunEventKind, Status, Verdict};
+use hookwright_events::{FiringEvent, FiringKey, Point, RunEventKind, Status, Verdict};
 
 use super::History;
 use super::known::Known;
@@ -30,16 +30,16 @@ impl Aborted {
         let mut awaited_ones = Vec::new();
         for kind in records {
             match kind {
-                RunEventKind::HookStarting { hook, awaited, .. } => {
+                RunEventKind::Firing(FiringEvent::HookStarting { hook, awaited, .. }) => {
                     aborted.ran.push(hook.clone());
                     awaited_ones.extend(awaited.then(|| hook.clone()));
                 }
-                RunEventKind::HookSkipped { hook, reason }
+                RunEventKind::Firing(FiringEvent::HookSkipped { hook, reason })
                     if !is_for_an_end(reason, &aborted.ran) =>
                 {
                     aborted.ran.push(hook.clone());
                 }
-                RunEventKind::HookReported { report }
+                RunEventKind::Firing(FiringEvent::HookReported { report })
                     if report.status != Status::Success && awaited_ones.contains(&report.id) =>
                 {
                     aborted.failed.push(report.id.clone());

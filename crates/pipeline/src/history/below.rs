@@ -2,7 +2,7 @@
 //! names the hook, is taken up with it, and is remembered until the hook was reported.
 
 use hookwright_engine::PastFiring;
-use hookwright_events::{FiringKey, RunEventKind};
+use hookwright_events::{FiringEvent, FiringKey, RunEventKind};
 
 use super::History;
 use super::unfinished::UnfinishedRun;
@@ -44,16 +44,18 @@ impl History {
     /// ended.
     pub(super) fn note_without_key(&mut self, firing: u64, kind: &RunEventKind) {
         match kind {
-            RunEventKind::HookStarting { hook, run_id: Some(run_id), .. } => {
+            RunEventKind::Firing(FiringEvent::HookStarting {
+                hook, run_id: Some(run_id), ..
+            }) => {
                 let run = UnfinishedRun { run_id: run_id.clone(), is_committing: false };
                 self.runs_without_key.insert((firing, hook.clone()), run);
             }
-            RunEventKind::HookCommitting { hook, .. } => {
+            RunEventKind::Firing(FiringEvent::HookCommitting { hook, .. }) => {
                 if let Some(run) = self.runs_without_key.get_mut(&(firing, hook.clone())) {
                     run.is_committing = true;
                 }
             }
-            RunEventKind::HookReported { report } => {
+            RunEventKind::Firing(FiringEvent::HookReported { report }) => {
                 self.runs_without_key.remove(&(firing, report.id.clone()));
             }
             _ => {}

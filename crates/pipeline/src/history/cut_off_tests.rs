@@ -1,5 +1,6 @@
 use hookwright_events::{
-    Answer, EventName, FiringKey, Outcome, Output, RunEvent, RunEventKind, TurnName, TurnResult,
+    Answer, EventName, FiringEvent, FiringKey, Outcome, Output, ProcessOutcome, RunEvent,
+    RunEventKind, SessionEvent, TurnEvent, TurnName, TurnResult,
 };
 use hookwright_store::{Append, Commit, JournalKey, MemoryStore, Store};
 use serde_json::json;
@@ -27,27 +28,27 @@ fn history(kinds: Vec<(u64, RunEventKind)>) -> History {
 }
 
 fn fired(key: &str) -> RunEventKind {
-    RunEventKind::Fired {
+    RunEventKind::Firing(FiringEvent::Fired {
         event: EventName::resolve("session:end").expect("known"),
         subject: None,
         key: Some(key.to_owned()),
         data: None,
         late_answers: Vec::new(),
-    }
+    })
 }
 
 fn decided() -> RunEventKind {
-    RunEventKind::Decided { decision: json!({}) }
+    RunEventKind::Firing(FiringEvent::Decided { decision: json!({}) })
 }
 
 fn starting(hook: &str) -> RunEventKind {
-    RunEventKind::HookStarting {
+    RunEventKind::Firing(FiringEvent::HookStarting {
         hook: hook.to_owned(),
         attempt: 1,
         awaited: true,
         run_id: Some(format!("run-of-{hook}")),
         digest: None,
-    }
+    })
 }
 
 fn keys(history: &mut History) -> Vec<String> {
@@ -79,7 +80,7 @@ fn the_last_hooks_of_a_session_that_was_not_interrupted_are_taken_up_where_they_
 }
 
 fn ended(status: SessionStatus) -> RunEventKind {
-    RunEventKind::SessionEnded { status, reason: String::new() }
+    RunEventKind::Session(SessionEvent::SessionEnded { status, reason: String::new() })
 }
 
 #[test]
@@ -102,17 +103,23 @@ fn an_interrupt_at_the_end_puts_the_end_off_and_one_before_it_is_an_end_of_its_o
 #[test]
 fn a_turn_that_is_done_again_is_given_again_what_it_got_but_for_what_its_start_says_anew() {
     let turn = TurnName { stage: 1, iteration: 2 };
-    let says =
-        |words: &[&str]| RunEventKind::Decided { decision: json!({ "additional_context": words }) };
+    let says = |words: &[&str]| {
+        RunEventKind::Firing(FiringEvent::Decided {
+            decision: json!({ "additional_context": words }),
+        })
+    };
     let late = Answer { additional_context: vec!["late".to_owned()], ..Answer::default() };
-    let RunEventKind::Fired { event, subject, key: _, data, .. } = fired("") else { panic!() };
-    let start = RunEventKind::Fired {
+    let RunEventKind::Firing(FiringEvent::Fired { event, subject, key: _, data, .. }) = fired("")
+    else {
+        panic!()
+    };
+    let start = RunEventKind::Firing(FiringEvent::Fired {
         event,
         subject,
         key: Some("iteration:start/0/2".to_owned()),
         data,
         late_answers: vec![late],
-    };
+    });
     let result = TurnResult { error: Some("no key".to_owned()), ..TurnResult::default() };
     let read = history(vec![
         (1, fired("iteration:complete/0/1")),
@@ -121,14 +128,22 @@ fn a_turn_that_is_done_again_is_given_again_what_it_got_but_for_what_its_start_s
         (2, says(&["late", "start"])),
         (
             0,
-            RunEventKind::TurnStarting {
+            RunEventKind::Turn(TurnEvent::TurnStarting {
                 turn: turn.clone(),
                 attempt: 1,
                 run_id: "a".into(),
                 agent: None,
-            },
+            }),
         ),
-        (0, RunEventKind::TurnEnded { turn: turn.clone(), attempt: 1, result, duration_ms: 1.0 }),
+        (
+            0,
+            RunEventKind::Turn(TurnEvent::TurnEnded {
+                turn: turn.clone(),
+                attempt: 1,
+                result,
+                duration_ms: 1.0,
+            }),
+        ),
         (3, fired("iteration:error/0/2")),
         (3, says(&["error"])),
         (0, ended(SessionStatus::Failed)),
@@ -140,19 +155,25 @@ fn a_turn_that_is_done_again_is_given_again_what_it_got_but_for_what_its_start_s
 
 #[test]
 fn a_child_belongs_to_its_hook_until_that_has_ended_by_itself() {
-    let spawned = |hook: &str, session: &str| RunEventKind::HookSpawned {
-        hook: hook.to_owned(),
-        session: session.to_owned(),
-        pipeline: "review".to_owned(),
+    let spawned = |hook: &str, session: &str| {
+        RunEventKind::Firing(FiringEvent::HookSpawned {
+            hook: hook.to_owned(),
+            session: session.to_owned(),
+            pipeline: "review".to_owned(),
+        })
     };
-    let ended = |hook: &str, outcome: Outcome| RunEventKind::HookEnded {
-        hook: hook.to_owned(),
-        attempt: 1,
-        outcome,
-        duration_ms: 1.0,
+    let ended = |hook: &str, outcome: Outcome| {
+        RunEventKind::Firing(FiringEvent::HookEnded {
+            hook: hook.to_owned(),
+            attempt: 1,
+            outcome,
+            duration_ms: 1.0,
+        })
     };
-    let interrupted = || Outcome::Interrupted { output: Output::default() };
-    let timed_out = || Outcome::TimedOut { after_ms: 1, output: Output::default() };
+    let interrupted =
+        || Outcome::Process(ProcessOutcome::Interrupted { output: Output::default() });
+    let timed_out =
+        || Outcome::Process(ProcessOutcome::TimedOut { after_ms: 1, output: Output::default() });
     let history = history(vec![
         (1, fired("stage:complete/0")),
         (1, spawned("done", "s--a")),
@@ -179,7 +200,7 @@ fn reported(hook: &str) -> RunEventKind {
         "id": hook, "type": "shell", "source": "", "status": "success", "exit_code": 0,
         "stdout": "", "stderr": "", "attempts": 1, "duration_ms": 1.0, "reason": null
     }));
-    RunEventKind::HookReported { report: report.expect("a report") }
+    RunEventKind::Firing(FiringEvent::HookReported { report: report.expect("a report") })
 }
 
 #[test]
@@ -211,7 +232,7 @@ fn what_a_hook_has_fired_is_taken_up_with_the_hook_until_that_was_reported() {
 #[test]
 fn what_runs_for_a_firing_without_a_key_is_ended_all_the_same() {
     let mut kind = fired("");
-    if let RunEventKind::Fired { key, .. } = &mut kind {
+    if let RunEventKind::Firing(FiringEvent::Fired { key, .. }) = &mut kind {
         *key = None;
     }
     let mut told =
@@ -224,17 +245,24 @@ fn what_runs_for_a_firing_without_a_key_is_ended_all_the_same() {
 }
 
 fn committing(hook: &str) -> RunEventKind {
-    RunEventKind::HookCommitting { hook: hook.to_owned(), head: None, tree: "t".to_owned() }
+    RunEventKind::Firing(FiringEvent::HookCommitting {
+        hook: hook.to_owned(),
+        head: None,
+        tree: "t".to_owned(),
+    })
 }
 
 #[test]
 fn a_run_commits_from_its_announcement_to_its_end() {
-    let ended = RunEventKind::HookEnded {
+    let ended = RunEventKind::Firing(FiringEvent::HookEnded {
         hook: "commit".to_owned(),
         attempt: 1,
-        outcome: Outcome::TimedOut { after_ms: 1, output: Output::default() },
+        outcome: Outcome::Process(ProcessOutcome::TimedOut {
+            after_ms: 1,
+            output: Output::default(),
+        }),
         duration_ms: 1.0,
-    };
+    });
     let mut told =
         vec![(1, fired("iteration:complete/0/1")), (1, starting("commit")), (1, starting("other"))];
     assert_eq!(history(told.clone()).committing_runs(), Vec::<String>::new());
@@ -253,11 +281,11 @@ fn a_run_commits_from_its_announcement_to_its_end() {
 
 #[test]
 fn a_child_is_found_with_the_run_of_its_hook() {
-    let spawned = RunEventKind::HookSpawned {
+    let spawned = RunEventKind::Firing(FiringEvent::HookSpawned {
         hook: "review".to_owned(),
         session: "s--a".to_owned(),
         pipeline: "review".to_owned(),
-    };
+    });
     let told = vec![(1, fired("stage:complete/0")), (1, starting("review")), (1, spawned)];
     let expected = [("run-of-review".to_owned(), "s--a".to_owned())];
     assert_eq!(history(told).runs_with_child(), expected);

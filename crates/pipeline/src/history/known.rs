@@ -1,6 +1,6 @@
 //! [`Known`]: what a journal says of one firing.
 
-use hookwright_events::{Outcome, RunEventKind, Verdict};
+use hookwright_events::{FiringEvent, Outcome, ProcessOutcome, RunEventKind, Verdict};
 
 use super::aborts::Aborted;
 
@@ -33,17 +33,26 @@ impl Known {
     /// firing it is as if the session had been cut off there.
     pub(super) fn is_of_interrupt(&mut self, kind: &RunEventKind) -> bool {
         match kind {
-            RunEventKind::HookEnded { hook, outcome: Outcome::Interrupted { .. }, .. } => {
+            RunEventKind::Firing(FiringEvent::HookEnded {
+                hook,
+                outcome: Outcome::Process(ProcessOutcome::Interrupted { .. }),
+                ..
+            }) => {
                 self.cut.push(hook.clone());
                 true
             }
-            RunEventKind::HookSkipped { hook, reason } if reason == INTERRUPTED => {
+            RunEventKind::Firing(FiringEvent::HookSkipped { hook, reason })
+                if reason == INTERRUPTED =>
+            {
                 self.cut.push(hook.clone());
                 true
             }
-            RunEventKind::HookReported { report } => self.cut.contains(&report.id),
-            RunEventKind::Decided { .. } => !self.cut.is_empty(),
-            RunEventKind::HookStarting { hook, .. } | RunEventKind::HookSkipped { hook, .. } => {
+            RunEventKind::Firing(FiringEvent::HookReported { report }) => {
+                self.cut.contains(&report.id)
+            }
+            RunEventKind::Firing(FiringEvent::Decided { .. }) => !self.cut.is_empty(),
+            RunEventKind::Firing(FiringEvent::HookStarting { hook, .. })
+            | RunEventKind::Firing(FiringEvent::HookSkipped { hook, .. }) => {
                 self.cut.retain(|cut| cut != hook);
                 false
             }

@@ -1,7 +1,7 @@
 //! [`OpenChild`]: a session that a hook has started and whose end the hook has not seen; and what
 //! children used.
 
-use hookwright_events::{Outcome, RunEventKind, Usage};
+use hookwright_events::{FiringEvent, Outcome, ProcessOutcome, RunEventKind, Usage};
 
 use super::History;
 
@@ -19,14 +19,17 @@ impl History {
     /// A child belongs to its hook until that has ended by itself; what an interrupt ended goes on.
     pub(super) fn note_child(&mut self, firing: u64, kind: &RunEventKind) {
         match kind {
-            RunEventKind::HookSpawned { hook, session, .. } => {
+            RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, .. }) => {
                 // Before the first stage it counts for that one.
                 let stage = self.stages_started.last().copied().unwrap_or(1);
                 let child = OpenChild { session: session.clone(), stage, used: Usage::default() };
                 self.children.insert((firing, hook.clone()), child);
             }
-            RunEventKind::HookEnded { outcome: Outcome::Interrupted { .. }, .. } => {}
-            RunEventKind::HookEnded { hook, .. } => {
+            RunEventKind::Firing(FiringEvent::HookEnded {
+                outcome: Outcome::Process(ProcessOutcome::Interrupted { .. }),
+                ..
+            }) => {}
+            RunEventKind::Firing(FiringEvent::HookEnded { hook, .. }) => {
                 self.children.remove(&(firing, hook.clone()));
             }
             _ => {}

@@ -1,7 +1,8 @@
 //! Journals, told event by event, and what is left to do behind them.
 
 use hookwright_events::{
-    EventName, FailureCause, Outcome, Output, Report, Status, TaskId, Verdict,
+    EventName, FailureCause, FiringEvent, Outcome, Output, ProcessOutcome, Report, SessionEvent,
+    Status, TaskId, TurnEvent, Verdict,
 };
 use serde_json::json;
 
@@ -27,31 +28,36 @@ impl Told {
     fn fires(mut self, key: &str) -> Self {
         self.firing += 1;
         let event = FiringKey::parse(key).event().expect("it is known");
-        self.tell(RunEventKind::Fired {
+        self.tell(RunEventKind::Firing(FiringEvent::Fired {
             event,
             subject: None,
             key: Some(key.to_owned()),
             data: None,
             late_answers: Vec::new(),
-        })
+        }))
     }
 
     fn starts(self, hook: &str) -> Self {
-        self.tell(RunEventKind::HookStarting {
+        self.tell(RunEventKind::Firing(FiringEvent::HookStarting {
             hook: hook.to_owned(),
             attempt: 1,
             awaited: true,
             run_id: Some(format!("run of {hook}")),
             digest: None,
-        })
+        }))
     }
 
     fn ends(self, hook: &str, outcome: Outcome) -> Self {
         let id = hook.to_owned();
         let hook = hook.to_owned();
-        let ended = RunEventKind::HookEnded { hook, attempt: 1, outcome, duration_ms: 1.0 };
+        let ended = RunEventKind::Firing(FiringEvent::HookEnded {
+            hook,
+            attempt: 1,
+            outcome,
+            duration_ms: 1.0,
+        });
         let report = Report { id, status: Status::Success, ..report() };
-        self.tell(ended).tell(RunEventKind::HookReported { report })
+        self.tell(ended).tell(RunEventKind::Firing(FiringEvent::HookReported { report }))
     }
 
     fn decides(self, decision: &Decision) -> Self {
@@ -60,24 +66,37 @@ impl Told {
             serde_json::Map::new(),
         );
         let decision = decision.record(&event, &[]);
-        self.tell(RunEventKind::Decided { decision })
+        self.tell(RunEventKind::Firing(FiringEvent::Decided { decision }))
     }
 
     fn turn_starts(self, iteration: u32, attempt: u32) -> Self {
         let turn = TurnName { stage: 1, iteration };
         let run_id = format!("turn {iteration}/{attempt}");
-        self.tell(RunEventKind::TurnStarting { turn, attempt, run_id, agent: None })
+        self.tell(RunEventKind::Turn(TurnEvent::TurnStarting {
+            turn,
+            attempt,
+            run_id,
+            agent: None,
+        }))
     }
 
     fn turn_ends(self, iteration: u32, error: Option<&str>) -> Self {
         let turn = TurnName { stage: 1, iteration };
         let error = error.map(str::to_owned);
         let result = TurnResult { decision: "continue".into(), error, ..TurnResult::default() };
-        self.tell(RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms: 5.0 })
+        self.tell(RunEventKind::Turn(TurnEvent::TurnEnded {
+            turn,
+            attempt: 1,
+            result,
+            duration_ms: 5.0,
+        }))
     }
 
     fn session_ends(self, status: SessionStatus) -> Self {
-        self.tell(RunEventKind::SessionEnded { status, reason: String::new() })
+        self.tell(RunEventKind::Session(SessionEvent::SessionEnded {
+            status,
+            reason: String::new(),
+        }))
     }
 
     /// The history as it is read.
@@ -96,11 +115,11 @@ fn report() -> Report {
 }
 
 fn exited() -> Outcome {
-    Outcome::Exited { code: 0, output: Output::default() }
+    Outcome::Process(ProcessOutcome::Exited { code: 0, output: Output::default() })
 }
 
 fn interrupted() -> Outcome {
-    Outcome::Interrupted { output: Output::default() }
+    Outcome::Process(ProcessOutcome::Interrupted { output: Output::default() })
 }
 
 fn pipes(text: &str) -> Decision {
@@ -176,7 +195,7 @@ fn a_final_delivery_is_known_from_before_its_hooks_to_its_end_and_may_be_done_ag
         Told::default()
             .fires("iteration:complete/0/1")
             .decides(&Decision { must_reach_agent: true, ..pipes("red") })
-            .tell(RunEventKind::FinalDelivery { turn: turn(2) })
+            .tell(RunEventKind::Turn(TurnEvent::FinalDelivery { turn: turn(2) }))
     };
     let history = begun().fires("iteration:start/0/2").decides(&pipes("start")).read();
     assert_eq!([1, 2].map(|number| history.is_final_delivery(&turn(number))), [false, true]);
@@ -203,7 +222,10 @@ fn a_turn_that_was_cut_off_keeps_its_attempts_and_its_marker() {
 
 #[test]
 fn what_an_interrupt_cut_off_is_still_to_be_done() {
-    let skipped = RunEventKind::HookSkipped { hook: "c".into(), reason: "interrupted".into() };
+    let skipped = RunEventKind::Firing(FiringEvent::HookSkipped {
+        hook: "c".into(),
+        reason: "interrupted".into(),
+    });
     let mut history = Told::default()
         .fires("iteration:complete/0/1")
         .starts("a")
@@ -269,12 +291,12 @@ fn a_failure_that_did_not_end_the_session_is_not_done_again() {
     let history = failed(Told::default()).session_ends(SessionStatus::Interrupted).read();
     assert!(history.has_ended(&turn(1)));
     // The stage went on to its end.
-    let ended = RunEventKind::StageEnded {
+    let ended = RunEventKind::Session(SessionEvent::StageEnded {
         stage: "a".into(),
         index: 1,
         reason: "completed".into(),
         iterations: 1,
-    };
+    });
     let history = failed(Told::default()).tell(ended).session_ends(SessionStatus::Aborted).read();
     assert!(history.has_ended(&turn(1)));
     assert_eq!(history.ended(1), Some(("completed", 1)));
@@ -302,9 +324,11 @@ fn what_ended_the_session_does_not_end_it_again_and_a_block_stays() {
 
 #[test]
 fn behind_a_hook_that_ended_the_session_those_that_have_not_run_are_left() {
-    let skips = |hook: &str, reason: &str| RunEventKind::HookSkipped {
-        hook: hook.to_owned(),
-        reason: reason.to_owned(),
+    let skips = |hook: &str, reason: &str| {
+        RunEventKind::Firing(FiringEvent::HookSkipped {
+            hook: hook.to_owned(),
+            reason: reason.to_owned(),
+        })
     };
     let ends = |told: Told, key: &str| {
         told.fires(key)
@@ -360,12 +384,13 @@ fn a_stop_that_nothing_followed_is_asked_for_anew() {
 #[test]
 fn configuration_that_was_read_anew_takes_the_place_of_the_first() {
     let sources = |file: &str| json!({ "all": [], "loops": [], "asked": { "file": file, "from": "/", "agent": null } });
-    let began = RunEventKind::SessionStarted {
+    let began = RunEventKind::Session(SessionEvent::SessionStarted {
         plan: "x".into(),
         stages: Vec::new(),
         sources: sources("first"),
-    };
-    let resumed = |sources| RunEventKind::SessionResumed { time: 1, sources };
+    });
+    let resumed =
+        |sources| RunEventKind::Session(SessionEvent::SessionResumed { time: 1, sources });
     let history = Told::default()
         .tell(began)
         .tell(resumed(Some(sources("second"))))
@@ -425,13 +450,13 @@ fn what_was_decided_about_a_task_of_an_execution_stands_and_an_abort_is_obeyed_o
     assert_eq!(told.history.decided_task(TaskId(1), occasion), Some(&verdict));
     assert_eq!(told.history.aborted_by_task(), Some("broken"));
     let (status, reason) = (SessionStatus::Aborted, "broken".to_owned());
-    let told = told.tell(RunEventKind::SessionEnded { status, reason });
+    let told = told.tell(RunEventKind::Session(SessionEvent::SessionEnded { status, reason }));
     assert_eq!(told.history.aborted_by_task(), None);
     assert_eq!(told.history.decided_task(TaskId(2), occasion), None);
 }
 
 fn given_up(cause: FailureCause, until: Option<&str>) -> RunEventKind {
-    RunEventKind::TurnGivenUp {
+    RunEventKind::Turn(TurnEvent::TurnGivenUp {
         turn: TurnName { stage: 1, iteration: 1 },
         attempt: 1,
         agent: "a".into(),
@@ -441,7 +466,7 @@ fn given_up(cause: FailureCause, until: Option<&str>) -> RunEventKind {
         agent_session: None,
         usage: Some(Usage { input_tokens: 5, output_tokens: 1, cost_usd: Some(0.5) }),
         duration_ms: 1.0,
-    }
+    })
 }
 
 #[test]
@@ -463,25 +488,37 @@ fn a_turn_that_was_given_up_is_no_iteration_but_what_it_used_counts() {
 fn a_session_that_ended_asks_agents_again_that_did_not_say_when() {
     let refused = || Told::default().turn_starts(1, 1).tell(given_up(FailureCause::Quota, None));
     assert!(matches!(refused().history.availability.choose(&["a"], 0), Choice::GiveUp { .. }));
-    let ended = RunEventKind::SessionEnded { status: SessionStatus::Paused, reason: String::new() };
+    let ended = RunEventKind::Session(SessionEvent::SessionEnded {
+        status: SessionStatus::Paused,
+        reason: String::new(),
+    });
     assert_eq!(refused().tell(ended).history.availability.choose(&["a"], 0), Choice::Ask(0));
 }
 
 #[test]
 fn what_a_child_used_counts_for_the_stage_that_started_it_and_is_known_when_it_is_taken_up() {
     let usage = |input_tokens, cost_usd| Usage { input_tokens, output_tokens: 0, cost_usd };
-    let starts =
-        |index| RunEventKind::StageStarted { stage: "work".into(), index, iterations_max: 1 };
-    let spawned = |hook: &str| RunEventKind::HookSpawned {
-        hook: hook.to_owned(),
-        session: format!("s--{hook}"),
-        pipeline: "review".into(),
+    let starts = |index| {
+        RunEventKind::Session(SessionEvent::StageStarted {
+            stage: "work".into(),
+            index,
+            iterations_max: 1,
+        })
     };
-    let used = |hook: &str, stage, usage| RunEventKind::ChildUsed {
-        hook: hook.to_owned(),
-        session: format!("s--{hook}"),
-        stage,
-        usage,
+    let spawned = |hook: &str| {
+        RunEventKind::Firing(FiringEvent::HookSpawned {
+            hook: hook.to_owned(),
+            session: format!("s--{hook}"),
+            pipeline: "review".into(),
+        })
+    };
+    let used = |hook: &str, stage, usage| {
+        RunEventKind::Firing(FiringEvent::ChildUsed {
+            hook: hook.to_owned(),
+            session: format!("s--{hook}"),
+            stage,
+            usage,
+        })
     };
     let history = Told::default()
         .fires("session:start/0")

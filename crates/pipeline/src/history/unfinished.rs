@@ -1,6 +1,6 @@
 //! What was started and has no recorded end: after a crash it may still run.
 
-use hookwright_events::RunEventKind;
+use hookwright_events::{FiringEvent, RunEventKind};
 
 use super::History;
 use super::known::Known;
@@ -20,7 +20,9 @@ impl History {
         let turns = self.turns.values().filter_map(|turn| turn.unfinished.clone());
         let hooks = self.firings_by_key.values().flat_map(|known| {
             known.records.iter().filter_map(|kind| match kind {
-                RunEventKind::HookStarting { hook, run_id, .. } if known.open.contains(hook) => {
+                RunEventKind::Firing(FiringEvent::HookStarting { hook, run_id, .. })
+                    if known.open.contains(hook) =>
+                {
                     run_id.clone()
                 }
                 _ => None,
@@ -57,15 +59,21 @@ fn last_run(known: &Known, hook: &str) -> Option<UnfinishedRun> {
     let mut last: Option<UnfinishedRun> = None;
     for kind in &known.records {
         match kind {
-            RunEventKind::HookStarting { hook: id, run_id: Some(run_id), .. } if id == hook => {
+            RunEventKind::Firing(FiringEvent::HookStarting {
+                hook: id,
+                run_id: Some(run_id),
+                ..
+            }) if id == hook => {
                 last = Some(UnfinishedRun { run_id: run_id.clone(), is_committing: false });
             }
-            RunEventKind::HookCommitting { hook: id, .. } if id == hook => {
+            RunEventKind::Firing(FiringEvent::HookCommitting { hook: id, .. }) if id == hook => {
                 if let Some(run) = &mut last {
                     run.is_committing = true;
                 }
             }
-            RunEventKind::HookEnded { hook: id, .. } if id == hook => last = None,
+            RunEventKind::Firing(FiringEvent::HookEnded { hook: id, .. }) if id == hook => {
+                last = None
+            }
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! The end of a session: what still runs is waited for or interrupted, and the end is recorded.
 
-use hookwright_events::{RunEventKind, SessionStatus};
+use hookwright_events::{RunEventKind, SessionEvent, SessionStatus};
 
 use super::{Halt, Session};
 
@@ -8,7 +8,7 @@ impl Session {
     /// Records the end.
     pub(super) fn record_end(&self, status: SessionStatus, reason: String) -> Result<(), Halt> {
         self.leave_output(status, &reason)?;
-        Ok(self.write(vec![RunEventKind::SessionEnded { status, reason }])?)
+        Ok(self.write(vec![RunEventKind::Session(SessionEvent::SessionEnded { status, reason })])?)
     }
 
     /// What ran is being ended; from now on only the last hooks run, with engines of their own.
@@ -33,7 +33,7 @@ impl Session {
             if !waiting_for.is_empty() {
                 let note =
                     format!("waiting for hooks in the background: {}", waiting_for.join(", "));
-                self.show(&self.event(RunEventKind::Noted { note }));
+                self.show(&self.event(RunEventKind::Session(SessionEvent::Noted { note })));
             }
             let mut settled = std::pin::pin!(engine.settle());
             tokio::select! {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hookwright_engine::{Chain, Engine};
 use hookwright_events::firing_key::{Occasion, Part, TaskFiring};
-use hookwright_events::{Event, EventName, RunEventKind, TaskId, Verdict};
+use hookwright_events::{Event, EventName, RunEventKind, SessionEvent, TaskId, Verdict};
 use serde_json::{Map, Value, json};
 
 use super::task_desk::Standing;
@@ -108,7 +108,7 @@ impl Session {
             Ok(reception) => Some(reception),
             Err(error) => {
                 let note = format!("this session cannot be asked to complete tasks: {error}");
-                self.show(&self.event(RunEventKind::Noted { note }));
+                self.show(&self.event(RunEventKind::Session(SessionEvent::Noted { note })));
                 None
             }
         }
@@ -140,7 +140,7 @@ impl Session {
 
     fn note_left(&self, firing: TaskFiring, why: &str) -> Result<(), Halt> {
         let note = format!("task {} was not completed: {why}", firing.task);
-        Ok(self.write(vec![RunEventKind::Noted { note }])?)
+        Ok(self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?)
     }
 
     /// Waits for the hooks of tasks that are being completed.
@@ -151,7 +151,7 @@ impl Session {
         }
         let ids: Vec<String> = underway.iter().map(ToString::to_string).collect();
         let note = format!("waiting for hooks of tasks: {}", ids.join(", "));
-        self.show(&self.event(RunEventKind::Noted { note }));
+        self.show(&self.event(RunEventKind::Session(SessionEvent::Noted { note })));
         let mut idle = std::pin::pin!(self.task_desk.idle());
         tokio::select! {
             () = &mut idle => {}

@@ -1,6 +1,6 @@
 //! What the agent is told when all iterations are over, and what it is not told any more.
 
-use hookwright_events::RunEventKind;
+use hookwright_events::{RunEventKind, SessionEvent};
 
 use super::{Halt, Session};
 use crate::folder::IterationAt;
@@ -29,6 +29,6 @@ impl Session {
             more => format!("; and {more} more"),
         };
         let note = format!("not delivered to the agent, since {why}: {}{more}", told.join("; "));
-        Ok(self.write(vec![RunEventKind::Noted { note }])?)
+        Ok(self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?)
     }
 }

@@ -8,7 +8,8 @@ use hookwright_agents::limits::TURN_TIMEOUT;
 use hookwright_agents::presets::Reset;
 use hookwright_agents::{Turn, TurnEnd, TurnPorts};
 use hookwright_events::{
-    FailureCause, Outcome, PauseCause, RunEventKind, TurnName, TurnResult, Usage,
+    FailureCause, PauseCause, ProcessOutcome, RunEventKind, SessionEvent, TurnEvent, TurnName,
+    TurnResult, Usage,
 };
 use hookwright_process::faults;
 
@@ -57,7 +58,11 @@ impl Session {
         cause: PauseCause,
         reason: String,
     ) -> Result<(), Halt> {
-        self.write(vec![RunEventKind::Paused { cause, reason, until: Some(time(until)) }])?;
+        self.write(vec![RunEventKind::Session(SessionEvent::Paused {
+            cause,
+            reason,
+            until: Some(time(until)),
+        })])?;
         let since = Instant::now();
         loop {
             let left = u64::try_from(until - self.now()).unwrap_or(0);
@@ -70,7 +75,7 @@ impl Session {
             }
         }
         self.stopwatch.has_paused(since);
-        Ok(self.write(vec![RunEventKind::Continued {}])?)
+        Ok(self.write(vec![RunEventKind::Session(SessionEvent::Continued {})])?)
     }
 
     /// Lets an agent work on the turn.
@@ -108,7 +113,7 @@ impl Session {
     pub(super) fn give_turn_up(&mut self, given_up: GivenUp) -> Result<(), Halt> {
         let mut turn = self.turn.take().expect("a turn was prepared before it is given up");
         let mut done = turn.done.take().expect("an attempt ended before it is given up");
-        self.write(vec![RunEventKind::TurnGivenUp {
+        self.write(vec![RunEventKind::Turn(TurnEvent::TurnGivenUp {
             turn: turn.task.name.clone(),
             attempt: done.attempt,
             agent: done.by.clone(),
@@ -118,7 +123,7 @@ impl Session {
             agent_session: done.agent_session.clone(),
             usage: done.usage,
             duration_ms: done.ended.took.as_secs_f64() * 1000.0,
-        }])?;
+        })])?;
         turn.folder = done.folder.take();
         if let Some(folder) = &turn.folder {
             folder.forget_status()?;
@@ -145,17 +150,20 @@ impl Session {
         let at = IterationAt { iteration: at.iteration.max(1), ..at };
         let run_id = self.new_run_id();
         let shown_prompt = self.keep_prompt(folder, at, name, prompt)?;
-        self.write(vec![RunEventKind::TurnStarting {
+        self.write(vec![RunEventKind::Turn(TurnEvent::TurnStarting {
             turn: name.clone(),
             attempt,
             run_id: run_id.clone(),
             agent: self.is_worth_naming(candidate).then(|| candidate.name.clone()),
-        }])?;
+        })])?;
         match name.iteration {
             0 => self.pending.drain_raw(),
             _ => drop(self.pending.drain()),
         }
-        let told = RunEventKind::AgentPrompted { turn: name.clone(), prompt: shown_prompt };
+        let told = RunEventKind::Turn(TurnEvent::AgentPrompted {
+            turn: name.clone(),
+            prompt: shown_prompt,
+        });
         self.show(&self.event(told));
         let mut environment = self.agent_environment(&open.event, at, attempt);
         environment.set("HOOKWRIGHT_AGENT", candidate.name.clone());
@@ -183,7 +191,9 @@ impl Session {
         if let Some(reason) = events.aborted() {
             return Err(Halt::Leave(Leave::Aborted(reason.to_owned())));
         }
-        if matches!(ended.outcome, Outcome::Interrupted { .. }) || self.interrupt.is_cancelled() {
+        if matches!(ended.outcome, ProcessOutcome::Interrupted { .. })
+            || self.interrupt.is_cancelled()
+        {
             return Err(self.interrupted());
         }
         match self.journal.failure() {
@@ -226,7 +236,7 @@ impl Session {
     fn note_unkept(&self, error: Option<&FolderError>) -> Result<(), Halt> {
         let Some(error) = error else { return Ok(()) };
         let note = format!("what is said in this turn cannot be kept: {error}");
-        Ok(self.write(vec![RunEventKind::Noted { note }])?)
+        Ok(self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?)
     }
 
     /// What came of an attempt, for which the agent had the files of this iteration.
@@ -296,7 +306,7 @@ impl Session {
     pub(super) fn failure_in_words(&self, ended: &TurnEnd) -> Option<String> {
         let said = ended.said.as_ref().and_then(|said| said.failure.as_ref());
         let words = match (&ended.outcome, said) {
-            (Outcome::Exited { .. }, Some(failure)) => failure.reason.clone(),
+            (ProcessOutcome::Exited { .. }, Some(failure)) => failure.reason.clone(),
             (outcome, _) => super::turn::failure_of("the agent", outcome)?,
         };
         Some(self.secrets.hide(&words).into_owned())

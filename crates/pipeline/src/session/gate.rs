@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use hookwright_events::{PauseCause, RunEventKind};
+use hookwright_events::{PauseCause, RunEventKind, SessionEvent};
 use tokio::sync::watch;
 
 use super::{Halt, Session};
@@ -52,13 +52,17 @@ impl Session {
             return Ok(());
         }
         let (cause, reason) = (PauseCause::Person, "somebody wants it to wait".to_owned());
-        self.write(vec![RunEventKind::Paused { cause, reason, until: None }])?;
+        self.write(vec![RunEventKind::Session(SessionEvent::Paused {
+            cause,
+            reason,
+            until: None,
+        })])?;
         let since = Instant::now();
         tokio::select! {
             () = self.gate.opened() => {}
             () = self.interrupt.cancelled() => return Err(self.interrupted()),
         }
         self.stopwatch.has_paused(since);
-        Ok(self.write(vec![RunEventKind::Continued {}])?)
+        Ok(self.write(vec![RunEventKind::Session(SessionEvent::Continued {})])?)
     }
 }

@@ -2,7 +2,7 @@
 
 use hookwright_engine::Fired;
 use hookwright_engine::hook::Action;
-use hookwright_events::{RunEventKind, Status, Verdict};
+use hookwright_events::{RunEventKind, SessionEvent, Status, Verdict};
 
 use super::{Halt, Session};
 use crate::history::Again;
@@ -53,7 +53,7 @@ impl Session {
                     format!("--skip-gate {id}: no question of such a hook has ended the session")
                 }
             };
-            self.write(vec![RunEventKind::Noted { note }])?;
+            self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?;
         }
         Ok(())
     }

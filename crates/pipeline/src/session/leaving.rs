@@ -1,6 +1,6 @@
 //! What a session that a hook has started leaves: `output.json`.
 
-use hookwright_events::{RunEventKind, SessionStatus};
+use hookwright_events::{RunEventKind, SessionEvent, SessionStatus};
 use serde_json::json;
 
 use super::{Halt, Session};
@@ -20,7 +20,9 @@ impl Session {
             ChildOutput::Read(_) => return Ok(()),
             ChildOutput::Missing => {}
             ChildOutput::Broken(why) => {
-                self.write(vec![RunEventKind::Noted { note: format!("{why}; written anew") }])?;
+                self.write(vec![RunEventKind::Session(SessionEvent::Noted {
+                    note: format!("{why}; written anew"),
+                })])?;
             }
         }
         let mut outputs = Vec::new();

@@ -4,7 +4,7 @@ mod choice;
 mod issues;
 mod tasks;
 
-use hookwright_events::{ItemState, RunEventKind, WorkItem};
+use hookwright_events::{ItemState, RunEventKind, SessionEvent, WorkItem};
 use hookwright_process::faults;
 use hookwright_store::StoreError;
 
@@ -28,7 +28,7 @@ impl Session {
     pub(super) fn end_item(&self, end: ItemEnd) -> Result<Happening, Halt> {
         let ItemEnd { execution, item, taken_at, state, reason, iterations } = end;
         let reason = reason.map(|reason| self.secrets.hide(&reason).into_owned());
-        let event = self.event(RunEventKind::ItemEnded {
+        let event = self.event(RunEventKind::Session(SessionEvent::ItemEnded {
             stage: self.course.position().stage_number(),
             execution,
             key: item.key.clone(),
@@ -36,7 +36,7 @@ impl Session {
             reason: reason.clone(),
             iterations,
             duration_ms: self.since(&taken_at) as f64,
-        });
+        }));
         faults::point("item ends");
         for time in 1.. {
             let put = self.put_end(&item, (state, reason.as_deref()))?;

@@ -4,7 +4,7 @@
 //! every later commit would fail.
 
 use hookwright_engine::limits::KILL_GRACE;
-use hookwright_events::RunEventKind;
+use hookwright_events::{RunEventKind, SessionEvent};
 use hookwright_process::{end_run, wait_for_runs};
 use hookwright_store::JournalKey;
 
@@ -61,7 +61,7 @@ impl Session {
             return;
         }
         let note = format!("waiting up to {GIT_GRACE:?} for `git commit`, which is still running");
-        self.show(&self.event(RunEventKind::Noted { note }));
+        self.show(&self.event(RunEventKind::Session(SessionEvent::Noted { note })));
         tokio::select! {
             _ = wait_for_runs(run_ids, GIT_GRACE) => {}
             () = self.interrupt.cancelled() => {}

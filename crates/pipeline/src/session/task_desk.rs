@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hookwright_engine::{Chain, Engine, Firing, PastFiring};
 use hookwright_events::firing_key::{Occasion, Part, TaskFiring};
 use hookwright_events::{
-    Decision, Event, EventName, FiringKey, RunEvent, RunEventKind, Task, TaskId, TaskState, Verdict,
+    Decision, Event, EventName, FiringEvent, FiringKey, RunEvent, RunEventKind, Task, TaskId,
+    TaskState, Verdict,
 };
 use hookwright_process::faults;
 use hookwright_store::{Fence, KeptTasks, Put, TaskError};
@@ -357,10 +358,12 @@ impl TaskDesk {
         let (key, mut number) = (FiringKey::from(firing).to_string(), number);
         Box::new(move |event: &RunEvent| {
             match &event.kind {
-                RunEventKind::Fired { key: Some(fired), .. } if *fired == key => {
+                RunEventKind::Firing(FiringEvent::Fired { key: Some(fired), .. })
+                    if *fired == key =>
+                {
                     number = Some(event.firing);
                 }
-                RunEventKind::Decided { decision }
+                RunEventKind::Firing(FiringEvent::Decided { decision })
                     if number == Some(event.firing)
                         && !interrupt.is_cancelled()
                         && lets_pass(&Decision::from_record(decision).verdict) =>

@@ -8,7 +8,9 @@ use hookwright_agents::TurnEnd;
 use hookwright_config::Select;
 use hookwright_engine::Secrets;
 use hookwright_engine::variables::{ChildEnvironment, Variables};
-use hookwright_events::{Event, EventName, Outcome, RunEventKind, TurnResult};
+use hookwright_events::{
+    Event, EventName, ProcessOutcome, RunEventKind, SessionEvent, TurnEvent, TurnResult,
+};
 use hookwright_process::MARKER;
 use serde_json::json;
 
@@ -87,12 +89,12 @@ impl Session {
                 let changed = before.changed_since().await;
                 if let Some(note) = changed.note {
                     let note = format!("CHANGED_FILES: {note}");
-                    self.write(vec![RunEventKind::Noted { note }])?;
+                    self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?;
                 }
                 let mut result = self.result_of(&turn.task, &done);
                 // Without `max_runtime` it is an agent that hangs.
                 if turn.task.time_left.is_some()
-                    && matches!(done.ended.outcome, Outcome::TimedOut { .. })
+                    && matches!(done.ended.outcome, ProcessOutcome::TimedOut { .. })
                 {
                     result.out_of_time = true;
                     result.error = Some("the agent was ended: max_runtime is over".to_owned());
@@ -108,7 +110,12 @@ impl Session {
         };
         done.note_in(&mut result);
         let (turn, attempt) = (turn.task.name, done.attempt);
-        let record = RunEventKind::TurnEnded { turn, attempt, result: result.clone(), duration_ms };
+        let record = RunEventKind::Turn(TurnEvent::TurnEnded {
+            turn,
+            attempt,
+            result: result.clone(),
+            duration_ms,
+        });
         Ok(Happening::TurnEnded { result: Box::new(result), record: Box::new(record) })
     }
 
@@ -215,7 +222,7 @@ impl Session {
             Ok(folder) => Ok(folder),
             Err(error) => {
                 let note = format!("a value cannot be written to a file: {error}");
-                self.write(vec![RunEventKind::Noted { note }])?;
+                self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?;
                 Ok(None)
             }
         }
@@ -314,26 +321,26 @@ fn last_words(printed: &str) -> Option<String> {
 }
 
 /// What the end of an agent, or of another command, means in words; `None` if it did what it should.
-pub(super) fn failure_of(who: &str, outcome: &Outcome) -> Option<String> {
+pub(super) fn failure_of(who: &str, outcome: &ProcessOutcome) -> Option<String> {
     let last_line = outcome.output().and_then(|output| {
         output.stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
     });
     let said = last_line.map(|line| format!(": {line}")).unwrap_or_default();
     match outcome {
-        Outcome::Exited { code: 0, .. } | Outcome::Done { .. } | Outcome::Answered { .. } => None,
-        Outcome::Exited { code, .. } => Some(format!("{who} exited with {code}{said}")),
-        Outcome::TimedOut { after_ms, .. } => {
+        ProcessOutcome::Exited { code: 0, .. } => None,
+        ProcessOutcome::Exited { code, .. } => Some(format!("{who} exited with {code}{said}")),
+        ProcessOutcome::TimedOut { after_ms, .. } => {
             Some(format!("{who} was ended after {} s, its time was over", after_ms / 1000))
         }
-        Outcome::Killed { signal, .. } => Some(format!("{who} was ended by signal {signal}{said}")),
-        Outcome::Interrupted { .. } => Some(format!("{who} was interrupted")),
-        Outcome::WantedTerminal { .. } => {
+        ProcessOutcome::Killed { signal, .. } => {
+            Some(format!("{who} was ended by signal {signal}{said}"))
+        }
+        ProcessOutcome::Interrupted { .. } => Some(format!("{who} was interrupted")),
+        ProcessOutcome::WantedTerminal { .. } => {
             Some(format!("{who} stopped to read the terminal, which it does not have"))
         }
-        Outcome::NotStarted { cause } => Some(format!("{who} could not be started: {cause}")),
-        Outcome::Failed { cause, .. } => Some(cause.clone()),
-        Outcome::Responded { .. } | Outcome::Decided { .. } | Outcome::Unanswered { .. } => {
-            unreachable!("an agent is neither a request nor a person")
+        ProcessOutcome::NotStarted { cause } => {
+            Some(format!("{who} could not be started: {cause}"))
         }
     }
 }

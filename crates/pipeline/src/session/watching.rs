@@ -3,7 +3,7 @@
 
 use hookwright_agents::AgentWatch;
 use hookwright_engine::Secrets;
-use hookwright_events::RunEventKind;
+use hookwright_events::{RunEventKind, TurnEvent};
 use hookwright_process::{Captured, Filter, Leader, Stream, Utf8Chunks};
 
 use super::Session;
@@ -66,14 +66,17 @@ impl<'a> Watching<'a> {
             return;
         }
         self.said.push(text.as_bytes(), SAID_KEPT_BYTES_MAX);
-        let kind = RunEventKind::AgentOutput { stream: stream.to_owned(), text };
+        let kind = RunEventKind::Turn(TurnEvent::AgentOutput { stream: stream.to_owned(), text });
         self.session.show(&self.session.event(kind));
     }
 }
 
 impl AgentWatch for Watching<'_> {
     fn running(&mut self, leader: &Leader) {
-        let kind = RunEventKind::AgentRunning { pid: leader.pid, start_time: leader.start_time() };
+        let kind = RunEventKind::Turn(TurnEvent::AgentRunning {
+            pid: leader.pid,
+            start_time: leader.start_time(),
+        });
         // If it cannot be written the next step finds that out; the marker is written already.
         let _ = self.session.write(vec![kind]);
     }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use hookwright_events::{EventName, RunEvent, RunEventKind};
+use hookwright_events::{EventName, FiringEvent, RunEvent, RunEventKind};
 use serde::Deserialize;
 
 /// What an entry of a firing has in it; in none of the first bytes of another one.
@@ -20,7 +20,7 @@ pub fn read_entry(text: &str) -> Result<RunEvent, serde_json::Error> {
     match may_be_fired.then(|| serde_json::from_str::<FiredEntry<'_>>(text)) {
         Some(Ok(fired)) if fired.kind == "fired" => Ok(fired.event()),
         // It says itself what is wrong with it.
-        Some(Ok(_) | Err(_)) | None => serde_json::from_str(text),
+        Some(Ok(_) | Err(_)) | None => RunEvent::from_json(text),
     }
 }
 
@@ -42,13 +42,15 @@ impl FiredEntry<'_> {
     fn event(self) -> RunEvent {
         let Self { version, firing, at, session, event, key, .. } = self;
         let (subject, data, late_answers) = (None, None, Vec::new());
-        let kind = RunEventKind::Fired { event, subject, key, data, late_answers };
+        let kind =
+            RunEventKind::Firing(FiringEvent::Fired { event, subject, key, data, late_answers });
         RunEvent { version, firing, at, session, kind }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use hookwright_events::SessionEvent;
     use serde_json::json;
 
     use super::*;
@@ -61,12 +63,14 @@ mod tests {
             event.to_string()
         };
         let RunEvent { firing, kind, .. } = read_entry(&fired(json!({ "a": [1, 2] }))).unwrap();
-        let RunEventKind::Fired { event, key, data, .. } = kind else { panic!("a firing") };
+        let RunEventKind::Firing(FiringEvent::Fired { event, key, data, .. }) = kind else {
+            panic!("a firing")
+        };
         assert_eq!((firing, event.as_str(), data), (7, "iteration:start", None));
         assert_eq!(key.as_deref(), Some("iteration:start/0/3"));
         // A note that looks like one is none.
         for note in ["\"kind\":\"fired\"", "x"] {
-            let noted = RunEventKind::Noted { note: note.into() };
+            let noted = RunEventKind::Session(SessionEvent::Noted { note: note.into() });
             let event =
                 RunEvent { version: 1, firing: 0, at: "now".into(), session: None, kind: noted };
             let text = serde_json::to_string(&event).unwrap();
@@ -74,7 +78,7 @@ mod tests {
         }
         let numbered = fired(json!({})).replace("\"firing\":7", "\"firing\":\"7\"");
         for broken in ["", "{", "{\"kind\":\"fired\"}", &numbered] {
-            let whole = serde_json::from_str::<RunEvent>(broken).unwrap_err();
+            let whole = RunEvent::from_json(broken).unwrap_err();
             assert_eq!(read_entry(broken).unwrap_err().to_string(), whole.to_string());
         }
     }

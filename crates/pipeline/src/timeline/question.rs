@@ -1,6 +1,6 @@
 //! [`Question`]: what a hook asks a person, until the answer is there.
 
-use hookwright_events::Outcome;
+use hookwright_events::{Outcome, PersonOutcome, ProcessOutcome};
 
 use super::deed::{Deed, QuestionState};
 use crate::record::milliseconds;
@@ -26,7 +26,7 @@ impl Question {
     /// Told with what became of the hook that asked.
     pub(super) fn ended(self, event: String, hook: String, outcome: Outcome) -> Deed {
         let (state, answer) = match outcome {
-            Outcome::Decided { response, refused, by, at } => {
+            Outcome::Person(PersonOutcome::Decided { response, refused, by, at }) => {
                 let said = |name: &str| response.get(name)?.as_str().map(str::to_owned);
                 let took = milliseconds(&at).zip(milliseconds(&self.since));
                 let answer = Answer {
@@ -38,20 +38,16 @@ impl Question {
                 let state = if refused { QuestionState::Rejected } else { QuestionState::Approved };
                 (state, answer)
             }
-            Outcome::Unanswered { after_ms } => {
+            Outcome::Person(PersonOutcome::Unanswered { after_ms }) => {
                 let answer = Answer { duration_ms: Some(after_ms as f64), ..Answer::default() };
                 (QuestionState::Unanswered, answer)
             }
-            Outcome::Interrupted { .. } => (QuestionState::CutOff, Answer::default()),
-            Outcome::Exited { .. }
-            | Outcome::TimedOut { .. }
-            | Outcome::Killed { .. }
-            | Outcome::WantedTerminal { .. }
-            | Outcome::NotStarted { .. }
-            | Outcome::Done { .. }
-            | Outcome::Failed { .. }
-            | Outcome::Responded { .. }
-            | Outcome::Answered { .. } => (QuestionState::Withdrawn, Answer::default()),
+            Outcome::Process(ProcessOutcome::Interrupted { .. }) => {
+                (QuestionState::CutOff, Answer::default())
+            }
+            Outcome::Process(_) | Outcome::Work(_) | Outcome::Request(_) | Outcome::Function(_) => {
+                (QuestionState::Withdrawn, Answer::default())
+            }
         };
         self.told(event, hook, state, answer)
     }

@@ -1,7 +1,9 @@
 //! Journals in short, and the whole story that is told of each.
 
 use hookwright_events::{FailureCause, SessionStatus, TurnName};
-use hookwright_events::{ItemState, Outcome, PauseCause, TurnResult, WorkItem, WorkSource};
+use hookwright_events::{
+    ItemState, Outcome, PauseCause, PersonOutcome, ProcessOutcome, TurnResult, WorkItem, WorkSource,
+};
 use serde_json::{Value, json};
 
 use super::*;
@@ -32,18 +34,34 @@ fn without_nothing(value: Value) -> Value {
 
 fn began() -> (u64, RunEventKind) {
     let sources = Value::Null;
-    (0, RunEventKind::SessionStarted { plan: "p".into(), stages: vec!["work".into()], sources })
+    (
+        0,
+        RunEventKind::Session(SessionEvent::SessionStarted {
+            plan: "p".into(),
+            stages: vec!["work".into()],
+            sources,
+        }),
+    )
 }
 
 fn stage() -> (u64, RunEventKind) {
     let stage = "work".to_owned();
-    (0, RunEventKind::StageStarted { stage, index: 1, iterations_max: 9 })
+    (0, RunEventKind::Session(SessionEvent::StageStarted { stage, index: 1, iterations_max: 9 }))
 }
 
 fn fired(firing: u64, event: &str, key: &str) -> (u64, RunEventKind) {
     let event = EventName::resolve(event).expect("it stands in the table");
     let key = Some(key.to_owned());
-    (firing, RunEventKind::Fired { event, subject: None, key, data: None, late_answers: vec![] })
+    (
+        firing,
+        RunEventKind::Firing(FiringEvent::Fired {
+            event,
+            subject: None,
+            key,
+            data: None,
+            late_answers: vec![],
+        }),
+    )
 }
 
 fn turn(iteration: u32) -> TurnName {
@@ -52,12 +70,28 @@ fn turn(iteration: u32) -> TurnName {
 
 fn starts(iteration: u32) -> (u64, RunEventKind) {
     let run_id = "r".to_owned();
-    (0, RunEventKind::TurnStarting { turn: turn(iteration), attempt: 1, run_id, agent: None })
+    (
+        0,
+        RunEventKind::Turn(TurnEvent::TurnStarting {
+            turn: turn(iteration),
+            attempt: 1,
+            run_id,
+            agent: None,
+        }),
+    )
 }
 
 fn ends(iteration: u32, usage: Option<Usage>) -> (u64, RunEventKind) {
     let result = TurnResult { decision: "continue".into(), usage, ..TurnResult::default() };
-    (0, RunEventKind::TurnEnded { turn: turn(iteration), attempt: 1, result, duration_ms: 5.0 })
+    (
+        0,
+        RunEventKind::Turn(TurnEvent::TurnEnded {
+            turn: turn(iteration),
+            attempt: 1,
+            result,
+            duration_ms: 5.0,
+        }),
+    )
 }
 
 fn item() -> WorkItem {
@@ -72,11 +106,11 @@ fn item() -> WorkItem {
 }
 
 fn item_starts() -> (u64, RunEventKind) {
-    (0, RunEventKind::ItemStarted { stage: 1, execution: 1, item: item() })
+    (0, RunEventKind::Session(SessionEvent::ItemStarted { stage: 1, execution: 1, item: item() }))
 }
 
 fn item_ends() -> (u64, RunEventKind) {
-    let kind = RunEventKind::ItemEnded {
+    let kind = RunEventKind::Session(SessionEvent::ItemEnded {
         stage: 1,
         execution: 1,
         key: "3".into(),
@@ -84,18 +118,18 @@ fn item_ends() -> (u64, RunEventKind) {
         reason: Some("no".into()),
         iterations: 1,
         duration_ms: 7.0,
-    };
+    });
     (0, kind)
 }
 
 fn ran(firing: u64, hook: &str) -> Vec<(u64, RunEventKind)> {
-    let starting = RunEventKind::HookStarting {
+    let starting = RunEventKind::Firing(FiringEvent::HookStarting {
         hook: hook.to_owned(),
         attempt: 1,
         awaited: true,
         run_id: None,
         digest: None,
-    };
+    });
     let report = Report {
         id: hook.to_owned(),
         action: "shell".into(),
@@ -111,7 +145,7 @@ fn ran(firing: u64, hook: &str) -> Vec<(u64, RunEventKind)> {
         shows_output: false,
         hides_output: false,
     };
-    vec![(firing, starting), (firing, RunEventKind::HookReported { report })]
+    vec![(firing, starting), (firing, RunEventKind::Firing(FiringEvent::HookReported { report }))]
 }
 
 const COST: Usage = Usage { input_tokens: 100, output_tokens: 10, cost_usd: Some(0.5) };
@@ -126,15 +160,15 @@ fn a_piece_of_work_holds_its_iterations_and_its_last_hooks() {
     journal.extend(ran(3, "tell"));
     journal.push((
         0,
-        RunEventKind::StageEnded {
+        RunEventKind::Session(SessionEvent::StageEnded {
             stage: "work".into(),
             index: 1,
             reason: "completed".into(),
             iterations: 1,
-        },
+        }),
     ));
     let (status, reason) = (SessionStatus::Completed, "completed".to_owned());
-    journal.push((0, RunEventKind::SessionEnded { status, reason }));
+    journal.push((0, RunEventKind::Session(SessionEvent::SessionEnded { status, reason })));
     let cost = json!({ "input_tokens": 100, "output_tokens": 10, "cost_usd": 0.5 });
     let hook = |at: &str, event: &str, hook: &str| {
         json!({ "kind": "hook", "at": at, "event": event, "hook": hook, "status": "success",
@@ -171,7 +205,7 @@ fn a_piece_of_work_that_was_cut_off_goes_on_when_the_session_does() {
         stage(),
         item_starts(),
         starts(1),
-        (0, RunEventKind::SessionResumed { time: 1, sources: None }),
+        (0, RunEventKind::Session(SessionEvent::SessionResumed { time: 1, sources: None })),
         starts(1),
         ends(1, None),
         item_ends(),
@@ -212,15 +246,25 @@ fn a_piece_of_work_that_was_cut_off_goes_on_when_the_session_does() {
 fn a_pause_is_told_with_its_cause_and_how_long_it_took() {
     let pause = |until: Option<&str>| {
         let (cause, reason) = (PauseCause::RateLimit, "asked too often".to_owned());
-        (0, RunEventKind::Paused { cause, reason, until: until.map(str::to_owned) })
+        (
+            0,
+            RunEventKind::Session(SessionEvent::Paused {
+                cause,
+                reason,
+                until: until.map(str::to_owned),
+            }),
+        )
     };
-    let changed =
-        RunEventKind::AgentChanged { from: "a".into(), to: "b".into(), reason: "down".into() };
+    let changed = RunEventKind::Turn(TurnEvent::AgentChanged {
+        from: "a".into(),
+        to: "b".into(),
+        reason: "down".into(),
+    });
     let journal = vec![
         began(),
         starts(1),
         pause(Some("2026-01-02T03:04:03Z")),
-        (0, RunEventKind::Continued {}),
+        (0, RunEventKind::Session(SessionEvent::Continued {})),
         (0, changed),
         ends(1, None),
         pause(None),
@@ -248,7 +292,7 @@ fn a_pause_is_told_with_its_cause_and_how_long_it_took() {
 
 #[test]
 fn an_iteration_that_an_agent_gave_up_goes_on_and_what_it_used_counts() {
-    let given_up = RunEventKind::TurnGivenUp {
+    let given_up = RunEventKind::Turn(TurnEvent::TurnGivenUp {
         turn: turn(1),
         attempt: 1,
         agent: "a".into(),
@@ -258,7 +302,7 @@ fn an_iteration_that_an_agent_gave_up_goes_on_and_what_it_used_counts() {
         agent_session: None,
         usage: Some(COST),
         duration_ms: 4.0,
-    };
+    });
     let journal = vec![began(), starts(1), (0, given_up), starts(1), ends(1, Some(COST))];
     let story = told(journal, true);
     assert_eq!(
@@ -276,22 +320,32 @@ fn an_iteration_that_an_agent_gave_up_goes_on_and_what_it_used_counts() {
 
 #[test]
 fn a_question_is_told_with_who_answered_and_how_long_it_waited() {
-    let waiting = RunEventKind::HookWaiting {
+    let waiting = RunEventKind::Firing(FiringEvent::HookWaiting {
         hook: "gate".into(),
         wait: "w1".into(),
         question: "Deploy?".into(),
         since: "2026-01-02T03:00:00Z".into(),
         until: "2026-01-02T04:00:00Z".into(),
         url: None,
-    };
+    });
     let ended = |outcome: Outcome| {
-        (7, RunEventKind::HookEnded { hook: "gate".into(), attempt: 1, outcome, duration_ms: 1.0 })
+        (
+            7,
+            RunEventKind::Firing(FiringEvent::HookEnded {
+                hook: "gate".into(),
+                attempt: 1,
+                outcome,
+                duration_ms: 1.0,
+            }),
+        )
     };
-    let decided = |refused: bool, action: &str, message: &str| Outcome::Decided {
-        response: Box::new(json!({ "action": action, "message": message })),
-        refused,
-        by: "kim in the terminal".into(),
-        at: "2026-01-02T03:02:00Z".into(),
+    let decided = |refused: bool, action: &str, message: &str| {
+        Outcome::Person(PersonOutcome::Decided {
+            response: Box::new(json!({ "action": action, "message": message })),
+            refused,
+            by: "kim in the terminal".into(),
+            at: "2026-01-02T03:02:00Z".into(),
+        })
     };
     let question = |more: Value| {
         let mut told = json!({ "kind": "question", "event": "stage:complete", "hook": "gate",
@@ -314,11 +368,17 @@ fn a_question_is_told_with_who_answered_and_how_long_it_waited() {
                     "duration_ms": 120000.0 }),
         ),
         (
-            Some(Outcome::Unanswered { after_ms: 3 }),
+            Some(Outcome::Person(PersonOutcome::Unanswered { after_ms: 3 })),
             json!({ "state": "unanswered", "duration_ms": 3.0 }),
         ),
-        (Some(Outcome::Interrupted { output: Default::default() }), json!({ "state": "cut_off" })),
-        (Some(Outcome::NotStarted { cause: "x".into() }), json!({ "state": "withdrawn" })),
+        (
+            Some(Outcome::Process(ProcessOutcome::Interrupted { output: Default::default() })),
+            json!({ "state": "cut_off" }),
+        ),
+        (
+            Some(Outcome::Process(ProcessOutcome::NotStarted { cause: "x".into() })),
+            json!({ "state": "withdrawn" }),
+        ),
         (None, json!({ "state": "waiting" })),
     ] {
         let mut journal = vec![fired(7, "stage:complete", "k"), (7, waiting.clone())];
@@ -332,7 +392,7 @@ fn a_question_is_told_with_who_answered_and_how_long_it_waited() {
 #[test]
 fn a_child_is_told_with_the_session_that_it_is() {
     let (hook, session, pipeline) = ("review".into(), "one-review-1".into(), "review".into());
-    let spawned = RunEventKind::HookSpawned { hook, session, pipeline };
+    let spawned = RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, pipeline });
     assert_eq!(
         told(vec![fired(4, "stage:complete", "k"), (4, spawned)], false),
         json!([{ "kind": "child", "event": "stage:complete", "hook": "review",
@@ -358,11 +418,14 @@ fn what_agents_used_adds_up_as_far_as_they_tell() {
 fn what_a_child_uses_counts_where_it_was_started() {
     let spawned = |firing, hook: &str| {
         let (hook, session, pipeline) = (hook.to_owned(), "child".into(), "review".into());
-        (firing, RunEventKind::HookSpawned { hook, session, pipeline })
+        (firing, RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, pipeline }))
     };
     let used = |firing, hook: &str| {
         let (hook, session) = (hook.to_owned(), "child".into());
-        (firing, RunEventKind::ChildUsed { hook, session, stage: 1, usage: COST })
+        (
+            firing,
+            RunEventKind::Firing(FiringEvent::ChildUsed { hook, session, stage: 1, usage: COST }),
+        )
     };
     let mut journal = vec![began(), fired(1, "session:start", "k"), spawned(1, "early")];
     journal.extend([
@@ -376,7 +439,7 @@ fn what_a_child_uses_counts_where_it_was_started() {
     journal.extend(ran(3, "review").into_iter().take(1));
     journal.extend([spawned(3, "review"), used(3, "review"), item_ends(), used(1, "early")]);
     let (status, reason) = (SessionStatus::Completed, "completed".to_owned());
-    journal.push((0, RunEventKind::SessionEnded { status, reason }));
+    journal.push((0, RunEventKind::Session(SessionEvent::SessionEnded { status, reason })));
     let told = told(journal, false);
     let of_kind = |kind: &str| {
         let parts = told.as_array().expect("parts");
@@ -390,7 +453,9 @@ fn what_a_child_uses_counts_where_it_was_started() {
 #[test]
 fn of_very_many_deeds_the_middle_is_counted_and_its_trouble_is_known() {
     use crate::limits::DEEDS_KEPT_AT_EACH_END;
-    let note = |number: usize| (0, RunEventKind::Noted { note: number.to_string() });
+    let note = |number: usize| {
+        (0, RunEventKind::Session(SessionEvent::Noted { note: number.to_string() }))
+    };
     let notes = 2 * DEEDS_KEPT_AT_EACH_END + 7;
     let entries = [began(), stage(), starts(1), ends(1, None)].into_iter();
     let parts = told(entries.chain((0..notes).map(note)).collect(), false);
@@ -407,12 +472,14 @@ fn of_very_many_deeds_the_middle_is_counted_and_its_trouble_is_known() {
 fn hooks_that_never_end_are_not_kept_for_ever() {
     use crate::limits::UNDER_WAY_MAX;
     let mut timeline = Timeline::default();
-    let starting = |number: usize| RunEventKind::HookStarting {
-        hook: number.to_string(),
-        attempt: 1,
-        awaited: true,
-        run_id: None,
-        digest: None,
+    let starting = |number: usize| {
+        RunEventKind::Firing(FiringEvent::HookStarting {
+            hook: number.to_string(),
+            attempt: 1,
+            awaited: true,
+            run_id: None,
+            digest: None,
+        })
     };
     let mut parts = Vec::new();
     for number in 0..UNDER_WAY_MAX + 5 {

@@ -11,7 +11,9 @@ mod turn_events;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use hookwright_events::{RunEvent, RunEventKind, SessionStatus};
+use hookwright_events::{
+    FiringEvent, RunEvent, RunEventKind, SessionEvent, SessionStatus, TurnEvent,
+};
 use hookwright_pipeline::limits::{CHILDREN_IN_BACKGROUND_MAX, QUEUE_COMMAND_TIMEOUT};
 use hookwright_pipeline::record::milliseconds;
 
@@ -26,7 +28,7 @@ const WORKS: &str = r#"{"decision": "continue"}"#;
 /// How long each pause of a session is to take.
 fn pauses(events: &[RunEvent]) -> Vec<Duration> {
     let pause = |event: &RunEvent| match &event.kind {
-        RunEventKind::Paused { until: Some(until), .. } => {
+        RunEventKind::Session(SessionEvent::Paused { until: Some(until), .. }) => {
             let wait = milliseconds(until)? - milliseconds(&event.at)?;
             Some(Duration::from_millis(u64::try_from(wait).ok()?))
         }
@@ -91,7 +93,8 @@ async fn more_sessions_than_may_run_that_nothing_waits_for_wait_for_a_place() {
     let told = project
         .watched(move |event| {
             let is_child = event.session.as_deref() != Some("s");
-            if is_child && matches!(event.kind, RunEventKind::TurnStarting { .. }) {
+            if is_child && matches!(event.kind, RunEventKind::Turn(TurnEvent::TurnStarting { .. }))
+            {
                 let mut working = working.lock().unwrap();
                 *working += 1;
                 if *working == CHILDREN_IN_BACKGROUND_MAX {
@@ -105,8 +108,11 @@ async fn more_sessions_than_may_run_that_nothing_waits_for_wait_for_a_place() {
         let found = told.events.iter().enumerate().filter(|(_, event)| is_it(&event.kind));
         found.map(|(place, _)| place).nth(number).unwrap()
     };
-    let is_begun = |kind: &RunEventKind| matches!(kind, RunEventKind::HookSpawned { .. });
-    let is_ended = |kind: &RunEventKind| matches!(kind, RunEventKind::SessionEnded { .. });
+    let is_begun =
+        |kind: &RunEventKind| matches!(kind, RunEventKind::Firing(FiringEvent::HookSpawned { .. }));
+    let is_ended = |kind: &RunEventKind| {
+        matches!(kind, RunEventKind::Session(SessionEvent::SessionEnded { .. }))
+    };
     let (last, first_end) = (place(&is_begun, CHILDREN_IN_BACKGROUND_MAX), place(&is_ended, 0));
     assert!(first_end < last, "the last one began before another had ended");
     let ends = told.events.iter().filter(|event| is_ended(&event.kind)).count();

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use hookwright_events::{RunEvent, RunEventKind, Usage};
+use hookwright_events::{FiringEvent, RunEvent, RunEventKind, Usage};
 use hookwright_pipeline::timeline::{Timeline, read_entry};
 use hookwright_store::{Entry, JournalKey, Store, StoreError, entries};
 
@@ -119,7 +119,7 @@ impl Reading {
             self.not_understood += 1;
             return;
         };
-        if let RunEventKind::HookReported { report } = &event.kind {
+        if let RunEventKind::Firing(FiringEvent::HookReported { report }) = &event.kind {
             self.reports.add(sequence, &report.id);
         }
         for part in self.timeline.see(event) {

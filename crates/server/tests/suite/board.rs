@@ -5,7 +5,9 @@ use std::net::TcpStream;
 use std::process::Command;
 
 use hookwright_events::wait::{Wait, WaitState};
-use hookwright_events::{Report, RunEventKind, Status, TurnResult, Usage};
+use hookwright_events::{
+    FiringEvent, Report, RunEventKind, SessionEvent, Status, TurnResult, Usage,
+};
 use hookwright_pipeline::record::Parent;
 use hookwright_server::limits;
 use serde_json::json;
@@ -78,7 +80,10 @@ fn what_children_used_is_told_apart() {
     let firing = played.fires("iteration:complete", None);
     let usage = Usage { input_tokens: 1_000, output_tokens: 100, cost_usd: Some(0.25) };
     let (hook, session) = ("review".into(), "calm-fox--iteration_complete-1".into());
-    played.happens(firing, RunEventKind::ChildUsed { hook, session, stage: 1, usage });
+    played.happens(
+        firing,
+        RunEventKind::Firing(FiringEvent::ChildUsed { hook, session, stage: 1, usage }),
+    );
     played.record.usage = Some(usage.into());
     played.record.usage_of_children = Some(usage.into());
     played.ends("completed", "completed");
@@ -306,7 +311,7 @@ fn a_page_that_comes_back_is_sent_what_it_missed() {
     // Nothing has happened: nothing is sent before something does.
     let mut same = visitor.stream("/sessions/calm-fox/stream?state=0", Some(&id)).unwrap();
     same.greeted();
-    played.happens(0, RunEventKind::Noted { note: "the first note".into() });
+    played.happens(0, RunEventKind::Session(SessionEvent::Noted { note: "the first note".into() }));
     let news = same.whole();
     assert_eq!(news.len(), 1, "{news:?}");
     assert!(news[0].html.contains("the first note"), "{news:?}");
@@ -375,14 +380,14 @@ fn an_answer_that_nobody_has_used_yet_is_shown_with_who_gave_it() {
     played.starts(firing, "deploy");
     let (since, until) = (played.now(), played.now());
     let hook = "deploy".to_owned();
-    let waiting = RunEventKind::HookWaiting {
+    let waiting = RunEventKind::Firing(FiringEvent::HookWaiting {
         hook,
         wait: "aaaaaaaa".into(),
         question: "Deploy?".into(),
         since,
         until,
         url: None,
-    };
+    });
     played.happens(firing, waiting);
     played.leave();
     let asked = Wait { keeper: DEAD.into(), question: "Deploy?".into(), ..wait("aaaaaaaa") };
@@ -431,7 +436,10 @@ fn a_session_that_a_hook_started_stands_with_its_parent_and_asks_there_too() {
     let firing = parent.fires("iteration:start", None);
     let (hook, session) = ("review".to_owned(), "calm-fox-review".to_owned());
     let pipeline = "reviewing".to_owned();
-    parent.happens(firing, RunEventKind::HookSpawned { hook, session, pipeline });
+    parent.happens(
+        firing,
+        RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, pipeline }),
+    );
     let mut child = Played::begin(&situation, "calm-fox-review", 50, &["review"]);
     let (session, hook) = ("calm-fox".to_owned(), "review".to_owned());
     child.record.parent = Some(Parent { session, hook });

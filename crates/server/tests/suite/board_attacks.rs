@@ -5,7 +5,8 @@ use std::net::TcpStream;
 
 use hookwright_events::wait::{Paths, Wait, WaitState};
 use hookwright_events::{
-    PauseCause, Report, RunEventKind, Status, TurnResult, WorkItem, WorkSource,
+    FiringEvent, PauseCause, Report, RunEventKind, SessionEvent, Status, TurnEvent, TurnResult,
+    WorkItem, WorkSource,
 };
 use hookwright_server::limits;
 
@@ -234,9 +235,15 @@ fn evil(situation: &Situation) {
     played.stage(1, 3);
     let (source, content, file, plan_file) = (WorkSource::Command, None, None, None);
     let item = WorkItem { source, key: evil(), title: evil(), content, file, plan_file };
-    played.happens(0, RunEventKind::ItemStarted { stage: 1, execution: 1, item });
+    played.happens(
+        0,
+        RunEventKind::Session(SessionEvent::ItemStarted { stage: 1, execution: 1, item }),
+    );
     played.works(1, 1);
-    played.happens(0, RunEventKind::AgentChanged { from: evil(), to: evil(), reason: evil() });
+    played.happens(
+        0,
+        RunEventKind::Turn(TurnEvent::AgentChanged { from: evil(), to: evil(), reason: evil() }),
+    );
     played.worked(
         1,
         1,
@@ -265,16 +272,32 @@ fn evil(situation: &Situation) {
     };
     played.reports(firing, 10, failed);
     let (hook, session, pipeline) = (evil(), evil(), evil());
-    played.happens(firing, RunEventKind::HookSpawned { hook, session, pipeline });
-    played.happens(firing, RunEventKind::HookSkipped { hook: evil(), reason: evil() });
-    played.happens(0, RunEventKind::Noted { note: evil() });
-    let paused =
-        RunEventKind::Paused { cause: PauseCause::Person, reason: evil(), until: Some(evil()) };
+    played.happens(
+        firing,
+        RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, pipeline }),
+    );
+    played.happens(
+        firing,
+        RunEventKind::Firing(FiringEvent::HookSkipped { hook: evil(), reason: evil() }),
+    );
+    played.happens(0, RunEventKind::Session(SessionEvent::Noted { note: evil() }));
+    let paused = RunEventKind::Session(SessionEvent::Paused {
+        cause: PauseCause::Person,
+        reason: evil(),
+        until: Some(evil()),
+    });
     played.happens(0, paused);
     played.starts(firing, EVIL);
     let wait = "aaaaaaaa".to_owned();
     let (hook, question, since, until) = (evil(), evil(), evil(), evil());
-    let waiting = RunEventKind::HookWaiting { hook, wait, question, since, until, url: None };
+    let waiting = RunEventKind::Firing(FiringEvent::HookWaiting {
+        hook,
+        wait,
+        question,
+        since,
+        until,
+        url: None,
+    });
     played.happens(firing, waiting);
 }
 

@@ -3,7 +3,8 @@
 use fantoccini::Client;
 use hookwright_events::wait::Wait;
 use hookwright_events::{
-    ItemState, PauseCause, Report, RunEventKind, Status, TurnResult, Usage, WorkItem, WorkSource,
+    FiringEvent, ItemState, PauseCause, Report, RunEventKind, SessionEvent, Status, TurnResult,
+    Usage, WorkItem, WorkSource,
 };
 use hookwright_pipeline::record::Parent;
 use serde_json::{Value, json};
@@ -40,13 +41,14 @@ fn issue(played: &mut Played, execution: u32, key: &str, title: &str) {
         file: None,
         plan_file: None,
     };
-    played.happens(0, RunEventKind::ItemStarted { stage: 2, execution, item });
+    played
+        .happens(0, RunEventKind::Session(SessionEvent::ItemStarted { stage: 2, execution, item }));
 }
 
 fn issue_ends(played: &mut Played, execution: u32, key: &str, iterations: u32, took: f64) {
     played.happens(
         0,
-        RunEventKind::ItemEnded {
+        RunEventKind::Session(SessionEvent::ItemEnded {
             stage: 2,
             execution,
             key: key.into(),
@@ -54,7 +56,7 @@ fn issue_ends(played: &mut Played, execution: u32, key: &str, iterations: u32, t
             reason: None,
             iterations,
             duration_ms: took,
-        },
+        }),
     );
 }
 
@@ -99,14 +101,14 @@ fn at_work(situation: &Situation) -> Played {
     hooks(&mut played, [190, 33_100, 340], report("tests"));
     issue_ends(&mut played, 1, "12", 2, 401_000.0);
     issue(&mut played, 2, "15", "Payment asks again when the bank does not answer");
-    let paused = RunEventKind::Paused {
+    let paused = RunEventKind::Session(SessionEvent::Paused {
         cause: PauseCause::RateLimit,
         reason: "the agent's limit is reached".into(),
         until: None,
-    };
+    });
     played.happens(0, paused);
     played.passes(154_000);
-    played.happens(0, RunEventKind::Continued {});
+    played.happens(0, RunEventKind::Session(SessionEvent::Continued {}));
     played.works(2, 3);
     let retries = turn(
         "Three attempts with growing pauses, then a clear error",
@@ -119,7 +121,10 @@ fn at_work(situation: &Situation) -> Played {
     played.reports(firing, 200, report("format"));
     let (hook, session) = ("review".to_owned(), "calm-fox-review-3".to_owned());
     let pipeline = "review".to_owned();
-    played.happens(firing, RunEventKind::HookSpawned { hook, session, pipeline });
+    played.happens(
+        firing,
+        RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, pipeline }),
+    );
     played.starts(firing, "tests");
     played.passes(12_000);
     reviewed(situation);

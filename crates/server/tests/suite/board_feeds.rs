@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use hookwright_events::RunEventKind;
+use hookwright_events::{FiringEvent, RunEventKind, SessionEvent};
 use hookwright_server::limits;
 
 use crate::played::{Played, result};
@@ -29,7 +29,7 @@ fn pages(visitor: &Visitor, number: usize) -> Vec<Stream> {
 }
 
 fn note(played: &mut Played, note: &str) {
-    played.happens(0, RunEventKind::Noted { note: note.into() });
+    played.happens(0, RunEventKind::Session(SessionEvent::Noted { note: note.into() }));
 }
 
 /// What all of these pages are sent next, which is the same.
@@ -170,7 +170,10 @@ fn a_page_is_told_of_everything_that_it_shows_and_not_of_other_sessions() {
     let firing = played.fires("iteration:start", None);
     let (hook, session) = ("review".to_owned(), "calm-fox-review".to_owned());
     let pipeline = "reviewing".to_owned();
-    played.happens(firing, RunEventKind::HookSpawned { hook, session, pipeline });
+    played.happens(
+        firing,
+        RunEventKind::Firing(FiringEvent::HookSpawned { hook, session, pipeline }),
+    );
     let board = board_of_project(&situation);
     let mut pages = pages(&Visitor::of(&board), 2);
     let mut told = |what: &str| {

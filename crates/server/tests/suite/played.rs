@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hookwright_events::{
-    EventName, Outcome, Output, Report, RunEvent, RunEventKind, SessionStatus, Status, TurnName,
-    TurnResult,
+    EventName, FiringEvent, Outcome, Output, ProcessOutcome, Report, RunEvent, RunEventKind,
+    SessionEvent, SessionStatus, Status, TurnEvent, TurnName, TurnResult,
 };
 use hookwright_pipeline::lease::{self, Holder};
 use hookwright_pipeline::record::SessionRecord;
@@ -51,18 +51,23 @@ impl Played {
         let mut played = Self { store, record, version, entries: 0, firings: 0, now_ms, fence };
         let sources = serde_json::Value::Null;
         let plan = played.record.plan.clone();
-        played.happens(0, RunEventKind::SessionStarted { plan, stages, sources });
+        played.happens(
+            0,
+            RunEventKind::Session(SessionEvent::SessionStarted { plan, stages, sources }),
+        );
         played
     }
 
     /// Something happens, in a firing or, with 0, outside of any.
     pub(crate) fn happens(&mut self, firing: u64, kind: RunEventKind) {
         match &kind {
-            RunEventKind::StageStarted { index, .. } => self.record.stage = *index,
-            RunEventKind::TurnEnded { turn, .. } if turn.iteration > 0 => {
+            RunEventKind::Session(SessionEvent::StageStarted { index, .. }) => {
+                self.record.stage = *index
+            }
+            RunEventKind::Turn(TurnEvent::TurnEnded { turn, .. }) if turn.iteration > 0 => {
                 self.record.iterations += 1;
             }
-            RunEventKind::SessionEnded { status, reason } => {
+            RunEventKind::Session(SessionEvent::SessionEnded { status, reason }) => {
                 self.record.status.clone_from(status);
                 self.record.reason.clone_from(reason);
                 let took = self.now_ms - self.record.created_at_ms();
@@ -105,12 +110,18 @@ impl Played {
 
     pub(crate) fn stage(&mut self, index: u32, iterations_max: u32) {
         let stage = self.record.stages[index as usize - 1].clone();
-        self.happens(0, RunEventKind::StageStarted { stage, index, iterations_max });
+        self.happens(
+            0,
+            RunEventKind::Session(SessionEvent::StageStarted { stage, index, iterations_max }),
+        );
     }
 
     pub(crate) fn stage_ends(&mut self, index: u32, iterations: u32) {
         let (stage, reason) = (self.record.stages[index as usize - 1].clone(), "completed".into());
-        self.happens(0, RunEventKind::StageEnded { stage, index, reason, iterations });
+        self.happens(
+            0,
+            RunEventKind::Session(SessionEvent::StageEnded { stage, index, reason, iterations }),
+        );
     }
 
     /// An event is fired; gives the number of the firing.
@@ -118,7 +129,13 @@ impl Played {
         self.firings += 1;
         let event = EventName::resolve(event).unwrap();
         let (subject, data) = (None, None);
-        let fired = RunEventKind::Fired { event, subject, key, data, late_answers: Vec::new() };
+        let fired = RunEventKind::Firing(FiringEvent::Fired {
+            event,
+            subject,
+            key,
+            data,
+            late_answers: Vec::new(),
+        });
         self.happens(self.firings, fired);
         self.firings
     }
@@ -128,7 +145,10 @@ impl Played {
         self.fires("iteration:start", Some(format!("iteration:start/{}/{iteration}", stage - 1)));
         let turn = TurnName { stage, iteration };
         let run_id = String::new();
-        self.happens(0, RunEventKind::TurnStarting { turn, attempt: 1, run_id, agent: None });
+        self.happens(
+            0,
+            RunEventKind::Turn(TurnEvent::TurnStarting { turn, attempt: 1, run_id, agent: None }),
+        );
     }
 
     /// The agent's turn ends.
@@ -136,14 +156,22 @@ impl Played {
         self.passes(took);
         let turn = TurnName { stage, iteration };
         let duration_ms = took as f64;
-        self.happens(0, RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms });
+        self.happens(
+            0,
+            RunEventKind::Turn(TurnEvent::TurnEnded { turn, attempt: 1, result, duration_ms }),
+        );
     }
 
     /// A hook starts.
     pub(crate) fn starts(&mut self, firing: u64, hook: &str) {
         let (hook, run_id, digest) = (hook.to_owned(), None, None);
-        let starting =
-            RunEventKind::HookStarting { hook, attempt: 1, awaited: true, run_id, digest };
+        let starting = RunEventKind::Firing(FiringEvent::HookStarting {
+            hook,
+            attempt: 1,
+            awaited: true,
+            run_id,
+            digest,
+        });
         self.happens(firing, starting);
     }
 
@@ -155,22 +183,25 @@ impl Played {
         let output = Output { stdout, stderr, ..Output::default() };
         self.happens(
             firing,
-            RunEventKind::HookEnded {
+            RunEventKind::Firing(FiringEvent::HookEnded {
                 hook: report.id.clone(),
                 attempt: 1,
-                outcome: Outcome::Exited { code: report.exit_code.unwrap_or(1), output },
+                outcome: Outcome::Process(ProcessOutcome::Exited {
+                    code: report.exit_code.unwrap_or(1),
+                    output,
+                }),
                 duration_ms: took as f64,
-            },
+            }),
         );
         let (stdout, stderr) = (String::new(), String::new());
         let report = Report { duration_ms: took as f64, stdout, stderr, ..report };
-        self.happens(firing, RunEventKind::HookReported { report });
+        self.happens(firing, RunEventKind::Firing(FiringEvent::HookReported { report }));
     }
 
     pub(crate) fn ends(&mut self, status: &str, reason: &str) {
         let status = SessionStatus::parse(status).expect("a status");
         let reason = reason.to_owned();
-        self.happens(0, RunEventKind::SessionEnded { status, reason });
+        self.happens(0, RunEventKind::Session(SessionEvent::SessionEnded { status, reason }));
         self.leave();
     }
 

@@ -77,7 +77,7 @@ fn line(entry: &Entry, json: bool) -> String {
     if json {
         return format!("{}\n", escaped(&entry.value));
     }
-    match serde_json::from_str::<RunEvent>(&entry.value) {
+    match RunEvent::from_json(&entry.value) {
         Ok(event) => journal_line::of(entry.sequence, &event),
         Err(_) => journal_line::not_understood(entry.sequence),
     }

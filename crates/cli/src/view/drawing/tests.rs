@@ -1,7 +1,8 @@
 //! Whole views as text: run events and keys go in, what stands on the terminal comes out.
 
 use hookwright_events::{
-    EventName, RunEvent, RunEventKind, TurnName, TurnResult, Usage, WorkItem, WorkSource,
+    EventName, FiringEvent, RunEvent, RunEventKind, SessionEvent, TurnEvent, TurnName, TurnResult,
+    Usage, WorkItem, WorkSource,
 };
 
 use super::*;
@@ -33,9 +34,17 @@ impl Scene {
 
     fn begun(self) -> Self {
         let (stage, index, iterations_max) = ("work".to_owned(), 2, 25);
-        self.at(0, 0, RunEventKind::StageStarted { stage, index, iterations_max })
-            .at(1, 0, starting(3))
-            .at(1, 0, RunEventKind::AgentRunning { pid: 4711, start_time: None })
+        self.at(
+            0,
+            0,
+            RunEventKind::Session(SessionEvent::StageStarted { stage, index, iterations_max }),
+        )
+        .at(1, 0, starting(3))
+        .at(
+            1,
+            0,
+            RunEventKind::Turn(TurnEvent::AgentRunning { pid: 4711, start_time: None }),
+        )
     }
 
     fn asked(self, wait: &str, question: &str) -> Self {
@@ -43,14 +52,14 @@ impl Scene {
         self.at(
             2,
             7,
-            RunEventKind::HookWaiting {
+            RunEventKind::Firing(FiringEvent::HookWaiting {
                 hook,
                 wait: wait.to_owned(),
                 question: question.to_owned(),
                 since: "2026-01-02T12:00:02Z".into(),
                 until: "2026-01-02T12:30:00Z".into(),
                 url: Some(format!("http://127.0.0.1:8765/callback/{wait}.0123456789abcdef")),
-            },
+            }),
         )
     }
 
@@ -76,21 +85,38 @@ impl Scene {
 
 fn starting(iteration: u32) -> RunEventKind {
     let turn = TurnName { stage: 2, iteration };
-    RunEventKind::TurnStarting { turn, attempt: 1, run_id: "r".into(), agent: None }
+    RunEventKind::Turn(TurnEvent::TurnStarting {
+        turn,
+        attempt: 1,
+        run_id: "r".into(),
+        agent: None,
+    })
 }
 
 fn says(text: &str) -> RunEventKind {
-    RunEventKind::AgentOutput { stream: "stdout".into(), text: text.to_owned() }
+    RunEventKind::Turn(TurnEvent::AgentOutput { stream: "stdout".into(), text: text.to_owned() })
 }
 
 fn fired(event: &str) -> RunEventKind {
     let event = EventName::resolve(event).expect("it stands in the table");
-    RunEventKind::Fired { event, subject: None, key: None, data: None, late_answers: Vec::new() }
+    RunEventKind::Firing(FiringEvent::Fired {
+        event,
+        subject: None,
+        key: None,
+        data: None,
+        late_answers: Vec::new(),
+    })
 }
 
 fn hook(id: &str, awaited: bool) -> RunEventKind {
     let hook = id.to_owned();
-    RunEventKind::HookStarting { hook, attempt: 1, awaited, run_id: None, digest: None }
+    RunEventKind::Firing(FiringEvent::HookStarting {
+        hook,
+        attempt: 1,
+        awaited,
+        run_id: None,
+        digest: None,
+    })
 }
 
 #[test]
@@ -142,12 +168,15 @@ p pause  s stop  o more output  i prompt  ? help
 
 #[test]
 fn every_running_hook_has_its_time_and_leaves_when_it_ends() {
-    let child = RunEventKind::HookSpawned {
+    let child = RunEventKind::Firing(FiringEvent::HookSpawned {
         hook: "review".into(),
         session: "one-review".into(),
         pipeline: "review".into(),
-    };
-    let skipped = RunEventKind::HookSkipped { hook: "other".into(), reason: "when".into() };
+    });
+    let skipped = RunEventKind::Firing(FiringEvent::HookSkipped {
+        hook: "other".into(),
+        reason: "when".into(),
+    });
     let scene = Scene::new()
         .begun()
         .at(30, 7, fired("iteration:complete"))
@@ -242,10 +271,12 @@ fn what_is_typed_stays_in_sight_and_cannot_steer_the_terminal() {
 
 #[test]
 fn a_pause_says_why_and_how_long() {
-    let pause = |until: Option<&str>, cause| RunEventKind::Paused {
-        cause,
-        reason: "asked too often".into(),
-        until: until.map(str::to_owned),
+    let pause = |until: Option<&str>, cause| {
+        RunEventKind::Session(SessionEvent::Paused {
+            cause,
+            reason: "asked too often".into(),
+            until: until.map(str::to_owned),
+        })
     };
     let line = |scene: Scene| scene.drawn(90, 24).lines().nth(2).map(str::to_owned);
     let limited = pause(Some("2026-01-02T13:05:00Z"), PauseCause::RateLimit);
@@ -262,7 +293,8 @@ fn a_pause_says_why_and_how_long() {
         line(scene().typed("p")).as_deref(),
         Some("will pause before the next step (p: go on)")
     );
-    let over = scene().at(5, 0, limited).at(6, 0, RunEventKind::Continued {});
+    let over =
+        scene().at(5, 0, limited).at(6, 0, RunEventKind::Session(SessionEvent::Continued {}));
     assert_eq!(line(over).as_deref(), Some("p pause  s stop  o more output  i prompt  ? help"));
 }
 
@@ -279,19 +311,20 @@ fn work_and_cost_are_shown_as_they_are_known() {
     let usage = Some(Usage { input_tokens: 1_500, output_tokens: 0, cost_usd: Some(0.25) });
     let result = TurnResult { usage, ..TurnResult::default() };
     let turn = TurnName { stage: 2, iteration: 3 };
-    let ended = RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms: 1.0 };
+    let ended =
+        RunEventKind::Turn(TurnEvent::TurnEnded { turn, attempt: 1, result, duration_ms: 1.0 });
     let (from, to, reason) = ("codex".into(), "gemini".into(), "down".into());
     let usage = Usage { input_tokens: 500, output_tokens: 0, cost_usd: Some(1.0) };
     let (hook, session) = ("review".into(), "one--review".into());
-    let used = RunEventKind::ChildUsed { hook, session, stage: 2, usage };
+    let used = RunEventKind::Firing(FiringEvent::ChildUsed { hook, session, stage: 2, usage });
     let scene = Scene::new()
         .begun()
-        .at(2, 0, RunEventKind::ItemStarted { stage: 2, execution: 1, item })
+        .at(2, 0, RunEventKind::Session(SessionEvent::ItemStarted { stage: 2, execution: 1, item }))
         .at(3, 0, ended.clone())
         .at(3, 0, ended)
         .at(3, 7, used)
         .at(4, 0, starting(4))
-        .at(5, 0, RunEventKind::AgentChanged { from, to, reason });
+        .at(5, 0, RunEventKind::Turn(TurnEvent::AgentChanged { from, to, reason }));
     assert_eq!(
         scene.drawn(70, 24),
         "\
@@ -393,7 +426,7 @@ fn nothing_of_another_session_is_shown() {
 
 fn told(prompt: &str) -> RunEventKind {
     let turn = TurnName { stage: 2, iteration: 3 };
-    RunEventKind::AgentPrompted { turn, prompt: prompt.to_owned() }
+    RunEventKind::Turn(TurnEvent::AgentPrompted { turn, prompt: prompt.to_owned() })
 }
 
 #[test]
@@ -429,12 +462,12 @@ p pause  s stop  o more output  i output  ? help
 
 #[test]
 fn at_the_end_it_says_what_is_waited_for_and_when_a_hook_is_tried_again() {
-    let retry = RunEventKind::HookRetrying {
+    let retry = RunEventKind::Firing(FiringEvent::HookRetrying {
         hook: "notify".into(),
         attempt: 2,
         after_ms: 40_000,
         reason: "cannot connect\u{1b}[2J".into(),
-    };
+    });
     let scene = Scene::new().at(0, 9, fired("session:end")).at(30, 9, hook("notify", false));
     let scene = scene.at(35, 9, retry);
     assert_eq!(
@@ -447,13 +480,13 @@ p pause  s stop  o more output  i prompt  ? help
 "
     );
     // The time of all attempts counts.
-    let again = RunEventKind::HookStarting {
+    let again = RunEventKind::Firing(FiringEvent::HookStarting {
         hook: "notify".into(),
         attempt: 2,
         awaited: false,
         run_id: None,
         digest: None,
-    };
+    });
     let drawn = scene.at(60, 9, again).drawn(100, 24);
     assert!(
         drawn.contains("notify at session:end, 35s, in the background, attempt 2\n"),
@@ -466,7 +499,11 @@ fn what_another_process_ran_is_over_when_the_session_is_resumed() {
     let scene =
         Scene::new().begun().at(2, 3, fired("iteration:complete")).at(3, 3, hook("tests", true));
     assert!(scene.drawn(70, 24).contains("▸ hook tests"));
-    let resumed = scene.at(60, 0, RunEventKind::SessionResumed { time: 1, sources: None });
+    let resumed = scene.at(
+        60,
+        0,
+        RunEventKind::Session(SessionEvent::SessionResumed { time: 1, sources: None }),
+    );
     let drawn = resumed.drawn(70, 24);
     assert!(!drawn.contains('▸'), "{drawn}");
 }

@@ -6,7 +6,9 @@
 use hookwright_engine::NATIVE;
 use hookwright_engine::answer::{self, Reading};
 use hookwright_engine::policy::{At, Meaning};
-use hookwright_events::{Answer, AnswerDecision, Outcome, Output, Status};
+use hookwright_events::{
+    Answer, AnswerDecision, FunctionOutcome, Outcome, Output, ProcessOutcome, Status, WorkOutcome,
+};
 
 /// What a hook's field `blocking` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,33 +30,35 @@ const BLOCK: i32 = 2;
 /// What an outcome means.
 pub(super) fn meaning(blocking: Blocking, outcome: &Outcome, at: At<'_>) -> Meaning {
     match outcome {
-        Outcome::Exited { code, output } => exited(blocking, *code, output, at),
+        Outcome::Process(ProcessOutcome::Exited { code, output }) => {
+            exited(blocking, *code, output, at)
+        }
         // A deadline of ours is no word of the hook's, whatever `blocking` says.
-        Outcome::TimedOut { after_ms, .. } => {
+        Outcome::Process(ProcessOutcome::TimedOut { after_ms, .. }) => {
             Meaning { status: Status::TimedOut, ..failed(format!("timed out after {after_ms} ms")) }
         }
-        Outcome::Killed { signal, .. } => {
+        Outcome::Process(ProcessOutcome::Killed { signal, .. }) => {
             broken(blocking, format!("killed by signal {signal}"), at)
         }
-        Outcome::WantedTerminal { .. } => {
+        Outcome::Process(ProcessOutcome::WantedTerminal { .. }) => {
             let cause = "stopped to read the terminal, which hooks do not have";
             broken(blocking, cause.to_owned(), at)
         }
-        Outcome::NotStarted { cause } => broken(blocking, format!("cannot start: {cause}"), at),
-        Outcome::Interrupted { .. } => failed("interrupted".to_owned()),
-        Outcome::Done { what, said, .. } => {
+        Outcome::Process(ProcessOutcome::NotStarted { cause }) => {
+            broken(blocking, format!("cannot start: {cause}"), at)
+        }
+        Outcome::Process(ProcessOutcome::Interrupted { .. }) => failed("interrupted".to_owned()),
+        Outcome::Work(WorkOutcome::Done { what, said, .. }) => {
             Meaning { reason: Some(what.clone()), answer: Answer::clone(said), ..well() }
         }
-        Outcome::Failed { cause, said, .. } => {
+        Outcome::Work(WorkOutcome::Failed { cause, said, .. }) => {
             Meaning { answer: Answer::clone(said), ..broken(blocking, cause.clone(), at) }
         }
-        Outcome::Answered { answer } => {
+        Outcome::Function(FunctionOutcome::Answered { answer }) => {
             answered(blocking, Answer::clone(answer), at).unwrap_or_else(well)
         }
         // AutoAgent sends no requests. A native file that puts one under its rules means a native one.
-        Outcome::Responded { .. } | Outcome::Decided { .. } | Outcome::Unanswered { .. } => {
-            NATIVE.wire.meaning(outcome, at)
-        }
+        Outcome::Request(_) | Outcome::Person(_) => NATIVE.wire.meaning(outcome, at),
     }
 }
 
@@ -139,7 +143,7 @@ fn blocked(reason: String) -> Meaning {
 
 #[cfg(test)]
 mod tests {
-    use hookwright_events::{Event, Power};
+    use hookwright_events::{Event, PersonOutcome, Power};
     use serde_json::Value;
 
     use super::*;
@@ -155,17 +159,18 @@ mod tests {
     fn outcomes_that_no_command_brings_about_by_itself_follow_the_same_rules() {
         let output = Output::default;
         let stopped = "stopped to read the terminal, which hooks do not have";
-        let denied = Outcome::Answered { answer: Box::new(Answer::deny("no")) };
-        let granted = Outcome::Answered { answer: Box::default() };
+        let denied =
+            Outcome::Function(FunctionOutcome::Answered { answer: Box::new(Answer::deny("no")) });
+        let granted = Outcome::Function(FunctionOutcome::Answered { answer: Box::default() });
         for (outcome, on_purpose, also_broken, reason) in [
             (
-                Outcome::WantedTerminal { output: output() },
+                Outcome::Process(ProcessOutcome::WantedTerminal { output: output() }),
                 Status::Failed,
                 Status::Blocked,
                 Some(stopped),
             ),
             (
-                Outcome::Interrupted { output: output() },
+                Outcome::Process(ProcessOutcome::Interrupted { output: output() }),
                 Status::Failed,
                 Status::Failed,
                 Some("interrupted"),
@@ -173,7 +178,7 @@ mod tests {
             (denied, Status::Blocked, Status::Blocked, Some("no")),
             (granted, Status::Success, Status::Success, None),
             (
-                Outcome::Unanswered { after_ms: 2000 },
+                Outcome::Person(PersonOutcome::Unanswered { after_ms: 2000 }),
                 Status::TimedOut,
                 Status::TimedOut,
                 Some("nobody answered within 2 s"),
@@ -189,7 +194,7 @@ mod tests {
     fn an_agent_is_shown_standard_output_and_of_a_failure_standard_error_too() {
         let printed =
             Output { stdout: "out\n".into(), stderr: "err\n".into(), ..Output::default() };
-        let ended = Outcome::Exited { code: 0, output: printed };
+        let ended = Outcome::Process(ProcessOutcome::Exited { code: 0, output: printed });
         assert_eq!(shown(&ended, &well()), "out\n");
         assert_eq!(shown(&ended, &failed("x".into())), "out\nerr\n");
     }

@@ -10,7 +10,10 @@ mod said;
 use std::path::Path;
 
 use hookwright_engine::policy::{At, Input, Meaning, Reader, Wire};
-use hookwright_events::{Answer, AnswerDecision, Event, EventName, Outcome, Output, Power, Status};
+use hookwright_events::{
+    Answer, AnswerDecision, Event, EventName, FunctionOutcome, Outcome, Output, PersonOutcome,
+    Power, ProcessOutcome, RequestOutcome, Status, WorkOutcome,
+};
 
 use super::environment;
 use super::event::HookInput;
@@ -78,34 +81,42 @@ impl Wire for ClaudeWire {
 
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning {
         match outcome {
-            Outcome::Exited { code, output } => self.ended(*code, output, at),
+            Outcome::Process(ProcessOutcome::Exited { code, output }) => {
+                self.ended(*code, output, at)
+            }
             // Claude Code reports the death by a signal as exit code 1.
-            Outcome::Killed { signal, output } => {
+            Outcome::Process(ProcessOutcome::Killed { signal, output }) => {
                 let meaning = self.ended(1, output, at);
                 match meaning.status {
                     Status::Failed => failed(format!("killed by signal {signal}")),
                     _ => meaning,
                 }
             }
-            Outcome::TimedOut { after_ms, .. } => {
+            Outcome::Process(ProcessOutcome::TimedOut { after_ms, .. }) => {
                 let reason = format!("timed out after {} s", *after_ms as f64 / 1000.0);
                 match at.event.name {
                     EventName::CLAUDE_PRE_MODEL_SWITCH => blocked(Answer::deny(reason)),
                     _ => Meaning { status: Status::TimedOut, ..failed(reason) },
                 }
             }
-            Outcome::Interrupted { .. } => failed("interrupted".into()),
-            Outcome::WantedTerminal { .. } => {
+            Outcome::Process(ProcessOutcome::Interrupted { .. }) => failed("interrupted".into()),
+            Outcome::Process(ProcessOutcome::WantedTerminal { .. }) => {
                 failed("stopped to read the terminal, which hooks do not have".into())
             }
-            Outcome::NotStarted { cause } => failed(format!("cannot start: {cause}")),
-            Outcome::Done { what, .. } => {
+            Outcome::Process(ProcessOutcome::NotStarted { cause }) => {
+                failed(format!("cannot start: {cause}"))
+            }
+            Outcome::Work(WorkOutcome::Done { what, .. }) => {
                 Meaning { reason: Some(what.clone()), ..well(Answer::default()) }
             }
-            Outcome::Failed { cause, .. } => failed(cause.clone()),
-            Outcome::Answered { answer } => heard(Answer::clone(answer), at),
-            Outcome::Responded { status, output, .. } => responded(*status, output, at),
-            Outcome::Decided { .. } | Outcome::Unanswered { .. } => {
+            Outcome::Work(WorkOutcome::Failed { cause, .. }) => failed(cause.clone()),
+            Outcome::Function(FunctionOutcome::Answered { answer }) => {
+                heard(Answer::clone(answer), at)
+            }
+            Outcome::Request(RequestOutcome::Responded { status, output, .. }) => {
+                responded(*status, output, at)
+            }
+            Outcome::Person(PersonOutcome::Decided { .. } | PersonOutcome::Unanswered { .. }) => {
                 failed("a person was asked, which these hooks do not do".into())
             }
         }

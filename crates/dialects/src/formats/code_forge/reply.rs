@@ -11,7 +11,9 @@ use hookwright_engine::NativeWire;
 use hookwright_engine::answer::{self, Reading};
 use hookwright_engine::policy::{At, Meaning, Wire};
 use hookwright_events::report::WARNING;
-use hookwright_events::{Answer, AnswerDecision, EventName, Outcome, Output, Status};
+use hookwright_events::{
+    Answer, AnswerDecision, EventName, FunctionOutcome, Outcome, Output, ProcessOutcome, Status,
+};
 
 use super::event;
 
@@ -28,27 +30,27 @@ pub(super) const CAN_BLOCK: &[EventName] = &[
 pub(super) fn meaning(outcome: &Outcome, at: At<'_>) -> Meaning {
     let can_block = CAN_BLOCK.contains(&at.event.name);
     match outcome {
-        Outcome::Exited { code: 0, output } => {
+        Outcome::Process(ProcessOutcome::Exited { code: 0, output }) => {
             with_warning(NativeWire.meaning(outcome, at), output)
         }
-        Outcome::Exited { code: 126 | 127, .. } => NativeWire.meaning(outcome, at),
-        Outcome::Exited { code, output } if can_block => blocked(*code, output, at),
-        Outcome::Exited { code, output } => warned(*code, output, at),
+        Outcome::Process(ProcessOutcome::Exited { code: 126 | 127, .. }) => {
+            NativeWire.meaning(outcome, at)
+        }
+        Outcome::Process(ProcessOutcome::Exited { code, output }) if can_block => {
+            blocked(*code, output, at)
+        }
+        Outcome::Process(ProcessOutcome::Exited { code, output }) => warned(*code, output, at),
         // A guard that could not look at a value because of its size has not let it pass.
-        Outcome::NotStarted { cause } if can_block && event::may_not_fit(at.event) => {
+        Outcome::Process(ProcessOutcome::NotStarted { cause })
+            if can_block && event::may_not_fit(at.event) =>
+        {
             answered(Answer::deny(format!("cannot start: {cause}")), at)
         }
-        Outcome::NotStarted { .. }
-        | Outcome::TimedOut { .. }
-        | Outcome::Killed { .. }
-        | Outcome::Interrupted { .. }
-        | Outcome::WantedTerminal { .. }
-        | Outcome::Done { .. }
-        | Outcome::Failed { .. }
-        | Outcome::Answered { .. }
-        | Outcome::Responded { .. }
-        | Outcome::Decided { .. }
-        | Outcome::Unanswered { .. } => NativeWire.meaning(outcome, at),
+        Outcome::Process(_)
+        | Outcome::Work(_)
+        | Outcome::Request(_)
+        | Outcome::Person(_)
+        | Outcome::Function(_) => NativeWire.meaning(outcome, at),
     }
 }
 
@@ -102,7 +104,8 @@ fn restricting(output: &Output, at: At<'_>) -> (Answer, bool) {
 }
 
 fn answered(answer: Answer, at: At<'_>) -> Meaning {
-    NativeWire.meaning(&Outcome::Answered { answer: Box::new(answer) }, at)
+    NativeWire
+        .meaning(&Outcome::Function(FunctionOutcome::Answered { answer: Box::new(answer) }), at)
 }
 
 /// The last line says best what is the matter.
@@ -132,7 +135,7 @@ mod tests {
 
     #[test]
     fn only_a_value_that_does_not_fit_makes_a_hook_that_cannot_start_a_block() {
-        let outcome = Outcome::NotStarted { cause: "why".into() };
+        let outcome = Outcome::Process(ProcessOutcome::NotStarted { cause: "why".into() });
         let huge = "x".repeat(ENV_VALUE_BYTES_MAX);
         for (event, input, status) in [
             ("tool:pre_execute", huge.as_str(), Status::Blocked),
@@ -148,7 +151,7 @@ mod tests {
     #[test]
     fn a_long_last_line_is_shortened_where_it_only_warns() {
         let output = Output { stderr: format!("{}\n\n", "y".repeat(300)), ..Output::default() };
-        let failed = Outcome::Exited { code: 1, output };
+        let failed = Outcome::Process(ProcessOutcome::Exited { code: 1, output });
         let reason = format!("exit code 1: {}…", "y".repeat(200));
         assert_eq!(at_event("tool:error", "ls", &failed), (Status::Failed, Some(reason)));
     }

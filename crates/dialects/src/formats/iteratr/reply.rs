@@ -6,16 +6,23 @@
 
 use hookwright_engine::policy::Meaning;
 use hookwright_engine::why_not;
-use hookwright_events::{Answer, Outcome, Output, Status};
+use hookwright_events::{
+    Answer, FunctionOutcome, Outcome, Output, PersonOutcome, ProcessOutcome, RequestOutcome,
+    Status, WorkOutcome,
+};
 
 pub(super) fn meaning(outcome: &Outcome) -> Meaning {
     let reason = why_not(outcome);
     let status = match outcome {
-        Outcome::TimedOut { .. } => Status::TimedOut,
+        Outcome::Process(ProcessOutcome::TimedOut { .. }) => Status::TimedOut,
         _ if reason.is_some() => Status::Failed,
         _ => Status::Success,
     };
-    let is_over = matches!(outcome, Outcome::Interrupted { .. } | Outcome::WantedTerminal { .. });
+    let is_over = matches!(
+        outcome,
+        Outcome::Process(ProcessOutcome::Interrupted { .. })
+            | Outcome::Process(ProcessOutcome::WantedTerminal { .. })
+    );
     let may_retry = reason.is_some() && !is_over;
     Meaning { status, reason, answer: Answer::default(), may_retry }
 }
@@ -23,29 +30,37 @@ pub(super) fn meaning(outcome: &Outcome) -> Meaning {
 /// What the agent reads of a hook that pipes its output.
 pub(super) fn shown(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Exited { code: 0, output } | Outcome::Done { output, .. } => printed(output),
-        Outcome::Exited { code, output } => failed(&format!("exit status {code}"), output),
-        Outcome::Killed { signal, output } => {
+        Outcome::Process(ProcessOutcome::Exited { code: 0, output })
+        | Outcome::Work(WorkOutcome::Done { output, .. }) => printed(output),
+        Outcome::Process(ProcessOutcome::Exited { code, output }) => {
+            failed(&format!("exit status {code}"), output)
+        }
+        Outcome::Process(ProcessOutcome::Killed { signal, output }) => {
             failed(&format!("signal: {}", signal_name(*signal)), output)
         }
-        Outcome::TimedOut { after_ms, output } => {
+        Outcome::Process(ProcessOutcome::TimedOut { after_ms, output }) => {
             let seconds = *after_ms as f64 / 1000.0;
             format!("[Hook timed out after {seconds}s]\nPartial output:\n{}", printed(output))
         }
-        Outcome::WantedTerminal { output } => {
+        Outcome::Process(ProcessOutcome::WantedTerminal { output }) => {
             failed("stopped to read the terminal, which hooks do not have", output)
         }
-        Outcome::NotStarted { cause } => failed(cause, &Output::default()),
-        Outcome::Failed { cause, output, .. } => failed(cause, output),
-        Outcome::Responded { status: 200..=299, output, .. } => printed(output),
-        Outcome::Responded { status, output, .. } => failed(&format!("status {status}"), output),
-        Outcome::Decided { refused: true, .. } | Outcome::Unanswered { .. } => {
+        Outcome::Process(ProcessOutcome::NotStarted { cause }) => failed(cause, &Output::default()),
+        Outcome::Work(WorkOutcome::Failed { cause, output, .. }) => failed(cause, output),
+        Outcome::Request(RequestOutcome::Responded { status: 200..=299, output, .. }) => {
+            printed(output)
+        }
+        Outcome::Request(RequestOutcome::Responded { status, output, .. }) => {
+            failed(&format!("status {status}"), output)
+        }
+        Outcome::Person(PersonOutcome::Decided { refused: true, .. })
+        | Outcome::Person(PersonOutcome::Unanswered { .. }) => {
             failed(&why_not(outcome).unwrap_or_default(), &Output::default())
         }
         // The session is being ended, or there was nothing that could print.
-        Outcome::Interrupted { .. } | Outcome::Answered { .. } | Outcome::Decided { .. } => {
-            String::new()
-        }
+        Outcome::Process(ProcessOutcome::Interrupted { .. })
+        | Outcome::Function(FunctionOutcome::Answered { .. })
+        | Outcome::Person(PersonOutcome::Decided { .. }) => String::new(),
     }
 }
 
@@ -96,13 +111,24 @@ mod tests {
 
     #[test]
     fn every_end_has_the_text_that_iteratr_has_for_it() {
-        let killed = |signal| Outcome::Killed { signal, output: output("out\n", "") };
+        let killed = |signal| {
+            Outcome::Process(ProcessOutcome::Killed { signal, output: output("out\n", "") })
+        };
         for (outcome, text) in [
-            (Outcome::Exited { code: 0, output: output("out\n", "") }, "out\n"),
-            (Outcome::Exited { code: 0, output: output("", "") }, ""),
-            (Outcome::Exited { code: 0, output: output("", "e\n") }, "\n[stderr]\ne\n"),
             (
-                Outcome::Exited { code: 3, output: output("out\n", "e\n") },
+                Outcome::Process(ProcessOutcome::Exited { code: 0, output: output("out\n", "") }),
+                "out\n",
+            ),
+            (Outcome::Process(ProcessOutcome::Exited { code: 0, output: output("", "") }), ""),
+            (
+                Outcome::Process(ProcessOutcome::Exited { code: 0, output: output("", "e\n") }),
+                "\n[stderr]\ne\n",
+            ),
+            (
+                Outcome::Process(ProcessOutcome::Exited {
+                    code: 3,
+                    output: output("out\n", "e\n"),
+                }),
                 "[Hook command failed: exit status 3]\nout\n\n[stderr]\ne\n",
             ),
             (killed(9), "[Hook command failed: signal: killed]\nout\n"),
@@ -110,11 +136,17 @@ mod tests {
             (killed(13), "[Hook command failed: signal: broken pipe]\nout\n"),
             (killed(40), "[Hook command failed: signal: signal 40]\nout\n"),
             (
-                Outcome::TimedOut { after_ms: 90_000, output: output("out", "e\n") },
+                Outcome::Process(ProcessOutcome::TimedOut {
+                    after_ms: 90_000,
+                    output: output("out", "e\n"),
+                }),
                 "[Hook timed out after 90s]\nPartial output:\nout\n[stderr]\ne\n",
             ),
             (
-                Outcome::TimedOut { after_ms: 500, output: output("", "") },
+                Outcome::Process(ProcessOutcome::TimedOut {
+                    after_ms: 500,
+                    output: output("", ""),
+                }),
                 "[Hook timed out after 0.5s]\nPartial output:\n",
             ),
         ] {
@@ -124,31 +156,39 @@ mod tests {
 
     #[test]
     fn what_iteratr_does_not_know_is_said_in_the_same_form() {
-        let responded = |status| Outcome::Responded {
-            status,
-            output: output("body", ""),
-            retry_after_ms: None,
+        let responded = |status| {
+            Outcome::Request(RequestOutcome::Responded {
+                status,
+                output: output("body", ""),
+                retry_after_ms: None,
+            })
         };
-        let decided = |refused| Outcome::Decided {
-            response: Box::default(),
-            refused,
-            by: "ann".into(),
-            at: String::new(),
+        let decided = |refused| {
+            Outcome::Person(PersonOutcome::Decided {
+                response: Box::default(),
+                refused,
+                by: "ann".into(),
+                at: String::new(),
+            })
         };
-        let said = |what: &str| Outcome::Failed {
-            cause: what.into(),
-            may_retry: true,
-            exit_code: None,
-            output: output("", "e\n"),
-            said: Box::default(),
+        let said = |what: &str| {
+            Outcome::Work(WorkOutcome::Failed {
+                cause: what.into(),
+                may_retry: true,
+                exit_code: None,
+                output: output("", "e\n"),
+                said: Box::default(),
+            })
         };
         for (outcome, text) in [
             (
-                Outcome::NotStarted { cause: "shell `sh` not found".into() },
+                Outcome::Process(ProcessOutcome::NotStarted {
+                    cause: "shell `sh` not found".into(),
+                }),
                 "[Hook command failed: shell `sh` not found]\n",
             ),
             (
-                Outcome::WantedTerminal { output: output("name? ", "") },
+                Outcome::Process(ProcessOutcome::WantedTerminal { output: output("name? ", "") }),
                 "[Hook command failed: stopped to read the terminal, which hooks do not have]\nname? ",
             ),
             (
@@ -156,11 +196,11 @@ mod tests {
                 "[Hook command failed: there is no remote `up`]\n\n[stderr]\ne\n",
             ),
             (
-                Outcome::Done {
+                Outcome::Work(WorkOutcome::Done {
                     what: "pushed".into(),
                     output: output("x\n", ""),
                     said: Box::default(),
-                },
+                }),
                 "x\n",
             ),
             (responded(204), "body"),
@@ -168,11 +208,11 @@ mod tests {
             (decided(false), ""),
             (decided(true), "[Hook command failed: rejected by ann]\n"),
             (
-                Outcome::Unanswered { after_ms: 2000 },
+                Outcome::Person(PersonOutcome::Unanswered { after_ms: 2000 }),
                 "[Hook command failed: nobody answered within 2 s]\n",
             ),
-            (Outcome::Interrupted { output: output("half", "") }, ""),
-            (Outcome::Answered { answer: Box::default() }, ""),
+            (Outcome::Process(ProcessOutcome::Interrupted { output: output("half", "") }), ""),
+            (Outcome::Function(FunctionOutcome::Answered { answer: Box::default() }), ""),
         ] {
             assert_eq!(shown(&outcome), text);
         }
@@ -186,12 +226,15 @@ mod tests {
             assert_eq!(answer, Answer::default());
             (status, may_retry)
         };
-        let end = |code| Outcome::Exited { code, output: output(deny, "") };
+        let end =
+            |code| Outcome::Process(ProcessOutcome::Exited { code, output: output(deny, "") });
         assert_eq!(of(end(0)), (Status::Success, false));
         assert_eq!(of(end(2)), (Status::Failed, true));
-        let interrupted = Outcome::Interrupted { output: Output::default() };
+        let interrupted =
+            Outcome::Process(ProcessOutcome::Interrupted { output: Output::default() });
         assert_eq!(of(interrupted), (Status::Failed, false));
-        let timed_out = Outcome::TimedOut { after_ms: 1, output: Output::default() };
+        let timed_out =
+            Outcome::Process(ProcessOutcome::TimedOut { after_ms: 1, output: Output::default() });
         assert_eq!(of(timed_out), (Status::TimedOut, true));
     }
 }

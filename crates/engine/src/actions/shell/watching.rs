@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hookwright_events::{Outcome, Output, Status};
+use hookwright_events::{Outcome, Output, ProcessOutcome, Status};
 use hookwright_process::{Captured, Filter, Leader, Stream, Watch};
 use tokio::sync::SemaphorePermit;
 
@@ -96,7 +96,11 @@ impl Watch for Watching<'_> {
             power: self.attempt.power,
             awaited: self.attempt.terms.awaited,
         };
-        let meaning = self.attempt.policy.wire.meaning(&Outcome::Exited { code: 0, output }, at);
+        let meaning = self
+            .attempt
+            .policy
+            .wire
+            .meaning(&Outcome::Process(ProcessOutcome::Exited { code: 0, output }), at);
         meaning.answer.stop || meaning.status == Status::Blocked
     }
 }

@@ -8,7 +8,10 @@
 use std::io;
 use std::sync::Arc;
 
-use hookwright_events::{Outcome, Output, RunEventKind};
+use hookwright_events::{
+    FiringEvent, Outcome, Output, PersonOutcome, ProcessOutcome, RequestOutcome, RunEventKind,
+    SessionEvent,
+};
 use hookwright_process::faults;
 use reqwest::Url;
 use tokio::runtime::Handle;
@@ -25,7 +28,7 @@ use crate::ports::{OpenWait, WaitEnd, Waits, Word};
 /// Asks, and waits for the answer.
 pub(super) async fn run(attempt: &Attempt, webhook: &Webhook, news: &mut dyn News) -> Outcome {
     if attempt.cancel.is_cancelled() {
-        return Outcome::Interrupted { output: Output::default() };
+        return Outcome::Process(ProcessOutcome::Interrupted { output: Output::default() });
     }
     let wait = match open(attempt, webhook).await {
         Ok(wait) => wait,
@@ -52,7 +55,7 @@ pub(super) async fn run(attempt: &Attempt, webhook: &Webhook, news: &mut dyn New
                 left_behind.stays();
             }
             left_behind.end().await;
-            return Outcome::Interrupted { output: Output::default() };
+            return Outcome::Process(ProcessOutcome::Interrupted { output: Output::default() });
         }
     };
     if may_be_tried_again(attempt, &outcome) {
@@ -96,16 +99,16 @@ fn tell(attempt: &Attempt, rendered: &Rendered, wait: &OpenWait, news: &mut dyn 
         )
     });
     for note in wait.notes.iter().cloned().chain(unreachable) {
-        news.tells(RunEventKind::Noted { note });
+        news.tells(RunEventKind::Session(SessionEvent::Noted { note }));
     }
-    news.tells(RunEventKind::HookWaiting {
+    news.tells(RunEventKind::Firing(FiringEvent::HookWaiting {
         hook: hook.clone(),
         wait: wait.id.clone(),
         question: question::text(attempt, rendered),
         since: wait.since.clone(),
         until: wait.until.clone(),
         url: Some(wait.callback_url.clone()),
-    });
+    }));
 }
 
 struct Asked<'a> {
@@ -150,7 +153,7 @@ impl Asked<'_> {
 }
 
 fn has_arrived(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Responded { status: 200..300, .. })
+    matches!(outcome, Outcome::Request(RequestOutcome::Responded { status: 200..300, .. }))
 }
 
 /// Whether a next attempt will go on with the same wait.
@@ -165,11 +168,13 @@ fn outcome(attempt: &Attempt, end: WaitEnd) -> Outcome {
         WaitEnd::Decided { mut response, word, by, at } => {
             attempt.surroundings.secrets.hide_in(&mut response);
             let response = Box::new(response);
-            Outcome::Decided { response, refused: word == Word::No, by, at }
+            Outcome::Person(PersonOutcome::Decided { response, refused: word == Word::No, by, at })
         }
         WaitEnd::TimedOut => {
             let after = attempt.terms.timeout.as_millis();
-            Outcome::Unanswered { after_ms: u64::try_from(after).unwrap_or(u64::MAX) }
+            Outcome::Person(PersonOutcome::Unanswered {
+                after_ms: u64::try_from(after).unwrap_or(u64::MAX),
+            })
         }
         WaitEnd::Abandoned => failed("nobody may answer any more".to_owned(), false),
     }

@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use hookwright_events::{
-    Decision, Event, EventName, FiringKey, ItemState, RunEvent, RunEventKind, TaskState, TurnName,
-    TurnResult, Verdict, WorkItem, WorkSource,
+    Decision, Event, EventName, FiringEvent, FiringKey, ItemState, RunEvent, RunEventKind,
+    SessionEvent, TaskState, TurnEvent, TurnName, TurnResult, Verdict, WorkItem, WorkSource,
 };
 
 use super::super::way::{Bounds, StageBounds};
@@ -200,7 +200,15 @@ impl World {
             Step::Attempt(attempt) => {
                 let turn = self.turn.clone().expect("it was prepared");
                 let (attempt, run_id) = (attempt.number, "run".to_owned());
-                self.write(0, RunEventKind::TurnStarting { turn, attempt, run_id, agent: None });
+                self.write(
+                    0,
+                    RunEventKind::Turn(TurnEvent::TurnStarting {
+                        turn,
+                        attempt,
+                        run_id,
+                        agent: None,
+                    }),
+                );
                 let given_up = self.attempts.pop_front().flatten();
                 self.measured.has_output = false;
                 self.measured.last_output = Last::Nothing;
@@ -230,7 +238,7 @@ impl World {
                 let (key, duration_ms) = (item.key, 1.0);
                 self.write(
                     0,
-                    RunEventKind::ItemEnded {
+                    RunEventKind::Session(SessionEvent::ItemEnded {
                         stage,
                         execution,
                         key,
@@ -238,14 +246,14 @@ impl World {
                         reason: reason.clone(),
                         iterations,
                         duration_ms,
-                    },
+                    }),
                 );
                 return Happening::ItemEnded { state, reason };
             }
             Step::LookForAbort => return Happening::TaskAborted(None),
             Step::Settle | Step::Cut => return Happening::Settled(Vec::new()),
             Step::End { status, reason } => {
-                self.write(0, RunEventKind::SessionEnded { status, reason });
+                self.write(0, RunEventKind::Session(SessionEvent::SessionEnded { status, reason }));
             }
             Step::Tell(_) => self.measured.has_output = true,
             Step::PassGate
@@ -271,12 +279,18 @@ impl World {
         let name = Some(text.clone());
         self.write(
             self.firings,
-            RunEventKind::Fired { event, subject, key: name, data, late_answers },
+            RunEventKind::Firing(FiringEvent::Fired {
+                event,
+                subject,
+                key: name,
+                data,
+                late_answers,
+            }),
         );
         let decision = self.decisions.get(&text).cloned().unwrap_or_default();
         let event = Event::new(EventName::SESSION_START, serde_json::Map::new());
         let record = decision.record(&event, &[]);
-        self.write(self.firings, RunEventKind::Decided { decision: record });
+        self.write(self.firings, RunEventKind::Firing(FiringEvent::Decided { decision: record }));
         if let Some(last) = self.reports.get(&text) {
             self.measured.has_output = true;
             self.measured.last_output = *last;
@@ -296,8 +310,12 @@ impl World {
         self.measured.cost += self.cost_of_turn;
         self.measured.stage_cost += self.cost_of_turn;
         let duration_ms = self.turn_takes.as_secs_f64() * 1000.0;
-        let record =
-            RunEventKind::TurnEnded { turn, attempt: 1, result: result.clone(), duration_ms };
+        let record = RunEventKind::Turn(TurnEvent::TurnEnded {
+            turn,
+            attempt: 1,
+            result: result.clone(),
+            duration_ms,
+        });
         Happening::TurnEnded { result: Box::new(result), record: Box::new(record) }
     }
 
@@ -333,10 +351,12 @@ pub(super) fn history(journal: &[RunEvent]) -> History {
 pub(super) fn in_words(step: &Step) -> Option<String> {
     Some(match step {
         Step::Write(kind) => match kind {
-            RunEventKind::Noted { note } => format!("note: {note}"),
-            RunEventKind::FinalDelivery { .. } => "final delivery".to_owned(),
-            RunEventKind::Paused { reason, .. } => format!("paused: {reason}"),
-            RunEventKind::TurnEnded { .. } => "write the turn".to_owned(),
+            RunEventKind::Session(SessionEvent::Noted { note }) => format!("note: {note}"),
+            RunEventKind::Turn(TurnEvent::FinalDelivery { .. }) => "final delivery".to_owned(),
+            RunEventKind::Session(SessionEvent::Paused { reason, .. }) => {
+                format!("paused: {reason}")
+            }
+            RunEventKind::Turn(TurnEvent::TurnEnded { .. }) => "write the turn".to_owned(),
             other => format!("{other:?}"),
         },
         Step::Fire(fire) => fire.key.to_string(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hookwright_agents::{AgentWatch, Turn, shell_run};
-use hookwright_events::{Event, EventName, ItemState, Outcome, WorkItem, WorkSource};
+use hookwright_events::{Event, EventName, ItemState, ProcessOutcome, WorkItem, WorkSource};
 use hookwright_process::{Leader, Stream};
 use hookwright_store::{JournalKey, Put};
 
@@ -230,7 +230,7 @@ impl Session {
             return Err(self.interrupted());
         }
         match &ended.outcome {
-            Outcome::Exited { code: 0, output } => {
+            ProcessOutcome::Exited { code: 0, output } => {
                 let printed = self.secrets.hide(&output.stdout);
                 let lines = printed.lines().map(str::trim).filter(|line| !line.is_empty());
                 Ok(lines.take(QUEUE_LINES_MAX).map(str::to_owned).collect())

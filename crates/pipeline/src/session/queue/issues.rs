@@ -1,7 +1,7 @@
 //! Issues as pieces of work: taken in the order of their numbers, from a folder that is listed again when it
 //! has changed.
 
-use hookwright_events::RunEventKind;
+use hookwright_events::{RunEventKind, SessionEvent};
 
 use super::super::{Halt, Session};
 use super::choice::{Found, Missed};
@@ -110,7 +110,7 @@ impl Session {
     fn note_fault_of_issue(&mut self, fault: &str) -> Result<(), Halt> {
         let note = format!("left out: {fault}");
         if self.told_of_issues.insert(note.clone()) {
-            self.write(vec![RunEventKind::Noted { note }])?;
+            self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?;
         }
         Ok(())
     }

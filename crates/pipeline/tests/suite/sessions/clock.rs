@@ -4,8 +4,8 @@ use std::fs;
 use std::sync::Arc;
 
 use hookwright_engine::ports::memory::ManualClock;
-use hookwright_events::RunEventKind;
 use hookwright_events::SessionStatus;
+use hookwright_events::{RunEventKind, TurnEvent};
 
 use super::project::Project;
 
@@ -26,7 +26,7 @@ async fn the_first_agent_works_again_when_its_time_has_come() {
     project.set_clock(&clock);
     // Two hours pass while the second agent works.
     let project = project.watched(move |event| {
-        if matches!(event.kind, RunEventKind::AgentChanged { .. }) {
+        if matches!(event.kind, RunEventKind::Turn(TurnEvent::AgentChanged { .. })) {
             clock.set("2026-01-02T05:00:00.000Z");
         }
     });
@@ -35,7 +35,7 @@ async fn the_first_agent_works_again_when_its_time_has_come() {
         .events
         .iter()
         .filter_map(|event| match &event.kind {
-            RunEventKind::AgentChanged { from, to, reason } => {
+            RunEventKind::Turn(TurnEvent::AgentChanged { from, to, reason }) => {
                 Some((from.as_str(), to.as_str(), reason.as_str()))
             }
             _ => None,

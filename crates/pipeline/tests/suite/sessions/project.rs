@@ -12,7 +12,7 @@ use hookwright_engine::ports::memory::ManualClock;
 use hookwright_engine::ports::{Clock, EndRequest, Ports, Promise};
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Observer, Secrets};
-use hookwright_events::{Outcome, Output, RunEvent};
+use hookwright_events::{Output, ProcessOutcome, RunEvent};
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
 use hookwright_pipeline::lease;
@@ -240,7 +240,7 @@ impl Agent for Answers {
     fn run<'a>(&'a self, turn: &'a Turn, _: TurnPorts<'a>) -> Promise<'a, TurnEnd> {
         let answer = self.0.lock().expect("nobody panicked").pop_front();
         std::fs::write(&turn.status_file, answer.expect("one is left")).expect("written");
-        let outcome = Outcome::Exited { code: 0, output: Output::default() };
+        let outcome = ProcessOutcome::Exited { code: 0, output: Output::default() };
         Box::pin(std::future::ready(TurnEnd { outcome, took: Duration::ZERO, said: None }))
     }
 }

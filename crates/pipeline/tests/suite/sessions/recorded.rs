@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use hookwright_events::{RunEvent, RunEventKind};
+use hookwright_events::{RunEvent, RunEventKind, TurnEvent};
 use hookwright_store::{
     Append, Commit, Expected, JournalKey, Kind, LaneMove, Put, Queued, RecordKey, Store,
 };
@@ -232,7 +232,7 @@ async fn record(folder: &Path) {
     if project.path("interrupt").exists() {
         let interrupt = project.interrupt();
         project = project.watched(move |event| {
-            if matches!(&event.kind, RunEventKind::TurnStarting { turn, .. } if turn.iteration == 2)
+            if matches!(&event.kind, RunEventKind::Turn(TurnEvent::TurnStarting { turn, .. }) if turn.iteration == 2)
             {
                 interrupt.ask("interrupted");
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hookwright_agents::{Agent, Turn, TurnEnd, TurnPorts};
 use hookwright_engine::ports::Promise;
-use hookwright_events::{EventName, Outcome, Output, SessionStatus, Verdict};
+use hookwright_events::{EventName, Output, ProcessOutcome, SessionStatus, Verdict};
 use serde_json::{Value, json};
 
 use super::project::Project;
@@ -35,8 +35,8 @@ impl AsksBeforeTools {
         self.seen.lock().expect("no test panics with it").push(decision.verdict);
         let output = Output::default();
         let outcome = match is_cancelled {
-            true => Outcome::Interrupted { output },
-            false => Outcome::Exited { code: 0, output },
+            true => ProcessOutcome::Interrupted { output },
+            false => ProcessOutcome::Exited { code: 0, output },
         };
         TurnEnd { outcome, took: Duration::ZERO, said: None }
     }

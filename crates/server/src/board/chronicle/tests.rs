@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hookwright_events::{
-    EventName, ItemState, Outcome, Output, PauseCause, Report, Status, TurnName, TurnResult,
-    WorkItem, WorkSource,
+    EventName, FiringEvent, ItemState, Outcome, Output, PauseCause, ProcessOutcome, Report,
+    SessionEvent, Status, TurnEvent, TurnName, TurnResult, WorkItem, WorkSource,
 };
 use hookwright_pipeline::timeline::Milestone;
 use hookwright_store::{Append, Commit, MemoryStore};
@@ -28,7 +28,10 @@ impl Writer {
         let mut writer = Self { store: MemoryStore::new(), entries: 0, firings: 0 };
         let (plan, sources) = ("plan".to_owned(), serde_json::Value::Null);
         let stages = vec!["one".to_owned(), "two".to_owned()];
-        writer.write(0, RunEventKind::SessionStarted { plan, stages, sources });
+        writer.write(
+            0,
+            RunEventKind::Session(SessionEvent::SessionStarted { plan, stages, sources }),
+        );
         writer
     }
 
@@ -47,23 +50,36 @@ impl Writer {
         self.firings += 1;
         let event = EventName::resolve(event).unwrap();
         let (subject, data, late_answers) = (None, None, Vec::new());
-        self.write(self.firings, RunEventKind::Fired { event, subject, key, data, late_answers });
+        self.write(
+            self.firings,
+            RunEventKind::Firing(FiringEvent::Fired { event, subject, key, data, late_answers }),
+        );
         self.firings
     }
 
     fn starts(&mut self, firing: u64, hook: &str) {
         let (hook, run_id, digest) = (hook.to_owned(), None, None);
         let attempt = 1;
-        let starting = RunEventKind::HookStarting { hook, attempt, awaited: true, run_id, digest };
+        let starting = RunEventKind::Firing(FiringEvent::HookStarting {
+            hook,
+            attempt,
+            awaited: true,
+            run_id,
+            digest,
+        });
         self.write(firing, starting);
     }
 
     fn reports(&mut self, firing: u64, hook: &str) {
         let output = Output { stdout: format!("{hook} of {firing} failed"), ..Output::default() };
-        let outcome = Outcome::Exited { code: 1, output };
+        let outcome = Outcome::Process(ProcessOutcome::Exited { code: 1, output });
         let (hook, duration_ms) = (hook.to_owned(), 5.0);
-        let ended =
-            RunEventKind::HookEnded { hook: hook.clone(), attempt: 1, outcome, duration_ms };
+        let ended = RunEventKind::Firing(FiringEvent::HookEnded {
+            hook: hook.clone(),
+            attempt: 1,
+            outcome,
+            duration_ms,
+        });
         self.write(firing, ended);
         let report = Report {
             id: hook,
@@ -80,7 +96,7 @@ impl Writer {
             shows_output: false,
             hides_output: false,
         };
-        self.write(firing, RunEventKind::HookReported { report });
+        self.write(firing, RunEventKind::Firing(FiringEvent::HookReported { report }));
     }
 
     fn iteration(&mut self, stage: u32, iteration: u32) {
@@ -90,10 +106,18 @@ impl Writer {
         let run_id = String::new();
         self.write(
             0,
-            RunEventKind::TurnStarting { turn: turn.clone(), attempt: 1, run_id, agent: None },
+            RunEventKind::Turn(TurnEvent::TurnStarting {
+                turn: turn.clone(),
+                attempt: 1,
+                run_id,
+                agent: None,
+            }),
         );
         let result = TurnResult { summary: format!("{iteration} done"), ..TurnResult::default() };
-        self.write(0, RunEventKind::TurnEnded { turn, attempt: 1, result, duration_ms: 7.0 });
+        self.write(
+            0,
+            RunEventKind::Turn(TurnEvent::TurnEnded { turn, attempt: 1, result, duration_ms: 7.0 }),
+        );
     }
 
     fn item(&mut self, execution: u32) {
@@ -105,11 +129,14 @@ impl Writer {
             file: None,
             plan_file: None,
         };
-        self.write(0, RunEventKind::ItemStarted { stage: 2, execution, item });
+        self.write(
+            0,
+            RunEventKind::Session(SessionEvent::ItemStarted { stage: 2, execution, item }),
+        );
     }
 
     fn item_ends(&mut self, execution: u32) {
-        let ended = RunEventKind::ItemEnded {
+        let ended = RunEventKind::Session(SessionEvent::ItemEnded {
             stage: 2,
             execution,
             key: execution.to_string(),
@@ -117,13 +144,16 @@ impl Writer {
             reason: None,
             iterations: 10,
             duration_ms: 7.0,
-        };
+        });
         self.write(0, ended);
     }
 
     fn stage(&mut self, index: u32) {
         let stage = if index == 1 { "one" } else { "two" }.to_owned();
-        self.write(0, RunEventKind::StageStarted { stage, index, iterations_max: 500 });
+        self.write(
+            0,
+            RunEventKind::Session(SessionEvent::StageStarted { stage, index, iterations_max: 500 }),
+        );
     }
 }
 
@@ -146,13 +176,24 @@ fn long_journal() -> Writer {
         }
         if iteration % 21 == 0 {
             writer.reports(firing - 2 * 7, "slow");
-            writer.write(0, RunEventKind::Noted { note: format!("note {iteration}") });
+            writer.write(
+                0,
+                RunEventKind::Session(SessionEvent::Noted { note: format!("note {iteration}") }),
+            );
         }
     }
     writer.starts(waits, "late");
     writer.reports(waits, "late");
     let (stage, reason) = ("one".to_owned(), "completed".to_owned());
-    writer.write(0, RunEventKind::StageEnded { stage, index: 1, reason, iterations: 300 });
+    writer.write(
+        0,
+        RunEventKind::Session(SessionEvent::StageEnded {
+            stage,
+            index: 1,
+            reason,
+            iterations: 300,
+        }),
+    );
     writer.stage(2);
     for execution in 1..=40 {
         writer.item(execution);
@@ -160,11 +201,14 @@ fn long_journal() -> Writer {
             writer.iteration(2, (execution - 1) * 10 + iteration);
         }
         if execution == 20 {
-            writer.write(0, RunEventKind::SessionResumed { time: 2, sources: None });
+            writer.write(
+                0,
+                RunEventKind::Session(SessionEvent::SessionResumed { time: 2, sources: None }),
+            );
         }
         let (cause, reason) = (PauseCause::RateLimit, "limit".to_owned());
-        writer.write(0, RunEventKind::Paused { cause, reason, until: None });
-        writer.write(0, RunEventKind::Continued {});
+        writer.write(0, RunEventKind::Session(SessionEvent::Paused { cause, reason, until: None }));
+        writer.write(0, RunEventKind::Session(SessionEvent::Continued {}));
         writer.item_ends(execution);
     }
     writer.reports(early, "from-the-beginning");

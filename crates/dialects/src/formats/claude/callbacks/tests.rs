@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hookwright_config::HookFiles;
 use hookwright_engine::{
-    Decision, Engine, Firing, HookSet, Interest, RunEventKind, Setup, Verdict,
+    Decision, Engine, Firing, FiringEvent, HookSet, Interest, RunEventKind, Setup, Verdict,
 };
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -336,7 +336,7 @@ async fn an_async_answer_is_told_and_the_other_members_still_decide() {
     engine.observe(
         Interest::NoOutput,
         Arc::new(move |event| {
-            if let RunEventKind::HookWentAsync { hook, .. } = &event.kind {
+            if let RunEventKind::Firing(FiringEvent::HookWentAsync { hook, .. }) = &event.kind {
                 keep.lock().unwrap().push(hook.clone());
             }
         }),

@@ -28,7 +28,8 @@ fn failure(reason: &str) -> Meaning {
 
 #[test]
 fn what_was_said_before_a_timeout_does_not_count() {
-    let outcome = Outcome::TimedOut { after_ms: 1500, output: printed(DENY) };
+    let outcome =
+        Outcome::Process(ProcessOutcome::TimedOut { after_ms: 1500, output: printed(DENY) });
     let wanted = Meaning { status: Status::TimedOut, ..failure("timed out after 1.5 s") };
     assert_eq!(read(&LENIENT, &outcome, "PreToolUse", true), wanted);
     let switch = read(&LENIENT, &outcome, "claude:pre_model_switch", true);
@@ -39,34 +40,41 @@ fn what_was_said_before_a_timeout_does_not_count() {
 fn an_end_that_is_not_the_hooks_own_is_a_failure() {
     let output = Output::default;
     for (outcome, reason) in [
-        (Outcome::Interrupted { output: output() }, "interrupted"),
+        (Outcome::Process(ProcessOutcome::Interrupted { output: output() }), "interrupted"),
         (
-            Outcome::WantedTerminal { output: output() },
+            Outcome::Process(ProcessOutcome::WantedTerminal { output: output() }),
             "stopped to read the terminal, which hooks do not have",
         ),
-        (Outcome::NotStarted { cause: "no".into() }, "cannot start: no"),
-        (Outcome::Killed { signal: 9, output: output() }, "killed by signal 9"),
+        (Outcome::Process(ProcessOutcome::NotStarted { cause: "no".into() }), "cannot start: no"),
         (
-            Outcome::Failed {
+            Outcome::Process(ProcessOutcome::Killed { signal: 9, output: output() }),
+            "killed by signal 9",
+        ),
+        (
+            Outcome::Work(WorkOutcome::Failed {
                 cause: "broken".into(),
                 may_retry: true,
                 exit_code: None,
                 output: output(),
                 said: Box::default(),
-            },
+            }),
             "broken",
         ),
     ] {
         assert_eq!(read(&LENIENT, &outcome, "PreToolUse", true), failure(reason));
     }
-    let done = Outcome::Done { what: "committed".into(), output: output(), said: Box::default() };
+    let done = Outcome::Work(WorkOutcome::Done {
+        what: "committed".into(),
+        output: output(),
+        said: Box::default(),
+    });
     let wanted = Meaning { reason: Some("committed".into()), ..well(Answer::default()) };
     assert_eq!(read(&LENIENT, &done, "PreToolUse", true), wanted);
 }
 
 #[test]
 fn a_hook_that_is_killed_after_it_has_denied_has_denied() {
-    let outcome = Outcome::Killed { signal: 15, output: printed(DENY) };
+    let outcome = Outcome::Process(ProcessOutcome::Killed { signal: 15, output: printed(DENY) });
     for wire in [&LENIENT, &STRICT] {
         assert_eq!(read(wire, &outcome, "PreToolUse", true), blocked(Answer::deny("no")));
     }
@@ -76,17 +84,30 @@ fn a_hook_that_is_killed_after_it_has_denied_has_denied() {
 fn a_denial_in_output_of_which_the_middle_is_missing_still_denies() {
     let torn = "{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\",\"x\":\"aaa";
     let output = Output { stdout_left_out: 5, ..printed(torn) };
-    let meaning = read(&LENIENT, &Outcome::Exited { code: 0, output }, "PreToolUse", true);
+    let meaning = read(
+        &LENIENT,
+        &Outcome::Process(ProcessOutcome::Exited { code: 0, output }),
+        "PreToolUse",
+        true,
+    );
     assert_eq!(meaning.status, Status::Blocked);
     let output = Output { stdout_left_out: 5, ..printed("{\"ok\": \"aaa") };
-    let meaning = read(&LENIENT, &Outcome::Exited { code: 0, output }, "PreToolUse", true);
+    let meaning = read(
+        &LENIENT,
+        &Outcome::Process(ProcessOutcome::Exited { code: 0, output }),
+        "PreToolUse",
+        true,
+    );
     assert_eq!(meaning.status, Status::Failed);
 }
 
 #[test]
 fn a_broken_denial_counts_with_any_exit_code_where_it_guards_something() {
     for code in [0, 1] {
-        let outcome = Outcome::Exited { code, output: printed("{\"decision\":\"block\",}") };
+        let outcome = Outcome::Process(ProcessOutcome::Exited {
+            code,
+            output: printed("{\"decision\":\"block\",}"),
+        });
         for wire in [&LENIENT, &STRICT] {
             assert_eq!(read(wire, &outcome, "PreToolUse", true).status, Status::Blocked);
             assert_eq!(read(wire, &outcome, "Stop", true).status, Status::Failed);
@@ -97,7 +118,7 @@ fn a_broken_denial_counts_with_any_exit_code_where_it_guards_something() {
 #[test]
 fn nothing_waits_for_a_hook_in_the_background() {
     let text = r#"{"decision":"block","reason":"no","continue":false,"systemMessage":"m"}"#;
-    let outcome = Outcome::Exited { code: 0, output: printed(text) };
+    let outcome = Outcome::Process(ProcessOutcome::Exited { code: 0, output: printed(text) });
     let meaning = read(&LENIENT, &outcome, "PreToolUse", false);
     let said = meaning.answer;
     assert_eq!((meaning.status, said.decision, said.stop), (Status::Success, None, false));
@@ -106,7 +127,8 @@ fn nothing_waits_for_a_hook_in_the_background() {
 
 #[test]
 fn a_block_where_nothing_can_be_blocked_is_the_hooks_failure_unless_it_ends_the_turn() {
-    let outcome = |text| Outcome::Exited { code: 0, output: printed(text) };
+    let outcome =
+        |text| Outcome::Process(ProcessOutcome::Exited { code: 0, output: printed(text) });
     let meaning = read(&LENIENT, &outcome(DENY), "SessionStart", true);
     let what = "it answered block, but nothing can be blocked at session:start";
     assert_eq!((meaning.status, meaning.reason.as_deref()), (Status::Failed, Some(what)));
@@ -118,16 +140,16 @@ fn a_block_where_nothing_can_be_blocked_is_the_hooks_failure_unless_it_ends_the_
 #[test]
 fn exit_2_answers_a_permission_request_only_with_a_denial_in_json() {
     let text = r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"no"}}}"#;
-    let outcome = Outcome::Exited { code: 2, output: printed(text) };
+    let outcome = Outcome::Process(ProcessOutcome::Exited { code: 2, output: printed(text) });
     assert_eq!(read(&LENIENT, &outcome, "PermissionRequest", true), blocked(Answer::deny("no")));
 }
 
 #[test]
 fn what_is_piped_to_the_agent_is_what_the_hook_printed() {
-    let outcome = Outcome::Exited { code: 0, output: printed("x\n") };
+    let outcome = Outcome::Process(ProcessOutcome::Exited { code: 0, output: printed("x\n") });
     let meaning = read(&LENIENT, &outcome, "PreToolUse", true);
     assert_eq!(LENIENT.shown("id", &outcome, &meaning), "x\n");
-    let none = Outcome::NotStarted { cause: "no".into() };
+    let none = Outcome::Process(ProcessOutcome::NotStarted { cause: "no".into() });
     assert_eq!(LENIENT.shown("id", &none, &meaning), "");
 }
 
