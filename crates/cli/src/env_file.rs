@@ -55,7 +55,7 @@ impl EnvFile {
         let folder = state.join("env");
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         // A session may be called as its host likes.
-        let name = Sha256::of(session.as_bytes()).to_hex();
+        let name = Sha256::digest(session.as_bytes()).to_hex();
         let path = folder.join(format!("{}.sh", &name[..32]));
         OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
         Ok(Self { path, _only_now: None })

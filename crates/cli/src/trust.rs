@@ -124,7 +124,7 @@ impl Trust {
     fn at(&self, place: &Path, content: &[u8]) -> Standing {
         match self.records.find(place) {
             None => Standing::Unknown,
-            Some(seen) if seen == Sha256::of(content) => Standing::Trusted,
+            Some(seen) if seen == Sha256::digest(content) => Standing::Trusted,
             Some(_) => Standing::Changed,
         }
     }

@@ -26,7 +26,7 @@ use hookwright_engine::hook::{Hook, Layer};
 use hookwright_events::EventSpec;
 
 use self::autoagent::AutoAgent;
-use self::claude::Claude;
+use self::claude::ClaudeFormat;
 use self::code_forge::CodeForge;
 use self::iteratr::Iteratr;
 
@@ -94,7 +94,7 @@ impl Location {
 }
 
 /// Every system whose files we read.
-static ALL: &[&dyn Foreign] = &[&AutoAgent, &Claude, &CodeForge, &Iteratr];
+static ALL: &[&dyn Foreign] = &[&AutoAgent, &ClaudeFormat, &CodeForge, &Iteratr];
 
 /// Every system whose files we read.
 pub fn all() -> &'static [&'static dyn Foreign] {

@@ -17,7 +17,7 @@ use crate::Foreign;
 
 /// A hook as a native file says it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
+pub struct NativeHook {
     /// The key below `hooks:`.
     pub event: String,
     /// The fields of the entry.
@@ -27,7 +27,7 @@ pub struct Said {
 }
 
 /// Says a hook natively; the error says why it cannot be.
-pub fn said(foreign: &dyn Foreign, hook: &Hook) -> Result<Said, &'static str> {
+pub fn said(foreign: &dyn Foreign, hook: &Hook) -> Result<NativeHook, &'static str> {
     let event = event_of(hook).ok_or("its pattern has no native form")?;
     let mut differences = foreign.differences(hook);
     let action = match fields_of(foreign, hook, differences.is_empty()) {
@@ -74,7 +74,7 @@ pub fn said(foreign: &dyn Foreign, hook: &Hook) -> Result<Said, &'static str> {
     if !is_native {
         put("dialect", json!(foreign.name()));
     }
-    Ok(Said { event, fields, differences })
+    Ok(NativeHook { event, fields, differences })
 }
 
 /// The native key: the canonical name where it is one event.

@@ -98,6 +98,7 @@ pub mod limits;
 pub mod matcher;
 mod native;
 mod nearest;
+mod panics;
 mod past;
 pub mod pattern;
 pub mod policy;
@@ -126,6 +127,7 @@ pub use hookwright_events::{
 pub use lazy_regex::{Case, LazyRegex, one_line};
 pub use native::{NATIVE, NativeWire, why_not};
 pub use nearest::nearest;
+pub use panics::catch_panic;
 pub use past::PastFiring;
 pub use secrets::Secrets;
 pub use serde_json;

@@ -64,7 +64,7 @@ impl FireArguments {
 pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Failure> {
     let event = arguments.event.event(arguments.options.cwd.as_deref())?;
     warn_of_unknown_keys(&event, screen);
-    let answer = Answering { arguments, screen };
+    let answer = FireAnswer { arguments, screen };
     if let Some(why) = arguments.switches.all_off() {
         screen.talk(&format!("hooks are switched off ({why})\n"));
         return answer.with(event, Decision::default());
@@ -98,12 +98,12 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
 }
 
 /// How the answer leaves: as text or as JSON.
-struct Answering<'a> {
+struct FireAnswer<'a> {
     arguments: &'a FireArguments,
     screen: &'a Screen,
 }
 
-impl Answering<'_> {
+impl FireAnswer<'_> {
     async fn by_firing(&self, engine: &Engine, event: Event, chain: Chain) -> Result<u8, Failure> {
         let late = Arc::new(Mutex::new(Late::default()));
         let keep = Arc::clone(&late);

@@ -126,7 +126,7 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
     let memory = Arc::new(memory);
     let environment = starter.environment(|name| host.sets_for_hooks(name));
     let deadline = Deadline::new(called, patience);
-    let answering = Answering { host, deadline, memory, environment, notices, screen };
+    let answering = HostAnswer { host, deadline, memory, environment, notices, screen };
     let decision = answering.decide(&call);
     answer(host, &call, &decision, screen)
 }
@@ -201,7 +201,7 @@ fn without_hooks(event: &Event, failure: &Failure) -> Decision {
 }
 
 /// How one call of a host is answered.
-struct Answering<'a> {
+struct HostAnswer<'a> {
     host: &'static dyn Host,
     deadline: Deadline,
     memory: Arc<SessionMemory>,
@@ -212,7 +212,7 @@ struct Answering<'a> {
     screen: &'a Screen,
 }
 
-impl Answering<'_> {
+impl HostAnswer<'_> {
     /// What the host has to do.
     fn decide(&self, call: &HostCall) -> Decision {
         let event = &call.event;
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn hooks_look_at_every_operation_of_a_call_and_the_strictest_decision_counts() {
         let host = hosts::named("claude").expect("a host");
-        let answering = Answering {
+        let answering = HostAnswer {
             host,
             deadline: Deadline::new(Instant::now(), host.least_patience()),
             memory: Arc::new(SessionMemory::new(host.name(), None)),

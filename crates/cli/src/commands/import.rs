@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use hookwright_config::Loaded;
 use hookwright_dialects::Foreign;
-use hookwright_dialects::native::{self, Said};
+use hookwright_dialects::native::{self, NativeHook};
 
 use self::replacement::{Replaced, Replacement, found_by_itself};
 use crate::config_files::{ConfigFiles, ConfigOptions, dialect_names, process_environment};
@@ -112,7 +112,7 @@ fn told(replaced: &Replaced, old: &Path) -> String {
 /// The hooks of a file, as a native one says them.
 struct Imported {
     /// By event, in the order in which the events came first.
-    hooks: Vec<(String, Vec<Said>)>,
+    hooks: Vec<(String, Vec<NativeHook>)>,
     /// What has no native form, and why.
     unsaid: Vec<(String, &'static str)>,
 }
@@ -156,7 +156,7 @@ impl Imported {
     }
 
     fn summary(&self, left_out: usize) -> String {
-        let all: Vec<&Said> = self.hooks.iter().flat_map(|(_, list)| list).collect();
+        let all: Vec<&NativeHook> = self.hooks.iter().flat_map(|(_, list)| list).collect();
         let kept = all.iter().filter(|said| !said.differences.is_empty()).count();
         let mut parts = vec![count(all.len(), "hook")];
         if kept > 0 {

@@ -24,7 +24,7 @@ pub(crate) struct TaskArguments {
 #[derive(Debug, Subcommand)]
 enum TaskCommand {
     Add(add::AddArguments),
-    List(list::ListArguments),
+    List(list::TaskListArguments),
     Done(done::DoneArguments),
     Update(update::UpdateArguments),
 }

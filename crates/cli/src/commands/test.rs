@@ -29,7 +29,7 @@ use hookwright_engine::variables::Environment;
 use serde_json::{Value, json};
 
 use self::case_run::Runner;
-use self::found::Found;
+use self::found::FoundTestFile;
 use self::tree::Tree;
 use self::workspace::{CopyInUse, Workspace, needed, remove_copy_in_use};
 use crate::config_files::{ConfigFiles, ConfigOptions, dialect_names};
@@ -119,15 +119,18 @@ pub(crate) fn test(arguments: &TestArguments, screen: &Screen) -> Result<u8, Fai
 }
 
 /// A case and the file it stands in.
-struct Chosen<'a> {
-    file: &'a Found,
+struct ChosenCase<'a> {
+    file: &'a FoundTestFile,
     case: &'a Case,
 }
 
-fn chosen<'a>(found: &'a [Found], filter: Option<&str>) -> Result<Vec<Chosen<'a>>, Failure> {
+fn chosen<'a>(
+    found: &'a [FoundTestFile],
+    filter: Option<&str>,
+) -> Result<Vec<ChosenCase<'a>>, Failure> {
     let all =
-        found.iter().flat_map(|file| file.file.cases.iter().map(|case| Chosen { file, case }));
-    let asked: Vec<Chosen<'a>> = all
+        found.iter().flat_map(|file| file.file.cases.iter().map(|case| ChosenCase { file, case }));
+    let asked: Vec<ChosenCase<'a>> = all
         .filter(|chosen| filter.is_none_or(|filter| chosen.case.name.contains(filter)))
         .collect();
     if asked.is_empty() {
@@ -140,7 +143,7 @@ fn chosen<'a>(found: &'a [Found], filter: Option<&str>) -> Result<Vec<Chosen<'a>
 
 /// What is wrong with the test files and with the hooks. A condition may ask for a variable that
 /// only the cases set.
-fn faults(found: &[Found], config: &ConfigFiles) -> Vec<Arc<Fault>> {
+fn faults(found: &[FoundTestFile], config: &ConfigFiles) -> Vec<Arc<Fault>> {
     let ours = std::env::vars_os();
     let cases = found.iter().flat_map(|file| &file.file.cases);
     let set = cases.flat_map(|case| &case.env).map(|(name, value)| (name.into(), value.into()));
@@ -161,15 +164,15 @@ fn told(faults: &[Arc<Fault>], as_json: bool, screen: &Screen) -> Result<u8, Fai
     Ok(exit_code::OUR_FAULT)
 }
 
-fn list(chosen: &[Chosen<'_>], as_json: bool, screen: &Screen) -> Result<u8, Failure> {
+fn list(chosen: &[ChosenCase<'_>], as_json: bool, screen: &Screen) -> Result<u8, Failure> {
     if as_json {
-        let cases = chosen.iter().map(|Chosen { file, case }| {
+        let cases = chosen.iter().map(|ChosenCase { file, case }| {
             shown::case_json(&file.shown_as.display().to_string(), case, None)
         });
         screen.json(&json!({ "version": 1, "cases": cases.collect::<Vec<_>>() }))?;
         return Ok(exit_code::GO_ON);
     }
-    let line = |Chosen { file, case }: &Chosen<'_>| {
+    let line = |ChosenCase { file, case }: &ChosenCase<'_>| {
         let place = format!("{}:{}", file.shown_as.display(), case.line);
         format!("{}: {}\n", visible(&place), one_line(&case.name, usize::MAX - 1))
     };
@@ -180,7 +183,7 @@ fn list(chosen: &[Chosen<'_>], as_json: bool, screen: &Screen) -> Result<u8, Fai
 async fn run(
     arguments: &TestArguments,
     config: &ConfigFiles,
-    chosen: &[Chosen<'_>],
+    chosen: &[ChosenCase<'_>],
     screen: &Screen,
 ) -> Result<u8, Failure> {
     let copy_in_use = CopyInUse::default();
@@ -191,7 +194,7 @@ async fn run(
     let mut places = Places { arguments, config, screen, tree: None, copy_in_use };
     let mut results = Vec::new();
     let mut last_file = None;
-    for Chosen { file, case } in chosen {
+    for ChosenCase { file, case } in chosen {
         let workspace = places.workspace(case)?;
         let result = runner.run(case, &workspace).await;
         drop(workspace);
@@ -214,7 +217,7 @@ async fn run(
         let cases: Vec<Value> = chosen
             .iter()
             .zip(&results)
-            .map(|(Chosen { file, case }, result)| {
+            .map(|(ChosenCase { file, case }, result)| {
                 shown::case_json(&file.shown_as.display().to_string(), case, Some(result))
             })
             .collect();
@@ -249,7 +252,7 @@ struct Places<'a> {
 impl Places<'_> {
     fn workspace(&mut self, case: &Case) -> Result<Workspace, Failure> {
         let root = &self.config.project_root;
-        let cannot = |cause: TreeError| cause.of(self.config.shown(root));
+        let cannot = |cause: TreeError| cause.into_failure(self.config.shown(root));
         if (self.arguments.in_place || case.in_place) && !prepares(case) {
             return Ok(Workspace::in_place(self.config));
         }

@@ -199,7 +199,7 @@ mod tests {
     fn record_of(place: &[u8]) -> Record {
         Record {
             place: OsString::from_vec(place.to_vec()).into(),
-            sha256: Sha256::of(b"abc"),
+            sha256: Sha256::digest(b"abc"),
             since: "2026-01-02T03:04:05Z".to_owned(),
         }
     }

@@ -12,7 +12,7 @@ impl Sha256 {
     pub(crate) const DIGITS: usize = 2 * DIGEST_BYTES;
 
     /// The digest of these bytes.
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn digest(bytes: &[u8]) -> Self {
         Self(hmac_sha256::Hash::hash(bytes))
     }
 
@@ -62,12 +62,12 @@ mod tests {
                 "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",
             ),
         ] {
-            assert_eq!(Sha256::of(text.as_bytes()).to_hex(), digest, "{text}");
-            assert_eq!(Sha256::from_hex(digest), Some(Sha256::of(text.as_bytes())));
+            assert_eq!(Sha256::digest(text.as_bytes()).to_hex(), digest, "{text}");
+            assert_eq!(Sha256::from_hex(digest), Some(Sha256::digest(text.as_bytes())));
         }
         let million = vec![b'a'; 1_000_000];
         assert_eq!(
-            Sha256::of(&million).to_hex(),
+            Sha256::digest(&million).to_hex(),
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"
         );
     }
@@ -83,7 +83,7 @@ mod tests {
                 .unwrap();
             child.stdin.take().unwrap().write_all(&bytes).unwrap();
             let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-            assert_eq!(said, format!("{}  -\n", Sha256::of(&bytes).to_hex()), "{length} bytes");
+            assert_eq!(said, format!("{}  -\n", Sha256::digest(&bytes).to_hex()), "{length} bytes");
         }
     }
 

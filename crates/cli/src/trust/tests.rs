@@ -37,7 +37,7 @@ impl World {
     /// Trusts a file as it is.
     fn trust(&self, name: &str) {
         let content = fs::read(self.path(name)).unwrap();
-        add(&self.state(), &[(place(&self.path(name)), Sha256::of(&content))]).unwrap();
+        add(&self.state(), &[(place(&self.path(name)), Sha256::digest(&content))]).unwrap();
     }
 
     fn standing(&self, name: &str) -> Standing {
@@ -245,7 +245,7 @@ fn what_many_threads_trust_at_once_is_all_trusted() {
             scope.spawn(move || {
                 for number in 0..10 {
                     let place = PathBuf::from(format!("/{thread}/{number}"));
-                    add(&state, &[(place, Sha256::of(b""))]).unwrap();
+                    add(&state, &[(place, Sha256::digest(b""))]).unwrap();
                 }
             });
         }
@@ -258,7 +258,7 @@ fn files_that_are_gone_make_room_and_others_do_not() {
     let world = World::new();
     world.trust("hookwright.yaml");
     let gone: Vec<(PathBuf, Sha256)> = (0..limits::TRUSTED_FILES_MAX - 1)
-        .map(|number| (format!("/gone/{number}").into(), Sha256::of(b"")))
+        .map(|number| (format!("/gone/{number}").into(), Sha256::digest(b"")))
         .collect();
     add(&world.state(), &gone).unwrap();
     assert_eq!(Trust::read(&world.state()).records().len(), limits::TRUSTED_FILES_MAX);
@@ -273,7 +273,7 @@ fn files_that_are_gone_make_room_and_others_do_not() {
         .map(|number| {
             let path = world.path(&format!("{number}"));
             fs::write(&path, "").unwrap();
-            (path, Sha256::of(b""))
+            (path, Sha256::digest(b""))
         })
         .collect();
     let full = add(&world.state(), &many);

@@ -50,7 +50,7 @@ pub(crate) const SYSTEM: &str = "claude";
 
 /// Claude Code.
 #[derive(Debug)]
-pub struct Claude;
+pub struct ClaudeFormat;
 
 /// How its hooks run.
 static POLICY: Policy = Policy {
@@ -70,7 +70,7 @@ static POLICY: Policy = Policy {
 /// How those run that say `onFailure: block`.
 static STRICT_POLICY: Policy = Policy { wire: &ClaudeWire { is_strict: true }, ..POLICY };
 
-impl Dialect for Claude {
+impl Dialect for ClaudeFormat {
     fn name(&self) -> &'static str {
         SYSTEM
     }
@@ -84,7 +84,7 @@ impl Dialect for Claude {
     }
 }
 
-impl Foreign for Claude {
+impl Foreign for ClaudeFormat {
     fn locations(&self, whereabouts: &Whereabouts<'_>) -> Vec<Location> {
         files::locations(whereabouts)
     }

@@ -34,7 +34,7 @@ pub use event::{to_env, to_json};
 pub use hook_file::{
     SaveError, default_hooks, load_global, load_project, save_global, save_project,
 };
-pub use registry::{HookResult, Kept, OnFailure, Refused, Registry};
+pub use registry::{AfterFailure, HookResult, KeptIn, RegistrationError, Registry};
 
 use crate::{Foreign, Location, Whereabouts};
 

@@ -86,7 +86,7 @@ fn hooks_are_said_natively_where_native_hooks_do_the_same_and_keep_their_dialect
     );
     let foreign = named("iteratr").unwrap();
     let said = |number: usize| {
-        let native::Said { event, fields, differences } =
+        let native::NativeHook { event, fields, differences } =
             native::said(foreign, &loaded.hooks.hooks()[number]).unwrap();
         (event, Value::Object(fields), differences)
     };

@@ -8,8 +8,6 @@
 //! A panic is the hook's failure, wherever it comes from: the making of the future, a poll, its
 //! dropping.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -25,6 +23,7 @@ use super::from_within::{FromWithin, Request};
 use super::{Attempt, News};
 use crate::hook::{Answering, Call, Callback};
 use crate::limits::CALLBACK_GRACE;
+use crate::panics::catch_panic;
 
 /// Calls the function and waits for its answer.
 pub(super) async fn run(
@@ -167,14 +166,14 @@ struct Contained {
 
 impl Contained {
     fn start(callback: &Callback, call: Call) -> Result<Self, String> {
-        let answering = contain(|| callback.call(call))?;
+        let answering = catch_panic(|| callback.call(call))?;
         Ok(Self { answering: Some(answering) })
     }
 
     /// Drops the future; the error is the message of a panic.
     fn end(&mut self) -> Result<(), String> {
         let answering = self.answering.take();
-        contain(|| drop(answering))
+        catch_panic(|| drop(answering))
     }
 }
 
@@ -183,7 +182,7 @@ impl Future for Contained {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
         let Some(answering) = self.answering.as_mut() else { return Poll::Pending };
-        let polled = match contain(|| answering.as_mut().poll(context)) {
+        let polled = match catch_panic(|| answering.as_mut().poll(context)) {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(answer)) => Ok(answer),
             Err(message) => Err(message),
@@ -206,24 +205,4 @@ impl Drop for Contained {
         // The host dropped the firing: nobody is left to be told of a panic.
         let _ = self.end();
     }
-}
-
-/// Does it, or gives the message of the panic that it ended in.
-fn contain<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    // What a panic leaves half done is the callback's own; the engine shares only the event with it,
-    // which nobody can change.
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
-        let message = message_of(&*payload);
-        // A payload may panic in its turn when it is dropped.
-        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            std::mem::forget(again);
-        }
-        message
-    })
-}
-
-fn message_of(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("without a message").to_owned()
 }

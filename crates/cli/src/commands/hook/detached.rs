@@ -56,7 +56,7 @@ pub(super) fn start(
     let job = Job {
         host: host.name().to_owned(),
         root: found.root.clone(),
-        files: found.files.iter().filter_map(JobFile::of).collect(),
+        files: found.files.iter().filter_map(JobFile::from_read).collect(),
         hooks,
     };
     let mut input = nameless_file()?;
@@ -138,7 +138,7 @@ fn nameless_file() -> io::Result<File> {
 }
 
 impl JobFile {
-    fn of(read: &ReadFile) -> Option<Self> {
+    fn from_read(read: &ReadFile) -> Option<Self> {
         let file = read.file();
         Some(Self {
             path: file.path.clone(),

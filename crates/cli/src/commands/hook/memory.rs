@@ -38,12 +38,12 @@ pub(super) struct SessionMemory {
     /// Whether what background hooks had to say can be handed out now; else it waits.
     hands_out: bool,
     /// What was last read: most of what is to be kept is known already.
-    known: Mutex<Kept>,
+    known: Mutex<SessionKept>,
 }
 
 /// What a file holds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct Kept {
+struct SessionKept {
     version: u32,
     #[serde(default)]
     once: Vec<String>,
@@ -76,7 +76,7 @@ impl SessionMemory {
 
     /// Which of these notices the user was not shown before in this session; from now on they were.
     pub(super) fn untold(&self, session: &str, notices: Vec<String>) -> Vec<String> {
-        let digest = |notice: &String| Sha256::of(notice.as_bytes()).to_hex()[..16].to_owned();
+        let digest = |notice: &String| Sha256::digest(notice.as_bytes()).to_hex()[..16].to_owned();
         let Some(file) = self.file(session).filter(|_| !notices.is_empty()) else { return notices };
         let kept = read(&file);
         let is_new = |notice: &String| !kept.told.contains(&digest(notice));
@@ -111,11 +111,11 @@ impl SessionMemory {
     fn file(&self, session: &str) -> Option<PathBuf> {
         // Whoever has no name has nothing in common with others who have none.
         let folder = self.folder.as_ref().filter(|_| !session.is_empty())?;
-        let digest = Sha256::of(session.as_bytes()).to_hex();
+        let digest = Sha256::digest(session.as_bytes()).to_hex();
         Some(folder.join(format!("{}-{}.json", self.agent, &digest[..32])))
     }
 
-    fn known(&self) -> MutexGuard<'_, Kept> {
+    fn known(&self) -> MutexGuard<'_, SessionKept> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -148,7 +148,7 @@ impl SessionMemory {
     }
 
     /// Changes what is kept; other calls do it before or after.
-    fn change(&self, session: &str, change: impl FnOnce(&mut Kept)) {
+    fn change(&self, session: &str, change: impl FnOnce(&mut SessionKept)) {
         let (Some(folder), Some(file)) = (&self.folder, self.file(session)) else { return };
         let changed = || -> io::Result<()> {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -178,7 +178,7 @@ impl Memory for SessionMemory {
     }
 }
 
-impl Kept {
+impl SessionKept {
     fn remembered(&self) -> Remembered {
         let last_hook_status = self.last_hook_status.clone().map(Into::into);
         Remembered {
@@ -216,13 +216,13 @@ impl Kept {
 }
 
 /// What the file holds; nothing if there is none, or none that we can read.
-fn read(file: &Path) -> Kept {
+fn read(file: &Path) -> SessionKept {
     let bytes = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         File::open(file)?.take(MEMORY_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    let kept = bytes().ok().and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
+    let kept = bytes().ok().and_then(|bytes| serde_json::from_slice::<SessionKept>(&bytes).ok());
     kept.filter(|kept| kept.version == VERSION).unwrap_or_default()
 }
 

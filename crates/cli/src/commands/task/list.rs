@@ -19,7 +19,7 @@ const TEXT_CHARS_MAX: usize = 160;
 /// The columns are the task's id, its state, its priority, the tasks that it still waits for, and its
 /// text. Those of the same priority stand in the order in which they were added.
 #[derive(Debug, Args)]
-pub(crate) struct ListArguments {
+pub(crate) struct TaskListArguments {
     /// Only tasks in this state; may be given more than once
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     state: Vec<String>,
@@ -40,7 +40,7 @@ pub(crate) struct ListArguments {
     project: ProjectOption,
 }
 
-pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Failure> {
+pub(crate) fn list(arguments: &TaskListArguments, screen: &Screen) -> Result<u8, Failure> {
     let states = states(arguments)?;
     let tasks = Tasks::find(&arguments.project)?;
     let list = tasks.kept.map(|kept| kept.list(&states)).transpose().map_err(of)?;
@@ -60,7 +60,7 @@ pub(crate) fn list(arguments: &ListArguments, screen: &Screen) -> Result<u8, Fai
     Ok(exit_code::GO_ON)
 }
 
-fn states(arguments: &ListArguments) -> Result<Vec<TaskState>, Failure> {
+fn states(arguments: &TaskListArguments) -> Result<Vec<TaskState>, Failure> {
     if arguments.all {
         return Ok(TaskState::ALL.to_vec());
     }

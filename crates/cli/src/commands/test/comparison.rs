@@ -8,7 +8,7 @@ use hookwright_config::test_file::{
 use hookwright_events::{Decision, Report, Status, Verdict};
 use serde_json::Value;
 
-use super::line_diff::{Line, line_diff};
+use super::line_diff::{DiffLine, line_diff};
 
 /// What came of firing an event.
 pub(super) struct Came<'a> {
@@ -33,14 +33,14 @@ pub(super) struct TouchedFile {
 pub(super) struct Difference {
     /// `decision`, `reason`, `content of a.txt`…
     pub(super) what: String,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<DiffLine>,
 }
 
 /// Everything that came otherwise than expected.
 pub(super) fn differences(expected: &Expected, came: &Came<'_>) -> Vec<Difference> {
     let mut found = Vec::new();
     let verdict = &came.decision.verdict;
-    let mut note = |what: &str, lines: Option<Vec<Line>>| {
+    let mut note = |what: &str, lines: Option<Vec<DiffLine>>| {
         found.extend(lines.map(|lines| Difference { what: what.to_owned(), lines }));
     };
     note("decision", expected.decision.and_then(|wanted| word(wanted, decision_of(verdict))));
@@ -77,11 +77,11 @@ fn reason_of(verdict: &Verdict) -> &str {
     }
 }
 
-fn word(wanted: &str, came: &str) -> Option<Vec<Line>> {
-    (wanted != came).then(|| vec![Line::Expected(wanted.into()), Line::Came(came.into())])
+fn word(wanted: &str, came: &str) -> Option<Vec<DiffLine>> {
+    (wanted != came).then(|| vec![DiffLine::Expected(wanted.into()), DiffLine::Came(came.into())])
 }
 
-fn text(wanted: &WantedText, came: &str) -> Option<Vec<Line>> {
+fn text(wanted: &WantedText, came: &str) -> Option<Vec<DiffLine>> {
     if wanted.fits(came) {
         return None;
     }
@@ -99,7 +99,7 @@ fn text(wanted: &WantedText, came: &str) -> Option<Vec<Line>> {
     ))
 }
 
-fn texts(wanted: &[WantedText], came: &[String]) -> Option<Vec<Line>> {
+fn texts(wanted: &[WantedText], came: &[String]) -> Option<Vec<DiffLine>> {
     let all_fit = wanted.len() == came.len()
         && wanted.iter().zip(came).all(|(wanted, came)| wanted.fits(came));
     (!all_fit).then(|| {
@@ -109,7 +109,7 @@ fn texts(wanted: &[WantedText], came: &[String]) -> Option<Vec<Line>> {
     })
 }
 
-fn json(wanted: &Value, came: Option<&Value>) -> Option<Vec<Line>> {
+fn json(wanted: &Value, came: Option<&Value>) -> Option<Vec<DiffLine>> {
     let came = came.unwrap_or(&Value::Null);
     if wanted == came {
         return None;
@@ -124,7 +124,7 @@ fn json(wanted: &Value, came: Option<&Value>) -> Option<Vec<Line>> {
 }
 
 /// Skipped hooks count only where the expectation names one of that id as skipped.
-fn hooks(wanted: &[WantedHook], reports: &[Report]) -> Option<Vec<Line>> {
+fn hooks(wanted: &[WantedHook], reports: &[Report]) -> Option<Vec<DiffLine>> {
     let named_as_skipped = |report: &Report| {
         wanted.iter().any(|hook| hook.id == report.id && hook.status == Some(Status::Skipped))
     };
@@ -148,7 +148,7 @@ fn hooks(wanted: &[WantedHook], reports: &[Report]) -> Option<Vec<Line>> {
     (!all_fit).then(|| or_none(line_diff(wanted, &came, fits, wanted_line, came_line)))
 }
 
-fn files(wanted: &[WantedFile], came: &[TouchedFile]) -> Option<Vec<Line>> {
+fn files(wanted: &[WantedFile], came: &[TouchedFile]) -> Option<Vec<DiffLine>> {
     let mut wanted: Vec<&WantedFile> = wanted.iter().collect();
     wanted.sort_by(|a, b| a.path.cmp(&b.path));
     let fits = |wanted: &&WantedFile, came: &TouchedFile| {
@@ -167,12 +167,12 @@ fn files(wanted: &[WantedFile], came: &[TouchedFile]) -> Option<Vec<Line>> {
 }
 
 /// A list without anything in it is told as such.
-fn or_none(mut lines: Vec<Line>) -> Vec<Line> {
-    if !lines.iter().any(|line| matches!(line, Line::Expected(_) | Line::Both(_))) {
-        lines.insert(0, Line::Expected("none".into()));
+fn or_none(mut lines: Vec<DiffLine>) -> Vec<DiffLine> {
+    if !lines.iter().any(|line| matches!(line, DiffLine::Expected(_) | DiffLine::Both(_))) {
+        lines.insert(0, DiffLine::Expected("none".into()));
     }
-    if !lines.iter().any(|line| matches!(line, Line::Came(_) | Line::Both(_))) {
-        lines.push(Line::Came("none".into()));
+    if !lines.iter().any(|line| matches!(line, DiffLine::Came(_) | DiffLine::Both(_))) {
+        lines.push(DiffLine::Came("none".into()));
     }
     lines
 }

@@ -17,14 +17,14 @@ const ENDINGS: [&str; 3] = ["hookwright.test.yaml", "hookwright.test.yml", "hook
 const FOLDER: &str = "tests";
 
 /// A test file that was read.
-pub(super) struct Found {
+pub(super) struct FoundTestFile {
     pub(super) shown_as: PathBuf,
     pub(super) file: TestFile,
 }
 
 /// Reads the files that were named, the test files of the folders that were named, or without any
 /// those of the project.
-pub(super) fn read(asked: &[PathBuf], config: &ConfigFiles) -> Result<Vec<Found>, Failure> {
+pub(super) fn read(asked: &[PathBuf], config: &ConfigFiles) -> Result<Vec<FoundTestFile>, Failure> {
     let named: Vec<PathBuf> = asked.iter().map(|path| config.working_dir.join(path)).collect();
     let named = if named.is_empty() { vec![config.project_root.clone()] } else { named };
     let (mut paths, mut looked_in) = (Vec::new(), Vec::new());
@@ -48,7 +48,7 @@ pub(super) fn read(asked: &[PathBuf], config: &ConfigFiles) -> Result<Vec<Found>
     paths.retain(|path| seen.insert(path.clone()));
     let read = |path: PathBuf| {
         let shown_as = config.shown(&path);
-        Found { file: load_test_file(&path, &shown_as), shown_as }
+        FoundTestFile { file: load_test_file(&path, &shown_as), shown_as }
     };
     Ok(paths.into_iter().map(read).collect())
 }

@@ -5,7 +5,7 @@ const PAIRS_MAX: usize = 1_000_000;
 
 /// One line of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum DiffLine {
     /// Expected, and it came.
     Both(String),
     /// Expected, and it did not come.
@@ -21,7 +21,7 @@ pub(super) fn line_diff<E, C>(
     fits: impl Fn(&E, &C) -> bool,
     show_expected: impl Fn(&E) -> String,
     show_came: impl Fn(&C) -> String,
-) -> Vec<Line> {
+) -> Vec<DiffLine> {
     let (rows, columns) = (expected.len(), came.len());
     let in_common = (rows.saturating_mul(columns) <= PAIRS_MAX)
         .then(|| longest_in_common(expected, came, &fits));
@@ -34,13 +34,13 @@ pub(super) fn line_diff<E, C>(
     while row < rows || column < columns {
         let both_left = row < rows && column < columns;
         if both_left && in_common.is_some() && fits(&expected[row], &came[column]) {
-            lines.push(Line::Both(show_expected(&expected[row])));
+            lines.push(DiffLine::Both(show_expected(&expected[row])));
             (row, column) = (row + 1, column + 1);
         } else if row < rows && (column == columns || expected_first(row, column)) {
-            lines.push(Line::Expected(show_expected(&expected[row])));
+            lines.push(DiffLine::Expected(show_expected(&expected[row])));
             row += 1;
         } else {
-            lines.push(Line::Came(show_came(&came[column])));
+            lines.push(DiffLine::Came(show_came(&came[column])));
             column += 1;
         }
     }
@@ -75,9 +75,9 @@ mod tests {
             (expected.chars().collect(), came.chars().collect());
         let lines = line_diff(&expected, &came, |a, b| a == b, char::to_string, char::to_string);
         let draw = |line| match line {
-            Line::Both(text) => format!(" {text}"),
-            Line::Expected(text) => format!("-{text}"),
-            Line::Came(text) => format!("+{text}"),
+            DiffLine::Both(text) => format!(" {text}"),
+            DiffLine::Expected(text) => format!("-{text}"),
+            DiffLine::Came(text) => format!("+{text}"),
         };
         lines.into_iter().map(draw).collect()
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::case_run::{CaseResult, StepResult};
 use super::comparison::Difference;
-use super::line_diff::Line;
+use super::line_diff::DiffLine;
 use crate::render::{Paint, count, human, one_line, visible};
 
 /// Where everything about a failed case begins.
@@ -63,9 +63,9 @@ fn difference(difference: &Difference) -> String {
     let mut lines = Vec::new();
     for line in &difference.lines {
         let (mark, words) = match line {
-            Line::Both(words) => (' ', words),
-            Line::Expected(words) => ('-', words),
-            Line::Came(words) => ('+', words),
+            DiffLine::Both(words) => (' ', words),
+            DiffLine::Expected(words) => ('-', words),
+            DiffLine::Came(words) => ('+', words),
         };
         lines.extend(words.lines().map(|line| format!("{INDENT}{mark} {}", clipped(line))));
     }
@@ -139,12 +139,12 @@ fn difference_json(difference: &Difference) -> Value {
     let (mut expected, mut came) = (Vec::new(), Vec::new());
     for line in &difference.lines {
         match line {
-            Line::Both(line) => {
+            DiffLine::Both(line) => {
                 expected.push(line);
                 came.push(line);
             }
-            Line::Expected(line) => expected.push(line),
-            Line::Came(line) => came.push(line),
+            DiffLine::Expected(line) => expected.push(line),
+            DiffLine::Came(line) => came.push(line),
         }
     }
     json!({ "what": difference.what, "expected": expected, "came": came })

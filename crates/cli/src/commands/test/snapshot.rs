@@ -1,4 +1,4 @@
-//! [`Snapshot`]: a project's files at one moment, so that what hooks touched can be told.
+//! [`ProjectSnapshot`]: a project's files at one moment, so that what hooks touched can be told.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,27 +21,27 @@ const BYTES_READ_MAX: u64 = 16 * 1024 * 1024;
 const CONTENT_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A project's files at one moment.
-pub(super) struct Snapshot {
-    files: BTreeMap<PathBuf, Seen>,
+pub(super) struct ProjectSnapshot {
+    files: BTreeMap<PathBuf, FileState>,
 }
 
 /// What tells that a file has changed.
 #[derive(Debug, PartialEq, Eq)]
-enum Seen {
-    File { mode: u32, bytes: u64, content: Content },
+enum FileState {
+    File { mode: u32, bytes: u64, content: SnapshotContent },
     Link { to: PathBuf },
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Content {
+enum SnapshotContent {
     Digest(u64),
     ChangedAt(Option<SystemTime>),
     /// Closed to us, then as now.
     Unreadable,
 }
 
-impl Snapshot {
-    pub(super) fn of(root: &Path, tree: &Tree) -> Self {
+impl ProjectSnapshot {
+    pub(super) fn take(root: &Path, tree: &Tree) -> Self {
         // What vanished since it was listed is not there.
         let seen = |path: &PathBuf| Some((path.clone(), seen(&root.join(path)).ok()?));
         Self { files: tree.files.iter().filter_map(seen).collect() }
@@ -51,7 +51,7 @@ impl Snapshot {
     /// where an expectation asks for it.
     pub(super) fn touched(
         &self,
-        later: &Snapshot,
+        later: &ProjectSnapshot,
         root: &Path,
         wanted: &[WantedFile],
     ) -> Vec<TouchedFile> {
@@ -78,18 +78,18 @@ impl Snapshot {
     }
 }
 
-fn seen(path: &Path) -> io::Result<Seen> {
+fn seen(path: &Path) -> io::Result<FileState> {
     let metadata = fs::symlink_metadata(path)?;
     if metadata.is_symlink() {
-        return Ok(Seen::Link { to: fs::read_link(path)? });
+        return Ok(FileState::Link { to: fs::read_link(path)? });
     }
     let bytes = metadata.len();
     let content = if bytes > BYTES_READ_MAX {
-        Content::ChangedAt(metadata.modified().ok())
+        SnapshotContent::ChangedAt(metadata.modified().ok())
     } else {
-        digest(path).map_or(Content::Unreadable, Content::Digest)
+        digest(path).map_or(SnapshotContent::Unreadable, SnapshotContent::Digest)
     };
-    Ok(Seen::File { mode: metadata.permissions().mode(), bytes, content })
+    Ok(FileState::File { mode: metadata.permissions().mode(), bytes, content })
 }
 
 fn digest(path: &Path) -> io::Result<u64> {
@@ -128,7 +128,7 @@ mod tests {
         }
         File::create(root.join("large")).unwrap().set_len(BYTES_READ_MAX + 1).unwrap();
         std::os::unix::fs::symlink("same", root.join("link")).unwrap();
-        let snapshot = || Snapshot::of(root, &Tree::below(root).unwrap());
+        let snapshot = || ProjectSnapshot::take(root, &Tree::below(root).unwrap());
         let before = snapshot();
         write("rewritten", "before");
         write("other", "behind");

@@ -158,7 +158,7 @@ impl TreeError {
     }
 
     /// The same, said of a project.
-    pub(super) fn of(self, root: PathBuf) -> Failure {
+    pub(super) fn into_failure(self, root: PathBuf) -> Failure {
         Failure::Test(TestFailure::CannotCopy { root, cause: self })
     }
 }
@@ -206,8 +206,8 @@ fn copy_one(from: &Path, to: &Path, root: &Path, copy_root: &Path) -> io::Result
         return Ok(Copied::Yes);
     }
     match link_within(from, root)? {
-        Some(Link::AsItIs(target)) => symlink(target, to)?,
-        Some(Link::To(path)) => symlink(copy_root.join(path), to)?,
+        Some(CopiedLink::AsItIs(target)) => symlink(target, to)?,
+        Some(CopiedLink::To(path)) => symlink(copy_root.join(path), to)?,
         None => return Ok(Copied::LeadsOut),
     }
     Ok(Copied::Yes)
@@ -215,7 +215,7 @@ fn copy_one(from: &Path, to: &Path, root: &Path, copy_root: &Path) -> io::Result
 
 /// Where a link of the copy leads.
 #[derive(Debug, PartialEq, Eq)]
-enum Link {
+enum CopiedLink {
     AsItIs(PathBuf),
     /// Named from the root.
     To(PathBuf),
@@ -223,17 +223,18 @@ enum Link {
 
 /// Where a link leads, if that is within the project. A copy must not have a way out: what a hook
 /// writes through it would be the user's own file.
-fn link_within(link: &Path, root: &Path) -> io::Result<Option<Link>> {
+fn link_within(link: &Path, root: &Path) -> io::Result<Option<CopiedLink>> {
     let target = fs::read_link(link)?;
     let folder = link.parent().unwrap_or(root);
     let stays = never_leaves(folder, &target, root);
     match fs::canonicalize(link) {
         Ok(real) => {
             let within = real.strip_prefix(root).map(Path::to_owned).ok();
-            Ok(within.map(|path| if stays { Link::AsItIs(target) } else { Link::To(path) }))
+            Ok(within
+                .map(|path| if stays { CopiedLink::AsItIs(target) } else { CopiedLink::To(path) }))
         }
         // It leads nowhere yet.
-        Err(_) => Ok(stays.then_some(Link::AsItIs(target))),
+        Err(_) => Ok(stays.then_some(CopiedLink::AsItIs(target))),
     }
 }
 

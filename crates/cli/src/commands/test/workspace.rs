@@ -14,7 +14,7 @@ use hookwright_engine::variables::Environment;
 use hookwright_process::MARKER;
 use tempfile::TempDir;
 
-use super::snapshot::Snapshot;
+use super::snapshot::ProjectSnapshot;
 use super::tree::Tree;
 use crate::config_files::ConfigFiles;
 use crate::error::TreeError;
@@ -90,12 +90,12 @@ impl Workspace {
     }
 
     /// The files as they are now.
-    pub(super) fn snapshot(&self) -> Result<Snapshot, TreeError> {
+    pub(super) fn snapshot(&self) -> Result<ProjectSnapshot, TreeError> {
         let tree = match self.copy {
             Some(_) => Tree::below(&self.root)?,
             None => Tree::of_project(&self.root, &self.needed)?,
         };
-        Ok(Snapshot::of(&self.root, &tree))
+        Ok(ProjectSnapshot::take(&self.root, &tree))
     }
 
     /// The configuration's files, those of the project where they are here.

@@ -50,7 +50,7 @@ fn now(record: &Record) -> &'static str {
     let file = ConfigFile::native(&record.place, &record.place, Layer::Project);
     match ReadFile::read(&file).text() {
         None => "unreadable",
-        Some(text) if Sha256::of(text.as_bytes()) == record.sha256 => "unchanged",
+        Some(text) if Sha256::digest(text.as_bytes()) == record.sha256 => "unchanged",
         Some(_) => "changed",
     }
 }

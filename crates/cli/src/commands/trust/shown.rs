@@ -46,7 +46,7 @@ pub(super) fn candidates(
         all.push(Candidate {
             place,
             standing: content.map(|content| trust.of(read.file(), content)),
-            sha256: content.map(Sha256::of),
+            sha256: content.map(Sha256::digest),
             loaded: config::load_read([read], environment),
             text: read.text().unwrap_or_default().to_owned(),
         });

@@ -39,14 +39,14 @@ const KEYS: &[&str] =
     &["type", "command", "timeout", "blocking", "message", "noVerify", "remote", "branch"];
 
 #[derive(Clone, Copy)]
-enum Type {
+enum HookType {
     Command,
     GitCommit,
     GitPush,
 }
 
 const TYPE_WORDS: &[&str] = &["command", "git-commit", "git-push"];
-const TYPES: [Type; 3] = [Type::Command, Type::GitCommit, Type::GitPush];
+const TYPES: [HookType; 3] = [HookType::Command, HookType::GitCommit, HookType::GitPush];
 
 /// Reads the files that were found.
 pub(super) fn read(files: &[ForeignFile<'_>], environment: &Environment, loaded: &mut Loaded) {
@@ -65,7 +65,7 @@ pub(super) fn read(files: &[ForeignFile<'_>], environment: &Environment, loaded:
     for (file, source, root) in &trees {
         let mut notes = Notes::new(source);
         let replaced = file.file.layer == Layer::Global && of_project;
-        let mut reading = Reading {
+        let mut reading = FileReader {
             stem: loaded.unused_stem(NAME),
             shown_as: file.file.shown_as.as_path().into(),
             path: file.file.path.as_path().into(),
@@ -81,7 +81,7 @@ pub(super) fn read(files: &[ForeignFile<'_>], environment: &Environment, loaded:
 }
 
 /// One file while it is read.
-struct Reading<'a> {
+struct FileReader<'a> {
     stem: String,
     shown_as: Arc<Path>,
     path: Arc<Path>,
@@ -93,7 +93,7 @@ struct Reading<'a> {
     loaded: &'a mut Loaded,
 }
 
-impl Reading<'_> {
+impl FileReader<'_> {
     fn file(&mut self, root: &Node, notes: &mut Notes<'_>) {
         if matches!(root.raw, Raw::Null) {
             let source = Arc::clone(self.source);
@@ -139,7 +139,7 @@ impl Reading<'_> {
     ) {
         let faults_before = notes.faults.len();
         let Some(fields) = notes.map(node, "a hook, a map with `type`") else { return };
-        let entry = Entry { node, fields };
+        let entry = HookFields { node, fields };
         let blocking = entry.get("blocking").and_then(|node| notes.bool(node));
         let timeout = entry.get("timeout").and_then(|node| milliseconds(node, notes));
         let policy = policy(blocking);
@@ -178,12 +178,12 @@ fn pattern(point: &Field, notes: &mut Notes<'_>) -> Option<Pattern> {
 }
 
 /// The fields of one hook.
-struct Entry<'a> {
+struct HookFields<'a> {
     node: &'a Node,
     fields: &'a [Field],
 }
 
-impl<'a> Entry<'a> {
+impl<'a> HookFields<'a> {
     /// A field that has a value; `null` is none.
     fn get(&self, key: &str) -> Option<&'a Node> {
         let found = self.fields.iter().find(|field| &*field.key == key)?;
@@ -196,10 +196,10 @@ impl<'a> Entry<'a> {
             return None;
         };
         match notes.word(kind, TYPE_WORDS, &TYPES)? {
-            Type::Command => {
+            HookType::Command => {
                 self.command(policy.wire, notes).map(|command| Action::Shell(Shell::of(command)))
             }
-            Type::GitCommit => {
+            HookType::GitCommit => {
                 let message = self.text("message", notes);
                 let no_verify = self.get("noVerify").and_then(|node| notes.bool(node));
                 Some(Action::GitCommit(GitCommit {
@@ -207,7 +207,7 @@ impl<'a> Entry<'a> {
                     no_verify: no_verify.unwrap_or_default(),
                 }))
             }
-            Type::GitPush => Some(Action::GitPush(GitPush {
+            HookType::GitPush => Some(Action::GitPush(GitPush {
                 remote: self.text("remote", notes).map(str::to_owned),
                 branch: self.text("branch", notes).map(str::to_owned),
             })),

@@ -19,9 +19,9 @@ use hookwright_engine::{Glob, nearest};
 use hookwright_events::{EventName, Power};
 
 use super::event::{event_named, known_names};
-use super::handler::{Handler, Read, Where};
+use super::handler::{Handler, ReadHandler, Where};
 use super::limits::{SESSION_END_TIMEOUT, SESSION_END_TIMEOUT_MAX};
-use super::matcher::{Matcher, Waking};
+use super::matcher::{GroupMatcher, Waking};
 use super::switch::{self, Switch};
 
 /// Reads all settings that were found. Returns the events, and which of them, for which they call this
@@ -48,7 +48,7 @@ pub(crate) fn read(
     let mut calls = Vec::new();
     for settings in &all {
         let stem = settings.file.file.path.file_stem().unwrap_or_default().to_string_lossy();
-        let mut reading = Reading {
+        let mut reading = SettingsReader {
             stem: loaded.unused_stem(&stem),
             settings,
             environment: &environment,
@@ -92,7 +92,7 @@ impl Settings<'_> {
 }
 
 /// The hooks of one file on their way into the set.
-struct Reading<'a> {
+struct SettingsReader<'a> {
     stem: String,
     settings: &'a Settings<'a>,
     environment: &'a Environment,
@@ -109,7 +109,7 @@ struct EventKey {
     name: EventName,
 }
 
-impl Reading<'_> {
+impl SettingsReader<'_> {
     fn hooks(&mut self) {
         let settings = self.settings;
         let mut notes = Notes::new(settings.source);
@@ -141,7 +141,7 @@ impl Reading<'_> {
         let event = EventKey { claudes, name };
         let mut notes = Notes::new(self.settings.source);
         let groups = notes.list(&field.value, "a list of matcher groups");
-        self.give_up(&event, &Matcher::All, notes.faults);
+        self.give_up(&event, &GroupMatcher::All, notes.faults);
         let mut number = 0;
         for group in groups.unwrap_or_default() {
             self.group(&event, group, &mut number);
@@ -151,12 +151,12 @@ impl Reading<'_> {
     fn group(&mut self, event: &EventKey, group: &Node, number: &mut usize) {
         let mut notes = Notes::new(self.settings.source);
         let Some(fields) = notes.map(group, "a matcher group, `{matcher, hooks}`") else {
-            return self.give_up(event, &Matcher::All, notes.faults);
+            return self.give_up(event, &GroupMatcher::All, notes.faults);
         };
         let get = |key: &str| fields.iter().find(|field| *field.key == *key);
-        let matcher = self.matchers.of(get("matcher"), event.claudes, &mut notes);
+        let matcher = self.matchers.of_group(get("matcher"), event.claudes, &mut notes);
         // Nobody knows what a matcher that cannot be read would have looked at.
-        let looks_at = matcher.clone().unwrap_or(Matcher::All);
+        let looks_at = matcher.clone().unwrap_or(GroupMatcher::All);
         let handlers = match get("hooks") {
             Some(field) => notes.list(&field.value, "a list of handlers"),
             None => {
@@ -178,7 +178,7 @@ impl Reading<'_> {
     fn handler(
         &mut self,
         event: &EventKey,
-        matcher: &Matcher,
+        matcher: &GroupMatcher,
         written: Option<&Field>,
         node: &Node,
         number: usize,
@@ -198,10 +198,10 @@ impl Reading<'_> {
             environment: self.environment,
         };
         match Handler::read(node, &place, &mut notes) {
-            Ok(Read::CallsThisProgram) => {
+            Ok(ReadHandler::CallsThisProgram) => {
                 self.calls.push((event.name.clone(), looks_at(matcher)));
             }
-            Ok(Read::Handler(handler)) => {
+            Ok(ReadHandler::Handler(handler)) => {
                 let (rule, action) = handler.split();
                 let waking = Waking { matcher: matcher.clone(), rule };
                 let written = written.and_then(|field| match &field.value.raw {
@@ -217,13 +217,13 @@ impl Reading<'_> {
                 }
             }
             // Claude Code passes it over as well.
-            Ok(Read::PassedOver) => self.loaded.leave_out(notes.faults),
+            Ok(ReadHandler::PassedOver) => self.loaded.leave_out(notes.faults),
             Err(()) => self.give_up(event, matcher, notes.faults),
         }
     }
 
     /// Leaves out what cannot be used, and blocks what it may have guarded.
-    fn give_up(&mut self, event: &EventKey, matcher: &Matcher, faults: Vec<Fault>) {
+    fn give_up(&mut self, event: &EventKey, matcher: &GroupMatcher, faults: Vec<Fault>) {
         let power = event.name.power();
         if power != Power::Blocks || self.off.drops(self.settings.file.file.layer, power) {
             return self.loaded.leave_out(faults);
@@ -233,9 +233,9 @@ impl Reading<'_> {
 }
 
 /// The events that a group looks at, whatever the `if` of a handler says.
-fn looks_at(matcher: &Matcher) -> Subjects {
+fn looks_at(matcher: &GroupMatcher) -> Subjects {
     match matcher {
-        Matcher::All => Subjects::All,
+        GroupMatcher::All => Subjects::All,
         matcher => Subjects::Foreign(Arc::new(Waking { matcher: matcher.clone(), rule: None })),
     }
 }
@@ -244,13 +244,18 @@ fn looks_at(matcher: &Matcher) -> Subjects {
 /// more to read than the rest of its group.
 #[derive(Default)]
 struct Matchers {
-    read: HashMap<(String, String), Matcher>,
+    read: HashMap<(String, String), GroupMatcher>,
 }
 
 impl Matchers {
     /// The group's matcher; `None` where it cannot be read.
-    fn of(&mut self, field: Option<&Field>, event: &str, notes: &mut Notes<'_>) -> Option<Matcher> {
-        let Some(field) = field else { return Some(Matcher::All) };
+    fn of_group(
+        &mut self,
+        field: Option<&Field>,
+        event: &str,
+        notes: &mut Notes<'_>,
+    ) -> Option<GroupMatcher> {
+        let Some(field) = field else { return Some(GroupMatcher::All) };
         let Raw::Text(text) = &field.value.raw else {
             notes.wrong_kind(&field.value, "a name, `A|B` or a regular expression");
             return None;
@@ -259,7 +264,7 @@ impl Matchers {
         if let Some(known) = self.read.get(&key) {
             return Some(known.clone());
         }
-        match Matcher::parse(text, event) {
+        match GroupMatcher::parse(text, event) {
             Ok(matcher) => {
                 self.read.insert(key, matcher.clone());
                 Some(matcher)

@@ -32,7 +32,7 @@ pub fn wants_env_file(event: &Event) -> bool {
 }
 
 /// The variables of a hook at this event.
-pub(super) fn of(event: &Event, root: &Path) -> Vec<(Cow<'static, str>, String)> {
+pub(super) fn hook_variables(event: &Event, root: &Path) -> Vec<(Cow<'static, str>, String)> {
     let mut variables = vec![
         (Cow::Borrowed("CLAUDE_PROJECT_DIR"), root.to_string_lossy().into_owned()),
         (Cow::Borrowed("CLAUDECODE"), "1".to_owned()),

@@ -226,7 +226,8 @@ impl HookInput {
     pub fn of_event(event: &Event, cwd: &str) -> Self {
         let fields = fields_of(event, cwd);
         // Data that do not fit their types are told as they are: a hook can still judge them.
-        Self::of_fields(fields.clone()).unwrap_or_else(|_| Self::Other(OtherEvent::of(fields)))
+        Self::of_fields(fields.clone())
+            .unwrap_or_else(|_| Self::Other(OtherEvent::from_fields(fields)))
     }
 
     /// The line that a hook reads on standard input.
@@ -246,7 +247,7 @@ impl HookInput {
 
 impl OtherEvent {
     /// All that can be said of fields of which not even the common ones have to fit.
-    fn of(mut more: Map<String, Value>) -> Self {
+    fn from_fields(mut more: Map<String, Value>) -> Self {
         let mut text = |name: &str| match more.shift_remove(name) {
             Some(Value::String(text)) => text,
             Some(Value::Null) | None => String::new(),

@@ -39,11 +39,11 @@ pub(super) struct Where<'a> {
 /// One handler that can be used.
 pub(super) struct Handler {
     rule: Option<Rule>,
-    ready: Ready,
+    ready: HookParts,
 }
 
 /// What a handler that is written correctly is to us.
-pub(super) enum Read {
+pub(super) enum ReadHandler {
     /// A hook.
     Handler(Box<Handler>),
     /// A call of this program, which runs native hooks.
@@ -53,11 +53,11 @@ pub(super) enum Read {
 }
 
 /// A handler whose hook has only to be put together.
-pub(super) struct Ready {
+pub(super) struct HookParts {
     action: Action,
     twin: String,
     background: bool,
-    shared: Shared,
+    shared: CommonFields,
 }
 
 const TYPES: &[&str] = &["command", "http", "mcp_tool", "prompt", "agent"];
@@ -90,30 +90,34 @@ const WITH_RULE: &[&str] =
 
 impl Handler {
     /// Reads a handler. `Err` is one that cannot be used. The notes say why, and why one is passed over.
-    pub(super) fn read(node: &Node, place: &Where<'_>, notes: &mut Notes<'_>) -> Result<Read, ()> {
+    pub(super) fn read(
+        node: &Node,
+        place: &Where<'_>,
+        notes: &mut Notes<'_>,
+    ) -> Result<ReadHandler, ()> {
         let Some(fields) = notes.map(node, "a handler, `{type, command}`") else { return Err(()) };
-        let own = Own { fields, node };
+        let own = HandlerFields { fields, node };
         let kind = own.word("type", TYPES, notes)?;
         let types = types_at(place.claudes);
         if !types.contains(&kind) {
             let unfit =
                 FaultKind::UnknownWord { found: kind.into(), expected: types, nearest: None };
             notes.note(own.at("type"), unfit);
-            return Ok(Read::PassedOver);
+            return Ok(ReadHandler::PassedOver);
         }
         if !matches!(kind, "command" | "http") {
             notes.note(own.at("type"), FaultKind::NotYet { what: format!("type: {kind}") });
             return Err(());
         }
         if own.calls_this_program() {
-            return Ok(Read::CallsThisProgram);
+            return Ok(ReadHandler::CallsThisProgram);
         }
         let rule = match own.rule(place, notes)? {
             Some(_) if !WITH_RULE.contains(&place.claudes) => {
                 let (belongs_to, found) = ("tool", place.claudes);
                 let key = "if".to_owned();
                 notes.note(own.at("if"), FaultKind::KeyOfOtherType { key, belongs_to, found });
-                return Ok(Read::PassedOver);
+                return Ok(ReadHandler::PassedOver);
             }
             rule => rule,
         };
@@ -122,18 +126,18 @@ impl Handler {
             _ => command(&own, place, notes),
         };
         match ready.filter(|_| notes.faults.is_empty()) {
-            Some(ready) => Ok(Read::Handler(Box::new(Self { rule, ready }))),
+            Some(ready) => Ok(ReadHandler::Handler(Box::new(Self { rule, ready }))),
             None => Err(()),
         }
     }
 
     /// When it runs, and what.
-    pub(super) fn split(self) -> (Option<Rule>, Ready) {
+    pub(super) fn split(self) -> (Option<Rule>, HookParts) {
         (self.rule, self.ready)
     }
 }
 
-fn command(own: &Own<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Option<Ready> {
+fn command(own: &HandlerFields<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Option<HookParts> {
     let text = match own.get("command") {
         Some(node) => notes.text(node, "a command"),
         None => {
@@ -145,13 +149,13 @@ fn command(own: &Own<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Option<Re
     let shell = own.shell(notes);
     let asks_async = own.flag("async", notes);
     own.flag("asyncRewake", notes);
-    let shared = Shared::read(own, place, notes);
+    let shared = CommonFields::read(own, place, notes);
     let text = text?;
     let shown = std::iter::once(text).chain(args.iter().flatten().map(String::as_str));
     let shown = shown.collect::<Vec<_>>().join(" ");
     let exec = args.map(|args| std::iter::once(text.to_owned()).chain(args).collect::<Vec<_>>());
     let twin = place.twin(&format!("{text}\n{exec:?}"), own);
-    Some(Ready {
+    Some(HookParts {
         action: Action::Shell(Shell {
             command: CommandText::literal(&shown),
             exec,
@@ -166,7 +170,7 @@ fn command(own: &Own<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Option<Re
     })
 }
 
-fn http(own: &Own<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Option<Ready> {
+fn http(own: &HandlerFields<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Option<HookParts> {
     let url = match own.get("url") {
         Some(node) => notes.text(node, "an address"),
         None => {
@@ -179,13 +183,13 @@ fn http(own: &Own<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Option<Ready
         Some(node) => notes.texts(node, "a map from names to texts"),
         None => Vec::new(),
     };
-    let shared = Shared::read(own, place, notes);
+    let shared = CommonFields::read(own, place, notes);
     let url = url?;
     let headers = headers.into_iter().map(|(name, value)| {
         let value = header::text(&value, &allowed, place.environment);
         (name, TextTemplate::new(&value))
     });
-    Some(Ready {
+    Some(HookParts {
         action: Action::Webhook(Box::new(Webhook {
             // Nothing is filled into an address.
             url: Some(TextTemplate::of_dialect(url, POLICY.wire)),
@@ -206,14 +210,14 @@ fn http(own: &Own<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Option<Ready
 }
 
 /// What handlers of every type have.
-struct Shared {
+struct CommonFields {
     timeout: Duration,
     is_strict: bool,
     description: Option<String>,
 }
 
-impl Shared {
-    fn read(own: &Own<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Self {
+impl CommonFields {
+    fn read(own: &HandlerFields<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Self {
         own.flag("once", notes);
         Self {
             timeout: limited(own.timeout(notes), place),
@@ -226,7 +230,7 @@ impl Shared {
 impl Where<'_> {
     /// The same for every copy of a handler: of those in several settings one runs; a plugin's copy
     /// is its own.
-    fn twin(&self, what: &str, own: &Own<'_>) -> String {
+    fn twin(&self, what: &str, own: &HandlerFields<'_>) -> String {
         let is_plugin = self.file.path.file_name().is_some_and(|name| name == "hooks.json");
         let whose = match is_plugin {
             true => self.file.path.to_string_lossy(),
@@ -250,7 +254,7 @@ fn limited(written: Option<Duration>, place: &Where<'_>) -> Duration {
     }
 }
 
-impl Ready {
+impl HookParts {
     /// The hook.
     pub(super) fn hook(
         self,
@@ -260,7 +264,8 @@ impl Ready {
         node: &Node,
         pattern: Pattern,
     ) -> Hook {
-        let all = matches!(waking, Waking { matcher: super::matcher::Matcher::All, rule: None });
+        let all =
+            matches!(waking, Waking { matcher: super::matcher::GroupMatcher::All, rule: None });
         let blocks = self.shared.is_strict && !self.background;
         // A request that is waited for by itself would be one to a person.
         let is_request = matches!(self.action, Action::Webhook(_));
@@ -290,12 +295,12 @@ impl Ready {
 }
 
 /// A handler's own fields. Those that nobody knows are passed over, as Claude Code does.
-struct Own<'n> {
+struct HandlerFields<'n> {
     fields: &'n [Field],
     node: &'n Node,
 }
 
-impl<'n> Own<'n> {
+impl<'n> HandlerFields<'n> {
     fn get(&self, key: &str) -> Option<&'n Node> {
         self.fields.iter().find(|field| *field.key == *key).map(|field| &field.value)
     }

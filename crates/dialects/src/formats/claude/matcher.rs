@@ -1,4 +1,4 @@
-//! [`Matcher`]: which events of a kind a matcher group looks at, by Claude Code's own rules.
+//! [`GroupMatcher`]: which events of a kind a matcher group looks at, by Claude Code's own rules.
 //!
 //! `*`, nothing or no matcher is all. Plain words are exact names, several of them between `|` or
 //! `,`. Anything else is a regular expression that has to find something in the name. Case matters.
@@ -16,7 +16,7 @@ use super::{rule, tool_name};
 #[derive(Debug)]
 pub(super) struct Waking {
     /// The group's matcher.
-    pub(super) matcher: Matcher,
+    pub(super) matcher: GroupMatcher,
     /// The handler's own `if`.
     pub(super) rule: Option<rule::Rule>,
 }
@@ -29,7 +29,7 @@ impl Looks for Waking {
 
 /// Which events of a kind a matcher group looks at.
 #[derive(Debug, Clone)]
-pub(super) enum Matcher {
+pub(super) enum GroupMatcher {
     /// All.
     All,
     /// Those whose subject is called exactly so.
@@ -38,11 +38,11 @@ pub(super) enum Matcher {
     Regex(LazyRegex),
 }
 
-impl Matcher {
+impl GroupMatcher {
     /// Reads the text of a `matcher` at an event, or says what is wrong with it.
     pub(super) fn parse(text: &str, event: &str) -> Result<Self, String> {
         if text.is_empty() || text == "*" {
-            return Ok(Matcher::All);
+            return Ok(GroupMatcher::All);
         }
         let is_narrow = matches!(event, "FileChanged" | "StopFailure");
         let is_plain = |letter: char| {
@@ -52,13 +52,13 @@ impl Matcher {
         };
         if text.chars().all(is_plain) {
             let names = text.split(['|', ',']).map(str::trim).filter(|name| !name.is_empty());
-            return Ok(Matcher::Names(names.map(Box::from).collect()));
+            return Ok(GroupMatcher::Names(names.map(Box::from).collect()));
         }
-        LazyRegex::new(text, Case::Matters).map(Matcher::Regex)
+        LazyRegex::new(text, Case::Matters).map(GroupMatcher::Regex)
     }
 
     fn wakes(&self, event: &Event) -> bool {
-        if matches!(self, Matcher::All) {
+        if matches!(self, GroupMatcher::All) {
             return true;
         }
         // Where there is nothing to compare, nothing can be ruled out.
@@ -67,9 +67,9 @@ impl Matcher {
             name == subject || tool_name::current(name) == tool_name::current(&subject)
         };
         match self {
-            Matcher::All => true,
-            Matcher::Names(names) => names.iter().any(|name| is(name)),
-            Matcher::Regex(regex) => {
+            GroupMatcher::All => true,
+            GroupMatcher::Names(names) => names.iter().any(|name| is(name)),
+            GroupMatcher::Regex(regex) => {
                 regex.is_match(&subject)
                     || tool_name::earlier(&subject).any(|name| regex.is_match(name))
             }
@@ -85,10 +85,10 @@ pub(super) fn native(hook: &Hook) -> Option<String> {
     if name.is_some_and(|name| !has_subject(&name)) {
         return None;
     }
-    match Matcher::parse(text, &hook.event).ok()? {
-        Matcher::All => None,
-        Matcher::Names(names) => Some(names.join("|")),
-        Matcher::Regex(_) => Some(format!("/{text}/")),
+    match GroupMatcher::parse(text, &hook.event).ok()? {
+        GroupMatcher::All => None,
+        GroupMatcher::Names(names) => Some(names.join("|")),
+        GroupMatcher::Regex(_) => Some(format!("/{text}/")),
     }
 }
 
@@ -118,7 +118,7 @@ mod tests {
 
     fn wakes(matcher: &str, claudes: &str, event: &str, data: serde_json::Value) -> bool {
         let event = Event::named(event, data).unwrap();
-        Matcher::parse(matcher, claudes).unwrap().wakes(&event)
+        GroupMatcher::parse(matcher, claudes).unwrap().wakes(&event)
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
                 assert_eq!(wakes(matcher, "PreToolUse", "PreToolUse", data), fits, "{matcher}");
             }
         }
-        assert_eq!(Matcher::parse("[", "PreToolUse").unwrap_err(), "unclosed character class");
+        assert_eq!(GroupMatcher::parse("[", "PreToolUse").unwrap_err(), "unclosed character class");
     }
 
     #[test]
@@ -216,7 +216,7 @@ mod tests {
     fn lists_are_narrower_where_file_names_and_errors_are_matched() {
         let file = |path: &str| json!({ "file_path": path });
         let is_regex = |text: &str, event: &str| {
-            matches!(Matcher::parse(text, event).unwrap(), Matcher::Regex(_))
+            matches!(GroupMatcher::parse(text, event).unwrap(), GroupMatcher::Regex(_))
         };
         assert!(is_regex("a-b", "FileChanged") && !is_regex("a-b", "PreToolUse"));
         assert!(is_regex("a,b", "StopFailure") && !is_regex("a,b", "ConfigChange"));

@@ -17,7 +17,7 @@ use hookwright_events::{
 
 use super::environment;
 use super::event::HookInput;
-use said::Said;
+use said::ParsedOutput;
 
 /// What a hook of Claude Code's reads, and what it means.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Wire for ClaudeWire {
         let root = reader.root.to_string_lossy();
         Input {
             stdin: HookInput::of_event(reader.event, &root).to_line(),
-            variables: environment::of(reader.event, reader.root),
+            variables: environment::hook_variables(reader.event, reader.root),
         }
     }
 
@@ -140,7 +140,7 @@ impl ClaudeWire {
             Manner::ByExitCode => return failed(self.failure(code, output)),
             Manner::Listens | Manner::TakesText => {}
         }
-        let said = Said::of(output, at);
+        let said = ParsedOutput::parse(output, at);
         match code {
             0 => exit_0(said, at),
             2 => self.exit_2(said, output, at),
@@ -148,23 +148,33 @@ impl ClaudeWire {
         }
     }
 
-    fn other_exit(&self, code: i32, said: Said, output: &Output, at: At<'_>) -> Meaning {
+    fn other_exit(&self, code: i32, said: ParsedOutput, output: &Output, at: At<'_>) -> Meaning {
         match said {
-            Said::Answer(answer) if !self.is_strict => heard(of_exit(code, *answer, at), at),
-            // A failure cannot take back a no, nor can it grant anything.
-            Said::Answer(answer) if denies(&answer) => heard(*answer, at),
-            Said::Unreadable { denial: Some(why), .. } if guards(at) => blocked(Answer::deny(why)),
-            Said::Answer(_) | Said::Unreadable { .. } | Said::Text(_) | Said::Nothing => {
-                failed(self.failure(code, output))
+            ParsedOutput::Answer(answer) if !self.is_strict => {
+                heard(of_exit(code, *answer, at), at)
             }
+            // A failure cannot take back a no, nor can it grant anything.
+            ParsedOutput::Answer(answer) if denies(&answer) => heard(*answer, at),
+            ParsedOutput::Unreadable { denial: Some(why), .. } if guards(at) => {
+                blocked(Answer::deny(why))
+            }
+            ParsedOutput::Answer(_)
+            | ParsedOutput::Unreadable { .. }
+            | ParsedOutput::Text(_)
+            | ParsedOutput::Nothing => failed(self.failure(code, output)),
         }
     }
 
-    fn exit_2(&self, said: Said, output: &Output, at: At<'_>) -> Meaning {
-        let said_more = matches!(said, Said::Answer(_) | Said::Text(_) | Said::Unreadable { .. });
+    fn exit_2(&self, said: ParsedOutput, output: &Output, at: At<'_>) -> Meaning {
+        let said_more = matches!(
+            said,
+            ParsedOutput::Answer(_) | ParsedOutput::Text(_) | ParsedOutput::Unreadable { .. }
+        );
         let answer = match said {
-            Said::Answer(answer) => of_exit(2, *answer, at),
-            Said::Nothing | Said::Text(_) | Said::Unreadable { .. } => Answer::default(),
+            ParsedOutput::Answer(answer) => of_exit(2, *answer, at),
+            ParsedOutput::Nothing | ParsedOutput::Text(_) | ParsedOutput::Unreadable { .. } => {
+                Answer::default()
+            }
         };
         let stderr = stderr_of(output);
         match at.event.name {
@@ -215,22 +225,24 @@ fn responded(status: u16, output: &Output, at: At<'_>) -> Meaning {
         Manner::Deaf | Manner::ByExitCode => return well(Answer::default()),
         Manner::Listens | Manner::TakesText => {}
     }
-    match Said::of(output, at) {
-        Said::Text(_) => failed(format!("status {status}, but its body is no JSON object")),
+    match ParsedOutput::parse(output, at) {
+        ParsedOutput::Text(_) => failed(format!("status {status}, but its body is no JSON object")),
         said => exit_0(said, at),
     }
 }
 
-fn exit_0(said: Said, at: At<'_>) -> Meaning {
+fn exit_0(said: ParsedOutput, at: At<'_>) -> Meaning {
     match said {
-        Said::Nothing => well(Answer::default()),
-        Said::Text(text) if Manner::at(at.event) == Manner::TakesText => {
+        ParsedOutput::Nothing => well(Answer::default()),
+        ParsedOutput::Text(text) if Manner::at(at.event) == Manner::TakesText => {
             well(Answer::context(text))
         }
-        Said::Text(_) => well(Answer::default()),
-        Said::Answer(answer) => heard(*answer, at),
-        Said::Unreadable { denial: Some(why), .. } if guards(at) => blocked(Answer::deny(why)),
-        Said::Unreadable { why, .. } => failed(why),
+        ParsedOutput::Text(_) => well(Answer::default()),
+        ParsedOutput::Answer(answer) => heard(*answer, at),
+        ParsedOutput::Unreadable { denial: Some(why), .. } if guards(at) => {
+            blocked(Answer::deny(why))
+        }
+        ParsedOutput::Unreadable { why, .. } => failed(why),
     }
 }
 

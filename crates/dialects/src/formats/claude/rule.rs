@@ -17,16 +17,16 @@ use super::tool_name;
 #[derive(Debug)]
 pub(super) struct Rule {
     tool: Box<str>,
-    content: Content,
+    content: RuleContent,
 }
 
 /// What stands in the parentheses.
 #[derive(Debug)]
-enum Content {
+enum RuleContent {
     /// Nothing, or everything.
     Any,
     /// A shell command: all of it, its beginning, or with `*` in it.
-    Command(Pattern),
+    Command(RulePattern),
     /// A path, as `.gitignore` writes it.
     Path(PathPattern),
     /// The host of an address.
@@ -40,12 +40,12 @@ enum Content {
 /// A regular expression of ours, compiled when it is first asked: a file may hold a thousand, and a
 /// call asks a few. One that is too large fits everything.
 #[derive(Debug)]
-struct Pattern {
+struct RulePattern {
     text: Box<str>,
     compiled: OnceLock<Option<Regex>>,
 }
 
-impl Pattern {
+impl RulePattern {
     fn new(text: String) -> Self {
         Self { text: text.into(), compiled: OnceLock::new() }
     }
@@ -58,13 +58,13 @@ impl Pattern {
 
 #[derive(Debug)]
 struct PathPattern {
-    regex: Pattern,
-    base: Base,
+    regex: RulePattern,
+    base: PathBase,
 }
 
 /// Where a path pattern begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Base {
+enum PathBase {
     /// At the root of the file system.
     Root,
     /// In the folder where the agent works.
@@ -95,8 +95,8 @@ impl Rule {
             return None;
         }
         let content = match content.map(str::trim) {
-            None | Some("" | "*" | "**" | ":*") => Content::Any,
-            Some(content) => Content::of(tool_name::current(tool), content, home),
+            None | Some("" | "*" | "**" | ":*") => RuleContent::Any,
+            Some(content) => RuleContent::parse(tool_name::current(tool), content, home),
         };
         Some(Self { tool: tool_name::current(tool).into(), content })
     }
@@ -119,51 +119,51 @@ impl Rule {
     }
 }
 
-impl Content {
-    fn of(tool: &str, content: &str, home: Option<&str>) -> Self {
+impl RuleContent {
+    fn parse(tool: &str, content: &str, home: Option<&str>) -> Self {
         match tool {
-            "Bash" => Content::Command(command_pattern(content)),
-            "Agent" => Content::Agent(content.into()),
+            "Bash" => RuleContent::Command(command_pattern(content)),
+            "Agent" => RuleContent::Agent(content.into()),
             "WebFetch" => match content.strip_prefix("domain:") {
-                Some(domain) => Content::Domain(domain.trim().to_ascii_lowercase().into()),
-                None => Content::Unknown,
+                Some(domain) => RuleContent::Domain(domain.trim().to_ascii_lowercase().into()),
+                None => RuleContent::Unknown,
             },
             tool if EDITING.contains(&tool) || READING.contains(&tool) => {
-                Content::Path(PathPattern::new(content, home))
+                RuleContent::Path(PathPattern::new(content, home))
             }
-            _ => Content::Unknown,
+            _ => RuleContent::Unknown,
         }
     }
 
     fn fits(&self, event: &Event) -> bool {
         let input = |name: &str| event.text_at(&format!("/tool_input/{name}"));
         match self {
-            Content::Any | Content::Unknown => true,
-            Content::Command(pattern) => {
-                let parts = input("command").and_then(subcommands::of);
+            RuleContent::Any | RuleContent::Unknown => true,
+            RuleContent::Command(pattern) => {
+                let parts = input("command").and_then(subcommands::split);
                 parts.is_none_or(|parts| parts.iter().any(|part| pattern.is_match(part)))
             }
-            Content::Path(pattern) => ["file_path", "notebook_path", "path"]
+            RuleContent::Path(pattern) => ["file_path", "notebook_path", "path"]
                 .into_iter()
                 .find_map(input)
                 .is_none_or(|path| pattern.fits(path, event.text("cwd"))),
-            Content::Domain(domain) => input("url").and_then(host_of).is_none_or(|host| {
+            RuleContent::Domain(domain) => input("url").and_then(host_of).is_none_or(|host| {
                 host == **domain || host.strip_suffix(&**domain).is_some_and(|s| s.ends_with('.'))
             }),
-            Content::Agent(kind) => input("subagent_type").is_none_or(|given| given == &**kind),
+            RuleContent::Agent(kind) => input("subagent_type").is_none_or(|given| given == &**kind),
         }
     }
 }
 
 /// `git *`, `npm run test:*` or a whole command.
-fn command_pattern(content: &str) -> Pattern {
+fn command_pattern(content: &str) -> RulePattern {
     let content = words(content);
     let (stem, any_more) = match content.strip_suffix(":*").or(content.strip_suffix(" *")) {
         Some(stem) => (stem, r"(?:\s.*)?"),
         None => (&*content, ""),
     };
     let stem: Vec<String> = stem.split('*').map(regex::escape).collect();
-    Pattern::new(format!("(?s)^{}{any_more}$", stem.join(".*")))
+    RulePattern::new(format!("(?s)^{}{any_more}$", stem.join(".*")))
 }
 
 /// The same text with single blanks.
@@ -174,23 +174,23 @@ fn words(text: &str) -> String {
 impl PathPattern {
     fn new(content: &str, home: Option<&str>) -> Self {
         let (base, path) = if let Some(rest) = content.strip_prefix("//") {
-            (Base::Root, format!("/{rest}"))
+            (PathBase::Root, format!("/{rest}"))
         } else if let Some(rest) = content.strip_prefix("~/") {
             match home {
-                Some(home) => (Base::Root, format!("{}/{rest}", home.trim_end_matches('/'))),
-                None => (Base::Anywhere, rest.to_owned()),
+                Some(home) => (PathBase::Root, format!("{}/{rest}", home.trim_end_matches('/'))),
+                None => (PathBase::Anywhere, rest.to_owned()),
             }
         } else if let Some(rest) = content.strip_prefix("./").or(content.strip_prefix('/')) {
-            (Base::Cwd, rest.to_owned())
+            (PathBase::Cwd, rest.to_owned())
         } else if content.trim_end_matches('/').contains('/') {
-            (Base::Cwd, content.to_owned())
+            (PathBase::Cwd, content.to_owned())
         } else {
-            (Base::Anywhere, content.to_owned())
+            (PathBase::Anywhere, content.to_owned())
         };
         let path = path.trim_end_matches('/');
-        let start = if base == Base::Anywhere { "(?:^|/)" } else { "^" };
+        let start = if base == PathBase::Anywhere { "(?:^|/)" } else { "^" };
         // A folder stands for all that is in it.
-        let regex = Pattern::new(format!("(?s){start}{}(?:/.*)?$", path_regex(path)));
+        let regex = RulePattern::new(format!("(?s){start}{}(?:/.*)?$", path_regex(path)));
         Self { regex, base }
     }
 
@@ -205,16 +205,16 @@ impl PathPattern {
         }
         let path = path.strip_prefix("./").unwrap_or(path);
         match (&self.base, path.starts_with('/'), cwd) {
-            (Base::Anywhere, ..) | (Base::Root, true, _) | (Base::Cwd, false, _) => {
+            (PathBase::Anywhere, ..) | (PathBase::Root, true, _) | (PathBase::Cwd, false, _) => {
                 self.regex.is_match(path)
             }
-            (Base::Root, false, Some(cwd)) => {
+            (PathBase::Root, false, Some(cwd)) => {
                 self.regex.is_match(&format!("{}/{path}", cwd.trim_end_matches('/')))
             }
-            (Base::Cwd, true, Some(cwd)) => {
+            (PathBase::Cwd, true, Some(cwd)) => {
                 below(cwd).is_some_and(|path| self.regex.is_match(&path))
             }
-            (Base::Root, false, None) | (Base::Cwd, true, None) => true,
+            (PathBase::Root, false, None) | (PathBase::Cwd, true, None) => true,
         }
     }
 }

@@ -12,7 +12,7 @@ use hookwright_engine::template::{CommandText, TextTemplate};
 use serde_json::{Map, Value, json};
 
 use super::POLICY;
-use super::pattern::Listening;
+use super::pattern::ParsedPattern;
 
 /// How long a hook may take, in seconds: what is written beyond is taken for the nearest of these.
 const TIMEOUT_SECONDS: std::ops::RangeInclusive<f64> = 0.1..=300.0;
@@ -153,7 +153,7 @@ impl Checked {
         }
         entry.event = event;
         entry.command = command.source().to_owned();
-        let Listening { pattern, heard, .. } = listening;
+        let ParsedPattern { pattern, heard, .. } = listening;
         Some(Self { entry, heard, pattern, command })
     }
 
@@ -189,10 +189,10 @@ impl Checked {
     }
 }
 
-fn listening(node: &Node, notes: &mut Notes<'_>) -> Option<(String, Listening)> {
+fn listening(node: &Node, notes: &mut Notes<'_>) -> Option<(String, ParsedPattern)> {
     const EXPECTED: &str = "a pattern like tool:pre_execute, tool:*:write or *";
     let text = notes.text(node, EXPECTED)?;
-    let listening = Listening::read(text);
+    let listening = ParsedPattern::read(text);
     for (part, kind) in &listening.in_vain {
         notes.note_within(node, part.clone(), kind.clone());
     }

@@ -17,7 +17,7 @@ use hookwright_events::{Event, EventSpec};
 
 /// What a pattern's text says.
 #[derive(Debug, Default)]
-pub(super) struct Listening {
+pub(super) struct ParsedPattern {
     /// Where it listens.
     pub(super) pattern: Pattern,
     /// The parts that some event can match, as they are written.
@@ -26,7 +26,7 @@ pub(super) struct Listening {
     pub(super) in_vain: Vec<(Range<usize>, FaultKind)>,
 }
 
-impl Listening {
+impl ParsedPattern {
     /// Reads a pattern. Nothing between commas is no fault.
     pub(super) fn read(text: &str) -> Self {
         let mut listening = Self::default();
@@ -153,7 +153,7 @@ mod tests {
     /// As the index asks: the points of this event.
     fn wakes(pattern: &str, event: &str, tool: Option<&str>) -> bool {
         let event = Event::named(event, json!({ "tool_name": tool })).expect("known");
-        let listening = Listening::read(pattern);
+        let listening = ParsedPattern::read(pattern);
         let spec = event.name.spec().expect("in the table");
         let points = listening.pattern.points.iter().filter(|p| std::ptr::eq(p.event, spec));
         points.into_iter().any(|point| point.is_awake(&event, &Subject::of(&event)))
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn what_can_match_nothing_is_said_with_its_place() {
         let said = |pattern: &str| {
-            let listening = Listening::read(pattern);
+            let listening = ParsedPattern::read(pattern);
             let in_vain = listening.in_vain.iter();
             let said: Vec<_> = in_vain.map(|(at, kind)| (at.clone(), kind.to_string())).collect();
             (listening.heard, said)
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn a_star_reaches_the_open_namespace_too() {
         for (pattern, reaches) in [("*", true), ("claude:*", true), ("tool:*", false)] {
-            let open = Listening::read(pattern).pattern.open;
+            let open = ParsedPattern::read(pattern).pattern.open;
             assert_eq!(open.iter().any(|glob| glob.matches("claude:config_change")), reaches);
         }
     }

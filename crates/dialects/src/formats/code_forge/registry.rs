@@ -27,7 +27,7 @@ use crate::Whereabouts;
 /// ```
 /// use std::ffi::OsString;
 ///
-/// use hookwright_dialects::code_forge::{Entry, OnFailure, Registry, templates};
+/// use hookwright_dialects::code_forge::{Entry, AfterFailure, Registry, templates};
 /// use hookwright_engine::{Event, serde_json::json};
 ///
 /// #[tokio::main(flavor = "current_thread")]
@@ -38,7 +38,7 @@ use crate::Whereabouts;
 ///
 ///     let call = json!({ "tool_name": "bash", "tool_input": { "command": "sudo reboot" } });
 ///     let event = Event::named("tool:pre_execute", call)?;
-///     let results = registry.execute(&event, OnFailure::Stop).await;
+///     let results = registry.execute(&event, AfterFailure::Stop).await;
 ///     assert_eq!(results.len(), 1, "the first block ends the chain");
 ///     assert!(!results[0].should_continue());
 ///     assert_eq!(results[0].stdout, "Blocked: sudo commands not allowed\n");
@@ -63,13 +63,13 @@ pub struct Registry {
 #[derive(Debug)]
 struct Registered {
     entry: Entry,
-    kept: Kept,
+    kept: KeptIn,
     hook: Hook,
 }
 
 /// Where a hook is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptIn {
     /// Nowhere: it is there until the session ends.
     ForTheSession,
     /// In the user's file.
@@ -80,7 +80,7 @@ pub enum Kept {
 
 /// What follows when a hook fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnFailure {
+pub enum AfterFailure {
     /// The hooks behind it do not run.
     Stop,
     /// All run.
@@ -89,7 +89,7 @@ pub enum OnFailure {
 
 /// Why a hook was not registered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Refused {
+pub enum RegistrationError {
     /// It cannot be used.
     #[error("{}", faults.iter().map(|fault| fault.kind.to_string()).collect::<Vec<_>>().join("; "))]
     Faults {
@@ -166,20 +166,20 @@ impl Registry {
     }
 
     /// Registers a hook behind the others, until the session ends.
-    pub fn register(&mut self, entry: Entry) -> Result<(), Refused> {
+    pub fn register(&mut self, entry: Entry) -> Result<(), RegistrationError> {
         let checked = Checked::of_json(&entry.to_json());
-        let checked = checked.map_err(|faults| Refused::Faults { faults })?;
-        Ok(self.add(checked, Kept::ForTheSession)?)
+        let checked = checked.map_err(|faults| RegistrationError::Faults { faults })?;
+        Ok(self.add(checked, KeptIn::ForTheSession)?)
     }
 
     /// Registers the user's hooks, and says what had to be left out.
     pub fn load_global(&mut self, whereabouts: &Whereabouts<'_>) -> Result<Vec<Fault>, Full> {
-        self.load(&files::of_user(whereabouts), Kept::Globally)
+        self.load(&files::of_user(whereabouts), KeptIn::Globally)
     }
 
     /// Registers the project's hooks, and says what had to be left out.
     pub fn load_project(&mut self, whereabouts: &Whereabouts<'_>) -> Result<Vec<Fault>, Full> {
-        self.load(&files::of_project(whereabouts), Kept::InTheProject)
+        self.load(&files::of_project(whereabouts), KeptIn::InTheProject)
     }
 
     /// Registers the user's hooks, then the project's, and says what had to be left out.
@@ -191,17 +191,17 @@ impl Registry {
 
     /// Saves the hooks that are kept in the user's file. Returns the file.
     pub fn save_global(&self, whereabouts: &Whereabouts<'_>) -> Result<PathBuf, SaveError> {
-        hook_file::save_global(whereabouts, &self.kept(Kept::Globally))
+        hook_file::save_global(whereabouts, &self.kept(KeptIn::Globally))
     }
 
     /// Saves the hooks that are kept in the project's file. Returns the file.
     pub fn save_project(&self, whereabouts: &Whereabouts<'_>) -> Result<PathBuf, SaveError> {
-        hook_file::save_project(whereabouts, &self.kept(Kept::InTheProject))
+        hook_file::save_project(whereabouts, &self.kept(KeptIn::InTheProject))
     }
 
     /// Keeps a registered hook elsewhere from now on; every hook with exactly this pattern. Whether
     /// there was one.
-    pub fn keep(&mut self, pattern: &str, kept: Kept) -> bool {
+    pub fn keep(&mut self, pattern: &str, kept: KeptIn) -> bool {
         let found = self.registered.iter_mut().filter(|one| one.entry.event == pattern);
         found.map(|one| one.kept = kept).count() > 0
     }
@@ -213,7 +213,7 @@ impl Registry {
 
     /// Takes the hooks out that were there for the session only.
     pub fn end_session(&mut self) {
-        self.retain(|one| one.kept != Kept::ForTheSession);
+        self.retain(|one| one.kept != KeptIn::ForTheSession);
     }
 
     /// Takes all hooks out.
@@ -233,11 +233,11 @@ impl Registry {
 
     /// Runs the hooks that this event wakes, one after the other. A hook that fails is news in its
     /// result, never an error.
-    pub async fn execute(&self, event: &Event, on_failure: OnFailure) -> Vec<HookResult> {
+    pub async fn execute(&self, event: &Event, on_failure: AfterFailure) -> Vec<HookResult> {
         let mut results = Vec::new();
         for one in self.woken(event) {
             let result = self.run(one, event.clone()).await;
-            let goes_on = result.should_continue() || on_failure == OnFailure::GoOn;
+            let goes_on = result.should_continue() || on_failure == AfterFailure::GoOn;
             results.push(result);
             if !goes_on {
                 break;
@@ -261,7 +261,7 @@ impl Registry {
         result_of(one.entry.clone(), engine.fire(event, firing).await)
     }
 
-    fn load(&mut self, paths: &[PathBuf], kept: Kept) -> Result<Vec<Fault>, Full> {
+    fn load(&mut self, paths: &[PathBuf], kept: KeptIn) -> Result<Vec<Fault>, Full> {
         let (hooks, left_out) = hook_file::checked(paths);
         for checked in hooks {
             self.add(checked, kept)?;
@@ -269,7 +269,7 @@ impl Registry {
         Ok(left_out)
     }
 
-    fn add(&mut self, checked: Checked, kept: Kept) -> Result<(), Full> {
+    fn add(&mut self, checked: Checked, kept: KeptIn) -> Result<(), Full> {
         let entry = checked.entry.clone();
         let id = format!("registered/{}#{}", entry.event, self.registered.len());
         let here: Arc<Path> = Path::new("registry").into();
@@ -285,7 +285,7 @@ impl Registry {
         Ok(())
     }
 
-    fn kept(&self, kept: Kept) -> Vec<Entry> {
+    fn kept(&self, kept: KeptIn) -> Vec<Entry> {
         let those = self.registered.iter().filter(|one| one.kept == kept);
         those.map(|one| one.entry.clone()).collect()
     }

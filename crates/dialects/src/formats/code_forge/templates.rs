@@ -5,10 +5,10 @@ use hookwright_events::EventName;
 use super::Entry;
 
 /// A template's name, and the hook that it makes.
-pub type Template = (&'static str, fn() -> Entry);
+pub type EntryTemplate = (&'static str, fn() -> Entry);
 
 /// Every template, by its name.
-pub const ALL: &[Template] = &[
+pub const ALL: &[EntryTemplate] = &[
     ("log_all", log_all),
     ("notify_session_start", notify_session_start),
     ("git_auto_commit", git_auto_commit),

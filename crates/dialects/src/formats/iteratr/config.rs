@@ -36,7 +36,7 @@ const LAST_POINT: &str = "session_end";
 const STEM: &str = "iteratr";
 
 /// One command, as the file has it.
-struct Entry<'n> {
+struct CommandFields<'n> {
     node: &'n Node,
     /// Its place in the list of its point.
     number: usize,
@@ -70,7 +70,10 @@ pub(super) fn read(file: &ForeignFile<'_>, environment: &Environment, loaded: &m
 }
 
 /// Every point that has commands. What is null is as good as not there.
-fn points<'n>(root: &'n Node, notes: &mut Notes<'_>) -> Vec<(&'static str, Vec<Entry<'n>>)> {
+fn points<'n>(
+    root: &'n Node,
+    notes: &mut Notes<'_>,
+) -> Vec<(&'static str, Vec<CommandFields<'n>>)> {
     let top = fields(root, "a map with the key `hooks`", notes);
     let Some(hooks) = field(top, "hooks") else { return Vec::new() };
     let lists = fields(hooks, "a map from points to lists of hooks", notes);
@@ -84,12 +87,12 @@ fn points<'n>(root: &'n Node, notes: &mut Notes<'_>) -> Vec<(&'static str, Vec<E
 }
 
 /// One command; `None` where there is none to run.
-fn entry<'n>(node: &'n Node, number: usize, notes: &mut Notes<'_>) -> Option<Entry<'n>> {
+fn entry<'n>(node: &'n Node, number: usize, notes: &mut Notes<'_>) -> Option<CommandFields<'n>> {
     let fields = fields(node, "a hook, a map with `command`", notes);
     let timeout = field(fields, "timeout").and_then(|node| timeout(node, notes));
     let pipe_output = field(fields, "pipe_output").is_some_and(|node| yes(node, notes));
     let command = command(field(fields, "command")?, notes)?;
-    Some(Entry { node, number, command, timeout, pipe_output })
+    Some(CommandFields { node, number, command, timeout, pipe_output })
 }
 
 fn fields<'n>(node: &'n Node, expected: &'static str, notes: &mut Notes<'_>) -> &'n [Field] {
@@ -164,7 +167,7 @@ impl<'a> Adding<'a> {
         Self { file, path, config, source, environment, stem, loaded }
     }
 
-    fn add(&mut self, point: &'static str, entry: Entry<'_>) {
+    fn add(&mut self, point: &'static str, entry: CommandFields<'_>) {
         let mut notes = Notes::new(self.source);
         if let Some(command) = notes.command(&entry.command, POLICY.wire) {
             let hook = self.hook(point, &entry, command);
@@ -177,7 +180,7 @@ impl<'a> Adding<'a> {
         self.loaded.leave_out(notes.faults);
     }
 
-    fn hook(&self, point: &'static str, entry: &Entry<'_>, command: CommandText) -> Hook {
+    fn hook(&self, point: &'static str, entry: &CommandFields<'_>, command: CommandText) -> Hook {
         let line = entry.node.at.place(self.source).line;
         let origin = Origin {
             id: format!("{}/{point}#{}", self.stem, entry.number),

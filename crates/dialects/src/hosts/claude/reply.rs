@@ -17,7 +17,7 @@ use crate::hosts::{Capability, Deny, HostReply};
 
 /// The decision of our hooks at this event, as Claude Code reads it.
 pub(super) fn reply_to(event: &Event, decision: &Decision) -> HostReply {
-    let writing = Writing {
+    let writing = ReplyWriter {
         event,
         decision,
         can: capability_of(event),
@@ -43,7 +43,7 @@ fn capability_of(event: &Event) -> Capability {
 }
 
 /// A reply that is being written.
-struct Writing<'a> {
+struct ReplyWriter<'a> {
     event: &'a Event,
     decision: &'a Decision,
     can: Capability,
@@ -52,7 +52,7 @@ struct Writing<'a> {
     lost: Vec<String>,
 }
 
-impl Writing<'_> {
+impl ReplyWriter<'_> {
     fn reply(mut self) -> HostReply {
         let refusal = self.refusal();
         let context = self.context(refusal.is_some());

@@ -6,13 +6,13 @@ use hookwright_engine::variables::Environment;
 use hookwright_events::table::EVENTS;
 use serde_json::{Map, Value, json};
 
-use crate::claude::{Claude, SYSTEM};
+use crate::claude::{ClaudeFormat, SYSTEM};
 use crate::hosts::HostAgent;
 use crate::{Foreign, Location, Whereabouts};
 
 /// Claude Code, and the agent that reads its settings under another name.
 pub(super) const AGENTS: &[HostAgent] = &[
-    HostAgent { name: "claude", settings: |whereabouts, _| Claude.locations(whereabouts) },
+    HostAgent { name: "claude", settings: |whereabouts, _| ClaudeFormat.locations(whereabouts) },
     HostAgent { name: "codex", settings: settings_of_codex },
 ];
 

@@ -44,10 +44,10 @@ fn wrong(
     touched: &[TouchedFile],
 ) -> Vec<String> {
     let came = Came { decision, reports, touched };
-    let draw = |line: &Line| match line {
-        Line::Both(text) => format!(" {text}"),
-        Line::Expected(text) => format!("-{text}"),
-        Line::Came(text) => format!("+{text}"),
+    let draw = |line: &DiffLine| match line {
+        DiffLine::Both(text) => format!(" {text}"),
+        DiffLine::Expected(text) => format!("-{text}"),
+        DiffLine::Came(text) => format!("+{text}"),
     };
     let shown = |difference: Difference| {
         let lines: Vec<String> = difference.lines.iter().map(draw).collect();

@@ -14,7 +14,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::contained::Contained;
+use super::contained::CaughtPanics;
 use super::{Call, TypedInput};
 use crate::claude::answer::HookOutput;
 use crate::claude::event::HookInput;
@@ -25,11 +25,11 @@ pub(super) struct Member {
     call: Box<Calling>,
 }
 
-type Answering = Pin<Box<dyn Future<Output = Result<Said, Failure>> + Send>>;
-type Calling = dyn Fn(HookInput, Told) -> Answering + Send + Sync;
+type Answering = Pin<Box<dyn Future<Output = Result<MemberSaid, Failure>> + Send>>;
+type Calling = dyn Fn(HookInput, MemberCall) -> Answering + Send + Sync;
 
 /// What a member said at its end.
-enum Said {
+enum MemberSaid {
     Answer(Box<Answer>),
     /// What it has started goes on without it.
     GoesOn,
@@ -47,7 +47,7 @@ enum After {
 }
 
 /// What a member is told beside the event.
-struct Told {
+struct MemberCall {
     call: EngineCall,
     cancelled: CancellationToken,
     leaving: Leaving,
@@ -83,9 +83,9 @@ impl Member {
         F: Fn(Call<T>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<HookOutput, Failure>> + Send + 'static,
     {
-        let call = move |input: HookInput, told: Told| -> Answering {
-            let Told { call, cancelled, leaving, .. } = told;
-            let Some(input) = T::of(input) else {
+        let call = move |input: HookInput, told: MemberCall| -> Answering {
+            let MemberCall { call, cancelled, leaving, .. } = told;
+            let Some(input) = T::from_input(input) else {
                 let cause = "the event's data do not have the types that they should";
                 return Box::pin(async move { Err(Failure::from(cause)) });
             };
@@ -93,8 +93,10 @@ impl Member {
                 function(Call { input, tool_use_id: call.tool_use_id, cancelled, leaving });
             Box::pin(async move {
                 Ok(match answering.await? {
-                    HookOutput::Async(_) => Said::GoesOn,
-                    output @ HookOutput::Sync(_) => Said::Answer(Box::new(output.into_answer())),
+                    HookOutput::Async(_) => MemberSaid::GoesOn,
+                    output @ HookOutput::Sync(_) => {
+                        MemberSaid::Answer(Box::new(output.into_answer()))
+                    }
                 })
             })
         };
@@ -104,10 +106,10 @@ impl Member {
     /// A command, which reads and answers what a command hook of Claude Code's does.
     pub(super) fn command(shell: Shell) -> Self {
         let shell = Arc::new(shell);
-        let call = move |_: HookInput, told: Told| -> Answering {
+        let call = move |_: HookInput, told: MemberCall| -> Answering {
             let shell = Arc::clone(&shell);
             Box::pin(async move {
-                let Told { mut call, cancelled, leaving, deadline, is_strict } = told;
+                let MemberCall { mut call, cancelled, leaving, deadline, is_strict } = told;
                 call.cancelled = cancelled;
                 let time = deadline.saturating_duration_since(Instant::now());
                 // It is ended by the time that its own line asks for.
@@ -121,16 +123,16 @@ impl Member {
 }
 
 /// What the end of a command means.
-fn heard(outcome: &Outcome, event: &Event, is_strict: bool) -> Result<Said, Failure> {
+fn heard(outcome: &Outcome, event: &Event, is_strict: bool) -> Result<MemberSaid, Failure> {
     let at = At { event, power: event.name.power(), awaited: true };
     let meaning = ClaudeWire { is_strict }.meaning(outcome, at);
     match meaning.status {
-        Status::TimedOut => Ok(Said::TooLate),
+        Status::TimedOut => Ok(MemberSaid::TooLate),
         Status::Failed => {
             Err(Failure::from(meaning.reason.unwrap_or_else(|| "it failed".to_owned())))
         }
         Status::Success | Status::Blocked | Status::Skipped | Status::Started => {
-            Ok(Said::Answer(Box::new(meaning.answer)))
+            Ok(MemberSaid::Answer(Box::new(meaning.answer)))
         }
     }
 }
@@ -147,7 +149,7 @@ pub(super) struct Members {
 const TOO_LATE_BLOCKS: &[EventName] = &[EventName::TOOL_PRE_EXECUTE, EventName::USER_PROMPT_SUBMIT];
 
 /// How a member ended; the outer error is the message of a panic.
-type MemberEnd = Result<Result<Said, Failure>, String>;
+type MemberEnd = Result<Result<MemberSaid, Failure>, String>;
 
 impl Members {
     /// What the group answers. Where a member goes to the background, the others answer now, and what
@@ -168,21 +170,21 @@ impl Members {
     }
 
     /// Runs the members one by one; those that go to the background run on beside the others.
-    async fn run(&self, call: &EngineCall, later: &mut Later) -> Gathered {
+    async fn run(&self, call: &EngineCall, later: &mut Later) -> GroupAnswers {
         let deadline = Instant::now() + self.timeout;
         let input = HookInput::of_event(&call.event, "");
-        let mut gathered = Gathered::default();
+        let mut gathered = GroupAnswers::default();
         for member in &self.all {
             let cancelled = call.cancelled.child_token();
             let (sender, mut left) = unbounded_channel();
-            let told = Told {
+            let told = MemberCall {
                 call: call.clone(),
                 cancelled: cancelled.clone(),
                 leaving: Leaving { sender },
                 deadline,
                 is_strict: self.blocks_on_failure,
             };
-            let mut running = match Contained::start(|| (member.call)(input.clone(), told)) {
+            let mut running = match CaughtPanics::start(|| (member.call)(input.clone(), told)) {
                 Ok(running) => running,
                 Err(panic) => {
                     gathered.ended(Err(panic));
@@ -224,7 +226,7 @@ struct Later {
 impl Later {
     fn keep(
         &mut self,
-        member: Contained<Result<Said, Failure>>,
+        member: CaughtPanics<Result<MemberSaid, Failure>>,
         cancelled: CancellationToken,
         time: Duration,
     ) {
@@ -239,8 +241,8 @@ impl Later {
     }
 
     /// What they say, once all have ended.
-    async fn gathered(mut self, event: &Event) -> Gathered {
-        let mut gathered = Gathered::default();
+    async fn gathered(mut self, event: &Event) -> GroupAnswers {
+        let mut gathered = GroupAnswers::default();
         while let Some(ended) = self.running.join_next().await {
             match ended {
                 Ok(Some(ended)) => {
@@ -263,19 +265,19 @@ fn too_late(event: &Event) -> String {
 
 /// What the members have said so far.
 #[derive(Default)]
-struct Gathered {
+struct GroupAnswers {
     whole: Answer,
     messages: Vec<String>,
     failure: Option<String>,
 }
 
-impl Gathered {
+impl GroupAnswers {
     /// Adds what a member said at its end.
     fn ended(&mut self, ended: MemberEnd) -> After {
         match ended {
-            Ok(Ok(Said::Answer(answer))) => self.add(*answer),
-            Ok(Ok(Said::GoesOn)) => return After::WentAsync,
-            Ok(Ok(Said::TooLate)) => return After::TooLate,
+            Ok(Ok(MemberSaid::Answer(answer))) => self.add(*answer),
+            Ok(Ok(MemberSaid::GoesOn)) => return After::WentAsync,
+            Ok(Ok(MemberSaid::TooLate)) => return After::TooLate,
             Ok(Err(failure)) => self.failed(failure.cause()),
             Err(panic) => self.failed(&format!("panicked: {panic}")),
         }

@@ -13,7 +13,7 @@ pub trait TypedInput: Sized + Send + 'static {
     const NAME: &'static str;
 
     /// The input, if it is this event's.
-    fn of(input: HookInput) -> Option<Self>;
+    fn from_input(input: HookInput) -> Option<Self>;
 }
 
 macro_rules! typed {
@@ -21,7 +21,7 @@ macro_rules! typed {
         $(impl TypedInput for $event {
             const NAME: &'static str = stringify!($event);
 
-            fn of(input: HookInput) -> Option<Self> {
+            fn from_input(input: HookInput) -> Option<Self> {
                 match input {
                     HookInput::$event(input) => Some(input),
                     _ => None,

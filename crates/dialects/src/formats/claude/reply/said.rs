@@ -1,4 +1,4 @@
-//! [`Said`]: what a hook's standard output says, by Claude Code's rules for what is an answer.
+//! [`ParsedOutput`]: what a hook's standard output says, by Claude Code's rules for what is an answer.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::claude::answer::HookOutput;
 
 /// What standard output says.
 #[derive(Debug, PartialEq)]
-pub(super) enum Said {
+pub(super) enum ParsedOutput {
     /// Nothing that counts.
     Nothing,
     /// Text that is no answer.
@@ -36,25 +36,25 @@ static DENIAL: LazyLock<Regex> = LazyLock::new(|| {
     .expect("it is constant")
 });
 
-impl Said {
+impl ParsedOutput {
     /// Reads what a hook printed.
-    pub(super) fn of(output: &Output, at: At<'_>) -> Self {
+    pub(super) fn parse(output: &Output, at: At<'_>) -> Self {
         let whole = output.stdout_left_out == 0;
         let text = trimmed(&output.stdout);
         let denies = DENIAL.is_match(text);
         match answer::read(&output.stdout, whole, &at.event.name) {
             Reading::Whole(answer) => Self::whole(text, &answer, at),
-            Reading::Among(answer) => Said::Answer(Box::new(answer)),
+            Reading::Among(answer) => ParsedOutput::Answer(Box::new(answer)),
             // Text in braces with more text behind it is no answer, as long as it denies nothing.
             Reading::Broken { .. } if whole && !denies && !text.ends_with('}') => {
-                Said::Text(text.to_owned())
+                ParsedOutput::Text(text.to_owned())
             }
             Reading::Broken { why } => {
                 let why = unreadable(&why);
-                Said::Unreadable { denial: denies.then(|| why.clone()), why }
+                ParsedOutput::Unreadable { denial: denies.then(|| why.clone()), why }
             }
-            Reading::Nothing if text.is_empty() || is_object(text) => Said::Nothing,
-            Reading::Nothing => Said::Text(text.to_owned()),
+            Reading::Nothing if text.is_empty() || is_object(text) => ParsedOutput::Nothing,
+            Reading::Nothing => ParsedOutput::Text(text.to_owned()),
         }
     }
 
@@ -67,13 +67,13 @@ impl Said {
             Ok(output.into_answer())
         };
         match read(text) {
-            Ok(answer) => Said::Answer(Box::new(answer)),
+            Ok(answer) => ParsedOutput::Answer(Box::new(answer)),
             Err(why) => {
                 let why = unreadable(&why);
                 let denies = meant.stop || meant.decision == Some(AnswerDecision::Deny);
                 let reason = meant.reason.as_deref().or(meant.stop_reason.as_deref());
                 let reason = reason.map_or(why.clone(), |reason| format!("{reason} ({why})"));
-                Said::Unreadable { denial: denies.then_some(reason), why }
+                ParsedOutput::Unreadable { denial: denies.then_some(reason), why }
             }
         }
     }

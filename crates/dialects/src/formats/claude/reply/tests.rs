@@ -7,7 +7,7 @@ use hookwright_engine::{Engine, Firing, Setup, Verdict};
 use serde_json::json;
 
 use super::*;
-use crate::claude::Claude;
+use crate::claude::ClaudeFormat;
 
 const LENIENT: ClaudeWire = ClaudeWire { is_strict: false };
 const STRICT: ClaudeWire = ClaudeWire { is_strict: true };
@@ -156,7 +156,7 @@ fn what_is_piped_to_the_agent_is_what_the_hook_printed() {
 /// Whatever a shell says about it, a command that it cannot read exits with 2.
 #[tokio::test]
 async fn a_command_that_its_shell_cannot_read_blocks_as_exit_2_does() {
-    static CLAUDE: Claude = Claude;
+    static CLAUDE: ClaudeFormat = ClaudeFormat;
     let file = ConfigFile::native("settings.json", "settings.json", Layer::Project)
         .in_dialect(Some(&CLAUDE));
     let text = r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"if then"}]}]}}"#;

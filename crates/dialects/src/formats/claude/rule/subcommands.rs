@@ -14,20 +14,20 @@ const BEFORE_COMMANDS: &[&str] = &[
 const QUOTED_BLANK: char = '\u{e000}';
 
 /// Every command in the text; `None` if it cannot be read.
-pub(super) fn of(text: &str) -> Option<Vec<String>> {
+pub(super) fn split(text: &str) -> Option<Vec<String>> {
     let mut found = Vec::new();
-    let mut reading = Reading { rest: text, found: &mut found, depth: 0 };
+    let mut reading = SubcommandReader { rest: text, found: &mut found, depth: 0 };
     reading.list(None)?;
     Some(found)
 }
 
-struct Reading<'t, 'f> {
+struct SubcommandReader<'t, 'f> {
     rest: &'t str,
     found: &'f mut Vec<String>,
     depth: usize,
 }
 
-impl<'t> Reading<'t, '_> {
+impl<'t> SubcommandReader<'t, '_> {
     fn next(&mut self) -> Option<char> {
         let letter = self.rest.chars().next()?;
         self.rest = &self.rest[letter.len_utf8()..];

@@ -51,7 +51,7 @@ fn said(result: &HookResult) -> Value {
     ])
 }
 
-async fn execute(registry: &Registry, event: &Event, on_failure: OnFailure) -> Vec<Value> {
+async fn execute(registry: &Registry, event: &Event, on_failure: AfterFailure) -> Vec<Value> {
     registry.execute(event, on_failure).await.iter().map(said).collect()
 }
 
@@ -122,9 +122,9 @@ async fn the_first_failure_stops_the_chain_or_does_not() {
     let behind = json!(["echo behind", 0, "behind\n", "", false, null, true, true]);
     // At any event, whether it can be blocked or not.
     for event in [bash("ls"), event("session:end", json!({}))] {
-        let stopped = execute(&registry, &event, OnFailure::Stop).await;
+        let stopped = execute(&registry, &event, AfterFailure::Stop).await;
         assert_eq!(stopped, [fine.clone(), no.clone()], "{}", event.name);
-        let all = execute(&registry, &event, OnFailure::GoOn).await;
+        let all = execute(&registry, &event, AfterFailure::GoOn).await;
         assert_eq!(all, [fine.clone(), no.clone(), behind.clone()], "{}", event.name);
     }
 }
@@ -145,7 +145,7 @@ async fn what_keeps_a_hook_from_its_end_is_said_and_stops_nobody() {
     let nowhere =
         format!("cannot start: the working directory `{}` does not exist", nowhere.display());
     assert_eq!(
-        execute(&registry, &bash("ls"), OnFailure::Stop).await,
+        execute(&registry, &bash("ls"), AfterFailure::Stop).await,
         [
             json!(["sleep 600", null, "", "", true, "timed out after 200 ms", false, true]),
             json!(["no-such-command-here 2> /dev/null", 127, "", "", false, missing, false, true]),
@@ -161,7 +161,7 @@ async fn the_default_time_limit_is_for_hooks_that_say_nothing_themselves() {
     let (mut registry, _folder) =
         with([Entry::new("*", "sleep 600"), Entry::new("*", "true").timeout(600.0)]);
     registry.set_default_timeout(Duration::from_millis(300));
-    let results = registry.execute(&event("user:interrupt", json!({})), OnFailure::GoOn).await;
+    let results = registry.execute(&event("user:interrupt", json!({})), AfterFailure::GoOn).await;
     let errors: Vec<Option<&str>> = results.iter().map(|result| result.error.as_deref()).collect();
     assert_eq!(errors, [Some("timed out after 300 ms"), None]);
     assert!(results[0].duration >= Duration::from_millis(300));
@@ -173,7 +173,7 @@ async fn what_a_hook_prints_as_an_answer_is_in_its_result() {
     let denies = "echo '{\"decision\": \"deny\", \"reason\": \"not here\"}'";
     let (registry, _folder) =
         with([Entry::new("*", rewrites), Entry::new("*", denies), Entry::new("*", "true")]);
-    let results = registry.execute(&bash("ls"), OnFailure::Stop).await;
+    let results = registry.execute(&bash("ls"), AfterFailure::Stop).await;
     assert_eq!(results.len(), 2);
     let rewritten = results[0].decision.verdict.rewritten_input();
     assert_eq!(rewritten, Some(&json!({ "command": "ls -l" })));
@@ -185,7 +185,7 @@ async fn what_a_hook_prints_as_an_answer_is_in_its_result() {
 #[tokio::test]
 async fn more_than_a_hundred_hooks_of_an_event_all_run() {
     let (registry, _folder) = with((0..101).map(|_| Entry::new("session:end", "true")));
-    let results = registry.execute(&event("session:end", json!({})), OnFailure::GoOn).await;
+    let results = registry.execute(&event("session:end", json!({})), AfterFailure::GoOn).await;
     assert_eq!(results.iter().filter(|result| result.success()).count(), 101);
 }
 
@@ -193,11 +193,11 @@ async fn more_than_a_hundred_hooks_of_an_event_all_run() {
 async fn a_hook_that_would_wake_itself_again_does_not_run() {
     let (outer, folder) = with([Entry::new("session:start", "printf '%s' \"$HOOKWRIGHT_CHAIN\"")]);
     let start = event("session:start", json!({}));
-    let chain = outer.execute(&start, OnFailure::Stop).await[0].stdout.clone();
+    let chain = outer.execute(&start, AfterFailure::Stop).await[0].stdout.clone();
     // What the hook starts has a registry of its own, and the chain in its environment.
     let mut inner = Registry::new(folder.path(), [("HOOKWRIGHT_CHAIN", chain)]);
     inner.register(Entry::new("session:start", "touch again")).expect("it can be used");
-    let results = inner.execute(&start, OnFailure::Stop).await;
+    let results = inner.execute(&start, AfterFailure::Stop).await;
     let id = "session:start (registered/session:start#0)";
     let circle = format!("cannot start: it would wake itself again: {id} → {id}");
     assert_eq!(results[0].error.as_deref(), Some(circle.as_str()));
@@ -223,8 +223,8 @@ fn hooks_of_files_come_users_first_and_only_they_are_saved() {
     };
     assert_eq!(commands(&registry), ["global", "project", "mine", "kept"]);
 
-    assert!(registry.keep("session:end", Kept::InTheProject));
-    assert!(!registry.keep("user:interrupt", Kept::InTheProject));
+    assert!(registry.keep("session:end", KeptIn::InTheProject));
+    assert!(!registry.keep("user:interrupt", KeptIn::InTheProject));
     registry.save_global(&there).expect("saved");
     registry.save_project(&there).expect("saved");
     registry.end_session();
@@ -240,14 +240,14 @@ async fn the_templates_do_what_their_names_say() {
     let (registry, folder) = with(templates::ALL.iter().map(|(_, make)| make()));
     assert_eq!(templates::named("block_sudo"), Some(templates::block_sudo()));
     assert_eq!(templates::named("nothing"), None);
-    let blocked = registry.execute(&bash("sudo reboot"), OnFailure::Stop).await;
+    let blocked = registry.execute(&bash("sudo reboot"), AfterFailure::Stop).await;
     let verdicts: Vec<&Verdict> = blocked.iter().map(|result| &result.decision.verdict).collect();
     let reason = "Blocked: sudo commands not allowed".to_owned();
     let proceed = Verdict::Proceed { rewritten_input: None };
     assert_eq!(verdicts, [&proceed, &Verdict::Block { reason }]);
     assert!(
         registry
-            .execute(&bash("echo pseudo"), OnFailure::Stop)
+            .execute(&bash("echo pseudo"), AfterFailure::Stop)
             .await
             .iter()
             .all(HookResult::success)
@@ -267,11 +267,11 @@ async fn the_templates_do_what_their_names_say() {
     git(&["config", "user.email", "x@x.invalid"]);
     std::fs::write(folder.path().join("a.txt"), "").expect("written");
     let written = event("tool:post_execute", json!({ "tool_name": "Write", "tool_input": {} }));
-    let results = registry.execute(&written, OnFailure::GoOn).await;
+    let results = registry.execute(&written, AfterFailure::GoOn).await;
     assert!(results.iter().all(HookResult::success), "{results:?}");
     assert_eq!(git(&["log", "--format=%s"]), "Auto-save after write\n");
 
-    let started = registry.execute(&event("session:start", json!({})), OnFailure::GoOn).await;
+    let started = registry.execute(&event("session:start", json!({})), AfterFailure::GoOn).await;
     assert_eq!(started.len(), 2);
     let log = std::fs::read_to_string(folder.path().join(".config/forge/events.log"));
     let log = log.expect("it is there");
