@@ -22,8 +22,8 @@ use hookwright_store::{KeptWaits, Store};
 use serde_json::{Value, json};
 
 use crate::error::{ApprovalFailure, Failure};
-use crate::render::visible;
 use crate::screen::Screen;
+use crate::text::visible;
 use crate::{exit_code, state};
 
 /// Who asks people, and where the answers are listened for.

@@ -39,8 +39,8 @@ pub(crate) use help::parse;
 
 use crate::error::Failure;
 use crate::exit_code;
-use crate::render::ColorChoice;
 use crate::screen::Screen;
+use crate::text::ColorChoice;
 use crate::unasked::{self, Asker, Unasked};
 
 /// Hooks for AI agents: rules that always run.

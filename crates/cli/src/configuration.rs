@@ -10,9 +10,9 @@ use serde_json::Value;
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES, process_environment};
 use crate::error::{Failure, fault_json};
 use crate::exit_code;
-use crate::render::{count, visible};
 use crate::runner::Place;
 use crate::screen::Screen;
+use crate::text::{count, visible};
 
 /// What a command knows once it has read its configuration.
 pub(crate) struct Configuration {

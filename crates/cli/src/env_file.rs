@@ -15,8 +15,8 @@ use hookwright_engine::variables::Environment;
 use hookwright_events::Event;
 use tempfile::TempPath;
 
-use crate::state;
 use crate::trust::Sha256;
+use crate::user_folders::UserFolders;
 
 /// A file that was lent, as long as it is needed.
 pub(crate) struct EnvFile {
@@ -51,7 +51,8 @@ impl EnvFile {
     }
 
     fn of_session(session: &str) -> io::Result<Self> {
-        let state = state::folder().map_err(|_| io::Error::other("HOME leads nowhere"))?;
+        let state = UserFolders::current().own_state();
+        let state = state.ok_or_else(|| io::Error::other("HOME leads nowhere"))?;
         let folder = state.join("env");
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         // A session may be called as its host likes.

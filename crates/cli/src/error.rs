@@ -31,7 +31,7 @@ pub(crate) use self::editing::EditFailure;
 pub(crate) use self::event_data::{DataFailure, unknown_field};
 pub(crate) use self::firing::{Certainty, fired_by, unfired_together};
 pub(crate) use self::importing::{ImportFailure, still_found};
-pub(crate) use self::session::SessionFailure;
+pub(crate) use self::session::{CANDIDATES_MAX, SessionFailure};
 use self::storage::of_store;
 pub(crate) use self::task::TaskFailure;
 pub(crate) use self::testing::{TestFailure, TreeError};

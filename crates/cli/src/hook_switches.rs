@@ -3,8 +3,8 @@
 use clap::Args;
 use hookwright_engine::HookSet;
 
-use crate::render::visible;
 use crate::screen::Screen;
+use crate::text::visible;
 
 /// What switches hooks off for one call.
 #[derive(Debug, Args)]

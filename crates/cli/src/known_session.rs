@@ -15,7 +15,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
 use crate::config_files::{ConfigFiles, ConfigOptions};
-use crate::error::{Failure, SessionFailure};
+use crate::error::{CANDIDATES_MAX, Failure, SessionFailure};
 use crate::{session_choice, state};
 
 /// Which project a command is about.
@@ -259,7 +259,7 @@ impl Sessions {
     /// The only session that this can be about.
     fn only(&self, choice: Choice) -> Result<(&SqliteStore, KnownSession), Failure> {
         let (command, which) = choice.words();
-        let limit = Some(session_choice::CANDIDATES_MAX + 1);
+        let limit = Some(CANDIDATES_MAX + 1);
         let list = |query: Query<'_>| self.list(&Query { limit, ..query });
         let mut found = match choice {
             Choice::Resume => list(Query::resumable())?,

@@ -22,7 +22,9 @@
 //! | [`span`] | spans of time as people type them |
 //! | [`view`] | what a session does now, at the bottom of a terminal |
 //! | [`screen`] | the one place where text leaves the program |
-//! | [`render`] | what people read: faults with their lines, tables, nothing raw |
+//! | [`text`] | pieces of text for people, nothing raw |
+//! | [`faults`] | faults with their lines |
+//! | [`render`] | tables, sessions, timelines |
 //! | [`error`] | heading, place, help and exit code of everything that can be wrong |
 //! | [`exit_code`] | every exit code with its sentence |
 
@@ -34,6 +36,7 @@ mod configuration;
 mod env_file;
 mod error;
 mod exit_code;
+mod faults;
 mod file_lock;
 mod hook_switches;
 mod host;
@@ -52,6 +55,7 @@ mod state;
 mod system_user;
 mod tasks;
 mod templates;
+mod text;
 mod trust;
 mod unasked;
 mod user_folders;
@@ -66,8 +70,8 @@ use clap::error::ErrorKind;
 
 use crate::commands::Command;
 use crate::error::Failure;
-use crate::render::{ColorChoice, Paint};
 use crate::screen::{Screen, choose_color};
+use crate::text::{ColorChoice, Paint};
 
 fn main() -> ExitCode {
     let screen = Screen;
@@ -158,11 +162,11 @@ fn answer_usage(error: &clap::Error, screen: &Screen) -> Result<u8, Failure> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             choose_color(color_in(std::env::args_os()));
-            screen.result(&render::help(&text, Paint::of_results()))?;
+            screen.result(&text::help(&text, Paint::of_results()))?;
             Ok(exit_code::GO_ON)
         }
         _ => {
-            screen.talk(&render::visible(&text));
+            screen.talk(&text::visible(&text));
             Ok(exit_code::OUR_FAULT)
         }
     }

@@ -29,9 +29,9 @@ use crate::hook_switches::HookSwitches;
 use crate::host::runtime;
 use crate::interrupts::Interrupts;
 use crate::render::session::SessionScreen;
-use crate::render::{count, visible};
 use crate::screen::Screen;
 use crate::session_options::SessionOptions;
+use crate::text::{count, visible};
 use crate::view::{About, LiveView};
 use crate::{state, tasks};
 

@@ -9,7 +9,8 @@ use std::sync::{Arc, OnceLock};
 use hookwright_config::{Fault, Warning};
 
 use crate::error::{Advice, Failure};
-use crate::render::{ColorChoice, Paint, escaped, faults};
+use crate::faults;
+use crate::text::{ColorChoice, Paint, escaped};
 
 /// What is written there is gone.
 const NOWHERE: &str = "/dev/null";
@@ -18,7 +19,7 @@ const NOWHERE: &str = "/dev/null";
 pub(crate) struct Screen;
 
 impl Screen {
-    /// Prints a result on standard output. The text has to be [`visible`](crate::render::visible)
+    /// Prints a result on standard output. The text has to be [`visible`](crate::text::visible)
     /// already.
     pub(crate) fn result(&self, text: &str) -> Result<(), Failure> {
         self.result_while_read(text).map(drop)

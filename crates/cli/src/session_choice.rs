@@ -5,11 +5,8 @@ use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session_id::IdPrefix;
 use hookwright_store::{Filter, Kind, Place, Record, Store, records};
 
-use crate::error::{Failure, SessionFailure};
+use crate::error::{CANDIDATES_MAX, Failure, SessionFailure};
 use crate::state;
-
-/// Sessions that an error names.
-pub(crate) const CANDIDATES_MAX: usize = 5;
 
 /// The session that this text means in this project: the one with this name or id, else the only one
 /// whose name or id begins so.

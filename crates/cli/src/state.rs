@@ -6,8 +6,8 @@ use std::sync::Arc;
 use hookwright_store::{Kind, Loss, Record, RecordKey, SqliteStore, Store};
 
 use crate::error::Failure;
-use crate::render::visible;
 use crate::screen::Screen;
+use crate::text::visible;
 use crate::user_folders::UserFolders;
 
 /// The user's store, opened.
@@ -67,8 +67,7 @@ pub(crate) fn now_ms() -> i64 {
 
 /// `$XDG_STATE_HOME/hookwright`, as a rule `~/.local/state/hookwright`.
 pub(crate) fn folder() -> Result<PathBuf, Failure> {
-    let folder = UserFolders::current().state().ok_or(Failure::NoStateFolder)?;
-    Ok(folder.join("hookwright"))
+    UserFolders::current().own_state().ok_or(Failure::NoStateFolder)
 }
 
 /// The same for a process that was started with these variables.

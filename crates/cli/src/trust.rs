@@ -29,7 +29,7 @@ pub(crate) use self::file::TrustError;
 use self::record::Records;
 pub(crate) use self::record::{Record, escaped as place_to_text, unescaped as place_from_text};
 pub(crate) use self::sha256::Sha256;
-use crate::state;
+use crate::user_folders::UserFolders;
 
 /// What the user trusts, as it was when it was read.
 #[derive(Debug)]
@@ -62,11 +62,9 @@ pub(crate) struct Untrusted<'a> {
 impl Trust {
     /// What this user trusts. Where that cannot be read it is nothing, and [`Trust::problem`] says why.
     pub(crate) fn of_user() -> Self {
-        match state::folder() {
-            Ok(folder) => Self::read(&folder),
-            Err(_) => {
-                Self { records: Records::default(), problem: Some(TrustError::NoStateFolder) }
-            }
+        match UserFolders::current().own_state() {
+            Some(folder) => Self::read(&folder),
+            None => Self { records: Records::default(), problem: Some(TrustError::NoStateFolder) },
         }
     }
 

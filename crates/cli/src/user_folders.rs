@@ -63,9 +63,14 @@ impl UserFolders {
     }
 
     /// The folder for state, if there is a home folder or the environment names one.
-    pub(crate) fn state(&self) -> Option<PathBuf> {
+    fn state(&self) -> Option<PathBuf> {
         let home = self.home.as_ref().filter(|home| home.is_absolute());
         self.state.clone().or_else(|| home.map(|home| home.join(".local/state")))
+    }
+
+    /// The folder of this program's state, as a rule `~/.local/state/hookwright`.
+    pub(crate) fn own_state(&self) -> Option<PathBuf> {
+        self.state().map(|folder| folder.join("hookwright"))
     }
 
     /// Whether the folder for configuration does not depend on the home folder.

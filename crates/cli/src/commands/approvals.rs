@@ -8,8 +8,8 @@ use hookwright_server::span::in_words;
 use serde_json::{Value, json};
 
 use crate::error::{ApprovalFailure, Failure};
-use crate::render::{one_line, visible};
 use crate::screen::Screen;
+use crate::text::{one_line, visible};
 use crate::{approvals, exit_code};
 
 /// Characters of a question that are shown.

@@ -16,9 +16,9 @@ use crate::config_files::{ConfigFiles, ConfigOptions};
 use crate::configuration::Configuration;
 use crate::error::{Advice, Certainty, Failure, cut_folder, unfired_together, warning_json};
 use crate::exit_code;
-use crate::render::count;
 use crate::runner::Place;
 use crate::screen::Screen;
+use crate::text::count;
 
 /// Read the configuration and show everything that is wrong with it
 ///

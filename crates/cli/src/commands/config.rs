@@ -16,8 +16,8 @@ use serde_json::json;
 
 use crate::error::Failure;
 use crate::exit_code;
-use crate::render::visible;
 use crate::screen::Screen;
+use crate::text::visible;
 use edit::Edited;
 use file::EditedFile;
 use git_hook::GitHook;

@@ -12,8 +12,8 @@ use hookwright_events::{Event, EventName, Power, table};
 use serde_json::{Map, Value};
 
 use crate::error::{DataFailure, Failure, unknown_field};
-use crate::render::count;
 use crate::screen::Screen;
+use crate::text::count;
 
 /// An event's data are kept whole in memory, several times over; nothing real is larger.
 const DATA_BYTES_MAX: u64 = 64 * 1024 * 1024;

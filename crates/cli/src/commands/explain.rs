@@ -15,8 +15,9 @@ use crate::configuration::runs_of_project;
 use crate::error::{Failure, fault_json};
 use crate::exit_code;
 use crate::hook_switches::HookSwitches;
-use crate::render::{Table, count, human, visible};
+use crate::render::{Table, human};
 use crate::screen::Screen;
+use crate::text::{count, visible};
 
 /// Say what would run at an event and why, without running anything
 ///

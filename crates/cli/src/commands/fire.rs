@@ -24,8 +24,9 @@ use crate::exit_code;
 use crate::hook_switches::HookSwitches;
 use crate::host::{EngineOptions, MayRun, ProjectHooks, runtime, with_session};
 use crate::interrupts::Interrupts;
-use crate::render::{human, visible};
+use crate::render::human;
 use crate::screen::Screen;
+use crate::text::visible;
 use crate::unasked::{self, Asker, Unasked};
 
 /// Fire an event and say what its hooks decided

@@ -13,8 +13,9 @@ use self::replacement::{Replaced, Replacement, found_by_itself};
 use crate::config_files::{ConfigFiles, ConfigOptions, dialect_names, process_environment};
 use crate::error::{Failure, ImportFailure, still_found};
 use crate::exit_code;
-use crate::render::{count, visible, yaml};
+use crate::render::yaml;
 use crate::screen::Screen;
+use crate::text::{count, visible};
 
 /// Print the hooks of another system's file in the native format
 ///

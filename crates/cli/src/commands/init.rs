@@ -14,9 +14,9 @@ use super::template::find;
 use crate::config_files::{ConfigFiles, ConfigOptions, PROJECT_NAMES};
 use crate::error::Failure;
 use crate::exit_code;
-use crate::render::one_line;
 use crate::screen::Screen;
 use crate::templates::{self, TEMPLATES, Template};
+use crate::text::one_line;
 
 /// Write a first hookwright.yaml into this folder
 ///

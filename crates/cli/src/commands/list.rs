@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 use crate::config_files::ConfigOptions;
 use crate::configuration::Configuration;
 use crate::error::Failure;
-use crate::render::{Table, count, one_line};
+use crate::render::Table;
 use crate::screen::Screen;
+use crate::text::{count, one_line};
 
 /// Characters of an id or an event in the table.
 const NAME_CHARS_MAX: usize = 80;

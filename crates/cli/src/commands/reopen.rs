@@ -13,8 +13,8 @@ use serde_json::json;
 use crate::error::{Failure, WorkFailure};
 use crate::known_session::{ProjectOption, Sessions};
 use crate::known_work::{KnownIssue, KnownWork};
-use crate::render::{one_line, visible};
 use crate::screen::Screen;
+use crate::text::{one_line, visible};
 use crate::{exit_code, state, tasks};
 
 /// Characters of a title that are shown.

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Failure;
 use crate::interrupts::{Interrupts, check_descriptors};
 use crate::known_session::{ProjectOption, Sessions};
-use crate::render::visible;
 use crate::screen::Screen;
+use crate::text::visible;
 use crate::{approvals, exit_code, state};
 
 /// Show sessions in the browser, as they happen

@@ -10,10 +10,11 @@ use crate::error::Failure;
 use crate::exit_code;
 use crate::known_session::{KnownSession, ProjectOption, Query, Sessions};
 use crate::known_work::KnownWork;
+use crate::render::session_table;
 use crate::render::table::Table;
-use crate::render::{Paint, count, one_line, session_table};
 use crate::screen::Screen;
 use crate::session_waits::{self, Waits};
+use crate::text::{Paint, count, one_line};
 
 /// Sessions to be resumed that are shown.
 const RESUMABLE_SHOWN_MAX: usize = 5;

@@ -11,8 +11,8 @@ use serde_json::json;
 
 use crate::error::{Failure, SessionFailure};
 use crate::known_session::{Choice, ProjectOption, Sessions};
-use crate::render::{one_line, visible};
 use crate::screen::Screen;
+use crate::text::{one_line, visible};
 use crate::{exit_code, span};
 
 /// Between two looks whether it has ended.

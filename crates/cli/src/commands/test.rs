@@ -38,8 +38,8 @@ use crate::exit_code;
 use crate::hook_switches::off_by_environment;
 use crate::host::runtime;
 use crate::interrupts::Interrupts;
-use crate::render::{count, one_line, visible};
 use crate::screen::Screen;
+use crate::text::{count, one_line, visible};
 
 /// Run the cases of test files and say which of them hold
 ///

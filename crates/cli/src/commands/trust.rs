@@ -19,9 +19,9 @@ use crate::config_files::{ConfigFiles, ConfigOptions, process_environment};
 use crate::configuration;
 use crate::error::Failure;
 use crate::exit_code;
-use crate::render::{count, visible};
 use crate::screen::Screen;
 use crate::state;
+use crate::text::{count, visible};
 use crate::trust::{self, Standing, Trust};
 
 /// Look at hook files and let them run inside agents

@@ -8,7 +8,7 @@ use hookwright_store::WaitError;
 
 use super::storage::of_store;
 use super::{Message, did_you_mean, quoted, without_number};
-use crate::render::local;
+use crate::text::local;
 
 /// What keeps a command from deciding or showing what waits.
 #[derive(Debug)]

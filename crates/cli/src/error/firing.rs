@@ -9,7 +9,7 @@ use hookwright_events::EventSpec;
 use hookwright_events::table::{COMMITS, RUN};
 
 use super::Advice;
-use crate::render::count;
+use crate::text::count;
 
 /// Hooks that one message names.
 const NAMED_MAX: usize = 5;

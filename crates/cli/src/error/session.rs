@@ -10,7 +10,9 @@ use hookwright_pipeline::session::SessionError;
 
 use super::storage::{of_folder, of_store};
 use super::{Failure, Message};
-use crate::session_choice::CANDIDATES_MAX;
+
+/// Sessions that an error names.
+pub(crate) const CANDIDATES_MAX: usize = 5;
 
 /// What keeps a command from starting, finding, resuming, ending or removing a session.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Message, without_number};
-use crate::render::count;
+use crate::text::count;
 use crate::trust::{self, TrustError};
 
 pub(super) fn of_trust(error: &TrustError) -> Message {

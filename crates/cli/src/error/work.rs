@@ -1,7 +1,7 @@
 //! What can be wrong with a piece of work that somebody names, in words for people.
 
 use super::Message;
-use crate::render::count;
+use crate::text::count;
 
 /// A piece of work that cannot be used.
 #[derive(Debug)]

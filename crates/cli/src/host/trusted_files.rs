@@ -6,7 +6,7 @@ use hookwright_config::ReadFile;
 
 use crate::config_files::ConfigFiles;
 use crate::error::Failure;
-use crate::render::visible_path;
+use crate::text::visible_path;
 use crate::trust::{self, Standing, Trust, Untrusted};
 
 /// Removes the files that may not run. Returns where the trusted ones are, and why nothing may pass

@@ -1,6 +1,6 @@
 //! [`AgentLines`]: what an agent prints, line by line however it comes.
 
-use super::visible;
+use crate::text::visible;
 
 /// Bytes of a line that are held back; what is longer goes on in another line.
 const LINE_BYTES_MAX: usize = 8 * 1024;

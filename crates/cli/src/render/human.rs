@@ -6,7 +6,7 @@ use hookwright_events::{
     Event, EventName, FiringEvent, Report, RunEventKind, Status, Usage, Verdict,
 };
 
-use super::{Paint, count, local, one_line, visible};
+use crate::text::{Paint, count, local, one_line, visible};
 
 /// Where a hook's own words begin.
 const INDENT: &str = "                 ";

@@ -5,7 +5,8 @@ use hookwright_events::{
     RunEvent, RunEventKind, SessionEvent, TurnEvent, Verdict, WorkOutcome,
 };
 
-use super::{at_most, count, human, local_to_the_millisecond, one_line};
+use super::{at_most, human};
+use crate::text::{count, local_to_the_millisecond, one_line};
 
 /// Characters of words and reasons.
 const WORDS_MAX: usize = 200;

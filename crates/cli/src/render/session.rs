@@ -16,7 +16,8 @@ use hookwright_pipeline::session::Ended;
 use serde_json::{Value, json};
 
 use super::agent_lines::AgentLines;
-use super::{Paint, at_most, count, escaped, human, local, one_line, visible};
+use super::{at_most, human};
+use crate::text::{Paint, count, escaped, local, one_line, visible};
 
 /// Characters of an agent's words that a line shows.
 const WORDS_MAX: usize = 120;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{Paint, Table, count, human, local, one_line, session_wait, visible};
+use super::{Table, human, session_wait};
+use crate::text::{Paint, count, local, one_line, visible};
 use hookwright_events::SessionStatus;
 
 use crate::config_files::ConfigFiles;

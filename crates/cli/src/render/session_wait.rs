@@ -3,8 +3,8 @@
 use hookwright_events::PauseCause;
 use hookwright_server::approvals::iso;
 
-use super::{Paint, count, local, one_line, visible};
 use crate::session_waits::{SessionWait, answers};
+use crate::text::{Paint, count, local, one_line, visible};
 use crate::view::drawing::span;
 use crate::view::model::RunningHook;
 

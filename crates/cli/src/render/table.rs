@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::columns::wrapped;
-use super::{Paint, visible, width};
+use crate::text::columns::wrapped;
+use crate::text::{Paint, visible, width};
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -71,7 +71,7 @@ impl Table {
                         text.push_str(&format!("{:blanks$}{painted}", ""));
                         blanks = 0;
                     }
-                    blanks += width - super::columns::columns(part) + GAP;
+                    blanks += width - crate::text::columns::columns(part) + GAP;
                 }
                 text.push('\n');
             }
@@ -116,7 +116,7 @@ impl Table {
     /// The width of the longest word of each column: less would tear it apart.
     fn longest_words(&self) -> Vec<usize> {
         self.of_columns(|cell| {
-            cell.text.split(' ').map(super::columns::columns).max().unwrap_or_default()
+            cell.text.split(' ').map(crate::text::columns::columns).max().unwrap_or_default()
         })
     }
 
@@ -232,7 +232,7 @@ user:interrupt
         for columns_max in 34..100 {
             for line in table().fitted(Some(columns_max)).lines() {
                 assert!(
-                    super::super::columns::columns(line) <= columns_max,
+                    crate::text::columns::columns(line) <= columns_max,
                     "{columns_max}: {line}"
                 );
             }

@@ -11,8 +11,9 @@ mod words;
 use hookwright_pipeline::limits::DEEDS_KEPT_AT_EACH_END;
 use hookwright_pipeline::timeline::{Deed, Iteration, Milestone, Part};
 
-use super::{Paint, at_most, count, human, local, one_line, visible};
+use super::{at_most, human};
 use crate::known_session::KnownSession;
+use crate::text::{Paint, count, local, one_line, visible};
 use abridged::{Abridged, Shown};
 use page::{Page, WORDS_MAX, Words};
 

@@ -16,9 +16,9 @@ use super::session_to_ask::ToAsk;
 use super::{Tasks, of, own_hooks};
 use crate::error::{Failure, TaskFailure};
 use crate::known_session::KnownSession;
-use crate::render::visible;
 use crate::screen::Screen;
 use crate::state;
+use crate::text::visible;
 
 /// What became of a task that was to be completed.
 #[derive(Debug)]

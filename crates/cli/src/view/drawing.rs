@@ -8,8 +8,9 @@ use hookwright_events::PauseCause;
 use super::dialog::{Asks, Dialog};
 use super::limits::{HOOKS_SHOWN_MAX, OUTPUT_LINES_SHOWN};
 use super::model::{Model, Pause, Question, RunningHook, Working};
-use crate::render::columns::{columns, cut};
-use crate::render::{count, human, one_line};
+use crate::render::human;
+use crate::text::columns::{columns, cut};
+use crate::text::{count, one_line};
 
 /// Characters of any text before it is cut to the width.
 const TEXT_CHARS_MAX: usize = 500;
@@ -350,7 +351,7 @@ fn shown(text: &str) -> String {
 
 /// The same with the blanks at its ends.
 fn shown_as_typed(text: &str) -> String {
-    crate::render::visible(text).replace(['\n', '\t'], " ")
+    crate::text::visible(text).replace(['\n', '\t'], " ")
 }
 
 /// Text in pieces that fit.
@@ -358,7 +359,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut room = width;
     for letter in text.chars() {
-        let takes = crate::render::width(letter);
+        let takes = crate::text::width(letter);
         if takes > room {
             pieces.push(String::new());
             room = width;

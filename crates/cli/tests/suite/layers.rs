@@ -18,14 +18,6 @@ const ROOT: &str = "(root)";
 
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-/// The crates that have more, until they have less.
-const MORE: &[(&str, usize)] = &[("cli", 19)];
-
-fn allowed(folder: &Path) -> usize {
-    let more = MORE.iter().find(|(name, _)| folder.ends_with(name));
-    more.map_or(MODULES_IN_A_CIRCLE_MAX, |(_, circle)| *circle)
-}
-
 #[test]
 fn few_modules_of_a_crate_depend_on_each_other_in_a_circle() {
     let mut faults = Vec::new();
@@ -35,7 +27,7 @@ fn few_modules_of_a_crate_depend_on_each_other_in_a_circle() {
         crates += 1;
         let arrows = arrows(&folder.join("src"));
         let circle = largest_circle(&arrows);
-        if circle.len() > allowed(&folder) {
+        if circle.len() > MODULES_IN_A_CIRCLE_MAX {
             faults.push(described(&folder, &circle, &arrows));
         }
     }

@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 
 use super::memory::SessionMemory;
-use crate::render::visible_path;
+use crate::text::visible_path;
 use crate::trust::{self, Trust};
 
 /// Remembers the trusted files of a session, and says why nothing may pass if one of them is gone.

@@ -6,8 +6,9 @@ use hookwright_events::SessionStatus;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::known_session::{KnownSession, ProjectOption, Query, Sessions, StatusWord};
-use crate::render::{count, session_table, visible};
+use crate::render::session_table;
 use crate::screen::Screen;
+use crate::text::{count, visible};
 
 /// List sessions, newest first
 ///

@@ -9,8 +9,9 @@ use hookwright_store::{Entry, Store, entries};
 use crate::error::Failure;
 use crate::exit_code;
 use crate::known_session::{Choice, ProjectOption, Sessions};
-use crate::render::{escaped, journal_line};
+use crate::render::journal_line;
 use crate::screen::Screen;
+use crate::text::escaped;
 
 /// Between two looks for new entries.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(100);

@@ -15,8 +15,9 @@ use self::children::Children;
 use self::deletion::{Deleted, delete};
 use crate::error::Failure;
 use crate::known_session::{KnownSession, ProjectOption, Query, Sessions, StatusWord};
-use crate::render::{count, session_table, visible};
+use crate::render::session_table;
 use crate::screen::Screen;
+use crate::text::{count, visible};
 use crate::{exit_code, span, state};
 
 /// Sessions that are over when nobody says which are meant.

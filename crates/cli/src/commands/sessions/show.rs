@@ -11,9 +11,10 @@ use hookwright_store::{Entry, Store, entries};
 use crate::error::{Failure, SessionFailure};
 use crate::exit_code;
 use crate::known_session::{Choice, KnownSession, ProjectOption, Sessions};
+use crate::render::session_table;
 use crate::render::timeline::TimelineScreen;
-use crate::render::{escaped, session_table};
 use crate::screen::Screen;
+use crate::text::escaped;
 use one_iteration::WhichIteration;
 
 /// Show one session: its stages, iterations and hooks as a tree

@@ -6,9 +6,9 @@ use hookwright_events::TaskId;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::known_session::ProjectOption;
-use crate::render::visible;
 use crate::screen::Screen;
 use crate::tasks::{Completed, Tasks, complete, completed_as_json, of};
+use crate::text::visible;
 
 /// Say that a task is done
 ///

@@ -7,9 +7,10 @@ use hookwright_store::TaskList;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::known_session::ProjectOption;
-use crate::render::{Table, one_line};
+use crate::render::Table;
 use crate::screen::Screen;
 use crate::tasks::{TaskJson, Tasks, of, state_word};
+use crate::text::one_line;
 
 /// Characters of a task's text in the table.
 const TEXT_CHARS_MAX: usize = 160;

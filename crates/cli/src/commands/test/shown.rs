@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::case_run::{CaseResult, StepResult};
 use super::comparison::Difference;
 use super::line_diff::DiffLine;
-use crate::render::{Paint, count, human, one_line, visible};
+use crate::render::human;
+use crate::text::{Paint, count, one_line, visible};
 
 /// Where everything about a failed case begins.
 const INDENT: &str = "          ";

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use crate::error::Failure;
 use crate::exit_code;
-use crate::render::{Table, local};
+use crate::render::Table;
 use crate::screen::Screen;
+use crate::text::local;
 use crate::trust::{self, Record, Sha256, Trust};
 
 pub(super) fn list(as_json: bool, screen: &Screen) -> Result<u8, Failure> {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::commands::list;
 use crate::error::fault_json;
-use crate::render::{count, visible};
+use crate::text::{count, visible};
 use crate::trust::{self, Sha256, Standing, Trust};
 
 /// A file, how it stands, and what is in it.

@@ -1,7 +1,7 @@
 //! [`Page`]: lines as wide as the terminal is.
 
-use crate::render::columns::{columns, cut};
-use crate::render::one_line;
+use crate::text::columns::{columns, cut};
+use crate::text::one_line;
 
 /// Characters of words and reasons where no terminal bounds them.
 pub(super) const WORDS_MAX: usize = 120;

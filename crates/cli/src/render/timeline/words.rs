@@ -4,7 +4,8 @@ use hookwright_events::{PauseCause, TurnResult, Usage, WorkItem};
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState};
 
 use super::page::{Page, WORDS_MAX, Words};
-use crate::render::{Paint, count, human, local, one_line, visible};
+use crate::render::human;
+use crate::text::{Paint, count, local, one_line, visible};
 
 /// Columns of a hook's line beside its id: the event, how it ended, how long it took.
 const BESIDE_ID: usize = 20 + 2 + 2 + 9 + 2 + 7;

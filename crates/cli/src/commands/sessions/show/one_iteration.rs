@@ -14,8 +14,9 @@ use serde_json::json;
 use super::for_each_part;
 use crate::error::{Failure, SessionFailure};
 use crate::known_session::KnownSession;
-use crate::render::{escaped, timeline, visible};
+use crate::render::timeline;
 use crate::screen::Screen;
+use crate::text::{escaped, visible};
 
 /// Printed before each line of a prompt and of what an agent said.
 const INDENT: &str = "    ";

@@ -16,8 +16,8 @@ use std::fmt::Write as _;
 
 use hookwright_config::{Fault, Place, Warning};
 
-use super::{Paint, visible, width};
 use crate::error::{Advice, Failure, advice, warning_advice};
+use crate::text::{Paint, visible, width};
 
 /// Characters of a line that are shown; a file without line breaks must not flood the screen.
 const LINE_CHARS_MAX: usize = 120;
@@ -103,7 +103,7 @@ pub(crate) fn failure(failure: &Failure, paint: Paint) -> String {
 }
 
 fn heading(word: &str, heading: &str, paint: Paint) -> String {
-    let shown = super::one_line(heading, HEADING_CHARS_MAX);
+    let shown = crate::text::one_line(heading, HEADING_CHARS_MAX);
     format!("{word} {}\n", paint.strong(&shown))
 }
 
