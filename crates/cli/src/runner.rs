@@ -15,7 +15,9 @@ use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
 use hookwright_pipeline::plan::{Plan, PlanContext, Stage};
 use hookwright_pipeline::record::{Metadata, SessionRecord};
-use hookwright_pipeline::session::{Around, AskPeople, Ended, Gate, Parts, Session, SessionError};
+use hookwright_pipeline::session::{
+    Around, AskPeople, Parts, PauseGate, Session, SessionError, SessionOutcome,
+};
 use hookwright_pipeline::session_id;
 use hookwright_pipeline::sources::{Asked, Finder, Gathered, ProjectRuns, Source, Sources};
 use hookwright_pipeline::{lease, made_names};
@@ -286,7 +288,7 @@ impl Place {
             warn_of_unfired_hooks(switches, &plan, screen);
         }
         let hooks = plan.hook_count();
-        let gate = Gate::default();
+        let gate = PauseGate::default();
         let view = shown.is_live().then(|| about(&folder, &plan, &gate)).and_then(LiveView::start);
         let observer = match &view {
             Some(view) => view.observer(&session_screen),
@@ -394,7 +396,7 @@ fn drive(
     interrupt: &EndRequest,
     screen: &Screen,
     view: Option<&LiveView>,
-) -> Result<Result<Ended, SessionError>, Failure> {
+) -> Result<Result<SessionOutcome, SessionError>, Failure> {
     runtime()?.block_on(async {
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
         interrupts.leaving = view.map(LiveView::leaving);
@@ -423,7 +425,7 @@ fn drive(
 }
 
 /// What the live view of a session is about.
-fn about(folder: &SessionFolder, plan: &Plan, gate: &Gate) -> About {
+fn about(folder: &SessionFolder, plan: &Plan, gate: &PauseGate) -> About {
     let agent = |stage: &Stage| stage.agents.first().map_or("", |first| &first.name).to_owned();
     let stages = plan.stages.iter().map(|stage| (stage.name.clone(), agent(stage)));
     About {
@@ -447,7 +449,7 @@ fn observer(session_screen: &Arc<Mutex<SessionScreen>>) -> Observer {
     })
 }
 
-fn exit_code_of(ended: &Ended) -> u8 {
+fn exit_code_of(ended: &SessionOutcome) -> u8 {
     match ended.status {
         SessionStatus::Completed => exit_code::GO_ON,
         SessionStatus::Aborted => exit_code::ABORT,

@@ -27,7 +27,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use hookwright_engine::{Observer, RunEvent};
-use hookwright_pipeline::session::Gate;
+use hookwright_pipeline::session::PauseGate;
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -48,7 +48,7 @@ pub(crate) struct About {
     pub(crate) plan: String,
     /// Each stage, and who works in it.
     pub(crate) stages: Vec<(String, String)>,
-    pub(crate) gate: Gate,
+    pub(crate) gate: PauseGate,
     pub(crate) answering: Answering,
 }
 

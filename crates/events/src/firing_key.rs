@@ -134,7 +134,7 @@ pub struct TaskFiring {
     /// Why it is completed.
     pub occasion: Occasion,
     /// Of which hooks.
-    pub part: Part,
+    pub part: TaskHooks,
 }
 
 /// Why a session completes a task.
@@ -153,7 +153,7 @@ pub enum Occasion {
 
 /// Which hooks a firing is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum TaskHooks {
     /// All of them.
     Whole,
     /// Those that have a say; others follow.
@@ -376,9 +376,9 @@ impl fmt::Display for TaskFiring {
             Occasion::Execution { stage, execution } => write!(f, "{stage}-{execution}"),
         }?;
         f.write_str(match self.part {
-            Part::Whole => "",
-            Part::Before => "/before",
-            Part::After => "/after",
+            TaskHooks::Whole => "",
+            TaskHooks::Before => "/before",
+            TaskHooks::After => "/after",
         })
     }
 }
@@ -468,9 +468,9 @@ impl TaskFiring {
             },
         };
         let part = match part {
-            [] => Part::Whole,
-            ["before"] => Part::Before,
-            ["after"] => Part::After,
+            [] => TaskHooks::Whole,
+            ["before"] => TaskHooks::Before,
+            ["after"] => TaskHooks::After,
             _ => return None,
         };
         Some(Self { task, occasion, part })
@@ -493,7 +493,7 @@ mod tests {
         Point::Execution { event, stage: 1, execution: 7 }.into()
     }
 
-    fn task(occasion: Occasion, part: Part) -> FiringKey {
+    fn task(occasion: Occasion, part: TaskHooks) -> FiringKey {
         TaskFiring { task: TaskId(3), occasion, part }.into()
     }
 
@@ -531,10 +531,10 @@ mod tests {
             ("execution:post_start/1/7", execution(ExecutionEvent::PostStart)),
             ("execution:pre_end/1/7", execution(ExecutionEvent::PreEnd)),
             ("execution:post_end/1/7/again-1", again(execution(ExecutionEvent::PostEnd), 1)),
-            ("task:complete/TAS-3/2", task(Occasion::Asked(2), Part::Whole)),
-            ("task:complete/TAS-3/2/before", task(Occasion::Asked(2), Part::Before)),
-            ("task:complete/TAS-3/0-7", task(done, Part::Whole)),
-            ("task:complete/TAS-3/0-7/after", task(done, Part::After)),
+            ("task:complete/TAS-3/2", task(Occasion::Asked(2), TaskHooks::Whole)),
+            ("task:complete/TAS-3/2/before", task(Occasion::Asked(2), TaskHooks::Before)),
+            ("task:complete/TAS-3/0-7", task(done, TaskHooks::Whole)),
+            ("task:complete/TAS-3/0-7/after", task(done, TaskHooks::After)),
             ("stage:start/0/again-2", again(Point::StageStart { stage: 0 }.into(), 2)),
             (
                 "closing/session:end/1/completed/again-1",

@@ -24,10 +24,10 @@ use crate::history::{History, OpenChild};
 use crate::journal::SessionJournal;
 use crate::lease::{self, LeaseError};
 use crate::limits::CHILDREN_AT_ONE_PLACE_MAX;
-use crate::lineage::{Ancestor, Lineage};
+use crate::lineage::{Lineage, ParentSession};
 use crate::plan::{Plan, PlanContext};
 use crate::record::{Metadata, Parent, SessionRecord};
-use crate::session::{Around, Ended, Parts, Session, Spending, Started};
+use crate::session::{Around, Parts, Session, SessionOutcome, Spending, Started};
 use crate::session_id;
 use crate::sources::{Sources, folder_of};
 use crate::stored_session::stored_status;
@@ -90,7 +90,7 @@ impl Children {
             .sources
             .of_child(&child.pipeline, from)
             .ok_or_else(|| never(format!("there is no loop or pipeline `{}`", child.pipeline)))?;
-        let lineage = self.lineage.with(Ancestor {
+        let lineage = self.lineage.with(ParentSession {
             plan: self.plan.clone(),
             file: self.sources.all[0].path.clone(),
             hook: child.started_by.key.clone(),
@@ -327,7 +327,7 @@ impl Children {
         ChildEnd { completed, what, output: self.output(place) }
     }
 
-    fn child_end(&self, place: &Place, ended: &Ended) -> ChildEnd {
+    fn child_end(&self, place: &Place, ended: &SessionOutcome) -> ChildEnd {
         let what = in_words(&place.name, ended.status, &ended.reason, ended.iterations);
         ChildEnd {
             completed: ended.status == SessionStatus::Completed,

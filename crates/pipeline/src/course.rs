@@ -42,31 +42,32 @@ use std::task::{Context, Poll, Waker};
 
 use crate::history::History;
 use crate::plan::Plan;
-use exchange::{Exchange, State};
+use exchange::{CourseState, Exchange};
 pub(crate) use position::Position;
 pub(crate) use step::{
-    Attempt, Decided, Fire, GivenUp, Happening, Leave, Measured, Step, TurnTask,
+    Decided, EarlyEnd, EndedItem, EventToFire, GivenUp, Happening, Measured, Step, TurnAttempt,
+    TurnTask,
 };
-use way::{Bounds, Way};
+use way::{SessionBounds, Way};
 
 /// Decides what a session does.
 pub(crate) struct Course {
     way: Pin<Box<dyn Future<Output = Infallible> + Send + Sync>>,
     exchange: Arc<Exchange>,
-    state: Box<State>,
+    state: Box<CourseState>,
 }
 
 impl Course {
     /// The course of a session with this plan, behind this history.
     pub(crate) fn new(plan: &Plan, history: History) -> Self {
-        Self::within(Bounds::of_plan(plan), history)
+        Self::within(SessionBounds::of_plan(plan), history)
     }
 
-    fn within(bounds: Bounds, history: History) -> Self {
+    fn within(bounds: SessionBounds, history: History) -> Self {
         let exchange = Arc::new(Exchange::default());
         let position = Position::new(&history);
         let way = Box::pin(Way::new(bounds, Arc::clone(&exchange)).go());
-        Self { way, exchange, state: Box::new(State { position, history }) }
+        Self { way, exchange, state: Box::new(CourseState { position, history }) }
     }
 
     /// Takes in what came of the last step; returns the next one.

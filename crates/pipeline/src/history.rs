@@ -33,7 +33,7 @@ use crate::sources::Sources;
 use aborts::Aborted;
 pub(crate) use aborts::Again;
 use endings::is_completed_end;
-use known::Known;
+use known::KnownFiring;
 pub(crate) use open_child::OpenChild;
 pub(crate) use past_item::PastItem;
 pub use tasks::LeftTask;
@@ -98,7 +98,7 @@ pub struct History {
     is_interrupted: bool,
     /// Points at which hooks have ended the session, by the keys of their firings.
     again: HashMap<FiringKey, Again>,
-    firings_by_key: HashMap<FiringKey, Known>,
+    firings_by_key: HashMap<FiringKey, KnownFiring>,
     keys: HashMap<u64, FiringKey>,
     /// By the number of a firing, the hooks of it that were not reported and the keys of what they have
     /// fired.
@@ -151,7 +151,7 @@ impl History {
     pub fn left_in_background(&mut self) -> Vec<(FiringKey, PastFiring)> {
         let this_end = self.endings;
         let is_past = |key: &FiringKey| matches!(key.point, Point::Closing { endings, .. } if endings != this_end);
-        let is_left = |(key, known): &(&FiringKey, &Known)| match known.verdict {
+        let is_left = |(key, known): &(&FiringKey, &KnownFiring)| match known.verdict {
             Some(_) => !known.open.is_empty() && !self.is_below_open_hook(key),
             None => is_past(key),
         };
@@ -413,7 +413,7 @@ impl History {
             self.note_below(&key);
             let stage = data.as_ref().filter(|_| key.task().is_some());
             let stage = stage.and_then(|data| data.get("stage")?.as_str().map(str::to_owned));
-            let known = Known { number, stage_of_task: stage, ..Known::default() };
+            let known = KnownFiring { number, stage_of_task: stage, ..KnownFiring::default() };
             self.firings_by_key.insert(key, known);
             // They were handed out, and are no longer waiting.
             let handed_out = late_answers.len().min(self.memory.late_answers.len());
@@ -456,7 +456,7 @@ impl History {
                     }
                     _ => self.pending.take_in(&decision, key.event().as_ref()),
                 }
-                known.aborted = Aborted::of(&decision.verdict, &known.records);
+                known.aborted = Aborted::from_records(&decision.verdict, &known.records);
                 known.verdict = Some(decision.verdict);
                 for kind in &known.records {
                     remember(&mut self.memory, kind);

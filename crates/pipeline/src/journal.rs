@@ -27,10 +27,10 @@ pub struct SessionJournal {
     session_id: String,
     fence: Fence,
     secrets: Secrets,
-    state: Mutex<State>,
+    state: Mutex<JournalState>,
 }
 
-struct State {
+struct JournalState {
     last: u64,
     version: Option<u64>,
     record: SessionRecord,
@@ -63,7 +63,7 @@ impl SessionJournal {
         let session_id = record.id.clone();
         let (broken, beside) = (None, Vec::new());
         let issues = None;
-        let state = State { last, version, record, issues, broken, beside, last_beside: 0 };
+        let state = JournalState { last, version, record, issues, broken, beside, last_beside: 0 };
         let state = Mutex::new(state);
         Self { store, key, session_id, fence, secrets, state }
     }
@@ -222,7 +222,7 @@ impl SessionJournal {
         value.to_string()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, JournalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -239,7 +239,7 @@ fn is_relied_on(kind: &RunEventKind) -> bool {
     )
 }
 
-impl State {
+impl JournalState {
     /// The session's issues.
     fn issues(&mut self, store: &dyn Store) -> Result<&mut IssueLog, StoreError> {
         let issues = match self.issues.take() {

@@ -10,7 +10,7 @@ use crate::limits::{CHILDREN_IN_BACKGROUND_MAX, SPAWN_DEPTH_MAX};
 /// The sessions above a session, outermost first. A session that a person started has none.
 #[derive(Debug, Clone)]
 pub(crate) struct Lineage {
-    above: Vec<Ancestor>,
+    above: Vec<ParentSession>,
     /// Places for sessions that nothing waits for, by depth. Who holds one waits at most for sessions
     /// that are deeper, so nobody waits for himself.
     background: Arc<[Arc<Semaphore>]>,
@@ -18,7 +18,7 @@ pub(crate) struct Lineage {
 
 /// A session whose hook has started the next.
 #[derive(Debug, Clone)]
-pub(crate) struct Ancestor {
+pub(crate) struct ParentSession {
     /// The loop or pipeline that it runs.
     pub(crate) plan: String,
     /// The file of that.
@@ -37,7 +37,7 @@ impl Default for Lineage {
 
 impl Lineage {
     /// The lineage of a session that a hook of this one's starts.
-    pub(crate) fn with(&self, parent: Ancestor) -> Self {
+    pub(crate) fn with(&self, parent: ParentSession) -> Self {
         let mut longer = self.clone();
         longer.above.push(parent);
         longer
@@ -71,9 +71,9 @@ impl Lineage {
 mod tests {
     use super::*;
 
-    fn ancestor(name: &str) -> Ancestor {
+    fn ancestor(name: &str) -> ParentSession {
         let hook = format!("{name}.yaml#x");
-        Ancestor { plan: name.to_owned(), file: format!("/p/{name}.yaml").into(), hook }
+        ParentSession { plan: name.to_owned(), file: format!("/p/{name}.yaml").into(), hook }
     }
 
     #[test]

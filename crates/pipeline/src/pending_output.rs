@@ -34,9 +34,10 @@ struct Text {
 }
 
 /// What is to be done about hook output when all iterations are over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Last {
     /// Nothing waits, or only news of what went well.
+    #[default]
     Nothing,
     /// Nothing but raw output has to be delivered.
     Raw,

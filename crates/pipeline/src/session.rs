@@ -28,6 +28,7 @@ mod gates;
 mod leaving;
 mod parts;
 mod queue;
+mod recorder;
 mod spending;
 mod stopwatch;
 mod survivors;
@@ -35,95 +36,70 @@ mod task_desk;
 mod turn;
 mod turn_events;
 mod watching;
+mod workplace;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use hookwright_engine::ports::EndRequest;
 use hookwright_engine::ports::memory::InMemoryMemory;
-use hookwright_engine::ports::{Clock, EndRequest, Ports};
-use hookwright_engine::variables::Environment;
-use hookwright_engine::{Engine, Observer, Secrets};
-use hookwright_events::firing_key::Part;
-use hookwright_events::{RunEvent, RunEventKind, SessionEvent, SessionStatus};
+use hookwright_events::{RunEventKind, SessionEvent, SessionStatus};
 use hookwright_process::{MARKER, faults};
 use hookwright_store::StoreError;
-use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
+use serde_json::json;
 
-use crate::changed_files::WorkTree;
-use crate::course::{Course, Happening, Leave, Measured, Step};
+use crate::course::{Course, EarlyEnd, Happening, Measured, Step};
 use crate::desk::DeskPlace;
 use crate::folder::{FolderError, SessionFolder};
 use crate::journal::SessionJournal;
 use crate::limits::LONG_WAIT;
 use crate::pending_output::SharedOutput;
 use crate::plan::Plan;
-use crate::queue::IssueQueue;
 use crate::sources::Sources;
-pub use gate::Gate;
+use engines::Engines;
+pub use gate::PauseGate;
+use gates::Questions;
 pub use parts::{Around, AskPeople, Parts, Started};
-use queue::ItemEnd;
+use queue::IssueQueues;
+use recorder::Recorder;
 pub(crate) use spending::Spending;
 use stopwatch::Stopwatch;
 use task_desk::TaskDesk;
 use turn::OpenTurn;
+use workplace::Workplace;
 
 /// One session.
 pub struct Session {
     plan: Plan,
     sources: Sources,
-    folder: SessionFolder,
-    journal: Arc<SessionJournal>,
+    /// The sources are not those that it began with.
+    reloaded: bool,
     /// Decides what it does.
     course: Course,
-    reloaded: bool,
-    root: PathBuf,
-    environment: Environment,
-    secrets: Secrets,
-    skip: Vec<String>,
-    observers: Vec<Observer>,
-    clock: Arc<dyn Clock>,
-    /// What a hook has given it.
-    inputs: Option<Map<String, Value>>,
-    /// Where its agent works.
-    agent_dir: PathBuf,
-    /// The hooks that have started it, and the sessions above it.
-    started_by: Vec<String>,
-    gate: Gate,
-    interrupt: CancellationToken,
-    asked_to_end: EndRequest,
-    /// Hooks whose questions have ended it before, and are not asked again.
-    skip_gates: Vec<String>,
-    /// The hook whose question has ended it.
-    ended_by_question: Option<String>,
-    ports: Ports,
+    folder: SessionFolder,
+    recorder: Recorder,
+    workplace: Workplace,
+    engines: Engines,
     memory: Arc<InMemoryMemory>,
-    firings: Arc<AtomicU64>,
-    /// By stage, the session's own under `None`, and by the hooks that they have of it.
-    engines: BTreeMap<(Option<usize>, Part), Engine>,
-    work_tree: WorkTree,
+    /// Hook output on its way to the agent.
     pending: SharedOutput,
+    gate: PauseGate,
+    interrupt: EndRequest,
+    questions: Questions,
     task_desk: Arc<TaskDesk>,
     desk: Option<DeskPlace>,
     /// The stage and iteration of which the task desk was told last.
     standing_at: Option<(usize, u32)>,
     /// The turn that an agent does.
     turn: Option<OpenTurn>,
-    /// What is known of its folders of issues, by their paths from the root.
-    issue_queues: BTreeMap<String, IssueQueue>,
-    /// What was said to be wrong with issues since it began: no more than there are.
-    told_of_issues: BTreeSet<String>,
+    queues: IssueQueues,
     spending: Spending,
     stopwatch: Stopwatch,
-    name: String,
 }
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct SessionOutcome {
     /// How.
     pub status: SessionStatus,
     /// Why, in words.
@@ -149,7 +125,7 @@ pub enum SessionError {
 #[derive(Debug)]
 enum Halt {
     /// The session is left early.
-    Leave(Leave),
+    Leave(EarlyEnd),
     /// Nothing may happen any more.
     Broken(SessionError),
 }
@@ -169,11 +145,11 @@ impl From<FolderError> for Halt {
 impl Session {
     /// Where it is written down.
     pub fn journal(&self) -> &Arc<SessionJournal> {
-        &self.journal
+        &self.recorder.journal
     }
 
     /// Runs it to its end. Meanwhile others may complete tasks.
-    pub async fn run(mut self) -> Result<Ended, SessionError> {
+    pub async fn run(mut self) -> Result<SessionOutcome, SessionError> {
         let task_desk = Arc::clone(&self.task_desk);
         // An agent that a dead run left behind must not be the first caller.
         self.end_survivors().await;
@@ -191,14 +167,14 @@ impl Session {
         ended
     }
 
-    async fn go_to_its_end(&mut self) -> Result<Ended, SessionError> {
+    async fn go_to_its_end(&mut self) -> Result<SessionOutcome, SessionError> {
         let mut happened = self.get_ready().await;
         loop {
             let happening = match happened {
                 Ok(happening) => happening,
                 Err(Halt::Leave(leave)) => Happening::Left(leave),
                 Err(Halt::Broken(error)) => {
-                    self.interrupt_all();
+                    self.engines.interrupt();
                     return Err(error);
                 }
             };
@@ -209,15 +185,15 @@ impl Session {
         }
     }
 
-    fn ended(&self, status: SessionStatus, reason: String) -> Ended {
-        let question = self.ended_by_question.clone().filter(|_| status == SessionStatus::Aborted);
-        Ended { status, reason, iterations: self.course.position().iterations, question }
+    fn ended(&self, status: SessionStatus, reason: String) -> SessionOutcome {
+        let question = self.questions.ended_by.clone().filter(|_| status == SessionStatus::Aborted);
+        SessionOutcome { status, reason, iterations: self.course.position().iterations, question }
     }
 
     /// Why the session is left after an interrupt.
     fn interrupted(&self) -> Halt {
-        let why = self.asked_to_end.why().unwrap_or("interrupted").to_owned();
-        Halt::Leave(Leave::Interrupted(why))
+        let why = self.interrupt.why().unwrap_or("interrupted").to_owned();
+        Halt::Leave(EarlyEnd::Interrupted(why))
     }
 
     /// Begins the session, or resumes what was under way beside its course.
@@ -235,7 +211,7 @@ impl Session {
         } else {
             let sources = serde_json::to_value(&self.sources).ok().filter(|_| self.reloaded);
             let time = history.resumes + 1;
-            self.write(vec![RunEventKind::Session(SessionEvent::SessionResumed {
+            self.recorder.write(vec![RunEventKind::Session(SessionEvent::SessionResumed {
                 time,
                 sources,
             })])?;
@@ -250,7 +226,7 @@ impl Session {
     async fn carry_out(&mut self, step: Step) -> Result<Happening, Halt> {
         self.keep_standing();
         match step {
-            Step::Write(kind) => self.write(vec![kind])?,
+            Step::Write(kind) => self.recorder.write(vec![kind])?,
             Step::Fire(fire) => return self.fire(fire).await.map(Happening::Decided),
             Step::PassGate => self.pass_gate().await?,
             Step::Wait(delay) => self.wait(delay).await?,
@@ -265,10 +241,7 @@ impl Session {
             Step::CompleteTask { task, occasion } => {
                 return self.complete_task(task, occasion).await;
             }
-            Step::EndItem { execution, item, taken_at, state, reason, iterations } => {
-                let end = ItemEnd { execution, item, taken_at, state, reason, iterations };
-                return self.end_item(end);
-            }
+            Step::EndItem(ended) => return self.end_item(ended),
             Step::Tell(text) => self.pending.push(&text),
             Step::AwaitTasks => {
                 self.task_desk.open();
@@ -284,7 +257,7 @@ impl Session {
                 return Ok(Happening::Settled(cut_off));
             }
             Step::Cut => {
-                self.interrupt_all();
+                self.engines.interrupt();
                 self.close_desk().await;
                 return Ok(Happening::Settled(self.settle().await));
             }
@@ -298,7 +271,7 @@ impl Session {
     fn measured(&self) -> Measured {
         Measured {
             worked: self.stopwatch.worked(),
-            time: self.clock.now(),
+            time: self.recorder.clock.now(),
             has_output: !self.pending.is_empty(),
             last_output: self.pending.last(),
             cost: self.spending.cost(),
@@ -311,33 +284,11 @@ impl Session {
         self.task_desk.open();
         if delay >= LONG_WAIT {
             let note = format!("waiting {delay:.1?} before the next iteration");
-            self.show(&self.event(RunEventKind::Session(SessionEvent::Noted { note })));
+            self.recorder.show_note(note);
         }
         tokio::select! {
             () = tokio::time::sleep(delay) => Ok(()),
-            () = self.interrupt.cancelled() => Err(self.interrupted()),
-        }
-    }
-
-    /// Writes down what happens outside of firings, then shows it.
-    fn write(&self, kinds: Vec<RunEventKind>) -> Result<(), StoreError> {
-        let events: Vec<RunEvent> = kinds.into_iter().map(|kind| self.event(kind)).collect();
-        self.journal.write(&events)?;
-        events.iter().for_each(|event| self.show(event));
-        Ok(())
-    }
-
-    fn show(&self, event: &RunEvent) {
-        self.observers.iter().for_each(|observer| observer(event));
-    }
-
-    fn event(&self, kind: RunEventKind) -> RunEvent {
-        RunEvent {
-            version: hookwright_events::run_event::VERSION,
-            firing: 0,
-            at: self.clock.now(),
-            session: Some(self.name.clone()),
-            kind,
+            () = self.interrupt.token().cancelled() => Err(self.interrupted()),
         }
     }
 
@@ -349,7 +300,7 @@ impl Session {
     }
 
     fn outer_marker(&self) -> Option<&std::ffi::OsStr> {
-        self.environment.get(MARKER)
+        self.workplace.environment.get(MARKER)
     }
 }
 
@@ -357,6 +308,6 @@ impl Session {
 /// background belongs to it.
 impl Drop for Session {
     fn drop(&mut self) {
-        self.interrupt_all();
+        self.engines.interrupt();
     }
 }

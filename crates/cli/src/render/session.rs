@@ -12,7 +12,7 @@ use hookwright_events::{
 use hookwright_pipeline::plan::{Plan, Until};
 use hookwright_pipeline::queue::Queue;
 use hookwright_pipeline::record::SessionRecord;
-use hookwright_pipeline::session::Ended;
+use hookwright_pipeline::session::SessionOutcome;
 use serde_json::{Value, json};
 
 use super::agent_lines::AgentLines;
@@ -247,7 +247,7 @@ impl SessionScreen {
     /// `hooks` is how many the session had.
     pub(crate) fn summary(
         &self,
-        ended: &Ended,
+        ended: &SessionOutcome,
         record: &SessionRecord,
         folder: &Path,
         hooks: usize,

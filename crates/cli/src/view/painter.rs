@@ -4,7 +4,7 @@ use std::io::{self, PipeReader, Read};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hookwright_pipeline::session::Gate;
+use hookwright_pipeline::session::PauseGate;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -21,7 +21,7 @@ pub(super) struct Painter {
     shared: Arc<Shared>,
     terminal: Arc<Mutex<Terminal>>,
     bell: PipeReader,
-    gate: Gate,
+    gate: PauseGate,
     answering: Answering,
     dialog: Dialog,
     keys: Keys,
@@ -41,7 +41,7 @@ impl Painter {
         shared: Arc<Shared>,
         terminal: Arc<Mutex<Terminal>>,
         bell: PipeReader,
-        gate: Gate,
+        gate: PauseGate,
         answering: Answering,
     ) -> Self {
         let (dialog, keys, painted) = (Dialog::default(), Keys::default(), Instant::now());

@@ -5,7 +5,7 @@ use hookwright_events::firing_key::ClosingEvent;
 use hookwright_events::{Point, RunEventKind, SessionEvent, SessionStatus, Verdict};
 use serde_json::{Value, json};
 
-use super::step::{Decided, Happening, Leave, Step};
+use super::step::{Decided, EarlyEnd, Happening, Step};
 use super::way::{Way, unexpected};
 use crate::plan::Reason;
 
@@ -22,18 +22,21 @@ enum Closed {
 impl Way {
     /// Fires the last events, waits for what still runs, and records the end. Returns how the session
     /// ended, and why.
-    pub(super) async fn close(&mut self, left: Result<Reason, Leave>) -> (SessionStatus, String) {
-        if matches!(left, Err(Leave::Interrupted(_))) && self.history.is_at_its_end() {
+    pub(super) async fn close(
+        &mut self,
+        left: Result<Reason, EarlyEnd>,
+    ) -> (SessionStatus, String) {
+        if matches!(left, Err(EarlyEnd::Interrupted(_))) && self.history.is_at_its_end() {
             // It is interrupted on its way to its end once more: nothing is fired again.
             let cut_off = self.settle(Step::Cut).await;
             return self.end_later(&cut_off).await;
         }
         let (mut status, mut reason, mut words) = match left {
             Ok(reason) => (Completed, reason.as_str(), reason.as_str().to_owned()),
-            Err(Leave::Aborted(words)) => (Aborted, Aborted.as_str(), words),
-            Err(Leave::Failed(words)) => (Failed, Failed.as_str(), words),
-            Err(Leave::Interrupted(words)) => (Interrupted, Interrupted.as_str(), words),
-            Err(Leave::Paused { cause, reason }) => {
+            Err(EarlyEnd::Aborted(words)) => (Aborted, Aborted.as_str(), words),
+            Err(EarlyEnd::Failed(words)) => (Failed, Failed.as_str(), words),
+            Err(EarlyEnd::Interrupted(words)) => (Interrupted, Interrupted.as_str(), words),
+            Err(EarlyEnd::Paused { cause, reason }) => {
                 let paused = RunEventKind::Session(SessionEvent::Paused {
                     cause,
                     reason: reason.clone(),
@@ -102,9 +105,9 @@ impl Way {
         let resumes = (status == Interrupted).then_some(self.history.resumes);
         let point = Point::Closing { event, endings, status, resumes };
         match self.decide(point, data, Vec::new()).await {
-            Err(Leave::Interrupted(_)) => Closed::Interrupted,
+            Err(EarlyEnd::Interrupted(_)) => Closed::Interrupted,
             Ok(Decided { verdict: Verdict::Abort { reason }, .. }) => Closed::Aborted(reason),
-            Ok(_) | Err(Leave::Aborted(_) | Leave::Failed(_) | Leave::Paused { .. }) => {
+            Ok(_) | Err(EarlyEnd::Aborted(_) | EarlyEnd::Failed(_) | EarlyEnd::Paused { .. }) => {
                 Closed::Decided
             }
         }

@@ -14,7 +14,7 @@ use crate::history::History;
 
 /// What the way and the driver both see.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct CourseState {
     pub(super) position: Position,
     pub(super) history: History,
 }
@@ -25,16 +25,16 @@ pub(super) struct Exchange(Mutex<Slot>);
 
 #[derive(Default)]
 struct Slot {
-    step: Option<(Step, Box<State>)>,
-    answer: Option<(Measured, Happening, Box<State>)>,
+    step: Option<(Step, Box<CourseState>)>,
+    answer: Option<(Measured, Happening, Box<CourseState>)>,
 }
 
 impl Exchange {
-    pub(super) fn tell(&self, measured: Measured, happening: Happening, state: Box<State>) {
+    pub(super) fn tell(&self, measured: Measured, happening: Happening, state: Box<CourseState>) {
         self.slot().answer = Some((measured, happening, state));
     }
 
-    pub(super) fn take_step(&self) -> Option<(Step, Box<State>)> {
+    pub(super) fn take_step(&self) -> Option<(Step, Box<CourseState>)> {
         self.slot().step.take()
     }
 
@@ -42,14 +42,14 @@ impl Exchange {
     pub(super) async fn ask(
         &self,
         step: Step,
-        state: Box<State>,
-    ) -> (Measured, Happening, Box<State>) {
+        state: Box<CourseState>,
+    ) -> (Measured, Happening, Box<CourseState>) {
         self.slot().step = Some((step, state));
         self.told().await
     }
 
     /// What happened.
-    pub(super) async fn told(&self) -> (Measured, Happening, Box<State>) {
+    pub(super) async fn told(&self) -> (Measured, Happening, Box<CourseState>) {
         poll_fn(|_| self.slot().answer.take().map_or(Poll::Pending, Poll::Ready)).await
     }
 

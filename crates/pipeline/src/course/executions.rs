@@ -16,14 +16,14 @@ use hookwright_events::{
 use serde_json::json;
 
 use super::position::ItemWork;
-use super::step::{Decided, Happening, Leave, Step};
+use super::step::{Decided, EarlyEnd, EndedItem, Happening, Step};
 use super::way::{Way, unexpected};
 use crate::history::PastItem;
 use crate::plan::{Reason, Until};
 
 impl Way {
     /// Works a stage's queue off; returns why it ended.
-    pub(super) async fn work_off(&mut self) -> Result<Reason, Leave> {
+    pub(super) async fn work_off(&mut self) -> Result<Reason, EarlyEnd> {
         let stage = self.position.stage_number();
         loop {
             if let Some(reason) = self.is_enough() {
@@ -45,7 +45,7 @@ impl Way {
     }
 
     /// Does one piece of work more, although the stage has ended. Whether there was one.
-    pub(super) async fn work_on(&mut self) -> Result<bool, Leave> {
+    pub(super) async fn work_on(&mut self) -> Result<bool, EarlyEnd> {
         if !matches!(self.stage_bounds().until, Until::Queue { .. }) {
             return Ok(false);
         }
@@ -55,7 +55,7 @@ impl Way {
     }
 
     /// The next piece of work: the one that the journal knows, else what the queue gives.
-    async fn next_item(&mut self) -> Result<Option<WorkItem>, Leave> {
+    async fn next_item(&mut self) -> Result<Option<WorkItem>, EarlyEnd> {
         let next = (self.position.stage_number(), self.position.executions + 1);
         if let Some(past) = self.history.items.get(&next) {
             return Ok(Some(past.item.clone()));
@@ -64,13 +64,15 @@ impl Way {
         // hears of it.
         match self.ask(Step::TakeItem { too_costly: self.cost_reached() }).await? {
             Happening::Item(item) => Ok(item),
-            Happening::TooCostly(reason) => Err(Leave::Paused { cause: PauseCause::Cost, reason }),
+            Happening::TooCostly(reason) => {
+                Err(EarlyEnd::Paused { cause: PauseCause::Cost, reason })
+            }
             other => unexpected(&other),
         }
     }
 
     /// All about one piece of work.
-    async fn execution(&mut self, item: WorkItem) -> Result<(), Leave> {
+    async fn execution(&mut self, item: WorkItem) -> Result<(), EarlyEnd> {
         self.position.executions += 1;
         self.position.item = Some(item.clone());
         let done = self.do_item(item).await;
@@ -80,7 +82,7 @@ impl Way {
         done
     }
 
-    async fn do_item(&mut self, item: WorkItem) -> Result<(), Leave> {
+    async fn do_item(&mut self, item: WorkItem) -> Result<(), EarlyEnd> {
         let execution = self.position.executions;
         let place = (self.position.stage_number(), execution);
         if let Some(begun) = self.left_to_another(&item).await? {
@@ -123,14 +125,14 @@ impl Way {
         &mut self,
         event: ExecutionEvent,
         with: Vec<RunEventKind>,
-    ) -> Result<Decided, Leave> {
+    ) -> Result<Decided, EarlyEnd> {
         let (stage, execution) = (self.position.index(), self.position.executions);
         self.fire(Point::Execution { event, stage, execution }, json!({}), with).await
     }
 
     /// The last iteration that was begun for a piece of work, if that was cut off and another session
     /// has taken it since.
-    async fn left_to_another(&mut self, item: &WorkItem) -> Result<Option<u32>, Leave> {
+    async fn left_to_another(&mut self, item: &WorkItem) -> Result<Option<u32>, EarlyEnd> {
         let stage = self.position.stage_number();
         let past = self.history.items.get(&(stage, self.position.executions));
         match past.map(|past| (past.ended.is_some(), past.left_at)) {
@@ -145,7 +147,7 @@ impl Way {
     }
 
     /// The iterations for a piece of work: until it is done, has failed, or has had as many as it may.
-    async fn iterations_for_item(&mut self) -> Result<(), Leave> {
+    async fn iterations_for_item(&mut self) -> Result<(), EarlyEnd> {
         let Until::Queue { per_item, .. } = self.stage_bounds().until else {
             unreachable!("only queues have pieces of work")
         };
@@ -194,7 +196,7 @@ impl Way {
 
     /// What becomes of a piece of work whose iterations are over: what they have led to, what the agent
     /// has said itself, and what hooks say.
-    async fn judge(&mut self) -> Result<(ItemState, Option<String>), Leave> {
+    async fn judge(&mut self) -> Result<(ItemState, Option<String>), EarlyEnd> {
         let mut end = self.position.work.end();
         if let (ItemState::Done, Some((state, reason))) = (end.0, self.said_by_agent(end.0).await?)
         {
@@ -218,14 +220,14 @@ impl Way {
         &mut self,
         iterations: u32,
         end: (ItemState, Option<String>),
-    ) -> Result<(ItemState, Option<String>), Leave> {
+    ) -> Result<(ItemState, Option<String>), EarlyEnd> {
         let place = (self.position.stage_number(), self.position.executions);
         let Some(past) = self.history.items.get(&place) else { return Ok(end) };
         if let Some(ended) = &past.ended {
             return Ok(ended.clone());
         }
         let key = past.item.key.clone();
-        let step = Step::EndItem {
+        let ended = EndedItem {
             execution: place.1,
             item: past.item.clone(),
             taken_at: past.at.clone(),
@@ -233,7 +235,7 @@ impl Way {
             reason: end.1,
             iterations,
         };
-        let end = match self.ask(step).await? {
+        let end = match self.ask(Step::EndItem(ended)).await? {
             Happening::ItemEnded { state, reason } => (state, reason),
             other => unexpected(&other),
         };
@@ -253,7 +255,7 @@ impl Way {
         TaskId::typed(&item.key).filter(|_| !is_ended)
     }
 
-    async fn look_at(&mut self, task: TaskId) -> Result<(TaskState, bool), Leave> {
+    async fn look_at(&mut self, task: TaskId) -> Result<(TaskState, bool), EarlyEnd> {
         match self.ask(Step::LookAtTask(task)).await? {
             Happening::TaskSeen { state, is_ours } => Ok((state, is_ours)),
             other => unexpected(&other),
@@ -261,7 +263,7 @@ impl Way {
     }
 
     /// Whether the agent has said itself what becomes of the task it works on.
-    async fn is_closed_by_agent(&mut self) -> Result<bool, Leave> {
+    async fn is_closed_by_agent(&mut self) -> Result<bool, EarlyEnd> {
         let Some(task) = self.open_task() else { return Ok(false) };
         let (_, is_ours) = self.look_at(task).await?;
         Ok(!is_ours)
@@ -271,7 +273,7 @@ impl Way {
     async fn said_by_agent(
         &mut self,
         end: ItemState,
-    ) -> Result<Option<(ItemState, &'static str)>, Leave> {
+    ) -> Result<Option<(ItemState, &'static str)>, EarlyEnd> {
         let Some(task) = self.open_task().filter(|_| end == ItemState::Done) else {
             return Ok(None);
         };
@@ -286,7 +288,7 @@ impl Way {
 
     /// Asks the hooks of `task:complete` about the task that is done with this execution, unless they were
     /// asked. Returns why it is not.
-    async fn ask_to_complete(&mut self) -> Result<Option<String>, Leave> {
+    async fn ask_to_complete(&mut self) -> Result<Option<String>, EarlyEnd> {
         let Some(task) = self.open_task() else { return Ok(None) };
         let (stage, execution) = (self.position.index(), self.position.executions);
         let occasion = Occasion::Execution { stage, execution };

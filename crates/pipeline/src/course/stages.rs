@@ -6,7 +6,7 @@ use hookwright_events::firing_key::IterationEvent;
 use hookwright_events::{Point, RunEventKind, SessionEvent, TurnName, TurnResult};
 use serde_json::json;
 
-use super::step::{Leave, Step};
+use super::step::{EarlyEnd, Step};
 use super::way::Way;
 use crate::limits::ERRORS_IN_A_ROW_MAX;
 use crate::plan::{Reason, Until};
@@ -22,7 +22,7 @@ pub(super) struct IterationEnd {
 
 impl Way {
     /// Runs a stage to its end; returns why it ended.
-    pub(super) async fn stage(&mut self, index: usize) -> Result<Reason, Leave> {
+    pub(super) async fn stage(&mut self, index: usize) -> Result<Reason, EarlyEnd> {
         self.position.enter_stage(index);
         let number = self.position.stage_number();
         let bounds = self.stage_bounds();
@@ -109,7 +109,7 @@ impl Way {
     }
 
     /// One iteration: its hooks, the agent, its hooks.
-    pub(super) async fn iteration(&mut self) -> Result<IterationEnd, Leave> {
+    pub(super) async fn iteration(&mut self) -> Result<IterationEnd, EarlyEnd> {
         self.position.iteration += 1;
         self.position.iterations += 1;
         let turn = self.position.turn(self.position.iteration);
@@ -139,7 +139,7 @@ impl Way {
     async fn new_turn(
         &mut self,
         turn: &TurnName,
-    ) -> Result<(TurnResult, Vec<RunEventKind>), Leave> {
+    ) -> Result<(TurnResult, Vec<RunEventKind>), EarlyEnd> {
         self.carry_out(Step::PassGate).await?;
         // One that is done again starts again: its hooks prepare it and speak to the agent.
         let start = self.iteration_point(IterationEvent::Start, turn);
@@ -162,7 +162,7 @@ impl Way {
         turn: &TurnName,
         result: &TurnResult,
         with: Vec<RunEventKind>,
-    ) -> Result<bool, Leave> {
+    ) -> Result<bool, EarlyEnd> {
         let changed = &result.changed_files;
         let Some(error) = &result.error else {
             self.position.errors_in_a_row = 0;
@@ -180,7 +180,7 @@ impl Way {
     }
 
     /// Ends the session after an iteration that failed, unless hooks want it to go on.
-    pub(super) fn fail_unless_answered(&self, end: &IterationEnd) -> Result<(), Leave> {
+    pub(super) fn fail_unless_answered(&self, end: &IterationEnd) -> Result<(), EarlyEnd> {
         let Some(error) = &end.result.error else { return Ok(()) };
         // The end of the time is a bound like the others, not a failure of the session.
         if end.is_forgiven || end.result.out_of_time {
@@ -189,22 +189,22 @@ impl Way {
         self.fail_after_too_many(error)?;
         if !end.is_answered {
             let iteration = self.position.iteration;
-            return Err(Leave::Failed(format!("iteration {iteration} failed: {error}")));
+            return Err(EarlyEnd::Failed(format!("iteration {iteration} failed: {error}")));
         }
         Ok(())
     }
 
     /// So many errors in a row end a session whatever else would go on.
-    pub(super) fn fail_after_too_many(&self, error: &str) -> Result<(), Leave> {
+    pub(super) fn fail_after_too_many(&self, error: &str) -> Result<(), EarlyEnd> {
         let times = self.position.errors_in_a_row;
         if times >= ERRORS_IN_A_ROW_MAX {
-            return Err(Leave::Failed(format!("{times} iterations failed in a row: {error}")));
+            return Err(EarlyEnd::Failed(format!("{times} iterations failed in a row: {error}")));
         }
         Ok(())
     }
 
     /// Waits between two iterations.
-    pub(super) async fn wait_between(&mut self) -> Result<(), Leave> {
+    pub(super) async fn wait_between(&mut self) -> Result<(), EarlyEnd> {
         let delay = self.stage_bounds().delay;
         let next = self.position.turn(self.position.iteration + 1);
         // What hooks say about an error reaches the agent at once.

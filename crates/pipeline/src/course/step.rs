@@ -18,8 +18,8 @@ use crate::pending_output::Last;
 pub(crate) enum Step {
     /// Write this in the journal → `Done`.
     Write(RunEventKind),
-    /// Fire an event → `Decided`.
-    Fire(Fire),
+    /// EventToFire an event → `Decided`.
+    Fire(EventToFire),
     /// Wait before the next step as long as a person wants that → `Done`.
     PassGate,
     /// Wait between iterations → `Done`.
@@ -34,7 +34,7 @@ pub(crate) enum Step {
     /// Prepare the files of a turn → `Done`.
     PrepareTurn(TurnTask),
     /// Let an agent work → `Attempted`.
-    Attempt(Attempt),
+    Attempt(TurnAttempt),
     /// The agent of the last attempt could not work, and another attempt follows → `Done`.
     GiveTurnUp(GivenUp),
     /// The last attempt counts; read what came of it → `TurnEnded`.
@@ -49,15 +49,7 @@ pub(crate) enum Step {
     /// Ask the hooks of `task:complete`, and complete the task → `TaskAsked`.
     CompleteTask { task: TaskId, occasion: Occasion },
     /// Write what became of a piece of work → `ItemEnded`.
-    EndItem {
-        execution: u32,
-        item: WorkItem,
-        /// When it was taken.
-        taken_at: String,
-        state: ItemState,
-        reason: Option<String>,
-        iterations: u32,
-    },
+    EndItem(EndedItem),
     /// Add this to what the agent is told next → `Done`.
     Tell(String),
     /// Serve requests for tasks, and wait for the hooks of tasks that are being completed → `Done`.
@@ -82,7 +74,7 @@ pub(crate) enum Step {
 
 /// An event to fire.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Fire {
+pub(crate) struct EventToFire {
     pub(crate) key: FiringKey,
     /// What is left to do at this point, if hooks have ended the session there before.
     pub(crate) again: Option<Again>,
@@ -108,7 +100,7 @@ pub(crate) struct TurnTask {
 
 /// An attempt at a turn.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Attempt {
+pub(crate) struct TurnAttempt {
     /// The agent, by its place in the stage's list.
     pub(crate) agent: usize,
     /// From 1.
@@ -116,6 +108,18 @@ pub(crate) struct Attempt {
     pub(crate) time_left: Option<Duration>,
     /// Tells that another agent works from now on.
     pub(crate) change: Option<RunEventKind>,
+}
+
+/// What became of a piece of work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EndedItem {
+    pub(crate) execution: u32,
+    pub(crate) item: WorkItem,
+    /// When it was taken.
+    pub(crate) taken_at: String,
+    pub(crate) state: ItemState,
+    pub(crate) reason: Option<String>,
+    pub(crate) iterations: u32,
 }
 
 /// Why an agent could not do its turn.
@@ -166,7 +170,7 @@ pub(crate) enum Happening {
     /// Hooks in the background that were interrupted.
     Settled(Vec<String>),
     /// The step could not be carried out, and the session ends early.
-    Left(Leave),
+    Left(EarlyEnd),
 }
 
 /// What hooks have decided.
@@ -181,7 +185,7 @@ pub(crate) struct Decided {
 
 /// Why the session ends early.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Leave {
+pub(crate) enum EarlyEnd {
     /// A hook ended the session.
     Aborted(String),
     /// It went wrong.
@@ -193,7 +197,7 @@ pub(crate) enum Leave {
 }
 
 /// What the driver measures whenever it tells what happened.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Measured {
     /// How long the session has worked in this process. Pauses do not count.
     pub(crate) worked: Duration,
@@ -207,17 +211,4 @@ pub(crate) struct Measured {
     pub(crate) cost: f64,
     /// The same of the current stage.
     pub(crate) stage_cost: f64,
-}
-
-impl Default for Measured {
-    fn default() -> Self {
-        Self {
-            worked: Duration::ZERO,
-            time: String::new(),
-            has_output: false,
-            last_output: Last::Nothing,
-            cost: 0.0,
-            stage_cost: 0.0,
-        }
-    }
 }

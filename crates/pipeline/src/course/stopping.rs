@@ -15,7 +15,7 @@ use hookwright_engine::limits::STOP_BLOCKS_MAX;
 use hookwright_events::{Point, RunEventKind, SessionEvent, TurnEvent, TurnName, Verdict};
 use serde_json::json;
 
-use super::step::{Happening, Leave, Step, TurnTask};
+use super::step::{EarlyEnd, Happening, Step, TurnTask};
 use super::way::{Way, unexpected};
 use crate::pending_output::Last;
 use crate::plan::Reason;
@@ -24,7 +24,7 @@ impl Way {
     /// Asks the hooks whether the session may stop. Each block is one more iteration, which gets the
     /// reason in its prompt. How often it was asked goes on through resumes, so that no hook is asked
     /// twice about the same stop.
-    pub(super) async fn ask_to_stop(&mut self, reason: Reason) -> Result<(), Leave> {
+    pub(super) async fn ask_to_stop(&mut self, reason: Reason) -> Result<(), EarlyEnd> {
         let mut blocks = 0;
         loop {
             // What a resumed session that has asked them already finds here came later.
@@ -80,7 +80,7 @@ impl Way {
 
     /// Delivers what hooks have reported since the session was asked to stop, also what comes of the tasks
     /// that are completed until the desk is closed. Says what is not delivered.
-    pub(super) async fn deliver_the_rest(&mut self) -> Result<(), Leave> {
+    pub(super) async fn deliver_the_rest(&mut self) -> Result<(), EarlyEnd> {
         self.deliver(true).await?;
         self.carry_out(Step::CloseDesk).await?;
         self.deliver(true).await?;
@@ -101,7 +101,7 @@ impl Way {
 
     /// Delivers what hooks have reported since the last iteration, unless that was done before. What was
     /// begun is always gone on with.
-    async fn deliver(&mut self, may_begin: bool) -> Result<(), Leave> {
+    async fn deliver(&mut self, may_begin: bool) -> Result<(), EarlyEnd> {
         self.carry_out(Step::AwaitTasks).await?;
         if self.is_delivered {
             return Ok(());
@@ -133,7 +133,7 @@ impl Way {
 
     /// One iteration more. Its failure is that of the session, whatever hooks say about it: no prompt
     /// follows that could deliver it.
-    async fn deliver_in_iteration(&mut self) -> Result<(), Leave> {
+    async fn deliver_in_iteration(&mut self) -> Result<(), EarlyEnd> {
         self.is_delivered = true;
         self.position.since = self.measured.worked;
         let end = self.iteration().await?;
@@ -141,7 +141,9 @@ impl Way {
         match end.result.error {
             Some(error) if !end.is_forgiven && !end.result.out_of_time => {
                 let number = self.position.iteration;
-                Err(Leave::Failed(format!("iteration {number} (final delivery) failed: {error}")))
+                Err(EarlyEnd::Failed(format!(
+                    "iteration {number} (final delivery) failed: {error}"
+                )))
             }
             _ => Ok(()),
         }
@@ -149,7 +151,7 @@ impl Way {
 
     /// One prompt without a word of ours, but for what the last iteration failed with. What comes of it
     /// is recorded, and decides nothing.
-    async fn deliver_raw(&mut self, name: TurnName) -> Result<(), Leave> {
+    async fn deliver_raw(&mut self, name: TurnName) -> Result<(), EarlyEnd> {
         self.is_delivered = true;
         // It is told once, also if the session goes on because it shall not stop yet.
         let error = self.position.error.take();

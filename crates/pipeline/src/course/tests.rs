@@ -11,7 +11,7 @@ use hookwright_events::{
 };
 
 use super::way::StageBounds;
-use super::{GivenUp, Leave};
+use super::{EarlyEnd, GivenUp};
 use crate::limits::ERRORS_IN_A_ROW_MAX;
 use crate::pending_output::Last;
 use crate::plan::Reason;
@@ -381,7 +381,7 @@ fn what_hooks_report_after_the_last_iteration_is_delivered_once_if_it_has_to_be(
 
 #[test]
 fn an_interrupt_ends_the_session_with_its_own_events() {
-    let interrupt = || Leave::Interrupted("interrupted".into());
+    let interrupt = || EarlyEnd::Interrupted("interrupted".into());
     let steps = World::default().leaves("turn 1.1", interrupt()).steps([fixed(1)]);
     assert_eq!(
         steps[4..],
@@ -400,8 +400,8 @@ fn an_interrupt_ends_the_session_with_its_own_events() {
 
 #[test]
 fn a_session_that_fails_or_pauses_for_the_driver_ends_so() {
-    let failed = Leave::Failed("no queue".into());
-    let paused = Leave::Paused { cause: PauseCause::Quota, reason: "empty".into() };
+    let failed = EarlyEnd::Failed("no queue".into());
+    let paused = EarlyEnd::Paused { cause: PauseCause::Quota, reason: "empty".into() };
     for (leave, words) in [(failed, "failed: no queue"), (paused, "paused: empty")] {
         let steps = World::default().leaves("turn 1.1", leave).steps([fixed(1)]);
         assert_eq!(end(&steps), words);
@@ -485,7 +485,7 @@ fn a_session_that_ended_early_goes_on_when_it_is_resumed() {
             vec!["session:start/1", "iteration:complete/0/2/again-1", "iteration:start/0/3"],
         ),
         (
-            World::default().leaves("turn 1.2", Leave::Interrupted("interrupted".into())),
+            World::default().leaves("turn 1.2", EarlyEnd::Interrupted("interrupted".into())),
             vec!["session:start/1", "turn 1.2", "iteration:complete/0/2", "iteration:start/0/3"],
         ),
         (

@@ -9,7 +9,7 @@ use hookwright_events::{
     FailureCause, PauseCause, RunEventKind, SessionEvent, TurnEvent, TurnName, TurnResult, Usage,
 };
 
-use super::step::{Attempt, GivenUp, Happening, Leave, Step, TurnTask};
+use super::step::{EarlyEnd, GivenUp, Happening, Step, TurnAttempt, TurnTask};
 use super::way::{Way, unexpected};
 use crate::availability::Choice;
 use crate::record::milliseconds;
@@ -19,7 +19,7 @@ impl Way {
     pub(super) async fn turn(
         &mut self,
         name: &TurnName,
-    ) -> Result<(TurnResult, Vec<RunEventKind>), Leave> {
+    ) -> Result<(TurnResult, Vec<RunEventKind>), EarlyEnd> {
         self.carry_out(Step::PassGate).await?;
         let task = TurnTask {
             name: name.clone(),
@@ -36,7 +36,7 @@ impl Way {
     pub(super) async fn let_agents_work(
         &mut self,
         task: TurnTask,
-    ) -> Result<(TurnResult, RunEventKind), Leave> {
+    ) -> Result<(TurnResult, RunEventKind), EarlyEnd> {
         let name = task.name.clone();
         self.carry_out(Step::PrepareTurn(task)).await?;
         loop {
@@ -47,7 +47,7 @@ impl Way {
             let number = past.attempts;
             // A delivery that is no iteration may take as long as it takes.
             let time_left = self.time_left().filter(|_| name.iteration > 0);
-            let attempt = Attempt { agent, number, time_left, change };
+            let attempt = TurnAttempt { agent, number, time_left, change };
             let (given_up, usage) = match self.ask(Step::Attempt(attempt)).await? {
                 Happening::Attempted { given_up, usage } => (given_up, usage),
                 other => unexpected(&other),
@@ -70,9 +70,9 @@ impl Way {
 
     /// An agent that can work, as soon as there is one, by its place in the list. It is chosen before a
     /// prompt is made: what hooks say while the session waits belongs into that.
-    async fn available(&mut self) -> Result<usize, Leave> {
+    async fn available(&mut self) -> Result<usize, EarlyEnd> {
         if let Some(reason) = self.cost_reached() {
-            return Err(Leave::Paused { cause: PauseCause::Cost, reason });
+            return Err(EarlyEnd::Paused { cause: PauseCause::Cost, reason });
         }
         loop {
             let names: Vec<&str> = self.stage_bounds().agents.iter().map(String::as_str).collect();
@@ -81,7 +81,7 @@ impl Way {
                 Choice::Wait { until, cause, reason } => {
                     self.carry_out(Step::Pause { until, cause, reason }).await?;
                 }
-                Choice::GiveUp { cause, reason } => return Err(Leave::Paused { cause, reason }),
+                Choice::GiveUp { cause, reason } => return Err(EarlyEnd::Paused { cause, reason }),
             }
         }
     }
@@ -117,7 +117,7 @@ impl Way {
     }
 
     /// An agent has worked. Says once of each that its cost cannot be counted, if there is a bound to it.
-    async fn has_worked(&mut self, agent: usize, usage: Option<&Usage>) -> Result<(), Leave> {
+    async fn has_worked(&mut self, agent: usize, usage: Option<&Usage>) -> Result<(), EarlyEnd> {
         let stage = self.stage_bounds();
         let agent = stage.agents[agent].clone();
         let is_bound = self.bounds.max_cost.is_some() || stage.max_cost.is_some();

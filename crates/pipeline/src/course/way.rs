@@ -7,14 +7,14 @@ use std::time::Duration;
 use hookwright_events::{FiringKey, Point, RunEventKind, Verdict};
 use serde_json::{Value, json};
 
-use super::exchange::{Exchange, State};
+use super::exchange::{CourseState, Exchange};
 use super::position::Position;
-use super::step::{Decided, Fire, Happening, Leave, Measured, Step};
+use super::step::{Decided, EarlyEnd, EventToFire, Happening, Measured, Step};
 use crate::history::History;
 use crate::plan::{Plan, Reason, Stage, Until};
 
 /// The bounds of a session.
-pub(super) struct Bounds {
+pub(super) struct SessionBounds {
     pub(super) stages: Vec<StageBounds>,
     /// The session is left to a person when it has cost so many US dollars.
     pub(super) max_cost: Option<f64>,
@@ -35,7 +35,7 @@ pub(super) struct StageBounds {
     pub(super) agents: Vec<String>,
 }
 
-impl Bounds {
+impl SessionBounds {
     pub(super) fn of_plan(plan: &Plan) -> Self {
         let stages = plan.stages.iter().map(StageBounds::of_stage).collect();
         Self { stages, max_cost: plan.max_cost }
@@ -60,7 +60,7 @@ impl StageBounds {
 
 /// The way through a session.
 pub(super) struct Way {
-    pub(super) bounds: Bounds,
+    pub(super) bounds: SessionBounds,
     exchange: Arc<Exchange>,
     pub(super) position: Position,
     pub(super) history: History,
@@ -74,7 +74,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    pub(super) fn new(bounds: Bounds, exchange: Arc<Exchange>) -> Self {
+    pub(super) fn new(bounds: SessionBounds, exchange: Arc<Exchange>) -> Self {
         Self {
             bounds,
             exchange,
@@ -105,7 +105,7 @@ impl Way {
     }
 
     /// All of the work; returns why it is enough.
-    async fn work(&mut self, with: Vec<RunEventKind>) -> Result<Reason, Leave> {
+    async fn work(&mut self, with: Vec<RunEventKind>) -> Result<Reason, EarlyEnd> {
         // A session that has ended begins once more: its hooks at `session:end` have run. One that was
         // cut off just goes on.
         let endings = self.history.endings;
@@ -130,12 +130,12 @@ impl Way {
         point: Point,
         data: Value,
         with: Vec<RunEventKind>,
-    ) -> Result<Decided, Leave> {
+    ) -> Result<Decided, EarlyEnd> {
         let decided = self.decide(point, data, with).await?;
         let aborted_by_task = self.aborted_by_task.take();
         self.leave_if(aborted_by_task.or_else(|| decided.aborted_by_task.clone()))?;
         match decided.verdict {
-            Verdict::Abort { reason } | Verdict::Stop { reason } => Err(Leave::Aborted(reason)),
+            Verdict::Abort { reason } | Verdict::Stop { reason } => Err(EarlyEnd::Aborted(reason)),
             Verdict::Proceed { .. }
             | Verdict::Allow { .. }
             | Verdict::Ask { .. }
@@ -149,7 +149,7 @@ impl Way {
         point: Point,
         data: Value,
         with: Vec<RunEventKind>,
-    ) -> Result<Decided, Leave> {
+    ) -> Result<Decided, EarlyEnd> {
         let key = FiringKey::from(point);
         let was_answered = self.history.survives(&key);
         let (key, again) = match self.history.again_at(&key) {
@@ -160,7 +160,7 @@ impl Way {
         let known = self.history.decided(&key).cloned();
         let mut decided = match known {
             Some(verdict) => Decided { verdict, is_answered: false, aborted_by_task: None },
-            None => match self.ask(Step::Fire(Fire { key, again, data, with })).await? {
+            None => match self.ask(Step::Fire(EventToFire { key, again, data, with })).await? {
                 Happening::Decided(decided) => decided,
                 other => unexpected(&other),
             },
@@ -170,12 +170,12 @@ impl Way {
     }
 
     /// Leaves the session if a hook of a task wanted that.
-    pub(super) fn leave_if(&self, aborted_by_task: Option<String>) -> Result<(), Leave> {
-        aborted_by_task.map_or(Ok(()), |reason| Err(Leave::Aborted(reason)))
+    pub(super) fn leave_if(&self, aborted_by_task: Option<String>) -> Result<(), EarlyEnd> {
+        aborted_by_task.map_or(Ok(()), |reason| Err(EarlyEnd::Aborted(reason)))
     }
 
     /// Asks the driver to carry out a step that has no other answer than that it was done.
-    pub(super) async fn carry_out(&mut self, step: Step) -> Result<(), Leave> {
+    pub(super) async fn carry_out(&mut self, step: Step) -> Result<(), EarlyEnd> {
         match self.ask(step).await? {
             Happening::Done => Ok(()),
             other => unexpected(&other),
@@ -183,18 +183,18 @@ impl Way {
     }
 
     /// Asks the driver to carry out a step; returns what came of it.
-    pub(super) async fn ask(&mut self, step: Step) -> Result<Happening, Leave> {
+    pub(super) async fn ask(&mut self, step: Step) -> Result<Happening, EarlyEnd> {
         let position = std::mem::take(&mut self.position);
         let history = std::mem::take(&mut self.history);
-        let told = self.exchange.ask(step, Box::new(State { position, history })).await;
+        let told = self.exchange.ask(step, Box::new(CourseState { position, history })).await;
         self.take_in(told)
     }
 
     fn take_in(
         &mut self,
-        (measured, happening, state): (Measured, Happening, Box<State>),
-    ) -> Result<Happening, Leave> {
-        let State { position, history } = *state;
+        (measured, happening, state): (Measured, Happening, Box<CourseState>),
+    ) -> Result<Happening, EarlyEnd> {
+        let CourseState { position, history } = *state;
         self.position = position;
         self.history = history;
         self.measured = measured;

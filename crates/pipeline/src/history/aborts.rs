@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use hookwright_events::{FiringEvent, FiringKey, Point, RunEventKind, Status, Verdict};
 
 use super::History;
-use super::known::Known;
+use super::known::KnownFiring;
 
 /// What a firing left that has ended the session.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +22,7 @@ pub(super) struct Aborted {
 
 impl Aborted {
     /// What these records say, if this verdict ends the session.
-    pub(super) fn of(verdict: &Verdict, records: &[RunEventKind]) -> Option<Self> {
+    pub(super) fn from_records(verdict: &Verdict, records: &[RunEventKind]) -> Option<Self> {
         if !matches!(verdict, Verdict::Abort { .. } | Verdict::Stop { .. }) {
             return None;
         }
@@ -88,7 +88,7 @@ impl History {
     pub(super) fn leave_behind(&mut self) {
         let mut ended: Vec<(u64, FiringKey, Aborted)> = Vec::new();
         for (key, known) in &mut self.firings_by_key {
-            let Known { verdict: Some(verdict), .. } = known else { continue };
+            let KnownFiring { verdict: Some(verdict), .. } = known else { continue };
             if !matches!(verdict, Verdict::Abort { .. } | Verdict::Stop { .. }) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! [`Known`]: what a journal says of one firing.
+//! [`KnownFiring`]: what a journal says of one firing.
 
 use hookwright_events::{FiringEvent, Outcome, ProcessOutcome, RunEventKind, Verdict};
 
@@ -6,7 +6,7 @@ use super::aborts::Aborted;
 
 /// A firing.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownFiring {
     pub(super) number: u64,
     /// All that is still needed of its decision; what it had to say waits with the rest.
     pub(super) verdict: Option<Verdict>,
@@ -28,7 +28,7 @@ pub(super) struct Known {
 /// Why dispatch passes hooks after an interrupt.
 const INTERRUPTED: &str = "interrupted";
 
-impl Known {
+impl KnownFiring {
     /// Takes note of what an interrupt did. Whether there is nothing more to this record: for the
     /// firing it is as if the session had been cut off there.
     pub(super) fn is_of_interrupt(&mut self, kind: &RunEventKind) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use hookwright_engine::PastFiring;
-use hookwright_events::firing_key::{Occasion, Part, TaskFiring};
+use hookwright_events::firing_key::{Occasion, TaskFiring, TaskHooks};
 use hookwright_events::{FiringKey, TaskId, Verdict};
 
 use super::History;
@@ -37,15 +37,15 @@ impl History {
         let mut left = Vec::new();
         for (key, known) in &self.firings_by_key {
             let Some(firing) = key.task() else { continue };
-            let after = TaskFiring { part: Part::After, ..firing };
+            let after = TaskFiring { part: TaskHooks::After, ..firing };
             match (&known.verdict, firing.part) {
                 (None, _) => left.push((known.number, key.clone(), firing)),
-                (Some(verdict), Part::Before)
+                (Some(verdict), TaskHooks::Before)
                     if lets_pass(verdict) && !self.firings_by_key.contains_key(&after.into()) =>
                 {
                     left.push((known.number, key.clone(), after));
                 }
-                (Some(_), Part::Before | Part::After | Part::Whole) => {}
+                (Some(_), TaskHooks::Before | TaskHooks::After | TaskHooks::Whole) => {}
             }
         }
         left.sort_by_key(|(number, ..)| *number);
@@ -74,7 +74,7 @@ impl History {
 
     /// What was decided about a task that is completed on this occasion.
     pub fn decided_task(&self, task: TaskId, occasion: Occasion) -> Option<&Verdict> {
-        let parts = [Part::Whole, Part::Before].into_iter();
+        let parts = [TaskHooks::Whole, TaskHooks::Before].into_iter();
         parts
             .filter_map(|part| {
                 let firing = TaskFiring { task, occasion, part };

@@ -3,7 +3,7 @@
 use hookwright_events::{FiringEvent, RunEventKind};
 
 use super::History;
-use super::known::Known;
+use super::known::KnownFiring;
 
 /// An attempt of a hook.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl History {
 }
 
 /// The last attempt of a hook, if it has no recorded end.
-fn last_run(known: &Known, hook: &str) -> Option<UnfinishedRun> {
+fn last_run(known: &KnownFiring, hook: &str) -> Option<UnfinishedRun> {
     let mut last: Option<UnfinishedRun> = None;
     for kind in &known.records {
         match kind {

@@ -1,5 +1,6 @@
 //! The end of a session: what still runs is waited for or interrupted, and the end is recorded.
 
+use hookwright_engine::ports::EndRequest;
 use hookwright_events::{RunEventKind, SessionEvent, SessionStatus};
 
 use super::{Halt, Session};
@@ -8,37 +9,35 @@ impl Session {
     /// Records the end.
     pub(super) fn record_end(&self, status: SessionStatus, reason: String) -> Result<(), Halt> {
         self.leave_output(status, &reason)?;
-        Ok(self.write(vec![RunEventKind::Session(SessionEvent::SessionEnded { status, reason })])?)
+        Ok(self
+            .recorder
+            .write(vec![RunEventKind::Session(SessionEvent::SessionEnded { status, reason })])?)
     }
 
     /// What ran is being ended; from now on only the last hooks run, with engines of their own.
     pub(super) async fn begin_to_end(&mut self) {
-        self.interrupt_all();
+        self.engines.interrupt();
         self.close_desk().await;
         self.settle().await;
-        self.engines.clear();
+        self.engines.made.clear();
         // A second interrupt ends the program, so nothing has to listen for it here.
-        self.interrupt = tokio_util::sync::CancellationToken::new();
-    }
-
-    pub(super) fn interrupt_all(&self) {
-        self.engines.values().for_each(hookwright_engine::Engine::interrupt);
+        self.interrupt = EndRequest::default();
     }
 
     /// Waits for hooks in the background. Returns those that an interrupt has cut off.
     pub(super) async fn settle(&self) -> Vec<String> {
         let mut cut_off = Vec::new();
-        for engine in self.engines.values() {
+        for engine in self.engines.made.values() {
             let waiting_for = engine.in_background();
             if !waiting_for.is_empty() {
                 let note =
                     format!("waiting for hooks in the background: {}", waiting_for.join(", "));
-                self.show(&self.event(RunEventKind::Session(SessionEvent::Noted { note })));
+                self.recorder.show_note(note);
             }
             let mut settled = std::pin::pin!(engine.settle());
             tokio::select! {
                 () = &mut settled => {}
-                () = self.interrupt.cancelled() => {
+                () = self.interrupt.token().cancelled() => {
                     cut_off.extend(engine.in_background());
                     engine.interrupt();
                     settled.await;

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use hookwright_engine::{Chain, Engine};
-use hookwright_events::firing_key::{Occasion, Part, TaskFiring};
-use hookwright_events::{Event, EventName, RunEventKind, SessionEvent, TaskId, Verdict};
+use hookwright_engine::Chain;
+use hookwright_engine::Engine;
+use hookwright_events::firing_key::{Occasion, TaskFiring, TaskHooks};
+use hookwright_events::{Event, EventName, TaskId, Verdict};
 use serde_json::{Map, Value, json};
 
-use super::task_desk::Standing;
+use super::task_desk::DeskPosition;
 use super::{Halt, Session};
 use crate::course::Happening;
 use crate::desk::{Answer, Reception};
@@ -37,15 +38,15 @@ impl Session {
         let mut work = std::pin::pin!(work);
         let done = tokio::select! {
             done = &mut work => done,
-            () = self.interrupt.cancelled() => {
-                self.interrupt_all();
+            () = self.interrupt.token().cancelled() => {
+                self.engines.interrupt();
                 work.await
             }
         };
-        if let Some(error) = self.journal.failure() {
+        if let Some(error) = self.recorder.journal.failure() {
             return Err(error.into());
         }
-        if self.interrupt.is_cancelled() {
+        if self.interrupt.token().is_cancelled() {
             return Err(self.interrupted());
         }
         Ok(done)
@@ -73,17 +74,18 @@ impl Session {
         self.task_desk.stand(standing);
     }
 
-    fn standing(&mut self, stage: Option<usize>, data: Map<String, Value>) -> Standing {
-        let known = |part| self.engines.get(&(stage, part)).cloned();
-        if let (Some(before), after @ Some(_)) = (known(Part::Before), known(Part::After)) {
-            return Standing { before, after, data };
+    fn standing(&mut self, stage: Option<usize>, data: Map<String, Value>) -> DeskPosition {
+        let known = |part| self.engines.get(stage, part);
+        if let (Some(before), after @ Some(_)) = (known(TaskHooks::Before), known(TaskHooks::After))
+        {
+            return DeskPosition { before, after, data };
         }
         match self.hooks_of(stage).split_after_the_fact(&EventName::TASK_COMPLETE) {
-            (_, None) => Standing { before: self.engine(stage), after: None, data },
+            (_, None) => DeskPosition { before: self.engine(stage), after: None, data },
             (before, Some(after)) => {
-                let before = self.keep_engine(stage, Part::Before, before);
-                let after = Some(self.keep_engine(stage, Part::After, after));
-                Standing { before, after, data }
+                let before = self.engines.make(stage, TaskHooks::Before, before);
+                let after = Some(self.engines.make(stage, TaskHooks::After, after));
+                DeskPosition { before, after, data }
             }
         }
     }
@@ -91,10 +93,10 @@ impl Session {
     /// The engine in which a task was completed.
     pub(super) fn engine_of_task(&mut self, firing: TaskFiring, event: &Event) -> Engine {
         let stage = self.stage_called(event.text("stage"));
-        let Standing { before, after, .. } = self.standing(stage, Map::new());
+        let DeskPosition { before, after, .. } = self.standing(stage, Map::new());
         match firing.part {
-            Part::Whole | Part::Before => before,
-            Part::After => after.unwrap_or(before),
+            TaskHooks::Whole | TaskHooks::Before => before,
+            TaskHooks::After => after.unwrap_or(before),
         }
     }
 
@@ -108,7 +110,7 @@ impl Session {
             Ok(reception) => Some(reception),
             Err(error) => {
                 let note = format!("this session cannot be asked to complete tasks: {error}");
-                self.show(&self.event(RunEventKind::Session(SessionEvent::Noted { note })));
+                self.recorder.show_note(note);
                 None
             }
         }
@@ -140,7 +142,7 @@ impl Session {
 
     fn note_left(&self, firing: TaskFiring, why: &str) -> Result<(), Halt> {
         let note = format!("task {} was not completed: {why}", firing.task);
-        Ok(self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?)
+        Ok(self.recorder.note(note)?)
     }
 
     /// Waits for the hooks of tasks that are being completed.
@@ -151,12 +153,12 @@ impl Session {
         }
         let ids: Vec<String> = underway.iter().map(ToString::to_string).collect();
         let note = format!("waiting for hooks of tasks: {}", ids.join(", "));
-        self.show(&self.event(RunEventKind::Session(SessionEvent::Noted { note })));
+        self.recorder.show_note(note);
         let mut idle = std::pin::pin!(self.task_desk.idle());
         tokio::select! {
             () = &mut idle => {}
-            () = self.interrupt.cancelled() => {
-                self.interrupt_all();
+            () = self.interrupt.token().cancelled() => {
+                self.engines.interrupt();
                 idle.await;
             }
         }

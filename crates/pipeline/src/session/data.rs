@@ -10,7 +10,6 @@ use super::{Halt, Session};
 use crate::folder::{IterationAt, StageAt};
 use crate::limits::EXECUTION_OUTPUT_BYTES_MAX;
 use crate::plan::Until;
-use crate::record::milliseconds;
 
 impl Session {
     /// The data of an event, and these.
@@ -28,7 +27,8 @@ impl Session {
             Point::StageStart { .. } => self.data_of_stage(more),
             Point::StageComplete { stage } => {
                 let outputs = self.folder.stage_outputs(self.stage_at(*stage))?;
-                let outputs: Vec<String> = outputs.iter().map(|path| self.shown(path)).collect();
+                let outputs: Vec<String> =
+                    outputs.iter().map(|path| self.path_from_root(path)).collect();
                 self.data_of_iteration(json!({ "stage_outputs": outputs }))
             }
             Point::Iteration { .. } => self.data_of_iteration(more),
@@ -44,8 +44,8 @@ impl Session {
         let path = |path: PathBuf| path.to_string_lossy().into_owned();
         let position = self.course.position();
         let mut data = Map::new();
-        data.insert("session".to_owned(), self.name.clone().into());
-        data.insert("session_id".to_owned(), self.journal.session_id().into());
+        data.insert("session".to_owned(), self.recorder.session.clone().into());
+        data.insert("session_id".to_owned(), self.recorder.journal.session_id().into());
         data.insert("host".to_owned(), "run".into());
         data.insert("session_dir".to_owned(), path(self.folder.path().to_owned()).into());
         data.insert("transcript_path".to_owned(), "/dev/null".into());
@@ -105,9 +105,9 @@ impl Session {
         let end = position.item_end.as_ref();
         let more = json!({
             "success": end.is_some_and(|(state, _)| *state == ItemState::Done),
-            "duration": past.map_or(0, |past| self.since(&past.at)),
+            "duration": past.map_or(0, |past| self.recorder.since(&past.at)),
             "files_modified": position.work.files,
-            "output": self.secrets.hide(&output),
+            "output": self.workplace.secrets.hide(&output),
         });
         let mut data = add(self.data_of_execution(), more);
         if let Some(provider) = &position.work.provider {
@@ -127,7 +127,10 @@ impl Session {
             data.insert("issues_completed".to_owned(), done.into());
             data.insert("issues_total".to_owned(), all.into());
         }
-        data.insert("duration".to_owned(), self.since(&self.journal.record().start_time).into());
+        data.insert(
+            "duration".to_owned(),
+            self.recorder.since(&self.recorder.journal.record().start_time).into(),
+        );
         data
     }
 
@@ -153,19 +156,12 @@ impl Session {
         Ok(is_queue.then_some((done, states.len() + open)))
     }
 
-    /// Milliseconds since a time of the journal; a clock that was set back makes none negative.
-    pub(super) fn since(&self, at: &str) -> u64 {
-        let now = milliseconds(&self.clock.now());
-        let took = now.zip(milliseconds(at)).map_or(0, |(now, then)| now - then);
-        took.max(0).unsigned_abs()
-    }
-
     /// The outputs of the stage's latest iterations, from the root.
     pub(super) fn latest_outputs(&self) -> Vec<String> {
         let position = self.course.position();
         let stage = self.stage_at(position.index());
         let output = |iteration: &u32| {
-            self.shown(&self.folder.output(IterationAt { stage, iteration: *iteration }))
+            self.path_from_root(&self.folder.output(IterationAt { stage, iteration: *iteration }))
         };
         position.outputs.iter().map(output).collect()
     }
@@ -179,7 +175,7 @@ impl Session {
         IterationAt { stage: self.stage_at(position.index()), iteration: position.iteration }
     }
 
-    pub(super) fn shown(&self, path: &Path) -> String {
+    pub(super) fn path_from_root(&self, path: &Path) -> String {
         self.folder.from_root(path).to_string_lossy().into_owned()
     }
 }

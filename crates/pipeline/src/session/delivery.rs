@@ -1,7 +1,5 @@
 //! What the agent is told when all iterations are over, and what it is not told any more.
 
-use hookwright_events::{RunEventKind, SessionEvent};
-
 use super::{Halt, Session};
 use crate::folder::IterationAt;
 use crate::limits::{UNDELIVERED_CHARS_MAX, UNDELIVERED_TOLD_MAX};
@@ -29,6 +27,6 @@ impl Session {
             more => format!("; and {more} more"),
         };
         let note = format!("not delivered to the agent, since {why}: {}{more}", told.join("; "));
-        Ok(self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?)
+        Ok(self.recorder.note(note)?)
     }
 }

@@ -14,15 +14,14 @@ use hookwright_events::{
 use hookwright_process::faults;
 
 use super::turn::OpenTurn;
-use super::watching::Watching;
+use super::watching::WatchedAgent;
 use super::{Halt, Session};
-use crate::course::{Attempt, GivenUp, Happening, Leave};
+use crate::course::{EarlyEnd, GivenUp, Happening, TurnAttempt};
 use crate::folder::{
     Decision, FolderError, IterationAt, OpenIteration, Status, StatusFile, TurnKind, kept_prompt,
 };
 use crate::limits::{PAUSE_LOOK, PAUSE_MAX};
 use crate::plan::Candidate;
-use crate::record::milliseconds;
 
 /// An attempt that ended.
 pub(super) struct Done {
@@ -58,32 +57,32 @@ impl Session {
         cause: PauseCause,
         reason: String,
     ) -> Result<(), Halt> {
-        self.write(vec![RunEventKind::Session(SessionEvent::Paused {
+        self.recorder.write(vec![RunEventKind::Session(SessionEvent::Paused {
             cause,
             reason,
             until: Some(time(until)),
         })])?;
         let since = Instant::now();
         loop {
-            let left = u64::try_from(until - self.now()).unwrap_or(0);
+            let left = u64::try_from(until - self.recorder.now_ms()).unwrap_or(0);
             if left == 0 {
                 break;
             }
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_millis(left).min(PAUSE_LOOK)) => {}
-                () = self.interrupt.cancelled() => return Err(self.interrupted()),
+                () = self.interrupt.token().cancelled() => return Err(self.interrupted()),
             }
         }
         self.stopwatch.has_paused(since);
-        Ok(self.write(vec![RunEventKind::Session(SessionEvent::Continued {})])?)
+        Ok(self.recorder.write(vec![RunEventKind::Session(SessionEvent::Continued {})])?)
     }
 
     /// Lets an agent work on the turn.
-    pub(super) async fn attempt(&mut self, attempt: Attempt) -> Result<Happening, Halt> {
+    pub(super) async fn attempt(&mut self, attempt: TurnAttempt) -> Result<Happening, Halt> {
         let mut turn = self.turn.take().expect("a turn was prepared before it begins");
         let stage = &self.plan.stages[self.course.position().index()];
         let candidate = stage.agents[attempt.agent].clone();
-        self.write(attempt.change.into_iter().collect())?;
+        self.recorder.write(attempt.change.into_iter().collect())?;
         // From here until the beginning is recorded nothing is awaited: what hooks say meanwhile would
         // neither be in this prompt nor wait for the next.
         if turn.prompt.is_empty() {
@@ -113,7 +112,7 @@ impl Session {
     pub(super) fn give_turn_up(&mut self, given_up: GivenUp) -> Result<(), Halt> {
         let mut turn = self.turn.take().expect("a turn was prepared before it is given up");
         let mut done = turn.done.take().expect("an attempt ended before it is given up");
-        self.write(vec![RunEventKind::Turn(TurnEvent::TurnGivenUp {
+        self.recorder.write(vec![RunEventKind::Turn(TurnEvent::TurnGivenUp {
             turn: turn.task.name.clone(),
             attempt: done.attempt,
             agent: done.by.clone(),
@@ -150,7 +149,7 @@ impl Session {
         let at = IterationAt { iteration: at.iteration.max(1), ..at };
         let run_id = self.new_run_id();
         let shown_prompt = self.keep_prompt(folder, at, name, prompt)?;
-        self.write(vec![RunEventKind::Turn(TurnEvent::TurnStarting {
+        self.recorder.write(vec![RunEventKind::Turn(TurnEvent::TurnStarting {
             turn: name.clone(),
             attempt,
             run_id: run_id.clone(),
@@ -164,15 +163,15 @@ impl Session {
             turn: name.clone(),
             prompt: shown_prompt,
         });
-        self.show(&self.event(told));
+        self.recorder.show(&self.recorder.event(told));
         let mut environment = self.agent_environment(&open.event, at, attempt);
         environment.set("HOOKWRIGHT_AGENT", candidate.name.clone());
         let _left_out = self.place_left_out(&mut environment)?;
         let turn = Turn {
             prompt: prompt.clone(),
-            shared_env: Arc::clone(self.environment.for_agents()),
+            shared_env: Arc::clone(self.workplace.environment.for_agents()),
             env: environment.strings,
-            working_dir: self.agent_dir.clone(),
+            working_dir: self.workplace.agent_dir.clone(),
             stage: at.stage.name.to_owned(),
             iteration: name.iteration,
             is_final_delivery: open.task.is_final_delivery,
@@ -182,21 +181,21 @@ impl Session {
             run_id,
         };
         faults::point("turn starts");
-        let mut watching = Watching::new(self);
+        let mut watching = WatchedAgent::new(self);
         let ports = TurnPorts { watch: &mut watching, events: &events, cancel: &events.cancel };
         let ended = candidate.agent.run(&turn, ports).await;
         let said = watching.finish();
         let folder = self.keep_said(at, name, &said)?;
         faults::point("turn ended");
         if let Some(reason) = events.aborted() {
-            return Err(Halt::Leave(Leave::Aborted(reason.to_owned())));
+            return Err(Halt::Leave(EarlyEnd::Aborted(reason.to_owned())));
         }
         if matches!(ended.outcome, ProcessOutcome::Interrupted { .. })
-            || self.interrupt.is_cancelled()
+            || self.interrupt.token().is_cancelled()
         {
             return Err(self.interrupted());
         }
-        match self.journal.failure() {
+        match self.recorder.journal.failure() {
             Some(error) => Err(error.into()),
             None => Ok((ended, folder)),
         }
@@ -210,7 +209,7 @@ impl Session {
         name: &TurnName,
         prompt: &[String],
     ) -> Result<String, Halt> {
-        let prompt = kept_prompt(&self.secrets.hide(&joined(prompt)));
+        let prompt = kept_prompt(&self.workplace.secrets.hide(&joined(prompt)));
         let folder = folder.map_or_else(|| self.folder.make_iteration(at), Ok);
         let kept = folder.and_then(|folder| folder.keep_prompt(kind(name), &prompt));
         self.note_unkept(kept.as_ref().err())?;
@@ -236,7 +235,7 @@ impl Session {
     fn note_unkept(&self, error: Option<&FolderError>) -> Result<(), Halt> {
         let Some(error) = error else { return Ok(()) };
         let note = format!("what is said in this turn cannot be kept: {error}");
-        Ok(self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?)
+        Ok(self.recorder.note(note)?)
     }
 
     /// What came of an attempt, for which the agent had the files of this iteration.
@@ -263,7 +262,7 @@ impl Session {
             || self.course.history().availability.reason(&candidate.name).is_some()
             || session.is_some()
             || usage.is_some();
-        let agent_session = session.map(|session| self.secrets.hide(&session).into_owned());
+        let agent_session = session.map(|session| self.workplace.hide(&session));
         let agent = is_question.then(|| candidate.name.clone());
         let by = candidate.name.clone();
         Done { by, attempt, ended, status, folder, agent, agent_session, usage }
@@ -277,8 +276,8 @@ impl Session {
 
     /// Why the turn was not done at all, if it was not.
     fn given_up(&self, ended: &TurnEnd, status: Option<&Status>) -> Option<GivenUp> {
-        let now = self.now();
-        let hide = |text: &str| self.secrets.hide(text).into_owned();
+        let now = self.recorder.now_ms();
+        let hide = |text: &str| self.workplace.hide(text);
         if let Some(said) = &ended.said {
             let failure = said.failure.as_ref()?;
             let until = failure.resets.map(|reset| match reset {
@@ -297,11 +296,6 @@ impl Session {
         Some(within_reach(GivenUp { cause, reason, until }, now))
     }
 
-    /// Milliseconds since 1970.
-    fn now(&self) -> i64 {
-        milliseconds(&self.clock.now()).unwrap_or_default()
-    }
-
     /// What an agent's end means, in words; `None` if it did what it should.
     pub(super) fn failure_in_words(&self, ended: &TurnEnd) -> Option<String> {
         let said = ended.said.as_ref().and_then(|said| said.failure.as_ref());
@@ -309,7 +303,7 @@ impl Session {
             (ProcessOutcome::Exited { .. }, Some(failure)) => failure.reason.clone(),
             (outcome, _) => super::turn::failure_of("the agent", outcome)?,
         };
-        Some(self.secrets.hide(&words).into_owned())
+        Some(self.workplace.hide(&words))
     }
 }
 

@@ -6,13 +6,13 @@ use hookwright_events::{Event, Point};
 use hookwright_process::faults;
 
 use super::{Halt, Session};
-use crate::course::{Decided, Fire};
+use crate::course::{Decided, EventToFire};
 
 impl Session {
     /// Fires an event, or goes on with its firing. What hooks had to say to the agent waits for the next
     /// prompt.
-    pub(super) async fn fire(&mut self, fire: Fire) -> Result<Decided, Halt> {
-        let Fire { key, again, data, with } = fire;
+    pub(super) async fn fire(&mut self, fire: EventToFire) -> Result<Decided, Halt> {
+        let EventToFire { key, again, data, with } = fire;
         match key.point {
             Point::StageStart { .. } if !with.is_empty() => self.task_desk.open(),
             Point::Execution { event: ExecutionEvent::PreStart, .. } => faults::point("item taken"),
@@ -28,7 +28,7 @@ impl Session {
         let name = key.event().expect("a session fires what it knows");
         let event = Event::new(name.clone(), data);
         let firing = Firing {
-            session: Some(self.name.clone()),
+            session: Some(self.recorder.session.clone()),
             nobody_to_ask: true,
             key: Some(key.to_string()),
             with,
@@ -43,18 +43,18 @@ impl Session {
             let mut firing = std::pin::pin!(engine.fire(event, firing));
             tokio::select! {
                 fired = &mut firing => fired,
-                () = self.interrupt.cancelled() => {
+                () = self.interrupt.token().cancelled() => {
                     engine.interrupt();
                     firing.await
                 }
             }
         };
-        if let Some(error) = self.journal.failure() {
+        if let Some(error) = self.recorder.journal.failure() {
             return Err(error.into());
         }
         self.note_question(stage, &fired);
         self.pending.take_in(&fired.decision, Some(&name));
-        if self.interrupt.is_cancelled() {
+        if self.interrupt.token().is_cancelled() {
             return Err(self.interrupted());
         }
         let decision = fired.decision;
@@ -80,7 +80,7 @@ impl Session {
                 None => self.engine(stage),
             };
             let firing = Firing {
-                session: Some(self.name.clone()),
+                session: Some(self.recorder.session.clone()),
                 nobody_to_ask: true,
                 within,
                 past: Some(Box::new(past)),

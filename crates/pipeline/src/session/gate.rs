@@ -1,4 +1,4 @@
-//! [`Gate`]: lets a session take its next step, or wait until somebody opens it.
+//! [`PauseGate`]: lets a session take its next step, or wait until somebody opens it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,17 +10,17 @@ use super::{Halt, Session};
 
 /// Between two steps of a session. Open, until somebody closes it; whoever has a clone may.
 #[derive(Debug, Clone)]
-pub struct Gate {
+pub struct PauseGate {
     is_closed: Arc<watch::Sender<bool>>,
 }
 
-impl Default for Gate {
+impl Default for PauseGate {
     fn default() -> Self {
         Self { is_closed: Arc::new(watch::Sender::new(false)) }
     }
 }
 
-impl Gate {
+impl PauseGate {
     /// From here on the session waits before its next step.
     pub fn close(&self) {
         self.is_closed.send_replace(true);
@@ -52,7 +52,7 @@ impl Session {
             return Ok(());
         }
         let (cause, reason) = (PauseCause::Person, "somebody wants it to wait".to_owned());
-        self.write(vec![RunEventKind::Session(SessionEvent::Paused {
+        self.recorder.write(vec![RunEventKind::Session(SessionEvent::Paused {
             cause,
             reason,
             until: None,
@@ -60,9 +60,9 @@ impl Session {
         let since = Instant::now();
         tokio::select! {
             () = self.gate.opened() => {}
-            () = self.interrupt.cancelled() => return Err(self.interrupted()),
+            () = self.interrupt.token().cancelled() => return Err(self.interrupted()),
         }
         self.stopwatch.has_paused(since);
-        Ok(self.write(vec![RunEventKind::Session(SessionEvent::Continued {})])?)
+        Ok(self.recorder.write(vec![RunEventKind::Session(SessionEvent::Continued {})])?)
     }
 }

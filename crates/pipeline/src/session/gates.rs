@@ -2,10 +2,18 @@
 
 use hookwright_engine::Fired;
 use hookwright_engine::hook::Action;
-use hookwright_events::{RunEventKind, SessionEvent, Status, Verdict};
+use hookwright_events::{Status, Verdict};
 
 use super::{Halt, Session};
 use crate::history::Again;
+
+/// What a resumed session does about questions that ended it.
+pub(super) struct Questions {
+    /// Hooks whose questions have ended it before, and are not asked again.
+    pub(super) skipped: Vec<String>,
+    /// The hook whose question has ended it.
+    pub(super) ended_by: Option<String>,
+}
 
 impl Session {
     /// At a point at which hooks have ended the session before: the hooks that have no part in what is left
@@ -18,7 +26,7 @@ impl Session {
         let Some(again) = again else { return (Vec::new(), Vec::new()) };
         let questions = again.failed.iter().filter(|id| self.is_question(stage, id)).cloned();
         let (skipped, asked): (Vec<String>, Vec<String>) =
-            questions.partition(|id| self.skip_gates.contains(id));
+            questions.partition(|id| self.questions.skipped.contains(id));
         if again.fires_anew {
             return (skipped, asked);
         }
@@ -41,19 +49,19 @@ impl Session {
         }
         let mut failed = fired.reports.iter().rev().filter(|it| it.status != Status::Success);
         let question = failed.find(|report| self.is_question(stage, &report.id));
-        self.ended_by_question = question.map(|report| report.id.clone());
+        self.questions.ended_by = question.map(|report| report.id.clone());
     }
 
     /// Says which questions are passed, and which were none that has ended the session.
     pub(super) fn note_skipped_gates(&self) -> Result<(), Halt> {
-        for id in &self.skip_gates {
+        for id in &self.questions.skipped {
             let note = match self.course.history().failed_at_ends().any(|failed| failed == id) {
                 true => format!("the question of hook {id} is passed (--skip-gate)"),
                 false => {
                     format!("--skip-gate {id}: no question of such a hook has ended the session")
                 }
             };
-            self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?;
+            self.recorder.note(note)?;
         }
         Ok(())
     }

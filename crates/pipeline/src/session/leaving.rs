@@ -11,7 +11,7 @@ impl Session {
     /// Writes what the session leaves, unless its agent has written that itself. One that goes on later
     /// leaves nothing yet.
     pub(super) fn leave_output(&self, status: SessionStatus, reason: &str) -> Result<(), Halt> {
-        if self.inputs.is_none()
+        if self.workplace.inputs.is_none()
             || matches!(status, SessionStatus::Interrupted | SessionStatus::Paused)
         {
             return Ok(());
@@ -20,7 +20,7 @@ impl Session {
             ChildOutput::Read(_) => return Ok(()),
             ChildOutput::Missing => {}
             ChildOutput::Broken(why) => {
-                self.write(vec![RunEventKind::Session(SessionEvent::Noted {
+                self.recorder.write(vec![RunEventKind::Session(SessionEvent::Noted {
                     note: format!("{why}; written anew"),
                 })])?;
             }
@@ -28,14 +28,14 @@ impl Session {
         let mut outputs = Vec::new();
         for index in 0..self.plan.stages.len() {
             let paths = self.folder.stage_outputs(self.stage_at(index))?;
-            outputs.extend(paths.iter().map(|path| self.shown(path)));
+            outputs.extend(paths.iter().map(|path| self.path_from_root(path)));
         }
         outputs.drain(..outputs.len().saturating_sub(OUTPUTS_TOLD_MAX));
         let output = json!({
             "version": 1,
-            "session": self.name,
+            "session": self.recorder.session,
             "status": status,
-            "reason": self.secrets.hide(reason),
+            "reason": self.workplace.secrets.hide(reason),
             "iterations": self.course.position().iterations,
             "summary": self.course.position().last_summary,
             "outputs": outputs,

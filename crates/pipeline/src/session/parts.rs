@@ -1,6 +1,6 @@
 //! [`Parts`]: what a session is made of, and how it is put together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -14,9 +14,14 @@ use hookwright_store::{Fence, KeptTasks, Store};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use super::engines::Engines;
+use super::gates::Questions;
+use super::queue::IssueQueues;
+use super::recorder::Recorder;
 use super::stopwatch::Stopwatch;
 use super::task_desk::{DeskParts, TaskDesk};
-use super::{Gate, Session, Spending};
+use super::workplace::Workplace;
+use super::{PauseGate, Session, Spending};
 use crate::changed_files::WorkTree;
 use crate::children::{Children, Known};
 use crate::course::Course;
@@ -56,7 +61,7 @@ pub struct Around {
     /// The user's folder in which sessions can be reached while they run.
     pub state_folder: Option<PathBuf>,
     /// Keeps them from their next steps while it is closed.
-    pub gate: Gate,
+    pub gate: PauseGate,
 }
 
 /// Who asks people for a session with a plan.
@@ -149,39 +154,46 @@ impl Session {
         Self {
             plan,
             sources,
-            folder,
-            journal,
-            course,
             reloaded: parts.reloaded,
-            root: around.root,
-            environment: around.environment,
-            secrets: around.secrets,
-            skip: around.skip,
-            observers: around.observers,
-            clock: around.clock,
-            gate: around.gate,
-            inputs,
-            agent_dir,
-            started_by,
-            interrupt,
-            asked_to_end: parts.interrupt,
-            skip_gates: parts.skip_gates,
-            ended_by_question: None,
-            ports,
+            course,
+            folder,
+            recorder: Recorder {
+                session: name,
+                journal,
+                observers: around.observers.clone(),
+                clock: around.clock,
+            },
+            engines: Engines {
+                root: around.root.clone(),
+                environment: around.environment.clone(),
+                secrets: around.secrets.clone(),
+                ports,
+                skip: around.skip,
+                started_by,
+                firings,
+                observers: around.observers,
+                made: BTreeMap::new(),
+            },
+            workplace: Workplace {
+                root: around.root,
+                agent_dir,
+                environment: around.environment,
+                secrets: around.secrets,
+                inputs,
+                work_tree,
+            },
             memory,
-            firings,
-            engines: BTreeMap::new(),
-            work_tree,
             pending,
+            gate: around.gate,
+            interrupt: parts.interrupt,
+            questions: Questions { skipped: parts.skip_gates, ended_by: None },
             task_desk: Arc::new(task_desk),
             desk,
             standing_at: None,
             turn: None,
-            issue_queues: BTreeMap::new(),
-            told_of_issues: BTreeSet::new(),
+            queues: IssueQueues::default(),
             spending,
             stopwatch: Stopwatch::start(),
-            name,
         }
     }
 }

@@ -4,7 +4,6 @@
 //! every later commit would fail.
 
 use hookwright_engine::limits::KILL_GRACE;
-use hookwright_events::{RunEventKind, SessionEvent};
 use hookwright_process::{end_run, wait_for_runs};
 use hookwright_store::JournalKey;
 
@@ -44,8 +43,9 @@ impl Session {
 
     /// The runs that commit in a session that a hook has started, and in those below it.
     fn committing_in(&self, session: String, depth_left: usize) -> Vec<String> {
-        let project = self.journal.project().to_owned();
-        let history = History::read(&**self.journal.store(), &JournalKey { project, session });
+        let project = self.recorder.journal.project().to_owned();
+        let history =
+            History::read(&**self.recorder.journal.store(), &JournalKey { project, session });
         // A journal that cannot be read is an error later, when the child is resumed.
         let (Ok(history), Some(depth_left)) = (history, depth_left.checked_sub(1)) else {
             return Vec::new();
@@ -61,10 +61,10 @@ impl Session {
             return;
         }
         let note = format!("waiting up to {GIT_GRACE:?} for `git commit`, which is still running");
-        self.show(&self.event(RunEventKind::Session(SessionEvent::Noted { note })));
+        self.recorder.show_note(note);
         tokio::select! {
             _ = wait_for_runs(run_ids, GIT_GRACE) => {}
-            () = self.interrupt.cancelled() => {}
+            () = self.interrupt.token().cancelled() => {}
         }
     }
 }

@@ -11,8 +11,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hookwright_engine::{Chain, Engine, Firing, PastFiring};
-use hookwright_events::firing_key::{Occasion, Part, TaskFiring};
+use hookwright_engine::Chain;
+use hookwright_engine::PastFiring;
+use hookwright_engine::{Engine, Firing};
+use hookwright_events::firing_key::{Occasion, TaskFiring, TaskHooks};
 use hookwright_events::{
     Decision, Event, EventName, FiringEvent, FiringKey, RunEvent, RunEventKind, Task, TaskId,
     TaskState, Verdict,
@@ -39,7 +41,7 @@ pub(super) struct TaskDesk {
     journal: Arc<SessionJournal>,
     pending: SharedOutput,
     interrupt: CancellationToken,
-    state: Mutex<State>,
+    state: Mutex<DeskState>,
     /// Whether callers are served.
     pub(super) hours: watch::Sender<Hours>,
     /// Tasks that are being completed.
@@ -61,8 +63,8 @@ pub(super) enum Hours {
 }
 
 #[derive(Default)]
-struct State {
-    standing: Option<Standing>,
+struct DeskState {
+    standing: Option<DeskPosition>,
     /// What becomes of the tasks that are being completed.
     answers: HashMap<TaskId, watch::Receiver<Option<Answer>>>,
     /// How often each task was about to be completed.
@@ -73,7 +75,7 @@ struct State {
 
 /// Where the session is: whose hooks are asked, and what they are told.
 #[derive(Clone)]
-pub(super) struct Standing {
+pub(super) struct DeskPosition {
     /// With the hooks that have a say.
     pub(super) before: Engine,
     /// With those that come after the fact, if there are any.
@@ -101,13 +103,13 @@ impl TaskDesk {
     pub(super) fn new(parts: DeskParts) -> Self {
         let DeskParts { session, tasks, journal, pending, interrupt, times, aborted, left } = parts;
         let left = watch::Sender::new(left);
-        let state = Mutex::new(State { times, aborted, ..State::default() });
+        let state = Mutex::new(DeskState { times, aborted, ..DeskState::default() });
         let (hours, underway) = (watch::Sender::new(Hours::NotYet), watch::Sender::default());
         Self { session, tasks, journal, pending, interrupt, state, hours, underway, left }
     }
 
     /// Notes where the session is.
-    pub(super) fn stand(&self, standing: Standing) {
+    pub(super) fn stand(&self, standing: DeskPosition) {
         self.state().standing = Some(standing);
     }
 
@@ -222,10 +224,10 @@ impl TaskDesk {
         }
         let Some(standing) = self.state().standing.clone() else { return Ok(Answer::Closed) };
         let occasion = occasion.unwrap_or_else(|| Occasion::Asked(self.next_time(id)));
-        let part = if standing.after.is_some() { Part::Before } else { Part::Whole };
+        let part = if standing.after.is_some() { TaskHooks::Before } else { TaskHooks::Whole };
         let firing = TaskFiring { task: id, occasion, part };
         let answer = self.before(firing, &standing, &task, chain.clone(), None).await?;
-        if matches!(answer, Answer::Completed { .. }) && part == Part::Before {
+        if matches!(answer, Answer::Completed { .. }) && part == TaskHooks::Before {
             self.after(firing, &standing, &task, chain, None).await;
         }
         Ok(answer)
@@ -235,7 +237,7 @@ impl TaskDesk {
     pub(super) async fn take_up(
         &self,
         firing: TaskFiring,
-        standing: Standing,
+        standing: DeskPosition,
         past: Option<PastFiring>,
     ) -> Result<Option<Answer>, TaskError> {
         let lease = TaskLease::new(&self.tasks, firing.task);
@@ -254,20 +256,20 @@ impl TaskDesk {
     async fn go_on(
         &self,
         firing: TaskFiring,
-        standing: Standing,
+        standing: DeskPosition,
         past: Option<Box<PastFiring>>,
     ) -> Result<Option<Answer>, TaskError> {
         let (task, chain) = (self.tasks.get(&firing.task.to_string())?.task, Chain::default());
         match firing.part {
-            Part::After => {
+            TaskHooks::After => {
                 self.after(firing, &standing, &task, chain, past).await;
                 Ok(None)
             }
             // Somebody else has seen to it meanwhile.
-            Part::Whole | Part::Before if !task.state.is_unfinished() => Ok(None),
-            Part::Whole | Part::Before => {
+            TaskHooks::Whole | TaskHooks::Before if !task.state.is_unfinished() => Ok(None),
+            TaskHooks::Whole | TaskHooks::Before => {
                 let answer = self.before(firing, &standing, &task, chain.clone(), past).await?;
-                if matches!(answer, Answer::Completed { .. }) && firing.part == Part::Before {
+                if matches!(answer, Answer::Completed { .. }) && firing.part == TaskHooks::Before {
                     self.after(firing, &standing, &task, chain, None).await;
                 }
                 Ok(Some(answer))
@@ -279,7 +281,7 @@ impl TaskDesk {
     async fn before(
         &self,
         firing: TaskFiring,
-        standing: &Standing,
+        standing: &DeskPosition,
         task: &Task,
         chain: Chain,
         past: Option<Box<PastFiring>>,
@@ -315,13 +317,13 @@ impl TaskDesk {
     async fn after(
         &self,
         firing: TaskFiring,
-        standing: &Standing,
+        standing: &DeskPosition,
         task: &Task,
         chain: Chain,
         past: Option<Box<PastFiring>>,
     ) {
         let Some(after) = &standing.after else { return };
-        let firing = TaskFiring { part: Part::After, ..firing };
+        let firing = TaskFiring { part: TaskHooks::After, ..firing };
         self.fire(after, firing, standing, task, chain, past).await;
     }
 
@@ -329,7 +331,7 @@ impl TaskDesk {
         &self,
         engine: &Engine,
         firing: TaskFiring,
-        standing: &Standing,
+        standing: &DeskPosition,
         task: &Task,
         chain: Chain,
         past: Option<Box<PastFiring>>,
@@ -415,7 +417,7 @@ impl TaskDesk {
         *time
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DeskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

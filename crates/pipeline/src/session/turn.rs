@@ -8,9 +8,7 @@ use hookwright_agents::TurnEnd;
 use hookwright_config::Select;
 use hookwright_engine::Secrets;
 use hookwright_engine::variables::{ChildEnvironment, Variables};
-use hookwright_events::{
-    Event, EventName, ProcessOutcome, RunEventKind, SessionEvent, TurnEvent, TurnResult,
-};
+use hookwright_events::{Event, EventName, ProcessOutcome, RunEventKind, TurnEvent, TurnResult};
 use hookwright_process::MARKER;
 use serde_json::json;
 
@@ -49,7 +47,7 @@ impl Session {
     /// Prepares the files of a turn.
     pub(super) async fn prepare_turn(&mut self, task: TurnTask) -> Result<(), Halt> {
         let outputs = self.latest_outputs();
-        let more = json!({ "stage_outputs": outputs, "timestamp": self.clock.now() });
+        let more = json!({ "stage_outputs": outputs, "timestamp": self.recorder.clock.now() });
         let event = Event::new(EventName::ITERATION_START, self.data_of_iteration(more));
         let mut turn = OpenTurn {
             task,
@@ -68,7 +66,7 @@ impl Session {
             turn.inputs = self.inputs()?;
             folder.write_context(&self.context(turn.task.time_left, &turn.inputs))?;
             turn.folder = Some(folder);
-            turn.before = Some(Snapshot::take(&self.work_tree).await);
+            turn.before = Some(Snapshot::take(&self.workplace.work_tree).await);
         }
         self.turn = Some(turn);
         Ok(())
@@ -89,7 +87,7 @@ impl Session {
                 let changed = before.changed_since().await;
                 if let Some(note) = changed.note {
                     let note = format!("CHANGED_FILES: {note}");
-                    self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?;
+                    self.recorder.note(note)?;
                 }
                 let mut result = self.result_of(&turn.task, &done);
                 // Without `max_runtime` it is an agent that hangs.
@@ -132,11 +130,11 @@ impl Session {
         }
         let template = &self.plan.stages[position.index()].prompt;
         let output = self.folder.output(at).to_string_lossy().into_owned();
-        let carried = self.memory.carried(&self.name);
-        let (event, environment) = (&turn.event, &self.environment);
+        let carried = self.memory.carried(&self.recorder.session);
+        let (event, environment) = (&turn.event, &self.workplace.environment);
         let variables = Variables { event, carried: &carried, environment };
         let file = self.folder.inputs().to_string_lossy().into_owned();
-        let given = self.inputs.as_ref().map(|inputs| Given { file: &file, inputs });
+        let given = self.workplace.inputs.as_ref().map(|inputs| Given { file: &file, inputs });
         let extra = Extra { output: &output, inputs: &turn.inputs, given };
         let mut task = prompt::filled(template, &variables, &extra);
         if let Some(item) = &position.item
@@ -179,11 +177,12 @@ impl Session {
         let stage = &self.plan.stages[index];
         let at = self.current_iteration();
         // Every iteration that ended has one; to look for them would cost more than all the rest.
-        let earlier = self.latest_outputs().into_iter().map(|output| self.root.join(output));
+        let earlier =
+            self.latest_outputs().into_iter().map(|output| self.workplace.root.join(output));
         let from_stage: BTreeMap<String, Vec<String>> = inputs.iter().cloned().collect();
         Context {
             version: Context::VERSION,
-            session: self.name.clone(),
+            session: self.recorder.session.clone(),
             pipeline: self.plan.name.clone(),
             stage: ContextStage { id: stage.name.clone(), index, template: stage.template.clone() },
             iteration: position.iteration,
@@ -195,6 +194,7 @@ impl Session {
                     .map(|path| path.to_string_lossy().into_owned())
                     .collect(),
                 from_parent: self
+                    .workplace
                     .inputs
                     .as_ref()
                     .map(|_| self.folder.inputs().to_string_lossy().into_owned()),
@@ -208,8 +208,9 @@ impl Session {
 
     /// Our variables. No secrets: agents get none.
     pub(super) fn environment_of(&self, event: &Event) -> ChildEnvironment {
-        let carried = self.memory.carried(&self.name);
-        let variables = Variables { event, carried: &carried, environment: &self.environment };
+        let carried = self.memory.carried(&self.recorder.session);
+        let variables =
+            Variables { event, carried: &carried, environment: &self.workplace.environment };
         ChildEnvironment::new(&variables, &[], &[], &[])
     }
 
@@ -218,11 +219,11 @@ impl Session {
         &self,
         environment: &mut ChildEnvironment,
     ) -> Result<Option<tempfile::TempDir>, Halt> {
-        match environment.place_left_out(&self.environment) {
+        match environment.place_left_out(&self.workplace.environment) {
             Ok(folder) => Ok(folder),
             Err(error) => {
                 let note = format!("a value cannot be written to a file: {error}");
-                self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?;
+                self.recorder.note(note)?;
                 Ok(None)
             }
         }
@@ -239,7 +240,7 @@ impl Session {
         environment.set("OUTPUT", self.folder.output(at));
         environment.set("HOOKWRIGHT_OUTPUT", self.folder.output(at));
         environment.set("HOOKWRIGHT_ATTEMPT", attempt.to_string());
-        if self.inputs.is_some() {
+        if self.workplace.inputs.is_some() {
             environment.set("INPUTS", self.folder.inputs());
             environment.set("HOOKWRIGHT_INPUTS", self.folder.inputs());
         }
@@ -254,13 +255,13 @@ impl Session {
         if folder.has_output()? {
             return Ok(());
         }
-        let printed = printed(ended, &self.secrets);
+        let printed = printed(ended, &self.workplace.secrets);
         Ok(folder.write_output(printed.as_bytes(), Keep::ThroughCrash)?)
     }
 
     fn result_of(&self, task: &TurnTask, done: &Done) -> TurnResult {
         let ended = &done.ended;
-        let hide = |text: &str| self.secrets.hide(text).into_owned();
+        let hide = |text: &str| self.workplace.hide(text);
         let failed = |error: String| TurnResult {
             decision: "error".to_owned(),
             error: Some(hide(&error)),
@@ -275,7 +276,7 @@ impl Session {
         match &done.status {
             StatusFile::Missing if needs_status => {
                 let complaint = ended.outcome.output().map_or("", |output| &output.stderr);
-                let words = last_words(&printed(ended, &self.secrets));
+                let words = last_words(&printed(ended, &self.workplace.secrets));
                 let words = words.or_else(|| last_words(complaint));
                 let words =
                     words.map_or_else(String::new, |words| format!("; it said last: {words}"));

@@ -49,15 +49,15 @@ impl Session {
         }
         FiredInTurn {
             engine: self.engine(Some(index)),
-            journal: Arc::clone(&self.journal),
-            session: self.name.clone(),
+            journal: Arc::clone(&self.recorder.journal),
+            session: self.recorder.session.clone(),
             data,
             stage: index,
             iteration: name.iteration,
             attempt,
             fired: AtomicU32::new(0),
-            interrupt: self.interrupt.clone(),
-            cancel: self.interrupt.child_token(),
+            interrupt: self.interrupt.token().clone(),
+            cancel: self.interrupt.token().child_token(),
             aborted: OnceLock::new(),
         }
     }

@@ -10,7 +10,7 @@ use super::Session;
 use crate::limits::SAID_KEPT_BYTES_MAX;
 
 /// Tells what an agent does while it works.
-pub(super) struct Watching<'a> {
+pub(super) struct WatchedAgent<'a> {
     session: &'a Session,
     stdout: Heard,
     stderr: Heard,
@@ -47,9 +47,9 @@ impl Heard {
     }
 }
 
-impl<'a> Watching<'a> {
+impl<'a> WatchedAgent<'a> {
     pub(super) fn new(session: &'a Session) -> Self {
-        let heard = || Heard::new(&session.secrets);
+        let heard = || Heard::new(&session.workplace.secrets);
         Self { session, stdout: heard(), stderr: heard(), said: Captured::default() }
     }
 
@@ -67,18 +67,19 @@ impl<'a> Watching<'a> {
         }
         self.said.push(text.as_bytes(), SAID_KEPT_BYTES_MAX);
         let kind = RunEventKind::Turn(TurnEvent::AgentOutput { stream: stream.to_owned(), text });
-        self.session.show(&self.session.event(kind));
+        let recorder = &self.session.recorder;
+        recorder.show(&recorder.event(kind));
     }
 }
 
-impl AgentWatch for Watching<'_> {
+impl AgentWatch for WatchedAgent<'_> {
     fn running(&mut self, leader: &Leader) {
         let kind = RunEventKind::Turn(TurnEvent::AgentRunning {
             pid: leader.pid,
             start_time: leader.start_time(),
         });
         // If it cannot be written the next step finds that out; the marker is written already.
-        let _ = self.session.write(vec![kind]);
+        let _ = self.session.recorder.write(vec![kind]);
     }
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) {

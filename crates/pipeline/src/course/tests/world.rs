@@ -8,8 +8,8 @@ use hookwright_events::{
     SessionEvent, TaskState, TurnEvent, TurnName, TurnResult, Verdict, WorkItem, WorkSource,
 };
 
-use super::super::way::{Bounds, StageBounds};
-use super::super::{Course, Decided, GivenUp, Happening, Leave, Measured, Step};
+use super::super::way::{SessionBounds, StageBounds};
+use super::super::{Course, Decided, EarlyEnd, EndedItem, GivenUp, Happening, Measured, Step};
 use crate::history::History;
 use crate::pending_output::Last;
 use crate::plan::{Reason, Until};
@@ -39,7 +39,7 @@ pub(super) struct World {
     /// What hooks report, by the key of the firing that reports it.
     reports: HashMap<String, Last>,
     /// The step at which the session is left.
-    leaves: Option<(String, Leave)>,
+    leaves: Option<(String, EarlyEnd)>,
     measured: Measured,
     turn: Option<TurnName>,
     firings: u64,
@@ -151,7 +151,7 @@ impl World {
         self
     }
 
-    pub(super) fn leaves(mut self, at: &str, leave: Leave) -> Self {
+    pub(super) fn leaves(mut self, at: &str, leave: EarlyEnd) -> Self {
         self.leaves = Some((at.into(), leave));
         self
     }
@@ -169,7 +169,7 @@ impl World {
     ) -> Vec<String> {
         self.firings = history.firings;
         self.measured.time = "2026-01-02T03:04:05.000Z".into();
-        let bounds = Bounds { stages: stages.into(), max_cost };
+        let bounds = SessionBounds { stages: stages.into(), max_cost };
         let mut course = Course::within(bounds, history);
         let mut happening = Happening::Ready { with: Vec::new(), aborted_by_task: None };
         let mut steps = Vec::new();
@@ -233,7 +233,7 @@ impl World {
                 let refused = self.refused.get(&task.to_string()).cloned();
                 return Happening::TaskAsked { refused, aborted_by_task: None };
             }
-            Step::EndItem { execution, item, state, reason, iterations, .. } => {
+            Step::EndItem(EndedItem { execution, item, state, reason, iterations, .. }) => {
                 let stage = 1;
                 let (key, duration_ms) = (item.key, 1.0);
                 self.write(
@@ -369,7 +369,7 @@ pub(super) fn in_words(step: &Step) -> Option<String> {
         Step::GiveTurnUp(given_up) => format!("given up: {}", given_up.reason),
         Step::RetakeItem(item) => format!("take {} again", item.key),
         Step::CompleteTask { task, .. } => format!("complete {task}"),
-        Step::EndItem { item, state, reason, iterations, .. } => {
+        Step::EndItem(EndedItem { item, state, reason, iterations, .. }) => {
             let reason = reason.as_deref().unwrap_or("-");
             format!("{} {} after {iterations}: {reason}", item.key, in_word(*state))
         }

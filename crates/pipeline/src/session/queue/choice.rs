@@ -11,7 +11,7 @@ use hookwright_store::{JournalKey, Put};
 
 use super::super::turn::failure_of;
 use super::super::{Halt, Session};
-use crate::course::{Happening, Leave};
+use crate::course::{EarlyEnd, Happening};
 use crate::history::History;
 use crate::lease;
 use crate::limits::{QUEUE_COMMAND_TIMEOUT, QUEUE_LINES_MAX, RECORD_CONFLICTS_MAX};
@@ -19,7 +19,7 @@ use crate::plan::Until;
 use crate::queue::{IssueStates, Queue, without_nul};
 
 /// What a queue has for a session.
-pub(super) enum Found {
+pub(super) enum NextItem {
     /// No piece of work is open.
     Nothing,
     /// There is one, but it may not be taken, for this reason.
@@ -34,9 +34,9 @@ pub(super) enum Found {
 
 /// Pieces of work that other processes changed between the choice and the taking, and how often.
 #[derive(Default)]
-pub(super) struct Missed(BTreeMap<u64, u32>);
+pub(super) struct MissedItems(BTreeMap<u64, u32>);
 
-impl Missed {
+impl MissedItems {
     pub(super) fn note(&mut self, number: u64) {
         *self.0.entry(number).or_default() += 1;
     }
@@ -59,18 +59,18 @@ impl Session {
             Queue::Command(command) => {
                 let lines = self.printed_by(&command).await?;
                 match (self.first_line(index, lines), too_costly) {
-                    (Some(_), Some(reason)) => Found::TooCostly(reason),
-                    (Some(item), None) => Found::Taken { item, left_by: None },
-                    (None, _) => Found::Nothing,
+                    (Some(_), Some(reason)) => NextItem::TooCostly(reason),
+                    (Some(item), None) => NextItem::Taken { item, left_by: None },
+                    (None, _) => NextItem::Nothing,
                 }
             }
             Queue::Issues(folder) => self.take_issue(index, &folder, too_costly)?,
             Queue::Tasks => self.take_task(index, too_costly)?,
         };
         match found {
-            Found::Nothing => Ok(Happening::Item(None)),
-            Found::TooCostly(reason) => Ok(Happening::TooCostly(reason)),
-            Found::Taken { item, left_by } => {
+            NextItem::Nothing => Ok(Happening::Item(None)),
+            NextItem::TooCostly(reason) => Ok(Happening::TooCostly(reason)),
+            NextItem::Taken { item, left_by } => {
                 if let Some(session) = left_by {
                     self.end_survivors_of(session).await?;
                 }
@@ -81,7 +81,8 @@ impl Session {
 
     /// What a dead session left running is ended before another one begins with what that worked on.
     async fn end_survivors_of(&self, session: String) -> Result<(), Halt> {
-        let (store, project) = (&**self.journal.store(), self.journal.project().to_owned());
+        let (store, project) =
+            (&**self.recorder.journal.store(), self.recorder.journal.project().to_owned());
         let lease = lease::name_of(&project, &session);
         // One whose journal cannot be read is not resumed either, and nobody knows what it has started.
         let Ok(history) = History::read(store, &JournalKey { project, session }) else {
@@ -100,9 +101,12 @@ impl Session {
     pub(in crate::session) fn take_again(&self, item: &WorkItem) -> Result<bool, Halt> {
         match self.queue_of(self.course.position().index()) {
             Queue::Command(_) => Ok(true),
-            Queue::Issues(folder) => {
-                Ok(self.issue_states().take(&folder, item, &self.name, &self.clock.now())?)
-            }
+            Queue::Issues(folder) => Ok(self.issue_states().take(
+                &folder,
+                item,
+                &self.recorder.session,
+                &self.recorder.clock.now(),
+            )?),
             Queue::Tasks => self.take_task_again(item),
         }
     }
@@ -135,7 +139,13 @@ impl Session {
             Queue::Command(_) => Ok(None),
             Queue::Issues(folder) => {
                 let states = self.issue_states();
-                Ok(states.put_end(&folder, item, end, &self.name, &self.clock.now())?)
+                Ok(states.put_end(
+                    &folder,
+                    item,
+                    end,
+                    &self.recorder.session,
+                    &self.recorder.clock.now(),
+                )?)
             }
             Queue::Tasks => self.put_end_of_task(item, end),
         }
@@ -155,7 +165,7 @@ impl Session {
     }
 
     pub(super) fn issue_states(&self) -> IssueStates {
-        IssueStates::new(Arc::clone(self.journal.store()), self.journal.project())
+        IssueStates::new(Arc::clone(self.recorder.journal.store()), self.recorder.journal.project())
     }
 
     /// What this session has begun of a stage's queue, and what became of it last.
@@ -197,7 +207,11 @@ impl Session {
     }
 
     fn queue_run_id(&self) -> String {
-        format!("queue-{}-{}", self.name, self.journal.record().created_at_ms())
+        format!(
+            "queue-{}-{}",
+            self.recorder.session,
+            self.recorder.journal.record().created_at_ms()
+        )
     }
 
     /// The lines that the queue's command prints.
@@ -210,7 +224,7 @@ impl Session {
             prompt: Vec::new(),
             shared_env: environment.inherited,
             env: environment.strings,
-            working_dir: self.root.clone(),
+            working_dir: self.workplace.root.clone(),
             stage: self.plan.stages[position.index()].name.clone(),
             iteration: position.iteration,
             is_final_delivery: false,
@@ -225,21 +239,21 @@ impl Session {
             stdin: Vec::new(),
             timeout: QUEUE_COMMAND_TIMEOUT,
         };
-        let ended = shell_run::run(&turn, what, &mut Unwatched, &self.interrupt).await;
-        if self.interrupt.is_cancelled() {
+        let ended = shell_run::run(&turn, what, &mut Unwatched, self.interrupt.token()).await;
+        if self.interrupt.token().is_cancelled() {
             return Err(self.interrupted());
         }
         match &ended.outcome {
             ProcessOutcome::Exited { code: 0, output } => {
-                let printed = self.secrets.hide(&output.stdout);
+                let printed = self.workplace.secrets.hide(&output.stdout);
                 let lines = printed.lines().map(str::trim).filter(|line| !line.is_empty());
                 Ok(lines.take(QUEUE_LINES_MAX).map(str::to_owned).collect())
             }
             outcome => {
                 let why = failure_of("it", outcome).unwrap_or_else(|| "it did nothing".to_owned());
-                let why = self.secrets.hide(&why);
+                let why = self.workplace.secrets.hide(&why);
                 let words = format!("the queue's command `{command}` failed: {why}");
-                Err(Halt::Leave(Leave::Failed(words)))
+                Err(Halt::Leave(EarlyEnd::Failed(words)))
             }
         }
     }

@@ -1,11 +1,9 @@
 //! Issues as pieces of work: taken in the order of their numbers, from a folder that is listed again when it
 //! has changed.
 
-use hookwright_events::{RunEventKind, SessionEvent};
-
 use super::super::{Halt, Session};
-use super::choice::{Found, Missed};
-use crate::course::Leave;
+use super::choice::{MissedItems, NextItem};
+use crate::course::EarlyEnd;
 use crate::plan::Until;
 use crate::queue::{IssueFolder, IssueQueue, IssueState, KeptIssue, Queue, QueueError};
 
@@ -13,7 +11,7 @@ impl From<QueueError> for Halt {
     fn from(error: QueueError) -> Self {
         match error {
             QueueError::Store(error) => error.into(),
-            QueueError::Folder(error) => Halt::Leave(Leave::Failed(error.to_string())),
+            QueueError::Folder(error) => Halt::Leave(EarlyEnd::Failed(error.to_string())),
         }
     }
 }
@@ -25,10 +23,10 @@ impl Session {
         index: usize,
         folder: &IssueFolder,
         too_costly: Option<String>,
-    ) -> Result<Found, Halt> {
+    ) -> Result<NextItem, Halt> {
         let mut queue = self.issue_queue(folder);
         let taken = self.take_from(&mut queue, index, folder, too_costly);
-        self.issue_queues.insert(folder.shown().to_owned(), queue);
+        self.queues.by_folder.insert(folder.shown().to_owned(), queue);
         taken
     }
 
@@ -38,27 +36,27 @@ impl Session {
         index: usize,
         folder: &IssueFolder,
         too_costly: Option<String>,
-    ) -> Result<Found, Halt> {
+    ) -> Result<NextItem, Halt> {
         let states = self.issue_states();
-        let found = queue.refresh(&states, &self.name)?;
-        self.journal.plan_issues(&found)?;
+        let found = queue.refresh(&states, &self.recorder.session)?;
+        self.recorder.journal.plan_issues(&found)?;
         for fault in queue.take_faults() {
             self.note_fault_of_issue(&fault)?;
         }
-        let (mut is_last_try, mut missed) = (false, Missed::default());
+        let (mut is_last_try, mut missed) = (false, MissedItems::default());
         loop {
             // What was cut off by a bound of this session is for another one.
             let skip = |number: u64| {
                 missed.is_given_up(number) || self.is_put_back(index, &number.to_string())
             };
-            let Some((number, kept)) = queue.first(&states, &self.name, &skip)? else {
+            let Some((number, kept)) = queue.first(&states, &self.recorder.session, &skip)? else {
                 if std::mem::replace(&mut is_last_try, true) || !queue.forgive() {
-                    return Ok(Found::Nothing);
+                    return Ok(NextItem::Nothing);
                 }
                 continue;
             };
             if let Some(reason) = too_costly {
-                return Ok(Found::TooCostly(reason));
+                return Ok(NextItem::TooCostly(reason));
             }
             let item = match queue.issue(number) {
                 Ok(issue) => issue.item(),
@@ -67,9 +65,9 @@ impl Session {
                     continue;
                 }
             };
-            let left_by = kept.and_then(|kept| left_by_another(kept, &self.name));
-            if states.take(folder, &item, &self.name, &self.clock.now())? {
-                return Ok(Found::Taken { item, left_by });
+            let left_by = kept.and_then(|kept| left_by_another(kept, &self.recorder.session));
+            if states.take(folder, &item, &self.recorder.session, &self.recorder.clock.now())? {
+                return Ok(NextItem::Taken { item, left_by });
             }
             missed.note(number);
         }
@@ -79,7 +77,7 @@ impl Session {
     pub(super) fn open_issues(&self, index: usize, folder: &IssueFolder) -> Result<usize, Halt> {
         let in_work = self.in_work(index);
         let is_begun = |key: &str| in_work.contains(key);
-        Ok(IssueQueue::count_open(folder, &self.issue_states(), &self.name, &is_begun)?)
+        Ok(IssueQueue::count_open(folder, &self.issue_states(), &self.recorder.session, &is_begun)?)
     }
 
     /// Notes in the session's record what is open in its folders of issues. A folder that cannot be listed is
@@ -91,9 +89,9 @@ impl Session {
         });
         for folder in folders.collect::<Vec<_>>() {
             let mut queue = self.issue_queue(&folder);
-            if let Ok(found) = queue.refresh(&self.issue_states(), &self.name) {
-                self.journal.plan_issues(&found)?;
-                self.issue_queues.insert(folder.shown().to_owned(), queue);
+            if let Ok(found) = queue.refresh(&self.issue_states(), &self.recorder.session) {
+                self.recorder.journal.plan_issues(&found)?;
+                self.queues.by_folder.insert(folder.shown().to_owned(), queue);
             }
         }
         Ok(())
@@ -101,7 +99,7 @@ impl Session {
 
     /// What the session knows of a folder.
     fn issue_queue(&mut self, folder: &IssueFolder) -> IssueQueue {
-        let known = self.issue_queues.remove(folder.shown());
+        let known = self.queues.by_folder.remove(folder.shown());
         known.unwrap_or_else(|| IssueQueue::new(folder))
     }
 
@@ -109,8 +107,8 @@ impl Session {
     /// worked off, and what is left out is told, once.
     fn note_fault_of_issue(&mut self, fault: &str) -> Result<(), Halt> {
         let note = format!("left out: {fault}");
-        if self.told_of_issues.insert(note.clone()) {
-            self.write(vec![RunEventKind::Session(SessionEvent::Noted { note })])?;
+        if self.queues.told.insert(note.clone()) {
+            self.recorder.note(note)?;
         }
         Ok(())
     }

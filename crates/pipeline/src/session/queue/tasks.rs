@@ -8,17 +8,16 @@ use hookwright_events::{ItemState, WorkItem, WorkSource};
 use hookwright_store::{Claim, KeptTask, KeptTasks, Put, StoreError, TaskError};
 
 use super::super::{Halt, Session};
-use super::choice::{Found, Missed};
-use crate::course::{Happening, Leave};
+use super::choice::{MissedItems, NextItem};
+use crate::course::{EarlyEnd, Happening};
 use crate::lease;
 use crate::limits::RECORD_CONFLICTS_MAX;
-use crate::record::milliseconds;
 
 impl From<TaskError> for Halt {
     fn from(error: TaskError) -> Self {
         match error {
             TaskError::Store(error) => error.into(),
-            other => Halt::Leave(Leave::Failed(other.to_string())),
+            other => Halt::Leave(EarlyEnd::Failed(other.to_string())),
         }
     }
 }
@@ -29,32 +28,35 @@ impl Session {
         &self,
         index: usize,
         too_costly: Option<String>,
-    ) -> Result<Found, Halt> {
+    ) -> Result<NextItem, Halt> {
         let tasks = self.tasks();
         // What was put back is for another session; this one would take it again and again.
-        let mut missed = Missed::default();
+        let mut missed = MissedItems::default();
         loop {
             let skip =
                 |id: TaskId| missed.is_given_up(id.0) || self.is_put_back(index, &id.to_string());
             let next = tasks.next(&skip, &|session| self.may_take_from(session))?;
-            let Some(kept) = next else { return Ok(Found::Nothing) };
+            let Some(kept) = next else { return Ok(NextItem::Nothing) };
             if let Some(reason) = too_costly {
-                return Ok(Found::TooCostly(reason));
+                return Ok(NextItem::TooCostly(reason));
             }
             if self.take(&tasks, &kept)? {
                 let is_begun = kept.task.state == TaskState::InProgress;
-                let left_by = kept.task.session.clone().filter(|by| is_begun && *by != self.name);
-                return Ok(Found::Taken { item: item(&kept.task), left_by });
+                let left_by =
+                    kept.task.session.clone().filter(|by| is_begun && *by != self.recorder.session);
+                return Ok(NextItem::Taken { item: item(&kept.task), left_by });
             }
             missed.note(kept.task.id.0);
         }
     }
 
     fn take(&self, tasks: &KeptTasks, kept: &KeptTask) -> Result<bool, Halt> {
-        let (id, now) = (kept.task.id, self.now_ms());
+        let (id, now) = (kept.task.id, self.recorder.now_ms());
         Ok(match kept.task.state {
-            TaskState::Open => matches!(tasks.claim(id, &self.name, now)?, Claim::Claimed(_)),
-            _ => tasks.take_over(kept, &self.name, now)?,
+            TaskState::Open => {
+                matches!(tasks.claim(id, &self.recorder.session, now)?, Claim::Claimed(_))
+            }
+            _ => tasks.take_over(kept, &self.recorder.session, now)?,
         })
     }
 
@@ -66,13 +68,13 @@ impl Session {
             // Somebody has said what becomes of it, and that stands.
             let Some(session) = &kept.task.session else { return Ok(true) };
             if kept.task.state != TaskState::InProgress {
-                return Ok(*session == self.name);
+                return Ok(*session == self.recorder.session);
             }
             if !self.is_free(&kept.task)? {
                 return Ok(false);
             }
             // Also our own is written anew: whoever saw it when nobody ran us does not get it.
-            if tasks.take_over(&kept, &self.name, self.now_ms())? {
+            if tasks.take_over(&kept, &self.recorder.session, self.recorder.now_ms())? {
                 return Ok(true);
             }
         }
@@ -105,11 +107,11 @@ impl Session {
 
     /// Whether this session may take what another one works on: it is the same, or no process runs it.
     fn may_take_from(&self, session: &str) -> Result<bool, StoreError> {
-        if session == self.name {
+        if session == self.recorder.session {
             return Ok(true);
         }
-        let lease = lease::name_of(self.journal.project(), session);
-        Ok(lease::holder(&**self.journal.store(), &lease)?.is_none())
+        let lease = lease::name_of(self.recorder.journal.project(), session);
+        Ok(lease::holder(&**self.recorder.journal.store(), &lease)?.is_none())
     }
 
     /// What becomes of a task with the end of its execution. Whatever was said about it meanwhile
@@ -129,7 +131,7 @@ impl Session {
             ItemState::Failed | ItemState::Blocked => TaskState::Blocked,
             ItemState::Open => TaskState::Open,
         });
-        kept.task.updated_ms = self.now_ms();
+        kept.task.updated_ms = self.recorder.now_ms();
         Ok(Some(tasks.put_for(&kept)))
     }
 
@@ -141,15 +143,11 @@ impl Session {
 
     fn is_ours(&self, kept: &KeptTask) -> bool {
         kept.task.state == TaskState::InProgress
-            && kept.task.session.as_deref() == Some(self.name.as_str())
+            && kept.task.session.as_deref() == Some(self.recorder.session.as_str())
     }
 
     fn tasks(&self) -> KeptTasks {
-        KeptTasks::new(Arc::clone(self.journal.store()), self.journal.project())
-    }
-
-    fn now_ms(&self) -> i64 {
-        milliseconds(&self.clock.now()).unwrap_or(0)
+        KeptTasks::new(Arc::clone(self.recorder.journal.store()), self.recorder.journal.project())
     }
 }
 

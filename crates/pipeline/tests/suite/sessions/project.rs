@@ -18,7 +18,9 @@ use hookwright_pipeline::history::History;
 use hookwright_pipeline::lease;
 use hookwright_pipeline::plan::{Plan, PlanContext};
 use hookwright_pipeline::record::SessionRecord;
-use hookwright_pipeline::session::{Around, Ended, Gate, Parts, Session, SessionError};
+use hookwright_pipeline::session::{
+    Around, Parts, PauseGate, Session, SessionError, SessionOutcome,
+};
 use hookwright_pipeline::sources::{Asked, Finder};
 use hookwright_process::IgnoredSignals;
 use hookwright_store::{Fence, JournalKey, Kind, RecordKey, Store};
@@ -39,7 +41,7 @@ pub(super) struct Project {
 
 /// What came of its session.
 pub(super) struct Told {
-    pub(super) ended: Ended,
+    pub(super) ended: SessionOutcome,
     /// All that happened in it and in those below it.
     pub(super) events: Vec<RunEvent>,
 }
@@ -104,7 +106,7 @@ impl Project {
     }
 
     /// Begins the session, or takes it up where it was.
-    pub(super) async fn take_up(&mut self) -> Result<Ended, SessionError> {
+    pub(super) async fn take_up(&mut self) -> Result<SessionOutcome, SessionError> {
         let fence = lease::take(&*self.store, &lease::name_of(&self.workspace(), "s"));
         let fence = fence.expect("nobody runs it");
         let ended = self.session(fence.clone()).run().await;
@@ -198,7 +200,7 @@ impl Project {
                 clock,
                 waits: Arc::new(|_| Ports::default().waits),
                 state_folder: None,
-                gate: Gate::default(),
+                gate: PauseGate::default(),
             },
             skip_gates: Vec::new(),
             interrupt: self.interrupt.clone(),
