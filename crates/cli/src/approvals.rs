@@ -13,7 +13,7 @@ use hookwright_engine::ports::Waits;
 use hookwright_events::Wait;
 use hookwright_events::wait::Word;
 use hookwright_pipeline::caller::{Asker, Caller};
-use hookwright_pipeline::lease::Holder;
+use hookwright_pipeline::lease::LeaseOwner;
 use hookwright_process::Client;
 use hookwright_server::approvals::{iso, offered_words};
 use hookwright_server::listeners::PORT;
@@ -41,7 +41,7 @@ pub(crate) fn port(
     store: impl Fn() -> Result<Arc<dyn Store>, Failure> + Send + Sync + 'static,
 ) -> Arc<dyn Waits> {
     let Asking { project, pipeline, address } = asking;
-    let keeper = || serde_json::to_string(&Holder::this()).unwrap_or_default();
+    let keeper = || serde_json::to_string(&LeaseOwner::this()).unwrap_or_default();
     let about = About { project, pipeline, keeper, address, default_port: PORT };
     let open = move || of_store(store()?);
     let in_words = |failure: Failure| io::Error::other(failure.message().heading);
@@ -51,7 +51,7 @@ pub(crate) fn port(
 /// What waits, if anything was ever asked.
 pub(crate) fn existing() -> Result<Option<Approvals>, Failure> {
     let Some(store) = state::existing_store()? else { return Ok(None) };
-    of_store(Arc::new(store)).map(Some)
+    of_store(store).map(Some)
 }
 
 /// What waits in this store.
@@ -68,14 +68,14 @@ pub(crate) fn kept_waits(store: Arc<dyn Store>) -> KeptWaits {
 
 /// Whether the process that asked may still run. An unparsable keeper counts as alive.
 fn may_run(keeper: &str) -> bool {
-    serde_json::from_str::<Holder>(keeper).map_or(true, |holder| holder.may_run())
+    serde_json::from_str::<LeaseOwner>(keeper).map_or(true, |holder| holder.may_run())
 }
 
 /// Whether an answer comes from inside the session that asks: an agent must not answer the question
 /// that a hook asks about its work.
 fn is_inside(wait: &Wait, origin: Origin) -> bool {
     // Without a keeper that can be parsed, no caller is known to be inside.
-    let Ok(holder) = serde_json::from_str::<Holder>(&wait.keeper) else { return false };
+    let Ok(holder) = serde_json::from_str::<LeaseOwner>(&wait.keeper) else { return false };
     let agents: Vec<&str> = presets().iter().map(|agent| agent.program).collect();
     let (project, session) = (wait.project.as_str(), wait.session.as_deref());
     let asker = Asker { holder: &holder, project, session, agents: &agents };

@@ -3,14 +3,15 @@
 //! Nothing is made by looking: without a store there are no sessions.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hookwright_events::SessionStatus;
 use hookwright_pipeline::folder::SessionName;
-use hookwright_pipeline::lease::Holder;
+use hookwright_pipeline::lease::LeaseOwner;
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session_issues::read_issues;
 use hookwright_pipeline::stored_session::StoredSession;
-use hookwright_store::{Filter, JournalKey, Kind, Record, SqliteStore, records};
+use hookwright_store::{Filter, JournalKey, Kind, Record, Store, records};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
@@ -123,7 +124,7 @@ pub(crate) struct KnownSession {
     /// The record's, or [`SessionStatus::CutOff`].
     pub(crate) status: SessionStatus,
     /// Who runs it.
-    pub(crate) holder: Option<Holder>,
+    pub(crate) holder: Option<LeaseOwner>,
 }
 
 /// Every field by the name that programs know, `null` where it has no value. Written as it is, not
@@ -132,8 +133,10 @@ impl Serialize for KnownSession {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let record = &self.record;
         let metadata = &record.metadata;
-        let process =
-            self.holder.as_ref().map(|holder| json!({ "pid": holder.pid, "host": holder.host }));
+        let process = self
+            .holder
+            .as_ref()
+            .map(|holder| json!({ "pid": holder.pid, "host": holder.machine.host }));
         let mut fields = serializer.serialize_map(None)?;
         fields.serialize_entry("id", &record.id)?;
         fields.serialize_entry("name", &record.name)?;
@@ -221,7 +224,7 @@ impl KnownSession {
 /// The sessions that there are, seen from one project.
 pub(crate) struct Sessions {
     /// `None` as long as nobody has run a session.
-    pub(crate) store: Option<SqliteStore>,
+    pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) found: ConfigFiles,
     pub(crate) project: String,
 }
@@ -247,17 +250,17 @@ impl Sessions {
         &self,
         text: Option<&str>,
         choice: Choice,
-    ) -> Result<(&SqliteStore, KnownSession), Failure> {
+    ) -> Result<(&dyn Store, KnownSession), Failure> {
         let Some(text) = text else { return self.only(choice) };
         let text: SessionName = text.parse().map_err(SessionFailure::Name)?;
         let missing = || SessionFailure::Unknown { name: text.as_str().to_owned() };
-        let store = self.store.as_ref().ok_or_else(missing)?;
+        let store = self.store.as_deref().ok_or_else(missing)?;
         let record = session_choice::in_project(store, &self.project, text.as_str())?;
         Ok((store, known(store, record)?))
     }
 
     /// The only session that this can be about.
-    fn only(&self, choice: Choice) -> Result<(&SqliteStore, KnownSession), Failure> {
+    fn only(&self, choice: Choice) -> Result<(&dyn Store, KnownSession), Failure> {
         let (command, which) = choice.words();
         let limit = Some(CANDIDATES_MAX + 1);
         let list = |query: Query<'_>| self.list(&Query { limit, ..query });
@@ -270,7 +273,7 @@ impl Sessions {
             },
         };
         let names = || found.iter().map(|session| session.name().to_owned()).collect();
-        match (found.len(), &self.store) {
+        match (found.len(), self.store.as_deref()) {
             (1, Some(store)) => Ok((store, found.swap_remove(0))),
             (0, _) | (_, None) => Err(SessionFailure::NoneToChoose { command, which }.into()),
             _ => Err(SessionFailure::SeveralToChoose { command, which, names: names() }.into()),
@@ -278,10 +281,10 @@ impl Sessions {
     }
 
     /// The session of this name in this project, and the store that has it.
-    pub(crate) fn named(&self, name: &str) -> Result<(&SqliteStore, KnownSession), Failure> {
+    pub(crate) fn named(&self, name: &str) -> Result<(&dyn Store, KnownSession), Failure> {
         let name: SessionName = name.parse().map_err(SessionFailure::Name)?;
         let missing = || SessionFailure::Unknown { name: name.as_str().to_owned() };
-        let store = self.store.as_ref().ok_or_else(missing)?;
+        let store = self.store.as_deref().ok_or_else(missing)?;
         let record = state::session(store, &self.project, name.as_str())?.ok_or_else(missing)?;
         Ok((store, known(store, record)?))
     }
@@ -289,7 +292,7 @@ impl Sessions {
     /// Reads the lists of issues of these sessions, which are no part of their records and only programs
     /// read.
     pub(crate) fn read_issues(&self, list: &mut [KnownSession]) -> Result<(), Failure> {
-        let Some(store) = &self.store else { return Ok(()) };
+        let Some(store) = self.store.as_deref() else { return Ok(()) };
         for session in list {
             read_issues(store, &mut session.record).map_err(Failure::Store)?;
         }
@@ -320,7 +323,7 @@ impl Sessions {
 
     /// The sessions that are asked for, newest first.
     pub(crate) fn list(&self, query: &Query<'_>) -> Result<Vec<KnownSession>, Failure> {
-        let Some(store) = &self.store else {
+        let Some(store) = self.store.as_deref() else {
             return Ok(Vec::new());
         };
         let limit = query.limit.unwrap_or(usize::MAX);
@@ -362,7 +365,7 @@ fn in_the_store(statuses: &[SessionStatus]) -> Vec<String> {
     names
 }
 
-fn known(store: &SqliteStore, stored: Record) -> Result<KnownSession, Failure> {
+fn known(store: &dyn Store, stored: Record) -> Result<KnownSession, Failure> {
     let stored = StoredSession::read(store, stored).map_err(Failure::Store)?;
     let StoredSession { record, version, status, holder, .. } = stored;
     Ok(KnownSession { record, version, status, holder })

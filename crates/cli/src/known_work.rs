@@ -4,11 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 
 use hookwright_events::task::TaskState;
 use hookwright_pipeline::queue::{IssueFolder, IssueState, IssueStates, KeptIssue};
-use hookwright_store::{KeptTasks, Store};
+use hookwright_store::KeptTasks;
 use serde_json::{Value, json};
 
 use crate::error::Failure;
@@ -62,8 +61,7 @@ pub(crate) struct KnownWork {
 impl KnownWork {
     pub(crate) fn find(root: &Path) -> Result<Self, Failure> {
         let project = root.to_string_lossy().into_owned();
-        let store: Option<Arc<dyn Store>> =
-            state::existing_store()?.map(|store| Arc::new(store) as Arc<dyn Store>);
+        let store = state::existing_store()?;
         let mut work = Self::default();
         let states = store.clone().map(|store| IssueStates::new(store, &project));
         let mut known = match &states {

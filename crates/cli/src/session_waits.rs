@@ -2,7 +2,6 @@
 //! people and the locks tell.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use hookwright_events::{EventName, PauseCause, RunEvent, SessionStatus, TaskId, Wait};
 use hookwright_pipeline::lease;
@@ -45,7 +44,7 @@ pub(crate) type Waits = BTreeMap<String, Vec<(String, SessionWait)>>;
 /// What the sessions of this project wait for. Of sessions that don't run only questions count: an answer
 /// is kept until they are resumed.
 pub(crate) fn of_project(sessions: &Sessions) -> Result<Waits, Failure> {
-    let Some(store) = &sessions.store else { return Ok(Waits::new()) };
+    let Some(store) = sessions.store.as_deref() else { return Ok(Waits::new()) };
     let query = Query { children: true, ..Query::with_statuses([SessionStatus::Active]) };
     let running = sessions.list(&query)?;
     let mut all = Waits::new();
@@ -75,7 +74,7 @@ pub(crate) fn of_project(sessions: &Sessions) -> Result<Waits, Failure> {
 /// What people are asked in this project, oldest first.
 fn questions(project: &str) -> Result<Vec<Wait>, Failure> {
     let Some(store) = state::existing_store()? else { return Ok(Vec::new()) };
-    let waiting = approvals::kept_waits(Arc::new(store)).waiting(now_ms());
+    let waiting = approvals::kept_waits(store).waiting(now_ms());
     let mut waiting = waiting.map_err(|error| Failure::Approval(ApprovalFailure::Wait(error)))?;
     waiting.retain(|wait| wait.project == project);
     Ok(waiting)

@@ -1,9 +1,9 @@
 //! The user's state: one store of sessions, and the file of what is trusted (`trust.rs`).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_store::{Kind, Loss, Record, RecordKey, SqliteStore, Store};
+use hookwright_store::{Kind, Loss, Record, RecordKey, Store, StoreLocation};
 
 use crate::error::Failure;
 use crate::screen::Screen;
@@ -12,28 +12,35 @@ use crate::user_folders::UserFolders;
 
 /// The user's store, opened.
 pub(crate) fn store() -> Result<Arc<dyn Store>, Failure> {
-    let store = SqliteStore::open(&folder()?).map_err(Failure::Store)?;
-    tell_losses(&store);
-    Ok(Arc::new(store))
-}
-
-/// The user's store, if there is one.
-pub(crate) fn existing_store() -> Result<Option<SqliteStore>, Failure> {
-    let store = SqliteStore::find(&folder()?).map_err(Failure::Store)?;
-    store.iter().for_each(tell_losses);
+    let location = location()?;
+    let store = location.open().map_err(Failure::Store)?;
+    tell_losses(&*store, &location);
     Ok(store)
 }
 
+/// The user's store, if there is one.
+pub(crate) fn existing_store() -> Result<Option<Arc<dyn Store>>, Failure> {
+    let location = location()?;
+    let store = location.find().map_err(Failure::Store)?;
+    store.iter().for_each(|store| tell_losses(&**store, &location));
+    Ok(store)
+}
+
+/// Where the user's store is.
+pub(crate) fn location() -> Result<StoreLocation, Failure> {
+    Ok(StoreLocation::Folder(folder()?))
+}
+
 /// Says what the store has lost, if this is the first command that can.
-fn tell_losses(store: &SqliteStore) {
+fn tell_losses(store: &dyn Store, location: &StoreLocation) {
     let losses = store.take_losses();
     if !losses.is_empty() {
-        Screen.talk(&losses_text(&losses, store.path()));
+        Screen.talk(&losses_text(&losses, location));
     }
 }
 
-fn losses_text(losses: &[Loss], store: &Path) -> String {
-    let log = format!("{}-wal", store.display());
+fn losses_text(losses: &[Loss], location: &StoreLocation) -> String {
+    let log = format!("{location}-wal");
     let log = visible(&log);
     let mut text = format!(
         "warning: the store has lost its last commits: its log was removed or damaged, or the machine \
@@ -57,12 +64,6 @@ fn losses_text(losses: &[Loss], store: &Path) -> String {
     }
     text + "help: if you have a copy of the log, put it back before you go on; otherwise `hookwright resume` \
             goes on from what is left\n"
-}
-
-/// Now, in milliseconds since 1970.
-pub(crate) fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// `$XDG_STATE_HOME/hookwright`, as a rule `~/.local/state/hookwright`.

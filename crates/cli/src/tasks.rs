@@ -6,7 +6,6 @@ mod own_hooks;
 mod session_to_ask;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use hookwright_engine::nearest;
 use hookwright_events::task::{Task, TaskState};
@@ -40,10 +39,7 @@ impl Tasks {
     /// The tasks, of which there may be none yet.
     pub(crate) fn find(option: &ProjectOption) -> Result<Self, Failure> {
         let store = state::existing_store()?;
-        Self::with(
-            option,
-            |project| Ok(store.map(|store| KeptTasks::new(Arc::new(store), project))),
-        )
+        Self::with(option, |project| Ok(store.map(|store| KeptTasks::new(store, project))))
     }
 
     /// The tasks, to which some may be added.

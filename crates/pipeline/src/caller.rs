@@ -12,7 +12,7 @@
 
 use hookwright_process::{Ancestor, Ancestry, MARKER};
 
-use crate::lease::Holder;
+use crate::lease::LeaseOwner;
 
 /// The variable that names the session in which an agent or a hook works.
 pub const SESSION: &str = "HOOKWRIGHT_SESSION";
@@ -33,7 +33,7 @@ pub struct Caller {
 #[derive(Debug)]
 pub struct Asker<'a> {
     /// Who waits for the answer.
-    pub holder: &'a Holder,
+    pub holder: &'a LeaseOwner,
     /// The project.
     pub project: &'a str,
     /// The session, if one asks.
@@ -76,9 +76,9 @@ impl Caller {
 
     /// How far above the caller the process is that runs a session. `None` if the caller is not below
     /// it.
-    pub fn distance_to(&self, holder: &Holder) -> Option<usize> {
-        let this = Holder::this();
-        if holder.host != this.host || holder.boot_id != this.boot_id {
+    pub fn distance_to(&self, holder: &LeaseOwner) -> Option<usize> {
+        let this = LeaseOwner::this();
+        if !holder.machine.is_this() || holder.boot_id != this.boot_id {
             return None;
         }
         self.ancestry.distance_to(holder.pid, holder.start_time?)

@@ -293,7 +293,7 @@ impl Journal for SessionJournal {
 #[cfg(test)]
 mod tests {
     use hookwright_events::TaskState;
-    use hookwright_store::{KeptTasks, MemoryStore, NewTask};
+    use hookwright_store::{KeptTasks, NewTask, SqliteStore};
 
     use super::*;
     use crate::lease;
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_beside_an_entry_is_there_with_it_and_not_before_or_after() {
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
         let tasks = KeptTasks::new(Arc::clone(&store), "/p");
         tasks.add(&NewTask::new("a"), 1).expect("kept");
         let state = || tasks.get("1").expect("there").task.state;
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn a_record_that_others_change_meanwhile_does_not_keep_the_entry_from_being_written() {
         for (others, state) in [(3, TaskState::Blocked), (RECORD_CONFLICTS_MAX, TaskState::Open)] {
-            let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+            let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
             let tasks = KeptTasks::new(Arc::clone(&store), "/p");
             tasks.add(&NewTask::new("a"), 1).expect("kept");
             let journal = journal(&store);

@@ -1,23 +1,35 @@
-//! One process at a time runs a session. Who it is stands in the store; whether it is still alive is
-//! seen by its process id, start time and the machine's boot, so that a session whose process was
-//! killed can be taken up at once, and never while it runs.
+//! One process at a time runs a session. The store has its [`LeaseOwner`], a process of a machine. On the
+//! same machine, process id, start time and boot tell whether the owner is alive: a session whose process was
+//! killed can be resumed at once, and never while it runs. An owner on another machine counts as alive.
 
 use hookwright_events::TaskId;
 use hookwright_process::{Leader, faults};
 use hookwright_store::{Acquired, Fence, Held, Store, StoreError};
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
 /// The process that runs a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
+pub struct LeaseOwner {
     /// Its process id.
     pub pid: u32,
     /// Its start time, in clock ticks since boot.
     pub start_time: Option<u64>,
     /// Which boot of the machine.
     pub boot_id: String,
-    /// Which machine.
+    /// The machine on which it runs.
+    #[serde(flatten)]
+    pub machine: Machine,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Its host name, for people.
     pub host: String,
+    /// Tells it from others of the same name. Earlier versions wrote none, and not every system has one.
+    #[serde(rename = "machine", default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
 }
 
 /// Why a session cannot be run here.
@@ -27,30 +39,60 @@ pub enum LeaseError {
     #[error("process {} runs this session", holder.pid)]
     Runs {
         /// Which.
-        holder: Box<Holder>,
+        holder: Box<LeaseOwner>,
     },
     /// The store says no.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-impl Holder {
+impl Machine {
+    /// This machine.
+    pub fn this() -> Self {
+        static ID: OnceLock<Option<String>> = OnceLock::new();
+        let id = ID.get_or_init(|| derived_id(&text_of("/etc/machine-id")));
+        Self { host: text_of("/proc/sys/kernel/hostname"), id: id.clone() }
+    }
+
+    /// Whether it is this machine. One of the same name with another id is not.
+    pub fn is_this(&self) -> bool {
+        self.is_same(&Self::this())
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let ids = self.id.as_ref().zip(other.id.as_ref());
+        self.host == other.host && ids.is_none_or(|(id, other)| id == other)
+    }
+}
+
+/// The id of a machine as this program stores it. The system's own id is not to be given away
+/// (`machine-id(5)`), so a digest of it is.
+fn derived_id(system_id: &str) -> Option<String> {
+    let is_id = system_id.len() == 32 && system_id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let digest = is_id.then(|| hmac_sha256::HMAC::mac(b"hookwright", system_id))?;
+    Some(digest[..16].iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn text_of(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+impl LeaseOwner {
     /// This process.
     pub fn this() -> Self {
         let pid = std::process::id();
-        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         Self {
             pid,
             start_time: Leader { pid }.start_time(),
-            boot_id: read("/proc/sys/kernel/random/boot_id"),
-            host: read("/proc/sys/kernel/hostname"),
+            boot_id: text_of("/proc/sys/kernel/random/boot_id"),
+            machine: Machine::this(),
         }
     }
 
-    /// Whether it may still run. A process of another machine may: nobody here can tell.
+    /// Whether it may still run. A process of another machine may: its process id says nothing here.
     pub fn may_run(&self) -> bool {
         let this = Self::this();
-        if self.host != this.host {
+        if !self.machine.is_same(&this.machine) {
             return true;
         }
         // A process that has become another one has another start time.
@@ -70,15 +112,15 @@ pub fn name_of_task(project: &str, id: TaskId) -> String {
 }
 
 /// Who runs a session now.
-pub fn holder(store: &dyn Store, lease: &str) -> Result<Option<Holder>, StoreError> {
+pub fn holder(store: &dyn Store, lease: &str) -> Result<Option<LeaseOwner>, StoreError> {
     let held = store.holder(lease)?;
-    let holder = held.and_then(|held| serde_json::from_str::<Holder>(&held.holder).ok());
-    Ok(holder.filter(Holder::may_run))
+    let holder = held.and_then(|held| serde_json::from_str::<LeaseOwner>(&held.holder).ok());
+    Ok(holder.filter(LeaseOwner::may_run))
 }
 
 /// Takes a lease for this process.
 pub fn take(store: &dyn Store, lease: &str) -> Result<Fence, LeaseError> {
-    let ours = serde_json::to_string(&Holder::this()).unwrap_or_default();
+    let ours = serde_json::to_string(&LeaseOwner::this()).unwrap_or_default();
     let mut instead_of = None;
     loop {
         faults::point("lease");
@@ -87,7 +129,7 @@ pub fn take(store: &dyn Store, lease: &str) -> Result<Fence, LeaseError> {
         match acquired {
             Acquired::Granted { token } => return Ok(Fence { lease: lease.to_owned(), token }),
             Acquired::Held(Held { holder, token }) => {
-                match serde_json::from_str::<Holder>(&holder) {
+                match serde_json::from_str::<LeaseOwner>(&holder) {
                     Ok(holder) if holder.may_run() => {
                         return Err(LeaseError::Runs { holder: Box::new(holder) });
                     }
@@ -101,19 +143,19 @@ pub fn take(store: &dyn Store, lease: &str) -> Result<Fence, LeaseError> {
 
 #[cfg(test)]
 mod tests {
-    use hookwright_store::MemoryStore;
+    use hookwright_store::SqliteStore;
 
     use super::*;
 
     #[test]
     fn a_living_holder_keeps_others_out_and_a_dead_one_does_not() {
-        let store = MemoryStore::default();
+        let store = SqliteStore::in_memory().expect("memory");
         let fence = take(&store, "x").expect("nobody holds it");
         assert!(matches!(take(&store, "x"), Err(LeaseError::Runs { .. })));
-        assert_eq!(holder(&store, "x").expect("read"), Some(Holder::this()));
+        assert_eq!(holder(&store, "x").expect("read"), Some(LeaseOwner::this()));
         store.release("x", fence.token).expect("given back");
         let mut child = std::process::Command::new("true").spawn().expect("it starts");
-        let dead = Holder { pid: child.id(), ..Holder::this() };
+        let dead = LeaseOwner { pid: child.id(), ..LeaseOwner::this() };
         child.wait().expect("it ends");
         let dead = serde_json::to_string(&dead).expect("plain data");
         store.acquire("x", &dead, None).expect("free");
@@ -122,12 +164,57 @@ mod tests {
         assert!(taken.token > fence.token);
     }
 
+    /// An owner as it is stored, with this in place of the machine.
+    fn stored(machine: &str) -> String {
+        format!(r#"{{"pid":4000000,"start_time":1,"boot_id":"b",{machine}}}"#)
+    }
+
+    #[test]
+    fn a_dead_process_id_on_another_machine_says_nothing() {
+        let Machine { host, id } = Machine::this();
+        let id = id.unwrap_or_default();
+        for (machine, may_run) in [
+            // As earlier versions wrote it.
+            (format!(r#""host":"{host}""#), false),
+            (format!(r#""host":"{host}x""#), true),
+            (format!(r#""host":"{host}","machine":"{id}""#), false),
+            (format!(r#""host":"{host}x","machine":"{id}""#), true),
+        ] {
+            let owner: LeaseOwner = serde_json::from_str(&stored(&machine)).expect("understood");
+            assert_eq!(owner.may_run(), may_run, "{machine}");
+        }
+        let other = Machine { host: host.clone(), id: Some("00".to_owned()) };
+        let twin = Machine { host, id: Some("11".to_owned()) };
+        assert!(!other.is_same(&twin), "two machines may have one name");
+    }
+
+    #[test]
+    fn an_owner_is_stored_with_the_id_of_its_machine_beside_what_earlier_versions_read() {
+        let machine = Machine { host: "h".to_owned(), id: Some("00ff".to_owned()) };
+        let owner = LeaseOwner { pid: 7, start_time: Some(1), boot_id: "b".to_owned(), machine };
+        let text = r#"{"pid":7,"start_time":1,"boot_id":"b","host":"h","machine":"00ff"}"#;
+        assert_eq!(serde_json::to_string(&owner).expect("plain data"), text);
+        assert_eq!(serde_json::from_str::<LeaseOwner>(text).expect("understood"), owner);
+    }
+
+    #[test]
+    fn the_systems_own_id_is_not_stored() {
+        let id = "0123456789abcdef0123456789abcdef";
+        let derived = derived_id(id).expect("an id");
+        assert_eq!((derived.len(), derived == id), (32, false));
+        assert_eq!(derived_id(id), Some(derived));
+        for none in ["", "uninitialized", "0123"] {
+            assert_eq!(derived_id(none), None);
+        }
+    }
+
     #[test]
     fn a_holder_that_has_ended_holds_nothing_although_nobody_collected_it() {
         let mut command = std::process::Command::new("cat");
         let mut child = command.stdin(std::process::Stdio::piped()).spawn().expect("it starts");
         let leader = Leader { pid: child.id() };
-        let holder = Holder { pid: child.id(), start_time: leader.start_time(), ..Holder::this() };
+        let holder =
+            LeaseOwner { pid: child.id(), start_time: leader.start_time(), ..LeaseOwner::this() };
         assert!(holder.may_run());
         drop(child.stdin.take());
         let began = std::time::Instant::now();

@@ -116,7 +116,7 @@ const ANIMALS: [&str; 128] = [
 mod tests {
     use std::collections::HashSet;
 
-    use hookwright_store::MemoryStore;
+    use hookwright_store::SqliteStore;
 
     use super::*;
 
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_store_makes_no_name_twice_whatever_becomes_of_its_sessions() {
-        let store = MemoryStore::default();
+        let store = SqliteStore::in_memory().expect("memory");
         let made: Vec<_> = (0..100).map(|_| next(&store).unwrap()).collect();
         assert_eq!(made.iter().collect::<HashSet<_>>().len(), 100);
         assert_eq!(made[0].as_str().split('-').count(), 2);

@@ -200,7 +200,7 @@ impl IssueCounts {
 #[cfg(test)]
 mod tests {
     use hookwright_events::{WorkItem, WorkSource};
-    use hookwright_store::{Commit, MemoryStore};
+    use hookwright_store::{Commit, SqliteStore};
 
     use super::*;
 
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_last_word_about_an_issue_counts_also_when_the_session_is_resumed() {
-        let (store, mut record) = (MemoryStore::new(), record());
+        let (store, mut record) = (SqliteStore::in_memory().expect("memory"), record());
         let first = [
             started(3),
             ended(3, ItemState::Failed),
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn lists_of_records_of_earlier_versions_are_gone_on_with() {
-        let (store, mut record) = (MemoryStore::new(), record());
+        let (store, mut record) = (SqliteStore::in_memory().expect("memory"), record());
         record.issues_planned = vec![1, 2, 3];
         record.issues_completed = vec![1];
         record.issues_failed = vec![2];
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn an_issue_more_writes_as_much_after_4000_as_after_400() {
         let bytes_of_last = |count: u64| {
-            let (store, mut record) = (MemoryStore::new(), record());
+            let (store, mut record) = (SqliteStore::in_memory().expect("memory"), record());
             let of = |number| [started(number), ended(number, ItemState::Done)];
             let events: Vec<RunEvent> = (1..=count).flat_map(of).collect();
             happens(&store, &mut record, &events);

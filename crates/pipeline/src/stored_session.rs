@@ -3,7 +3,7 @@
 use hookwright_events::SessionStatus;
 use hookwright_store::{Place, Record, Store, StoreError};
 
-use crate::lease::{self, Holder};
+use crate::lease::{self, LeaseOwner};
 use crate::record::SessionRecord;
 
 /// The status that a store's index has for a session. One that we don't know counts as failed, so that nothing
@@ -24,7 +24,7 @@ pub struct StoredSession {
     /// The record's, or [`SessionStatus::CutOff`] if it has not ended and no process runs it.
     pub status: SessionStatus,
     /// The process that runs it.
-    pub holder: Option<Holder>,
+    pub holder: Option<LeaseOwner>,
 }
 
 impl StoredSession {

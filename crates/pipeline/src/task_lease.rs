@@ -74,13 +74,13 @@ mod tests {
     use std::sync::Arc;
 
     use hookwright_events::EventName;
-    use hookwright_store::MemoryStore;
+    use hookwright_store::SqliteStore;
 
     use super::*;
 
     #[test]
     fn one_at_a_time_completes_a_task_and_nobody_waits_for_hooks_above_himself() {
-        let tasks = KeptTasks::new(Arc::new(MemoryStore::new()), "/p");
+        let tasks = KeptTasks::new(Arc::new(SqliteStore::in_memory().expect("memory")), "/p");
         let (one, other) = (TaskLease::new(&tasks, TaskId(1)), TaskLease::new(&tasks, TaskId(1)));
         let event = EventName::resolve("task:complete").expect("it stands in the table");
         let nobody = Chain::default();

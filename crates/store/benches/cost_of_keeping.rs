@@ -14,8 +14,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hookwright_store::{
-    Append, Commit, Durability, Expected, Fence, Filter, JournalKey, Kind, MemoryStore, Put,
-    RecordKey, SqliteStore, Store, entries, records,
+    Append, Commit, Durability, Expected, Fence, Filter, JournalKey, Kind, Put, RecordKey,
+    SqliteStore, Store, entries, records,
 };
 
 const TRIES_MAX: usize = 5;
@@ -52,7 +52,7 @@ fn commits(rounds: usize) {
     compare(rounds, || floor.write(), || writer.append()).print("an entry of 500 bytes");
     compare(rounds, || floor.write(), || writer.iteration())
         .print("three entries and a record behind a fence");
-    let memory = MemoryStore::new();
+    let memory = SqliteStore::in_memory().expect("memory");
     let writer = JournalWriter::new(&memory, Durability::Unsynced);
     let append = median_of(rounds * 5, || writer.append());
     println!("an entry of 500 bytes in memory: {:.1} µs", us(append));

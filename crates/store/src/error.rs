@@ -1,28 +1,25 @@
-//! Why the store did not do it.
+//! [`StoreError`]: why a store did not do what it was asked for.
 
-use std::path::PathBuf;
+use std::fmt;
 use std::time::Duration;
 
 use crate::{Expected, JournalKey, Kind, RecordKey};
 
 /// Why the store did not do it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+///
+/// No variant says where the store is: the program that opened it knows ([`StoreError::at`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreError {
     /// The lease has been passed on; the writer has to stop.
-    #[error("the lease `{lease}` is no longer held with token {token}")]
     Fenced {
         /// The lease's name.
         lease: String,
         /// What the writer had.
         token: u64,
-        /// Who holds it now, if anybody.
+        /// The token of the process that holds it now.
         current: Option<u64>,
     },
-    /// Somebody else has appended.
-    #[error(
-        "the journal of `{}` ends at {found}, not at {expected} as its writer thought",
-        journal.session
-    )]
+    /// Another process has appended.
     JournalConflict {
         /// Whose journal.
         journal: JournalKey,
@@ -31,8 +28,7 @@ pub enum StoreError {
         /// The real one.
         found: u64,
     },
-    /// Somebody else has changed a record.
-    #[error("the {} `{}` is not what its writer thought", kind.word(), key.name)]
+    /// Another process has changed a record.
     RecordConflict {
         /// What it is.
         kind: Kind,
@@ -44,7 +40,6 @@ pub enum StoreError {
         found: Option<u64>,
     },
     /// Over one of the [`limits`](crate::limits).
-    #[error("{what}: {found}, and at most {max} are kept")]
     TooLarge {
         /// What there is too much of.
         what: &'static str,
@@ -54,66 +49,96 @@ pub enum StoreError {
         max: u64,
     },
     /// A newer program made this store.
-    #[error("the store `{}` has version {found}, and this program knows up to {supported}", path.display())]
     Newer {
-        /// The store's file.
-        path: PathBuf,
         /// The version it has.
         found: i64,
         /// The newest version this program knows.
         supported: i64,
     },
     /// It cannot be read. Nothing was changed.
-    #[error("the store `{}` is damaged: {cause}", path.display())]
     Damaged {
-        /// The store's file.
-        path: PathBuf,
         /// How that shows.
         cause: String,
     },
-    /// The folder or the file may not be written.
-    #[error("the store `{}` cannot be written: {cause}", path.display())]
+    /// It may not be written.
     NotWritable {
-        /// The store's file.
-        path: PathBuf,
         /// What the system says.
         cause: String,
     },
     /// No room: the disk, a quota or a limit on file sizes. Nothing was changed, and the store works
     /// again once there is room.
-    #[error("there is no room for the store `{}`: {cause}", path.display())]
     Full {
-        /// The store's file.
-        path: PathBuf,
         /// What the system says.
         cause: String,
     },
     /// This process has as many files open as it may.
-    #[error("the store `{}` cannot be opened: too many files are open", path.display())]
-    NoDescriptors {
-        /// The store's file.
-        path: PathBuf,
-    },
+    NoDescriptors,
     /// Others kept the store to themselves for too long.
-    #[error("the store `{}` was in use by others for {waited:?}", path.display())]
     Busy {
-        /// The store's file.
-        path: PathBuf,
-        /// How long it was waited for.
+        /// How long this process waited.
         waited: Duration,
     },
-    /// The file was removed or replaced while it was in use; whatever is written would be lost.
-    #[error("the store `{}` was removed or replaced while it was in use", path.display())]
-    Gone {
-        /// The store's file.
-        path: PathBuf,
-    },
+    /// It was removed or replaced while it was in use; whatever is written would be lost.
+    Gone,
     /// Reading or writing failed in some other way.
-    #[error("the store `{}` cannot be used: {cause}", path.display())]
     Io {
-        /// The store's file.
-        path: PathBuf,
         /// What the system says.
         cause: String,
     },
+}
+
+impl StoreError {
+    /// The message with the [location](crate::StoreLocation), for a person who has to find the store.
+    pub fn at(&self, location: impl fmt::Display) -> String {
+        self.about(&format!("the store `{location}`"))
+    }
+
+    fn about(&self, store: &str) -> String {
+        match self {
+            Self::Fenced { lease, token, .. } => {
+                format!("the lease `{lease}` is no longer held with token {token}")
+            }
+            Self::JournalConflict { journal, expected, found } => format!(
+                "the journal of `{}` ends at {found}, not at {expected} as its writer thought",
+                journal.session
+            ),
+            Self::RecordConflict { kind, key, .. } => {
+                format!("the {} `{}` is not what its writer thought", kind.word(), key.name)
+            }
+            Self::TooLarge { what, found, max } => {
+                format!("{what}: {found}, and at most {max} are kept")
+            }
+            Self::Newer { found, supported } => {
+                format!("{store} has version {found}, and this program knows up to {supported}")
+            }
+            Self::Damaged { cause } => format!("{store} is damaged: {cause}"),
+            Self::NotWritable { cause } => format!("{store} cannot be written: {cause}"),
+            Self::Full { cause } => format!("there is no room for {store}: {cause}"),
+            Self::NoDescriptors => format!("{store} cannot be opened: too many files are open"),
+            Self::Busy { waited } => format!("{store} was in use by others for {waited:?}"),
+            Self::Gone => format!("{store} was removed or replaced while it was in use"),
+            Self::Io { cause } => format!("{store} cannot be used: {cause}"),
+        }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.about("the store"))
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_the_location_where_that_is_known() {
+        let full = StoreError::Full { cause: "quota exceeded".to_owned() };
+        assert_eq!(full.to_string(), "there is no room for the store: quota exceeded");
+        let at = "there is no room for the store `/state/store.sqlite3`: quota exceeded";
+        assert_eq!(full.at("/state/store.sqlite3"), at);
+    }
 }

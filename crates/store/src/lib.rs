@@ -1,7 +1,7 @@
 //! What Hookwright keeps: sessions, the journal of each, waits and tasks.
 //!
-//! One trait, [`Store`]; [`SqliteStore`] keeps it in one file of one folder, [`MemoryStore`] in
-//! memory with the same meaning and the same tests. What a store promises:
+//! One trait, [`Store`]; a [`StoreLocation`] opens the store that is there. [`SqliteStore`] keeps it in one
+//! file of one folder, or in memory. What a store promises:
 //!
 //! - **All or nothing.** A [`Commit`] appends to a journal, writes and deletes records, and all of
 //!   it is there afterwards or none of it, whenever the program or the machine stops.
@@ -19,7 +19,7 @@
 //! - **What cannot be read is left alone.** A file that is damaged, cut short, of a newer version or
 //!   not ours is an error that says so, and stays as it is.
 //! - **What was lost is told.** A store whose last commits are gone, because its log was removed or
-//!   garbled or the machine went down, says so once ([`SqliteStore::take_losses`]).
+//!   garbled or the machine went down, says so once ([`Store::take_losses`]).
 //!
 //! Values are text that the store does not look into; by convention JSON. A project is the text of
 //! a path: whoever has a path that is no UTF-8 escapes it without loss first. Calls block; whoever
@@ -34,8 +34,8 @@ mod kept_tasks;
 mod kept_waits;
 mod lease;
 pub mod limits;
+mod location;
 mod loss;
-mod memory;
 mod page;
 mod queue;
 mod reclaimed;
@@ -51,8 +51,8 @@ pub use journal::{Entry, JournalKey};
 pub use kept_tasks::{Claim, KeptTask, KeptTasks, NewTask, TaskChange, TaskError, TaskList};
 pub use kept_waits::{Decide, KeptWaits, Opened, WaitError};
 pub use lease::{Acquired, Held};
+pub use location::{LocationError, StoreLocation};
 pub use loss::Loss;
-pub use memory::MemoryStore;
 pub use page::{entries, headings, records};
 pub use queue::{LaneKey, LaneMove, Queued};
 pub use reclaimed::{Reclaimed, Rewrite};

@@ -1,4 +1,4 @@
-//! A store in one SQLite file with a write-ahead log. Nothing outside of this module knows that.
+//! A store in one SQLite file with a write-ahead log, or in memory. Nothing outside of this module knows that.
 //!
 //! One connection writes and another reads, so that a long list in one thread does not hold up a
 //! commit in another. How the file is found, made and looked over: `open.rs`; its tables:
@@ -19,7 +19,7 @@ mod tests;
 mod write;
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -70,14 +70,11 @@ impl SqliteStore {
         }
     }
 
-    /// What had been committed and was gone when the store was opened. It is told once: a store that
-    /// is opened after this call has lost nothing, unless it cannot be written.
-    pub fn take_losses(&self) -> Vec<Loss> {
-        let losses = std::mem::take(&mut *lock(&self.losses));
-        if !losses.is_empty() {
-            lock(&self.writer).last_commits.forget();
-        }
-        losses
+    /// A store in memory that ends with this value, for tests and for programs that keep nothing.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        let files = Files::in_memory();
+        let connection = open::create_in_memory(&files)?;
+        Self::with_connection(files, connection, Vec::new())
     }
 
     /// How many commits this value has synced to the disk.
@@ -86,26 +83,30 @@ impl SqliteStore {
         self.syncs.load(Ordering::Relaxed)
     }
 
-    /// Deletes what is left of forgotten journals, and gives the space that is free in the store's file
-    /// back to the file system. Both are done a little at a time, so that other writers need not wait; one
-    /// who is killed meanwhile leaves the rest to the next call.
-    ///
-    /// The file of an older version cannot shrink before it was written anew; see [`Rewrite`].
-    pub fn reclaim(&self, rewrite: Rewrite) -> Result<Reclaimed, StoreError> {
-        reclaim::reclaim(self, rewrite)
-    }
-
     /// The store's file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.files.main
     }
 
+    pub(crate) fn file_in(folder: &Path) -> PathBuf {
+        folder.join(files::MAIN)
+    }
+
     fn open_files(mut files: Files, how: open::Use) -> Result<Self, StoreError> {
         let notes = last_commits::read(&files.last_commits);
         let connection = open::open(&mut files, how)?;
         let losses = last_commits::losses(&connection, &notes);
-        let losses = Mutex::new(losses.map_err(|failure| files.explain(failure))?);
+        let losses = losses.map_err(|failure| files.explain(failure))?;
+        Self::with_connection(files, connection, losses)
+    }
+
+    fn with_connection(
+        files: Files,
+        connection: Connection,
+        losses: Vec<Loss>,
+    ) -> Result<Self, StoreError> {
+        let losses = Mutex::new(losses);
         let last_commits = LastCommits::at(&files.last_commits);
         let writer = Writer::new(connection, last_commits).map_err(|error| files.explain(error))?;
         let (writer, reader) = (Mutex::new(writer), Mutex::new(None));
@@ -136,10 +137,7 @@ impl SqliteStore {
             }),
         };
         // The commit is made, but it may not survive the machine, whatever the cause is.
-        synced.map_err(|error| StoreError::Io {
-            path: self.files.main.clone(),
-            cause: error.to_string(),
-        })
+        synced.map_err(|error| StoreError::Io { cause: error.to_string() })
     }
 
     fn read<T>(
@@ -166,7 +164,7 @@ impl Store for SqliteStore {
     fn commit(&self, commit: &Commit<'_>) -> Result<Committed, StoreError> {
         limits::check_commit(commit)?;
         let committed = self.write(|writer| writer.commit(commit))?;
-        if commit.durability == Durability::Synced {
+        if commit.durability == Durability::Synced && !self.files.in_memory {
             self.sync_log()?;
             self.syncs.fetch_add(1, Ordering::Relaxed);
         }
@@ -237,5 +235,17 @@ impl Store for SqliteStore {
 
     fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError> {
         self.write(|writer| writer.release(lease, token))
+    }
+
+    fn take_losses(&self) -> Vec<Loss> {
+        let losses = std::mem::take(&mut *lock(&self.losses));
+        if !losses.is_empty() {
+            lock(&self.writer).last_commits.forget();
+        }
+        losses
+    }
+
+    fn reclaim(&self, rewrite: Rewrite) -> Result<Reclaimed, StoreError> {
+        reclaim::reclaim(self, rewrite)
     }
 }

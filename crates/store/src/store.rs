@@ -1,8 +1,8 @@
 //! The one trait. What a commit is made of stands in `commit.rs`.
 
 use crate::{
-    Acquired, Commit, Committed, Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Record,
-    RecordKey, StoreError,
+    Acquired, Commit, Committed, Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Loss,
+    Reclaimed, Record, RecordKey, Rewrite, StoreError,
 };
 
 /// Sessions, the journal of each, waits and tasks. The promises stand on the crate's front page.
@@ -77,4 +77,15 @@ pub trait Store: Send + Sync {
 
     /// Gives a lease back; `false` if this token does not hold it (any more).
     fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError>;
+
+    /// What had been committed and was gone when the store was opened. It is told once: a store that
+    /// is opened after this call has lost nothing, unless it cannot be written.
+    fn take_losses(&self) -> Vec<Loss>;
+
+    /// Deletes what is left of forgotten journals, and gives free space back to the system. Both are done a
+    /// little at a time, so that other writers need not wait; one that is killed meanwhile leaves the rest to
+    /// the next call.
+    ///
+    /// The file of an older version cannot shrink before it was written anew; see [`Rewrite`].
+    fn reclaim(&self, rewrite: Rewrite) -> Result<Reclaimed, StoreError>;
 }

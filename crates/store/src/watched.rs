@@ -5,21 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{
-    Acquired, Commit, Committed, Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Record,
-    RecordKey, Store, StoreError,
+    Acquired, Commit, Committed, Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Loss,
+    Reclaimed, Record, RecordKey, Rewrite, Store, StoreError,
 };
 
 /// What a test does before each commit; an error keeps the commit from being made.
 type BeforeCommit = Box<dyn Fn(&Commit<'_>) -> Result<(), StoreError> + Send + Sync>;
 
 /// Returns the text that an entry of a journal is read as.
-type Rewrite = Box<dyn Fn(String) -> String + Send + Sync>;
+type RewriteEntry = Box<dyn Fn(String) -> String + Send + Sync>;
 
 /// A store that a test watches.
 pub struct WatchedStore {
     behind: Arc<dyn Store>,
     before_commit: BeforeCommit,
-    rewrite: Rewrite,
+    rewrite: RewriteEntry,
     records: AtomicUsize,
     entries: AtomicUsize,
     journals: AtomicUsize,
@@ -30,7 +30,7 @@ impl WatchedStore {
     /// Watches this store.
     pub fn new(behind: Arc<dyn Store>) -> Self {
         let (records, entries, journals, changes) = Default::default();
-        let (before_commit, rewrite): (BeforeCommit, Rewrite) =
+        let (before_commit, rewrite): (BeforeCommit, RewriteEntry) =
             (Box::new(|_| Ok(())), Box::new(|entry| entry));
         Self { behind, before_commit, rewrite, records, entries, journals, changes }
     }
@@ -152,5 +152,13 @@ impl Store for WatchedStore {
 
     fn release(&self, lease: &str, token: u64) -> Result<bool, StoreError> {
         self.behind.release(lease, token)
+    }
+
+    fn take_losses(&self) -> Vec<Loss> {
+        self.behind.take_losses()
+    }
+
+    fn reclaim(&self, rewrite: Rewrite) -> Result<Reclaimed, StoreError> {
+        self.behind.reclaim(rewrite)
     }
 }

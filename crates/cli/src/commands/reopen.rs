@@ -1,12 +1,11 @@
 //! `hookwright reopen`: an issue or a task that failed, was blocked or is done can be worked on again.
 
-use std::sync::Arc;
-
 use clap::Args;
 use hookwright_engine::ports::Ports;
 use hookwright_events::task::{Task, TaskState};
 use hookwright_pipeline::lease;
 use hookwright_pipeline::queue::{IssueState, IssueStates};
+use hookwright_server::approvals::now_ms;
 use hookwright_store::KeptTasks;
 use serde_json::json;
 
@@ -113,7 +112,7 @@ fn issue(
 fn task(id: &str, project: &str) -> Result<(String, &'static str, String), Failure> {
     let unknown = || Failure::Work(WorkFailure::NoSuchItem { item: id.to_owned() });
     let store = state::existing_store()?.ok_or_else(unknown)?;
-    let kept = KeptTasks::new(Arc::new(store), project);
+    let kept = KeptTasks::new(store, project);
     let Task { id, state: was, session, content, .. } = kept.get(id).map_err(tasks::of)?.task;
     let name = format!("task {id}");
     if let (TaskState::InProgress, Some(session)) = (was, session) {
@@ -124,7 +123,7 @@ fn task(id: &str, project: &str) -> Result<(String, &'static str, String), Failu
         }
     }
     if was != TaskState::Open {
-        kept.set_state(id, TaskState::Open, state::now_ms()).map_err(tasks::of)?;
+        kept.set_state(id, TaskState::Open, now_ms()).map_err(tasks::of)?;
     }
     Ok((name, was.as_str(), content))
 }

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use hookwright_events::SessionStatus;
-use hookwright_pipeline::lease::{self, Holder};
+use hookwright_pipeline::lease::{self, LeaseOwner};
 use hookwright_process::{Leader, Sent};
-use hookwright_store::SqliteStore;
+use hookwright_store::Store;
 use serde_json::json;
 
 use crate::error::{Failure, SessionFailure};
@@ -61,9 +61,9 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
     let Some(holder) = lease::holder(store, &lease).map_err(Failure::Store)? else {
         return Err(SessionFailure::NotRunning { name, status: session.status }.into());
     };
-    let host = Holder::this().host;
-    if holder.host != host {
-        return Err(SessionFailure::Elsewhere { name, pid: holder.pid, host: holder.host }.into());
+    if !holder.machine.is_this() {
+        let (pid, host) = (holder.pid, holder.machine.host);
+        return Err(SessionFailure::Elsewhere { name, pid, host }.into());
     }
     ask(&holder, &name)?;
     let (pid, at_most) = (holder.pid, arguments.timeout.as_secs_f64());
@@ -77,7 +77,7 @@ pub(crate) fn stop(arguments: &StopArguments, screen: &Screen) -> Result<u8, Fai
 }
 
 /// Asks the process to end: this very one, or nobody.
-fn ask(holder: &Holder, name: &str) -> Result<(), Failure> {
+fn ask(holder: &LeaseOwner, name: &str) -> Result<(), Failure> {
     let leader = Leader { pid: holder.pid };
     match holder.start_time.map(|start_time| leader.terminate(start_time)) {
         Some(Sent::Delivered | Sent::Gone) => Ok(()),
@@ -90,9 +90,9 @@ fn ask(holder: &Holder, name: &str) -> Result<(), Failure> {
 /// Waits until this process does not run the session any more; whether it came to that in time.
 fn wait(
     arguments: &StopArguments,
-    store: &SqliteStore,
+    store: &dyn Store,
     lease: &str,
-    holder: &Holder,
+    holder: &LeaseOwner,
     name: &str,
 ) -> Result<bool, Failure> {
     let began = Instant::now();

@@ -4,6 +4,7 @@ use hookwright_pipeline::folder::FolderError;
 use hookwright_store::StoreError;
 
 use super::Message;
+use crate::state;
 
 /// What a person can do about a session's folder. Whether there is a session yet depends on when it
 /// happened.
@@ -36,10 +37,10 @@ pub(super) fn of_store(error: &StoreError) -> Message {
              backup"
         }
         StoreError::NotWritable { .. } => "see who owns the folder, and whether it is read-only",
-        StoreError::NoDescriptors { .. } => "raise the limit of open files (`ulimit -n`)",
+        StoreError::NoDescriptors => "raise the limit of open files (`ulimit -n`)",
         StoreError::Full { .. } => "make room, then go on with `hookwright resume`",
         StoreError::Busy { .. } => "another hookwright holds it; try again",
-        StoreError::Gone { .. } => "bring the file back; what was written since is lost",
+        StoreError::Gone => "bring the file back; what was written since is lost",
         StoreError::Fenced { .. } | StoreError::JournalConflict { .. } => {
             "another process has taken the session over; see `hookwright sessions list`"
         }
@@ -47,5 +48,6 @@ pub(super) fn of_store(error: &StoreError) -> Message {
         StoreError::TooLarge { .. } => "let hooks and agents print less",
         StoreError::Io { .. } => "see whether the disk is well, then `hookwright resume`",
     };
-    Message { heading: error.to_string(), place: None, help: help.into() }
+    let heading = state::location().map_or_else(|_| error.to_string(), |at| error.at(&at));
+    Message { heading, place: None, help: help.into() }
 }

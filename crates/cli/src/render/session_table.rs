@@ -5,11 +5,11 @@ use std::path::Path;
 use super::{Table, human, session_wait};
 use crate::text::{Paint, count, local, one_line, visible};
 use hookwright_events::SessionStatus;
+use hookwright_server::approvals::now_ms;
 
 use crate::config_files::ConfigFiles;
 use crate::known_session::KnownSession;
 use crate::session_waits::Waits;
-use crate::state;
 
 /// Characters of a plan, a stage or a branch in a table.
 const CELL_CHARS_MAX: usize = 40;
@@ -26,7 +26,7 @@ pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> Strin
         vec!["name", "status", "plan", "stage", "iterations", "started", "duration", "branch"];
     headings.extend(projects.map(|_| "project"));
     let mut table = Table::with_headings(&headings).with_outcomes_in(1);
-    let now = state::now_ms();
+    let now = now_ms();
     for session in list {
         let record = &session.record;
         let mut row = vec![
@@ -51,7 +51,7 @@ pub(crate) fn of(list: &[KnownSession], projects: Option<&ConfigFiles>) -> Strin
 /// Sessions that run: where they are, how long, and who runs them.
 pub(crate) fn running(list: &[KnownSession], waits: &Waits) -> String {
     let mut table = Table::default();
-    let now = state::now_ms();
+    let now = now_ms();
     for session in list {
         let iterations = count(session.record.iterations as usize, "iteration");
         table.row([
@@ -69,7 +69,7 @@ pub(crate) fn running(list: &[KnownSession], waits: &Waits) -> String {
 /// What a session waits for, and what can be done about it.
 fn waits_of(session: &KnownSession, waits: &Waits) -> String {
     let waits = waits.get(session.name()).map(Vec::as_slice).unwrap_or_default();
-    session_wait::lines(waits, state::now_ms())
+    session_wait::lines(waits, now_ms())
 }
 
 /// Sessions that can be taken up again, and how.
@@ -107,7 +107,7 @@ pub(crate) fn heading(session: &KnownSession) -> String {
     if !record.reason.is_empty() && record.reason != session.status.as_str() {
         text.push_str(&format!(" ({})", one_line(&record.reason, REASON_CHARS_MAX)));
     }
-    if let Some(took) = session.duration_ms(state::now_ms()) {
+    if let Some(took) = session.duration_ms(now_ms()) {
         text.push_str(&format!(", {}", human::duration(took as f64)));
     }
     text.push_str(&format!(

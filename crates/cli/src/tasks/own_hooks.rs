@@ -7,6 +7,7 @@ use hookwright_engine::{Chain, Fired, Firing, HookSet, Interest, RunEvent};
 use hookwright_events::{Decision, Event, EventName, Task, TaskState, Verdict};
 use hookwright_pipeline::task_firing::lets_pass;
 use hookwright_process::MARKER;
+use hookwright_server::approvals::now_ms;
 use hookwright_store::KeptTasks;
 use serde_json::Map;
 
@@ -19,7 +20,6 @@ use crate::host::{EngineOptions, MayRun, ProjectHooks, runtime, with_session};
 use crate::interrupts::Interrupts;
 use crate::render::human;
 use crate::screen::Screen;
-use crate::state;
 use crate::unasked::{self, Asker, Unasked};
 
 /// Completes a task if the project's hooks agree.
@@ -31,7 +31,7 @@ pub(super) fn complete(
     screen: &Screen,
 ) -> Result<Completed, Failure> {
     let set_completed = || -> Result<(), Failure> {
-        kept.set_state(task.id, TaskState::Completed, state::now_ms()).map_err(of)?;
+        kept.set_state(task.id, TaskState::Completed, now_ms()).map_err(of)?;
         Ok(())
     };
     if let Some(why) = off_by_environment() {

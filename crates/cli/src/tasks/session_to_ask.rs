@@ -7,7 +7,6 @@
 use hookwright_events::SessionStatus;
 use hookwright_events::{Task, TaskState};
 use hookwright_pipeline::caller::SESSION;
-use hookwright_pipeline::lease::Holder;
 
 use super::Tasks;
 use crate::error::{Failure, TaskFailure};
@@ -32,8 +31,10 @@ impl Tasks {
             if holder.status == SessionStatus::CutOff {
                 return cut_off(&sessions, &holder, true);
             }
-            if let Some(process) = holder.holder.as_ref().filter(|process| !is_here(process)) {
-                let (session, host) = (holder.name().to_owned(), process.host.clone());
+            if let Some(process) =
+                holder.holder.as_ref().filter(|process| !process.machine.is_this())
+            {
+                let (session, host) = (holder.name().to_owned(), process.machine.host.clone());
                 return Err(Failure::Task(TaskFailure::Elsewhere { id: task.id, session, host }));
             }
             if holder.runs() {
@@ -147,11 +148,7 @@ fn running(sessions: &Sessions) -> Result<Vec<KnownSession>, Failure> {
 }
 
 fn runs_here(session: &KnownSession) -> bool {
-    session.holder.as_ref().is_some_and(is_here)
-}
-
-fn is_here(holder: &Holder) -> bool {
-    holder.host == Holder::this().host
+    session.holder.as_ref().is_some_and(|holder| holder.machine.is_this())
 }
 
 fn cut_off(sessions: &Sessions, killed: &KnownSession, holds: bool) -> Result<ToAsk, Failure> {

@@ -14,7 +14,7 @@ use super::keys::Keys;
 use super::limits::{FRAME, TICK};
 use super::terminal::Terminal;
 use super::{Answering, Shared, locked};
-use crate::state::now_ms;
+use hookwright_server::approvals::now_ms;
 
 /// The one thread that draws.
 pub(super) struct Painter {

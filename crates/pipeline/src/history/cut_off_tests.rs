@@ -2,7 +2,7 @@ use hookwright_events::{
     Answer, EventName, FiringEvent, FiringKey, Outcome, Output, ProcessOutcome, RunEvent,
     RunEventKind, SessionEvent, TurnEvent, TurnName, TurnResult,
 };
-use hookwright_store::{Append, Commit, JournalKey, MemoryStore, Store};
+use hookwright_store::{Append, Commit, JournalKey, SqliteStore, Store};
 use serde_json::json;
 
 use hookwright_events::SessionStatus;
@@ -12,7 +12,7 @@ use super::tests::known;
 
 /// The history of a journal with these entries: number of the firing, and what happened.
 fn history(kinds: Vec<(u64, RunEventKind)>) -> History {
-    let store = MemoryStore::default();
+    let store = SqliteStore::in_memory().expect("memory");
     let journal = JournalKey { project: "/p".into(), session: "s".into() };
     let entries: Vec<String> = kinds
         .into_iter()

@@ -344,7 +344,7 @@ fn kept(record: &Record) -> Option<KeptIssue> {
 mod tests {
     use std::path::Path;
 
-    use hookwright_store::MemoryStore;
+    use hookwright_store::SqliteStore;
 
     use super::*;
 
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn one_session_has_an_issue_until_it_is_over_or_the_session_is_dead() {
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
         let states = IssueStates::new(Arc::clone(&store), "/p");
         let folder = IssueFolder::new(Path::new("/p"), Path::new("issues"));
         let take = |session: &str| states.take(&folder, &item(1), session, NOW).expect("written");

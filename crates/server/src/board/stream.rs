@@ -146,7 +146,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use hookwright_store::{Commit, Expected, Kind, MemoryStore, Put, RecordKey, Store};
+    use hookwright_store::{Commit, Expected, Kind, Put, RecordKey, SqliteStore, Store};
     use maud::html;
 
     use super::super::Board;
@@ -158,14 +158,14 @@ mod tests {
 
     /// A store, a feed that shows how often it has looked, and pages that follow it.
     struct Situation {
-        store: Arc<MemoryStore>,
+        store: Arc<SqliteStore>,
         feeds: Feeds,
         looks: Arc<AtomicUsize>,
     }
 
     impl Situation {
         fn new(folder: &std::path::Path) -> Self {
-            let store = Arc::new(MemoryStore::new());
+            let store = Arc::new(SqliteStore::in_memory().expect("memory"));
             let approvals = Approvals::of_folder(folder, store.clone(), |_| true).unwrap();
             let board = Arc::new(Board::new(store.clone(), approvals, None));
             Self { store, feeds: Feeds::new(board, Desk::here()), looks: Arc::default() }

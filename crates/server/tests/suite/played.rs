@@ -6,7 +6,7 @@ use hookwright_events::{
     EventName, FiringEvent, Outcome, Output, ProcessOutcome, Report, RunEvent, RunEventKind,
     SessionEvent, SessionStatus, Status, TurnEvent, TurnName, TurnResult,
 };
-use hookwright_pipeline::lease::{self, Holder};
+use hookwright_pipeline::lease::{self, LeaseOwner};
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_server::approvals::{iso, now_ms};
 use hookwright_store::{
@@ -211,7 +211,7 @@ impl Played {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         let behind_the_name = stat.rsplit(')').next().unwrap();
         let start_time = behind_the_name.split_whitespace().nth(19).unwrap().parse().unwrap();
-        let holder = Holder { pid, start_time: Some(start_time), ..Holder::this() };
+        let holder = LeaseOwner { pid, start_time: Some(start_time), ..LeaseOwner::this() };
         let (lease, holder) =
             (lease::name_of(PROJECT, &self.record.name), serde_json::to_string(&holder).unwrap());
         self.store.acquire(&lease, &holder, None).unwrap();

@@ -25,6 +25,15 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     with_settings(Connection::open_with_flags(path, flags)?)
 }
 
+/// Connects to memory that has this name in this process. It is free once no connection is left.
+pub(super) fn connect_to_memory(name: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    with_settings(Connection::open_with_flags(name, flags)?)
+}
+
 /// Connects to a file that has no log and that cannot be written: no lock and no other file is needed.
 pub(super) fn connect_to_unchanging(path: &Path) -> rusqlite::Result<Connection> {
     let mut address = "file:".to_owned();

@@ -50,26 +50,23 @@ impl Files {
     }
 
     fn explain_code(&self, error: ffi::Error, cause: String) -> StoreError {
-        let path = self.main.clone();
         match error.code {
-            ErrorCode::DiskFull => StoreError::Full { path, cause },
+            ErrorCode::DiskFull => StoreError::Full { cause },
             ErrorCode::SystemIoFailure => match error.extended_code {
                 // A quota or a limit on file sizes. A full disk has the code above.
                 ffi::SQLITE_IOERR_WRITE
                 | ffi::SQLITE_IOERR_SHMSIZE
-                | ffi::SQLITE_IOERR_TRUNCATE => StoreError::Full { path, cause },
+                | ffi::SQLITE_IOERR_TRUNCATE => StoreError::Full { cause },
                 ffi::SQLITE_IOERR_CORRUPTFS => self.damaged(cause),
-                _ => StoreError::Io { path, cause },
+                _ => StoreError::Io { cause },
             },
             ErrorCode::ReadOnly
             | ErrorCode::PermissionDenied
-            | ErrorCode::AuthorizationForStatementDenied => StoreError::NotWritable { path, cause },
+            | ErrorCode::AuthorizationForStatementDenied => StoreError::NotWritable { cause },
             ErrorCode::CannotOpen => self.explain_cannot_open(cause),
             ErrorCode::DatabaseBusy
             | ErrorCode::DatabaseLocked
-            | ErrorCode::FileLockingProtocolFailed => {
-                StoreError::Busy { path, waited: limits::BUSY_MAX }
-            }
+            | ErrorCode::FileLockingProtocolFailed => StoreError::Busy { waited: limits::BUSY_MAX },
             // A table or column that is not there, or rows that no transaction of ours leaves.
             ErrorCode::DatabaseCorrupt
             | ErrorCode::NotADatabase
@@ -86,7 +83,7 @@ impl Files {
             | ErrorCode::ApiMisuse
             | ErrorCode::NoLargeFileSupport
             | ErrorCode::ParameterOutOfRange
-            | _ => StoreError::Io { path, cause },
+            | _ => StoreError::Io { cause },
         }
     }
 
@@ -95,7 +92,7 @@ impl Files {
         let probe = self.folder.join(format!("probe-{}", std::process::id()));
         match OpenOptions::new().write(true).create_new(true).open(&probe) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => self.explain_io(&error),
-            Err(_) => StoreError::NotWritable { path: self.main.clone(), cause },
+            Err(_) => StoreError::NotWritable { cause },
             Ok(file) => {
                 // Nothing depends on it: an empty file at worst.
                 let _ = fs::remove_file(&probe);
@@ -103,7 +100,7 @@ impl Files {
                 let opened: io::Result<Vec<_>> = (0..FILES).map(|_| file.try_clone()).collect();
                 match opened {
                     Err(error) => self.explain_io(&error),
-                    Ok(_) => StoreError::NotWritable { path: self.main.clone(), cause },
+                    Ok(_) => StoreError::NotWritable { cause },
                 }
             }
         }
@@ -111,22 +108,22 @@ impl Files {
 
     /// What the system said about a file or folder of ours.
     pub(super) fn explain_io(&self, error: &io::Error) -> StoreError {
-        let (path, cause) = (self.main.clone(), error.to_string());
+        let cause = error.to_string();
         if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) {
-            return StoreError::NoDescriptors { path };
+            return StoreError::NoDescriptors;
         }
         match error.kind() {
             ErrorKind::PermissionDenied
             | ErrorKind::ReadOnlyFilesystem
-            | ErrorKind::NotADirectory => StoreError::NotWritable { path, cause },
+            | ErrorKind::NotADirectory => StoreError::NotWritable { cause },
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                StoreError::Full { path, cause }
+                StoreError::Full { cause }
             }
-            _ => StoreError::Io { path, cause },
+            _ => StoreError::Io { cause },
         }
     }
 
     pub(super) fn damaged(&self, cause: impl Into<String>) -> StoreError {
-        StoreError::Damaged { path: self.main.clone(), cause: cause.into() }
+        StoreError::Damaged { cause: cause.into() }
     }
 }

@@ -4,8 +4,12 @@ use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::StoreError;
+
+/// The database of a store, in its folder.
+pub(super) const MAIN: &str = "store.sqlite3";
 
 /// The files of one store.
 #[derive(Debug)]
@@ -21,21 +25,35 @@ pub(super) struct Files {
     pub(super) identity: Option<(u64, u64)>,
     /// It can only be read, and has no log.
     pub(super) never_changes: bool,
+    /// There are none: it is in memory, under the name of the main file.
+    pub(super) in_memory: bool,
 }
 
 impl Files {
     pub(super) fn of(folder: &Path) -> Result<Self, StoreError> {
         let named = |folder: &Path| Self {
             folder: folder.to_owned(),
-            main: folder.join("store.sqlite3"),
+            main: folder.join(MAIN),
             log: folder.join("store.sqlite3-wal"),
             last_commits: folder.join("store.sqlite3-last"),
             identity: None,
             never_changes: false,
+            in_memory: false,
         };
         // An absolute path, because SQLite reads a relative one that starts with `file:` as a URI.
         let absolute = std::path::absolute(folder);
         absolute.map(|folder| named(&folder)).map_err(|error| named(folder).explain_io(&error))
+    }
+
+    /// A new store in memory, which no other one shares.
+    pub(super) fn in_memory() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        // All connections of a process find the same memory under a name that begins with a slash.
+        let main = PathBuf::from(format!("file:/hookwright-{number}?vfs=memdb"));
+        let [folder, log, last_commits] = [PathBuf::new(), PathBuf::new(), PathBuf::new()];
+        let (identity, never_changes) = (None, false);
+        Self { folder, main, log, last_commits, identity, never_changes, in_memory: true }
     }
 
     /// Whether there is a store. A log without its main file is none, and not nothing either.
@@ -63,11 +81,14 @@ impl Files {
 
     /// An open file that has been unlinked takes writes as before, and all of them are lost.
     pub(super) fn are_still_there(&self) -> Result<(), StoreError> {
+        if self.in_memory {
+            return Ok(());
+        }
         let there = self.metadata(&self.main)?.as_ref().map(identity_of);
         if there.is_some() && there == self.identity {
             return Ok(());
         }
-        Err(StoreError::Gone { path: self.main.clone() })
+        Err(StoreError::Gone)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::connection::{connect, connect_to_unchanging};
+use super::connection::{connect, connect_to_memory, connect_to_unchanging};
 use super::failure::Failure;
 use super::files::{Files, identity_of};
 use super::log;
@@ -28,7 +28,7 @@ pub(super) enum Use {
 /// Opens a store that is there, and brings it to the newest version.
 pub(super) fn open(files: &mut Files, how: Use) -> Result<Connection, StoreError> {
     let metadata = files.metadata(&files.main)?;
-    let metadata = metadata.ok_or_else(|| StoreError::Gone { path: files.main.clone() })?;
+    let metadata = metadata.ok_or(StoreError::Gone)?;
     if !metadata.is_file() {
         return Err(files.damaged("it is not a file"));
     }
@@ -68,9 +68,10 @@ fn has_no_log(files: &Files) -> bool {
 
 /// A second connection to a store that has been opened.
 pub(super) fn open_reader(files: &Files) -> Result<Connection, StoreError> {
-    let connected = match files.never_changes {
-        true => connect_to_unchanging(&files.main),
-        false => connect(&files.main),
+    let connected = match files {
+        Files { in_memory: true, .. } => connect_to_memory(&files.main),
+        Files { never_changes: true, .. } => connect_to_unchanging(&files.main),
+        _ => connect(&files.main),
     };
     let opened = connected.and_then(|connection| {
         connection.pragma_update(None, "query_only", true)?;
@@ -81,10 +82,7 @@ pub(super) fn open_reader(files: &Files) -> Result<Connection, StoreError> {
 
 fn look_over(connection: &mut Connection, files: &Files, how: Use) -> Result<(), Failure> {
     let is_readonly = connection.is_readonly("main")?;
-    let not_writable = || {
-        let cause = "permission denied".into();
-        StoreError::NotWritable { path: files.main.clone(), cause }
-    };
+    let not_writable = || StoreError::NotWritable { cause: "permission denied".into() };
     if is_readonly && how == Use::Writing {
         return Err(not_writable().into());
     }
@@ -98,8 +96,7 @@ fn look_over(connection: &mut Connection, files: &Files, how: Use) -> Result<(),
     }
     let (found, newest) = (version(&transaction)?, supported(STEPS));
     if found > newest {
-        let path = files.main.clone();
-        return Err(StoreError::Newer { path, found, supported: newest }.into());
+        return Err(StoreError::Newer { found, supported: newest }.into());
     }
     if is_cut_short(files, number("page_count")?, number("page_size")?)? {
         return Err(files.damaged("the file has been cut short").into());
@@ -148,6 +145,16 @@ pub(super) fn create(files: &Files) -> Result<(), StoreError> {
     named.map_err(|error| files.explain_io(&error))
 }
 
+/// Makes a store in memory.
+pub(super) fn create_in_memory(files: &Files) -> Result<Connection, StoreError> {
+    let filled =
+        connect_to_memory(&files.main).map_err(Failure::from).and_then(|mut connection| {
+            migrate(&mut connection, STEPS)?;
+            Ok(connection)
+        });
+    filled.map_err(|failure| files.explain(failure))
+}
+
 /// What a process that died while it made a store has left. Only the holder of the lock is here.
 fn remove_draft(files: &Files) -> Result<(), StoreError> {
     for end in ["", "-journal", "-wal", "-shm"] {
@@ -193,7 +200,7 @@ fn lock(folder: &File, files: &Files) -> Result<(), StoreError> {
                 std::thread::sleep(Duration::from_millis(1));
             }
             Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::Busy { path: files.main.clone(), waited: since.elapsed() });
+                return Err(StoreError::Busy { waited: since.elapsed() });
             }
         }
     }

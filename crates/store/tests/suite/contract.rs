@@ -12,7 +12,7 @@ macro_rules! both_stores_keep {
         mod memory {
             $(#[test]
             fn $rule() {
-                super::$rule(&hookwright_store::MemoryStore::new());
+                super::$rule(&hookwright_store::SqliteStore::in_memory().expect("memory"));
             })*
         }
 

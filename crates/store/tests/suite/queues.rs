@@ -5,8 +5,8 @@ use std::sync::Arc;
 use hookwright_events::task::{TaskId, TaskState};
 use hookwright_store::{
     Claim, Commit, Expect, Expected, Filter, Heading, KeptTask, KeptTasks, Kind, LaneKey, LaneMove,
-    MemoryStore, NewTask, Put, Queued, Record, RecordKey, SqliteStore, Store, StoreError,
-    TaskChange, WatchedStore, headings,
+    NewTask, Put, Queued, Record, RecordKey, SqliteStore, Store, StoreError, TaskChange,
+    WatchedStore, headings,
 };
 
 use crate::situation::{key, put};
@@ -15,7 +15,7 @@ const NOW: i64 = 1_000;
 const PROJECT: &str = "/projects/one";
 
 fn both(rule: impl Fn(Arc<dyn Store>)) {
-    rule(Arc::new(MemoryStore::new()));
+    rule(Arc::new(SqliteStore::in_memory().expect("memory")));
     let folder = tempfile::tempdir().unwrap();
     rule(Arc::new(SqliteStore::open(folder.path()).unwrap()));
 }

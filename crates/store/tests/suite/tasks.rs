@@ -4,14 +4,13 @@ use std::sync::{Arc, Barrier};
 
 use hookwright_events::task::{Task, TaskId, TaskState};
 use hookwright_store::{
-    Claim, Commit, KeptTask, KeptTasks, MemoryStore, NewTask, SqliteStore, Store, TaskChange,
-    TaskError, limits,
+    Claim, Commit, KeptTask, KeptTasks, NewTask, SqliteStore, Store, TaskChange, TaskError, limits,
 };
 
 const NOW: i64 = 1_000;
 
 fn both(rule: impl Fn(KeptTasks)) {
-    rule(KeptTasks::new(Arc::new(MemoryStore::new()), "/projects/one"));
+    rule(KeptTasks::new(Arc::new(SqliteStore::in_memory().expect("memory")), "/projects/one"));
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
     rule(KeptTasks::new(store, "/projects/one"));
@@ -70,7 +69,7 @@ fn a_task_is_kept_whole_and_found_by_what_people_type() {
 
 #[test]
 fn numbers_count_per_project() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
     let one = KeptTasks::new(Arc::clone(&store), "/projects/one");
     let two = KeptTasks::new(store, "/projects/two");
     let ids = [add(&one, "a"), add(&two, "a"), add(&one, "b"), add(&two, "b")];
@@ -156,7 +155,8 @@ fn a_list_has_the_states_asked_for_in_order_and_knows_what_each_waits_for() {
 
 #[test]
 fn a_list_that_is_longer_than_a_page_is_whole() {
-    let tasks = KeptTasks::new(Arc::new(MemoryStore::new()), "/projects/one");
+    let tasks =
+        KeptTasks::new(Arc::new(SqliteStore::in_memory().expect("memory")), "/projects/one");
     for number in 0..limits::TASKS_PER_PAGE + 2 {
         let state = TaskState::Completed;
         tasks.add(&NewTask { state, ..NewTask::new(number.to_string()) }, NOW).unwrap();
@@ -300,7 +300,7 @@ fn of_many_who_want_a_task_at_once_one_gets_it_and_every_new_task_its_own_number
 
 #[test]
 fn a_change_in_somebody_elses_commit_counts_only_for_the_task_that_was_read() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
     let tasks = KeptTasks::new(Arc::clone(&store), "/projects/one");
     add(&tasks, "a");
     let mut read = tasks.get("1").unwrap();
@@ -315,7 +315,7 @@ fn a_change_in_somebody_elses_commit_counts_only_for_the_task_that_was_read() {
 
 #[test]
 fn a_record_that_is_no_task_is_named() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
     let tasks = KeptTasks::new(Arc::clone(&store), "/projects/one");
     add(&tasks, "a");
     let mut put = tasks.put_for(&tasks.get("1").unwrap());

@@ -4,7 +4,7 @@ use std::sync::{Arc, Barrier};
 
 use hookwright_events::wait::{Paths, PersonsDecision, Wait, WaitKey, WaitState, Word};
 use hookwright_store::{
-    Decide, KeptWaits, MemoryStore, Opened, SqliteStore, Store, StoreError, WaitError, limits,
+    Decide, KeptWaits, Opened, SqliteStore, Store, StoreError, WaitError, limits,
 };
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn decision(action: &str, by: &str, at_ms: i64) -> PersonsDecision {
 }
 
 fn both(rule: impl Fn(KeptWaits)) {
-    rule(KeptWaits::new(Arc::new(MemoryStore::new()), |_| true));
+    rule(KeptWaits::new(Arc::new(SqliteStore::in_memory().expect("memory")), |_| true));
     let folder = tempfile::tempdir().unwrap();
     rule(KeptWaits::new(Arc::new(SqliteStore::open(folder.path()).unwrap()), |_| true));
 }
@@ -126,7 +126,7 @@ fn a_wait_whose_time_is_over_cannot_be_decided_and_one_decided_in_time_stays_so(
 
 #[test]
 fn a_wait_that_nobody_takes_up_is_abandoned_with_its_keeper() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
     let waits = KeptWaits::new(store, |keeper| keeper == "alive");
     let key = Some(WaitKey {
         session: "calm-fox".into(),
@@ -178,7 +178,7 @@ fn what_ended_long_ago_is_forgotten_as_new_ones_come() {
 
 #[test]
 fn what_is_no_wait_of_ours_is_named() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("memory"));
     let waits = KeptWaits::new(store.clone(), |_| true);
     waits.open(&wait("k7")).unwrap();
     let huge = Wait { request: Value::from("x".repeat(limits::VALUE_BYTES_MAX)), ..wait("k8") };

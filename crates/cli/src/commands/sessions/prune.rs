@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use hookwright_events::SessionStatus;
+use hookwright_server::approvals::now_ms;
 use hookwright_store::{Reclaimed, Rewrite};
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ use crate::known_session::{KnownSession, ProjectOption, Query, Sessions, StatusW
 use crate::render::session_table;
 use crate::screen::Screen;
 use crate::text::{count, visible};
-use crate::{exit_code, span, state};
+use crate::{exit_code, span};
 
 /// Sessions that are over when nobody says which are meant.
 const OVER: [SessionStatus; 4] = [
@@ -80,7 +81,7 @@ pub(crate) fn prune(arguments: &PruneArguments, screen: &Screen) -> Result<u8, F
     if arguments.json {
         sessions.read_issues(&mut chosen)?;
     }
-    let Some(store) = sessions.store.as_ref().filter(|_| arguments.yes) else {
+    let Some(store) = sessions.store.as_deref().filter(|_| arguments.yes) else {
         say(arguments, &sessions, &chosen, screen)?;
         return Ok(exit_code::GO_ON);
     };
@@ -129,7 +130,7 @@ fn choose(
     };
     let query = Query { all_projects: arguments.all_projects, children: true, ..Query::default() };
     let (mut chosen, mut children) = (Vec::new(), Children::default());
-    let (mut kept, now) = (arguments.keep.unwrap_or(0), state::now_ms());
+    let (mut kept, now) = (arguments.keep.unwrap_or(0), now_ms());
     for session in sessions.list(&query)? {
         if session.record.parent.is_some() {
             children.add(session);

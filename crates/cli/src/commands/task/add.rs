@@ -5,14 +5,15 @@ use std::io::{self, Read};
 
 use clap::Args;
 use hookwright_events::task::{TaskState, USUAL};
+use hookwright_server::approvals::now_ms;
 use hookwright_store::NewTask;
 use hookwright_store::limits::TASK_CONTENT_BYTES_MAX;
 
 use crate::error::{Failure, TaskFailure};
+use crate::exit_code;
 use crate::known_session::ProjectOption;
 use crate::screen::Screen;
 use crate::tasks::{TaskJson, Tasks, of, state_word};
-use crate::{exit_code, state};
 
 /// Add a task
 ///
@@ -58,7 +59,7 @@ pub(crate) fn add(arguments: &AddArguments, screen: &Screen) -> Result<u8, Failu
         session,
         ..NewTask::new(content)
     };
-    let task = tasks.kept("")?.add(&new, state::now_ms()).map_err(of)?.task;
+    let task = tasks.kept("")?.add(&new, now_ms()).map_err(of)?.task;
     if arguments.json {
         screen.json(&TaskJson { task: &task, list: None })?;
     } else {

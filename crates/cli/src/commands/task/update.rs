@@ -2,15 +2,16 @@
 
 use clap::{ArgGroup, Args};
 use hookwright_events::task::TaskState;
+use hookwright_server::approvals::now_ms;
 use hookwright_store::TaskChange;
 
 use super::add::text_of;
 use super::done::say_done;
 use crate::error::Failure;
+use crate::exit_code;
 use crate::known_session::ProjectOption;
 use crate::screen::Screen;
 use crate::tasks::{TaskJson, Tasks, of, state_word};
-use crate::{exit_code, state};
 
 /// Change a task
 ///
@@ -73,7 +74,7 @@ pub(crate) fn update(arguments: &UpdateArguments, screen: &Screen) -> Result<u8,
         depends_on: arguments.after.clone().or(arguments.after_none.then(Vec::new)),
         session,
     };
-    let task = kept.update(id, &change, state::now_ms()).map_err(of)?.task;
+    let task = kept.update(id, &change, now_ms()).map_err(of)?.task;
     if state == Some(TaskState::Completed) {
         return say_done(&tasks, id, arguments.json, screen);
     }

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use hookwright_store::{Commit, MemoryStore, Store, StoreError, WatchedStore};
+use hookwright_store::{Commit, SqliteStore, Store, StoreError, WatchedStore};
 
 /// A store that may forget.
 pub(crate) struct Forgetful {
@@ -29,7 +29,7 @@ impl Default for Forgetful {
         let recorder = Arc::new(Mutex::new(None::<Recorder>));
         let (refuses, rewrites) = (Arc::clone(&refused), Arc::clone(&rewritten));
         let records = Arc::clone(&recorder);
-        let store = WatchedStore::new(Arc::new(MemoryStore::default()))
+        let store = WatchedStore::new(Arc::new(SqliteStore::in_memory().expect("memory")))
             .before_commit(move |commit| {
                 if let Some(record) = &*records.lock().expect("no test panics with it") {
                     record(commit);
@@ -39,8 +39,9 @@ impl Default for Forgetful {
                     && append.entries.iter().any(|entry| entry.contains(*text))
                 {
                     if *left == 0 {
-                        let (path, cause) = ("memory".into(), "it is forgetful".to_owned());
-                        return Err(StoreError::NotWritable { path, cause });
+                        return Err(StoreError::NotWritable {
+                            cause: "it is forgetful".to_owned(),
+                        });
                     }
                     *left -= 1;
                 }

@@ -7,14 +7,14 @@ use hookwright_events::{
     SessionEvent, Status, TurnEvent, TurnName, TurnResult, WorkItem, WorkSource,
 };
 use hookwright_pipeline::timeline::Milestone;
-use hookwright_store::{Append, Commit, MemoryStore};
+use hookwright_store::{Append, Commit, SqliteStore};
 
 use super::super::rows::{Row, What};
 use super::*;
 
 /// A journal that is written.
 struct Writer {
-    store: MemoryStore,
+    store: SqliteStore,
     entries: u64,
     firings: u64,
 }
@@ -25,7 +25,8 @@ fn journal() -> JournalKey {
 
 impl Writer {
     fn new() -> Self {
-        let mut writer = Self { store: MemoryStore::new(), entries: 0, firings: 0 };
+        let mut writer =
+            Self { store: SqliteStore::in_memory().expect("memory"), entries: 0, firings: 0 };
         let (plan, sources) = ("plan".to_owned(), serde_json::Value::Null);
         let stages = vec!["one".to_owned(), "two".to_owned()];
         writer.write(

@@ -13,8 +13,7 @@ use hookwright_pipeline::session_issues::page_keys;
 use hookwright_pipeline::stored_session::stored_status;
 use hookwright_process::faults;
 use hookwright_store::{
-    Commit, Delete, Expected, Fence, JournalKey, Kind, Put, RecordKey, SqliteStore, Store,
-    StoreError,
+    Commit, Delete, Expected, Fence, JournalKey, Kind, Put, RecordKey, Store, StoreError,
 };
 
 use crate::error::{Failure, SessionFailure};
@@ -32,7 +31,7 @@ pub(super) enum Deleted {
 
 /// Deletes a session under its lease, so that no other process can resume it meanwhile.
 pub(super) fn delete(
-    store: &SqliteStore,
+    store: &dyn Store,
     root: &Path,
     session: &KnownSession,
     children: &[&KnownSession],
@@ -52,7 +51,7 @@ pub(super) fn delete(
 
 fn delete_under(
     fence: &Fence,
-    store: &SqliteStore,
+    store: &dyn Store,
     root: &Path,
     session: &KnownSession,
     children: &[&KnownSession],
@@ -75,11 +74,7 @@ fn delete_under(
 }
 
 /// Marks a session that is as it was found; returns the version of its record then.
-fn mark(
-    fence: &Fence,
-    store: &SqliteStore,
-    session: &KnownSession,
-) -> Result<Option<u64>, Failure> {
+fn mark(fence: &Fence, store: &dyn Store, session: &KnownSession) -> Result<Option<u64>, Failure> {
     let found = state::session(store, &session.record.workspace, session.name())?;
     let Some(found) = found.filter(|found| found.version == session.version) else {
         return Ok(None);
@@ -135,7 +130,7 @@ fn parts_of(session: &KnownSession, version: u64) -> impl Iterator<Item = Part> 
     [Part::Journal(session.journal())].into_iter().chain(pages).chain([Part::Record(record)])
 }
 
-fn delete_some(fence: &Fence, store: &SqliteStore, parts: &[Part]) -> Result<(), StoreError> {
+fn delete_some(fence: &Fence, store: &dyn Store, parts: &[Part]) -> Result<(), StoreError> {
     let mut commit = Commit { fence: Some(fence), ..Commit::unsynced() };
     for part in parts {
         match part.clone() {
