@@ -98,7 +98,7 @@ impl Command {
             Command::Task(arguments) if arguments.completes() => {
                 code(Some(EventName::TASK_COMPLETE.power()), Asker::Caller)
             }
-            // Which event it is, nobody knows before it has been read.
+            // The event is not known before it has been read.
             Command::Hook(_) => code(None, Asker::Agent),
             Command::Task(_)
             | Command::Explain(_)

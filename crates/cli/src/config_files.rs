@@ -216,7 +216,7 @@ impl ConfigFiles {
     pub(crate) fn secrets(&self) -> Result<Secrets, Vec<Fault>> {
         let mut all: Vec<(String, String)> = Vec::new();
         for path in &self.secrets {
-            let read = config::read_secrets(path, &self.shown(path))?;
+            let read = config::read_secrets(path, &self.display_path(path))?;
             let new = read.names().filter(|name| !all.iter().any(|(known, _)| known == name));
             let new: Vec<(String, String)> = new
                 .filter_map(|name| Some((name.to_owned(), read.get(name)?.to_owned())))
@@ -227,7 +227,7 @@ impl ConfigFiles {
     }
 
     /// A path as messages name it: from the working directory, from home, or all of it.
-    pub(crate) fn shown(&self, path: &Path) -> PathBuf {
+    pub(crate) fn display_path(&self, path: &Path) -> PathBuf {
         let has_parent = path.components().any(|part| part.as_os_str() == "..");
         let resolved = if has_parent { fs::canonicalize(path).ok() } else { None };
         let path = resolved.as_deref().unwrap_or(path);
@@ -370,7 +370,7 @@ impl ConfigFiles {
         match there[..] {
             [] => Ok(None),
             [name] => self.only_a_file(folder.join(name)).map(Some),
-            _ => Err(Failure::MoreThanOneFile { folder: self.shown(folder), names: there }),
+            _ => Err(Failure::MoreThanOneFile { folder: self.display_path(folder), names: there }),
         }
     }
 
@@ -379,7 +379,7 @@ impl ConfigFiles {
     fn only_a_file(&self, path: PathBuf) -> Result<PathBuf, Failure> {
         match fs::metadata(&path) {
             Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
-                Err(Failure::NotAFile { path: self.shown(&path) })
+                Err(Failure::NotAFile { path: self.display_path(&path) })
             }
             _ => Ok(path),
         }
@@ -392,7 +392,7 @@ impl ConfigFiles {
 
     /// A native file of the project, a loop or a pipeline if its name says so.
     pub(crate) fn native_file(&self, path: PathBuf) -> ConfigFile {
-        let (shown_as, layer) = (self.shown(&path), layer_of(&path));
+        let (shown_as, layer) = (self.display_path(&path), layer_of(&path));
         ConfigFile::native(path, shown_as, layer).knowing(hookwright_dialects::known())
     }
 

@@ -140,10 +140,10 @@ pub(crate) fn say_nothing_was_found(found: &ConfigFiles, screen: &Screen) {
     let mut text = format!(
         "note: no `{}` in {} or any folder above it",
         PROJECT_NAMES[0],
-        found.shown(&found.working_dir).display()
+        found.display_path(&found.working_dir).display()
     );
     if let Some(folder) = &found.global_folder {
-        let global = found.shown(&folder.join("hooks.yaml"));
+        let global = found.display_path(&folder.join("hooks.yaml"));
         text.push_str(&format!(", and no `{}`", global.display()));
     }
     text.push_str(

@@ -92,7 +92,7 @@ impl ProjectHooks {
         self.assemble(hooks, options, Ports { waits, ..Ports::default() })
     }
 
-    /// The engine for all of its hooks, in which nobody can be asked.
+    /// The engine for all of its hooks, in which no person can be asked.
     pub(crate) fn engine_without_people(&mut self) -> Engine {
         let hooks = std::mem::take(&mut self.loaded.hooks);
         self.assemble(hooks, EngineOptions::default(), Ports::default())

@@ -102,7 +102,7 @@ impl KnownWork {
         if let Some(store) = store {
             // The states of all come with every list; only those that are asked for are read whole.
             let few = [TaskState::InProgress];
-            let list = KeptTasks::new(store, &project).list(&few).map_err(tasks::of)?;
+            let list = KeptTasks::new(store, &project).list(&few).map_err(tasks::task_failure)?;
             let counts = TaskState::ALL.map(|state| (state.as_str(), list.count(state)));
             work.tasks.extend(counts.into_iter().filter(|(_, number)| *number > 0));
         }

@@ -159,7 +159,7 @@ impl Place {
         }
         let mut known = HashSet::new();
         files.retain(|file| known.insert(file.path.clone()));
-        let cut = found.cut.iter().map(|folder| self.found.shown(folder)).collect();
+        let cut = found.cut.iter().map(|folder| self.found.display_path(folder)).collect();
         Ok(RunFiles { files, cut })
     }
 
@@ -170,7 +170,7 @@ impl Place {
             root: &self.found.project_root,
             user_folder: user_folder.as_deref(),
             hook_files: &self.found.files,
-            shown: &|path: &Path| self.found.shown(path),
+            shown: &|path: &Path| self.found.display_path(path),
             environment: &self.environment,
         }))
     }
@@ -334,7 +334,7 @@ impl Place {
         let ended = ended.map_err(SessionFailure::Broken)?;
         let shown_folder = match folder.path().strip_prefix(&self.started_in) {
             Ok(below) => below.to_owned(),
-            Err(_) => self.found.shown(folder.path()),
+            Err(_) => self.found.display_path(folder.path()),
         };
         let summary = session_screen.lock().unwrap_or_else(PoisonError::into_inner).summary(
             &ended,

@@ -66,7 +66,7 @@ impl Tasks {
     /// Those that are kept. A project without any knows no id.
     pub(crate) fn kept(&self, id: &str) -> Result<&KeptTasks, Failure> {
         use hookwright_store::TaskError::Unknown;
-        let unknown = || of(Unknown { id: id.to_owned(), nearest: None });
+        let unknown = || task_failure(Unknown { id: id.to_owned(), nearest: None });
         self.kept.as_ref().ok_or_else(unknown)
     }
 }
@@ -83,7 +83,7 @@ fn project_of_session() -> Result<Option<PathBuf>, Failure> {
 }
 
 /// An error about a task.
-pub(crate) fn of(error: impl Into<TaskFailure>) -> Failure {
+pub(crate) fn task_failure(error: impl Into<TaskFailure>) -> Failure {
     Failure::Task(error.into())
 }
 

@@ -91,7 +91,7 @@ impl Trust {
     }
 
     /// How a file with this content stands.
-    pub(crate) fn of(&self, file: &ConfigFile, content: &[u8]) -> Standing {
+    pub(crate) fn standing(&self, file: &ConfigFile, content: &[u8]) -> Standing {
         self.at(&place(&file.path), content)
     }
 

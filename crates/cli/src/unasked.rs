@@ -43,8 +43,8 @@ pub(crate) enum Consequence {
     Fail,
 }
 
-/// What happens when the hooks of an event with this power can't be asked. Without an event nobody
-/// knows whether one can block.
+/// What happens when the hooks of an event with this power can't be asked. An event that
+/// is not known may be one that hooks can block.
 pub(crate) fn consequence(power: Option<Power>, why: Unasked, asker: Asker) -> Consequence {
     match (power, asker, why) {
         (None | Some(Power::Blocks), _, _) => Consequence::Refuse,
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_nobody_could_read_may_be_guarded() {
+    fn an_event_that_is_not_known_may_be_guarded() {
         for why in REASONS {
             for asker in [Asker::Agent, Asker::Caller] {
                 assert_eq!(exit_code(None, why, asker), BLOCK, "{why:?}");

@@ -72,7 +72,7 @@ impl Wire for NativeWire {
         }
     }
 
-    fn shown(&self, hook: &str, outcome: &Outcome, meaning: &Meaning) -> String {
+    fn piped_output(&self, hook: &str, outcome: &Outcome, meaning: &Meaning) -> String {
         let mut text = String::new();
         if meaning.status != Status::Success {
             let reason = meaning.reason.as_deref().unwrap_or("failed");

@@ -144,7 +144,7 @@ pub trait Wire: fmt::Debug + Send + Sync {
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning;
 
     /// What the agent is shown of a hook whose output is piped to it.
-    fn shown(&self, hook: &str, outcome: &Outcome, meaning: &Meaning) -> String;
+    fn piped_output(&self, hook: &str, outcome: &Outcome, meaning: &Meaning) -> String;
 
     /// Where a command runs that does not say so itself; the project root, unless this is a folder.
     fn working_dir<'e>(&self, event: &'e Event) -> Option<&'e Path> {

@@ -32,7 +32,7 @@ pub(crate) struct EventArguments {
 impl EventArguments {
     /// The event with its data; a file is named from `cwd`, as every path is.
     pub(crate) fn event(&self, cwd: Option<&Path>) -> Result<Event, Failure> {
-        event(&self.event, DataSource::of(self.data.as_deref(), cwd))
+        event(&self.event, DataSource::parse(self.data.as_deref(), cwd))
     }
 
     /// What hooks can do there; nothing, where there is no such event.
@@ -75,7 +75,7 @@ enum DataSource<'a> {
 
 impl<'a> DataSource<'a> {
     /// Reads the argument of `--data`; a file is named from `cwd`, as every path is.
-    fn of(argument: Option<&'a str>, cwd: Option<&Path>) -> Self {
+    fn parse(argument: Option<&'a str>, cwd: Option<&Path>) -> Self {
         match argument {
             None => DataSource::Nothing,
             Some("-") => DataSource::StandardInput,
@@ -86,7 +86,7 @@ impl<'a> DataSource<'a> {
         }
     }
 
-    fn shown(&self) -> String {
+    fn display_name(&self) -> String {
         match self {
             DataSource::Nothing | DataSource::Text(_) => "--data".into(),
             DataSource::File(path) => path.display().to_string(),
@@ -95,13 +95,13 @@ impl<'a> DataSource<'a> {
     }
 
     fn read(&self) -> Result<String, DataFailure> {
-        let cannot_read = |cause| DataFailure::Unreadable { source: self.shown(), cause };
+        let cannot_read = |cause| DataFailure::Unreadable { source: self.display_name(), cause };
         let limited = |reader: &mut dyn Read| {
             let mut bytes = Vec::new();
             reader.take(DATA_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(cannot_read)?;
             if bytes.len() as u64 > DATA_BYTES_MAX {
                 let bytes_max = DATA_BYTES_MAX;
-                return Err(DataFailure::TooLarge { source: self.shown(), bytes_max });
+                return Err(DataFailure::TooLarge { source: self.display_name(), bytes_max });
             }
             String::from_utf8(bytes)
                 .map_err(|error| cannot_read(io::Error::new(io::ErrorKind::InvalidData, error)))
@@ -127,10 +127,10 @@ fn event(name: &str, source: DataSource<'_>) -> Result<Event, Failure> {
         Ok(Value::Object(data)) => data,
         Ok(other) => {
             let found = kind_of(&other);
-            return Err(DataFailure::NotAnObject { source: source.shown(), found }.into());
+            return Err(DataFailure::NotAnObject { source: source.display_name(), found }.into());
         }
         Err(cause) => {
-            return Err(DataFailure::NotJson { source: source.shown(), cause }.into());
+            return Err(DataFailure::NotJson { source: source.display_name(), cause }.into());
         }
     };
     check_same_event(&resolved, &data, &source)?;
@@ -158,7 +158,7 @@ fn check_same_event(
         let Some(named) = data.get(field).and_then(Value::as_str) else { continue };
         if EventName::resolve(named).is_some_and(|named| named != *event) {
             return Err(DataFailure::OfOtherEvent {
-                source: source.shown(),
+                source: source.display_name(),
                 field,
                 named: named.to_owned(),
                 fired: event.to_string(),

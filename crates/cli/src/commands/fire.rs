@@ -130,7 +130,7 @@ impl FireAnswer<'_> {
         let mut fired = interrupts.ending(engine, self.screen, firing).await;
         let code = exit_code_of(&fired.decision.verdict, interrupts.came);
         interrupts.code = code;
-        // Whoever cannot be told still gets the exit code, and every hook still gets to its end.
+        // A caller that reads nothing still gets the exit code, and every hook still gets to its end.
         let mut told = self.print(&fired);
         let waiting_for = engine.in_background();
         if !waiting_for.is_empty() {
@@ -148,7 +148,7 @@ impl FireAnswer<'_> {
         self.end_with(code, told)
     }
 
-    /// The exit code stands above a failure to print: a block that nobody could read is a block.
+    /// The exit code counts more than a failure to print: a block that was not read is a block.
     fn end_with(&self, code: u8, told: Result<(), Failure>) -> Result<u8, Failure> {
         match told {
             Err(failure) if code == exit_code::GO_ON => Err(failure),
@@ -228,7 +228,7 @@ impl FireAnswer<'_> {
     }
 }
 
-/// What whoever waits for the decision should know meanwhile.
+/// What a person who waits for the decision should know meanwhile.
 fn talk_of(kind: &RunEventKind) -> Option<String> {
     match kind {
         RunEventKind::Session(SessionEvent::Noted { note }) => {

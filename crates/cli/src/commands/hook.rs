@@ -126,12 +126,12 @@ pub(crate) fn hook(arguments: &HookArguments, screen: &Screen) -> Result<u8, Fai
     let memory = Arc::new(memory);
     let environment = starter.environment(|name| host.sets_for_hooks(name));
     let deadline = Deadline::new(called, patience);
-    let answering = HostAnswer { host, deadline, memory, environment, notices, screen };
-    let decision = answering.decide(&call);
+    let answering = HostAnswer { host, deadline, memory, notices, screen };
+    let decision = answering.decide(&call, environment);
     answer(host, &call, &decision, screen)
 }
 
-/// An event that cannot be read may be one that a guard stands at.
+/// An event that cannot be read may be one that a guard looks at.
 fn answer_unreadable(
     host: &dyn Host,
     what: UnreadableCall,
@@ -205,21 +205,19 @@ struct HostAnswer<'a> {
     host: &'static dyn Host,
     deadline: Deadline,
     memory: Arc<SessionMemory>,
-    /// What hooks find in their environment.
-    environment: Environment,
     /// What the user has to know whatever comes of the hooks.
     notices: Vec<String>,
     screen: &'a Screen,
 }
 
 impl HostAnswer<'_> {
-    /// What the host has to do.
-    fn decide(&self, call: &HostCall) -> Decision {
+    /// What the host has to do. `environment` is what hooks find in theirs.
+    fn decide(&self, call: &HostCall, environment: Environment) -> Decision {
         let event = &call.event;
         if UserFolders::current().config().is_none() {
             return without_hooks(event, &Failure::NoStateFolder);
         }
-        let found = match runnable_hooks::find(self.host, call, &self.environment) {
+        let found = match runnable_hooks::find(self.host, call, environment) {
             Ok(found) => found,
             Err(failure) => return without_hooks(event, &failure),
         };
@@ -334,7 +332,7 @@ impl HostAnswer<'_> {
         );
         let late = unasked::decision(&fired.event, Unasked::TooLate, Asker::Agent, reason);
         let decision = &mut fired.decision;
-        // Whoever ended the session before that did so for a reason of its own.
+        // A hook that ended the session before that had a reason of its own.
         let ends = matches!(decision.verdict, Verdict::Stop { .. } | Verdict::Abort { .. });
         if matches!(late.verdict, Verdict::Block { .. }) && !ends {
             decision.verdict = late.verdict;
@@ -358,7 +356,7 @@ impl HostAnswer<'_> {
     }
 }
 
-/// Hooks that failed and stand in nobody's way: else nobody would hear of it.
+/// Hooks that failed and blocked nothing: nothing else would tell of them.
 fn failures(fired: &Fired) -> Vec<String> {
     let blocks = match &fired.decision.verdict {
         Verdict::Block { reason } | Verdict::Stop { reason } | Verdict::Abort { reason } => reason,
@@ -396,19 +394,19 @@ mod tests {
             host,
             deadline: Deadline::new(Instant::now(), host.least_patience()),
             memory: Arc::new(SessionMemory::new(host.name(), None)),
-            environment: Environment::new(std::env::vars_os()),
             notices: Vec::new(),
             screen: &Screen,
         };
+        let environment = Environment::new(std::env::vars_os());
         let root = tempfile::tempdir().expect("a folder");
         let guard = "hooks: {tool:pre_execute: [{id: no-sudo, command: 'echo no >&2; exit 2', \
                      when: \"${TOOL_INPUT.command} matches 'sudo'\"}]}";
         let file = ConfigFile::native("guard.yaml", "guard.yaml", Layer::Project);
         let decide = |call: &HostCall| {
-            let loaded = load_text(guard, &file, &answering.environment);
+            let loaded = load_text(guard, &file, &environment);
             assert_eq!(loaded.faults, []);
-            let environment = answering.environment.clone();
-            let hooks = ProjectHooks::loaded(root.path().to_owned(), environment, loaded);
+            let root = root.path().to_owned();
+            let hooks = ProjectHooks::loaded(root, environment.clone(), loaded);
             let fired = answering.by_firing(call, hooks).unwrap_or_else(|_| panic!("no runtime"));
             Decision::combine(fired.into_iter().map(|fired| fired.decision)).verdict
         };

@@ -113,7 +113,8 @@ fn task(id: &str, project: &str) -> Result<(String, &'static str, String), Failu
     let unknown = || Failure::Work(WorkFailure::NoSuchItem { item: id.to_owned() });
     let store = state::existing_store()?.ok_or_else(unknown)?;
     let kept = KeptTasks::new(store, project);
-    let Task { id, state: was, session, content, .. } = kept.get(id).map_err(tasks::of)?.task;
+    let Task { id, state: was, session, content, .. } =
+        kept.get(id).map_err(tasks::task_failure)?.task;
     let name = format!("task {id}");
     if let (TaskState::InProgress, Some(session)) = (was, session) {
         let lease = lease::name_of(project, &session);
@@ -123,7 +124,7 @@ fn task(id: &str, project: &str) -> Result<(String, &'static str, String), Failu
         }
     }
     if was != TaskState::Open {
-        kept.set_state(id, TaskState::Open, now_ms()).map_err(tasks::of)?;
+        kept.set_state(id, TaskState::Open, now_ms()).map_err(tasks::task_failure)?;
     }
     Ok((name, was.as_str(), content))
 }

@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: &Screen) -> Result<u8, Failu
     }
     let folder = SessionFolder::new(&place.found.project_root, name.clone());
     if runner::has_stages(&folder) {
-        let (name, folder) = (name.as_str().to_owned(), place.found.shown(folder.path()));
+        let (name, folder) = (name.as_str().to_owned(), place.found.display_path(folder.path()));
         return Err(SessionFailure::FolderTaken { name, folder }.into());
     }
     folder.create().map_err(SessionFailure::Folder)?;

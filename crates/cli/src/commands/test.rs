@@ -100,7 +100,9 @@ pub(crate) fn test(arguments: &TestArguments, screen: &Screen) -> Result<u8, Fai
         no_global_hooks: !arguments.global_hooks,
     })?;
     if config.files.is_empty() {
-        return Err(TestFailure::NoHookFile { folder: config.shown(&config.working_dir) }.into());
+        return Err(
+            TestFailure::NoHookFile { folder: config.display_path(&config.working_dir) }.into()
+        );
     }
     let found = found::read(&arguments.paths, &config)?;
     let faults = faults(&found, &config);
@@ -252,7 +254,7 @@ struct Places<'a> {
 impl Places<'_> {
     fn workspace(&mut self, case: &Case) -> Result<Workspace, Failure> {
         let root = &self.config.project_root;
-        let cannot = |cause: TreeError| cause.into_failure(self.config.shown(root));
+        let cannot = |cause: TreeError| cause.into_failure(self.config.display_path(root));
         if (self.arguments.in_place || case.in_place) && !prepares(case) {
             return Ok(Workspace::in_place(self.config));
         }

@@ -13,7 +13,7 @@ use hookwright_store::{Fence, KeptTasks};
 use serde_json::json;
 
 use super::session_to_ask::ToAsk;
-use super::{Tasks, of, own_hooks};
+use super::{Tasks, own_hooks, task_failure};
 use crate::error::{Failure, TaskFailure};
 use crate::known_session::KnownSession;
 use crate::screen::Screen;
@@ -43,7 +43,7 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
     let began = Instant::now();
     let (mut asked, mut is_told) = (None, false);
     loop {
-        let task = kept.get(&id.to_string()).map_err(of)?.task;
+        let task = kept.get(&id.to_string()).map_err(task_failure)?.task;
         let state = task.state;
         if state == TaskState::Completed {
             let said = Vec::new();
@@ -146,7 +146,7 @@ fn by_ourselves(
 ) -> Result<Completed, Failure> {
     let lease = TaskLease::new(kept, id);
     let Some(fence) = leased(&lease, id, &chain, screen)? else { return Ok(Completed::Underway) };
-    let task = kept.get(&id.to_string()).map_err(of)?.task;
+    let task = kept.get(&id.to_string()).map_err(task_failure)?.task;
     let completed = if task.state == TaskState::Completed {
         Ok(Completed::Already)
     } else {

@@ -12,7 +12,7 @@ use hookwright_store::KeptTasks;
 use serde_json::Map;
 
 use super::completing::Completed;
-use super::{Tasks, of};
+use super::{Tasks, task_failure};
 use crate::config_files::{ConfigFiles, process_environment};
 use crate::error::{Failure, advice};
 use crate::hook_switches::off_by_environment;
@@ -31,7 +31,7 @@ pub(super) fn complete(
     screen: &Screen,
 ) -> Result<Completed, Failure> {
     let set_completed = || -> Result<(), Failure> {
-        kept.set_state(task.id, TaskState::Completed, now_ms()).map_err(of)?;
+        kept.set_state(task.id, TaskState::Completed, now_ms()).map_err(task_failure)?;
         Ok(())
     };
     if let Some(why) = off_by_environment() {

@@ -81,9 +81,9 @@ impl Records {
         self.lines().find(|line| line.place == place).and_then(|line| Sha256::from_hex(line.sha256))
     }
 
-    fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+    fn lines(&self) -> impl Iterator<Item = RecordLine<'_>> {
         // The title and the line that counts are none.
-        self.text.lines().filter_map(Line::of)
+        self.text.lines().filter_map(RecordLine::parse)
     }
 }
 
@@ -110,21 +110,21 @@ fn check(text: &str) -> Result<(), NotRecords> {
                 (false, _) => Err(damaged(here)),
             };
         }
-        Line::of(line).filter(Line::is_sound).ok_or(damaged(here))?;
+        RecordLine::parse(line).filter(RecordLine::is_sound).ok_or(damaged(here))?;
         records += 1;
     }
     Err(damaged(records + 2))
 }
 
 /// The parts of a record's line.
-struct Line<'a> {
+struct RecordLine<'a> {
     sha256: &'a str,
     since: &'a str,
     place: &'a str,
 }
 
-impl<'a> Line<'a> {
-    fn of(line: &'a str) -> Option<Self> {
+impl<'a> RecordLine<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
         let (sha256, rest) = line.split_at_checked(Sha256::DIGITS)?;
         let (since, place) = rest.strip_prefix(' ')?.split_once(' ')?;
         Some(Self { sha256, since, place })

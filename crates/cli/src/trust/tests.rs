@@ -42,7 +42,7 @@ impl World {
 
     fn standing(&self, name: &str) -> Standing {
         let content = fs::read(self.path(name)).unwrap();
-        Trust::read(&self.state()).of(&self.file(name), &content)
+        Trust::read(&self.state()).standing(&self.file(name), &content)
     }
 
     fn found(&self, config: Vec<PathBuf>) -> ConfigFiles {
@@ -179,7 +179,7 @@ fn nothing_is_trusted_where_the_trust_file_is_not_to_be_trusted() {
     let problem = || {
         let trust = Trust::read(&world.state());
         let content = HARMLESS.as_bytes();
-        assert_eq!(trust.of(&world.file("hookwright.yaml"), content), Standing::Unknown);
+        assert_eq!(trust.standing(&world.file("hookwright.yaml"), content), Standing::Unknown);
         format!("{:?}", trust.problem().unwrap())
     };
     let shown = format!("path: {path:?}");

@@ -107,8 +107,8 @@ impl Wire for AutoAgentWire {
         reply::meaning(self.0, outcome, at)
     }
 
-    fn shown(&self, _hook: &str, outcome: &Outcome, meaning: &Meaning) -> String {
-        reply::shown(outcome, meaning)
+    fn piped_output(&self, _hook: &str, outcome: &Outcome, meaning: &Meaning) -> String {
+        reply::piped_output(outcome, meaning)
     }
 
     fn reference(&self, name: &str) -> Reference {

@@ -105,8 +105,8 @@ impl Wire for ForgeWire {
         reply::meaning(outcome, at)
     }
 
-    fn shown(&self, hook: &str, outcome: &Outcome, meaning: &Meaning) -> String {
-        NativeWire.shown(hook, outcome, meaning)
+    fn piped_output(&self, hook: &str, outcome: &Outcome, meaning: &Meaning) -> String {
+        NativeWire.piped_output(hook, outcome, meaning)
     }
 
     fn variable(&self, name: &str) -> Option<Known> {

@@ -100,8 +100,8 @@ impl Wire for IteratrWire {
         reply::meaning(outcome)
     }
 
-    fn shown(&self, _hook: &str, outcome: &Outcome, _meaning: &Meaning) -> String {
-        reply::shown(outcome)
+    fn piped_output(&self, _hook: &str, outcome: &Outcome, _meaning: &Meaning) -> String {
+        reply::piped_output(outcome)
     }
 
     fn reference(&self, name: &str) -> Reference {

@@ -125,7 +125,7 @@ impl Run {
             part.additional_context.extend(reason.clone());
         }
         if self.hook.pipe_output && !answer.suppress_output {
-            part.piped_output = self.policy.wire.shown(&self.hook.id, outcome, meaning);
+            part.piped_output = self.policy.wire.piped_output(&self.hook.id, outcome, meaning);
         }
         let is_told = !part.piped_output.is_empty() || !part.additional_context.is_empty();
         part.must_reach_agent = is_told && self.reports_failure(meaning);

@@ -457,7 +457,7 @@ fn what_an_action_says_of_itself_counts_and_what_its_programs_print_is_no_answer
         });
         let found = meaning(name, &done);
         assert_eq!(found, Meaning { reason: Some("done".into()), ..well(heard.clone()) });
-        assert_eq!(NativeWire.shown("commit", &done, &found), output.stdout);
+        assert_eq!(NativeWire.piped_output("commit", &done, &found), output.stdout);
         for may_retry in [true, false] {
             let cause = "locked".to_owned();
             let (exit_code, output) = (Some(2), output.clone());
@@ -484,7 +484,7 @@ fn what_the_agent_is_shown_of_a_success_is_its_output() {
     ] {
         let outcome = exited(0, stdout, stderr);
         let meaning = meaning(OBSERVED, &outcome);
-        assert_eq!(NativeWire.shown("tests", &outcome, &meaning), shown);
+        assert_eq!(NativeWire.piped_output("tests", &outcome, &meaning), shown);
     }
 }
 
@@ -493,7 +493,7 @@ fn what_the_agent_is_shown_of_a_failure_starts_with_what_failed_and_how() {
     let outcome = exited(1, "11 passed\n", "1 failed\n");
     let found = meaning(OBSERVED, &outcome);
     assert_eq!(
-        NativeWire.shown("tests", &outcome, &found),
+        NativeWire.piped_output("tests", &outcome, &found),
         "[hook tests: failed (exit code 1: 1 failed)]\n11 passed\n1 failed\n"
     );
     let outcome = Outcome::Process(ProcessOutcome::TimedOut {
@@ -502,13 +502,13 @@ fn what_the_agent_is_shown_of_a_failure_starts_with_what_failed_and_how() {
     });
     let found = meaning(OBSERVED, &outcome);
     assert_eq!(
-        NativeWire.shown("tests", &outcome, &found),
+        NativeWire.piped_output("tests", &outcome, &found),
         "[hook tests: timed_out (timed out after 2 s)]\n1 passed"
     );
     let outcome = Outcome::Process(ProcessOutcome::NotStarted { cause: "bash not found".into() });
     let found = meaning(OBSERVED, &outcome);
     assert_eq!(
-        NativeWire.shown("tests", &outcome, &found),
+        NativeWire.piped_output("tests", &outcome, &found),
         "[hook tests: failed (cannot start: bash not found)]\n"
     );
 }
@@ -517,5 +517,5 @@ fn what_the_agent_is_shown_of_a_failure_starts_with_what_failed_and_how() {
 fn an_answer_to_us_is_not_shown_to_the_agent() {
     let outcome = exited(0, r#"{"additionalContext": "c"}"#, "");
     let found = meaning(OBSERVED, &outcome);
-    assert_eq!(NativeWire.shown("tests", &outcome, &found), "");
+    assert_eq!(NativeWire.piped_output("tests", &outcome, &found), "");
 }

@@ -66,7 +66,7 @@ impl EditedFile {
         };
         let behind = of(Layer::Global, Some(AUTOAGENT)).map(|file| file.path.clone());
         let behind = behind.filter(|_| form == Form::AutoAgent && !global);
-        let (shown, is_there) = (files.shown(&path), there.is_some());
+        let (shown, is_there) = (files.display_path(&path), there.is_some());
         Ok(Self { path, shown, form, is_there, behind, note: None })
     }
 

@@ -28,7 +28,7 @@ use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 use crate::state;
 
-/// What the other process has to know. Nobody else reads it, so it has no version.
+/// What the other process has to know. Only this program reads it, so it has no version.
 #[derive(Debug, Serialize, Deserialize)]
 struct Job {
     host: String,
@@ -68,7 +68,7 @@ pub(super) fn start(
 
 /// What `hook --detached` does.
 pub(super) fn run(screen: &Screen) -> Result<u8, Failure> {
-    // Whoever leads a group cannot begin a session, and whoever leads none is in somebody else's. So
+    // The leader of a group cannot begin a session, and any other process is in a foreign group. So
     // the first process leads a group of its own, and the second, in that group, begins a session.
     if getpgrp() == getpid() {
         let input = Stdio::inherit();

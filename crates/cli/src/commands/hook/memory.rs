@@ -33,7 +33,7 @@ const VERSION: u32 = 1;
 pub(super) struct SessionMemory {
     /// Whose sessions they are; two agents may use the same id.
     agent: &'static str,
-    /// None where nobody knows a place for it.
+    /// None where the user has no state folder.
     folder: Option<PathBuf>,
     /// Whether what background hooks had to say can be handed out now; else it waits.
     hands_out: bool,
@@ -109,7 +109,7 @@ impl SessionMemory {
     }
 
     fn file(&self, session: &str) -> Option<PathBuf> {
-        // Whoever has no name has nothing in common with others who have none.
+        // Sessions without a name have nothing in common.
         let folder = self.folder.as_ref().filter(|_| !session.is_empty())?;
         let digest = Sha256::digest(session.as_bytes()).to_hex();
         Some(folder.join(format!("{}-{}.json", self.agent, &digest[..32])))
@@ -162,7 +162,7 @@ impl SessionMemory {
             }
             Ok(())
         };
-        // Without a place to keep it there is nothing to be done, and nobody to be held up for it.
+        // A call goes on also where nothing can be kept.
         let _ = changed();
     }
 }
@@ -226,7 +226,7 @@ fn read(file: &Path) -> SessionKept {
     kept.filter(|kept| kept.version == VERSION).unwrap_or_default()
 }
 
-/// Puts a new file in place of the old one: whoever reads meanwhile sees one of the two, whole.
+/// Puts a new file in place of the old one. A reader sees one of the two, whole.
 fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = file.with_extension("new");
     let mut new =

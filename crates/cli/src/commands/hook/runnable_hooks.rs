@@ -20,10 +20,10 @@ use crate::host::{MayRun, ProjectHooks};
 pub(super) fn find(
     host: &dyn Host,
     call: &HostCall,
-    environment: &Environment,
+    environment: Environment,
 ) -> Result<ProjectHooks, Failure> {
     let found = files(host, call)?.without_hooks_of_agents();
-    Ok(ProjectHooks::read(found, environment.clone(), MayRun::TrustedFiles))
+    Ok(ProjectHooks::read(found, environment, MayRun::TrustedFiles))
 }
 
 /// What the user has to know although it blocks nothing at this event.

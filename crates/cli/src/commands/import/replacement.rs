@@ -50,7 +50,7 @@ impl<'a> Replacement<'a> {
     pub(super) fn of(file: &Path, all: &'a ConfigFiles) -> Result<Self, Failure> {
         let old = found_by_itself(file, all);
         let Some(old) = old else {
-            return Err(ImportFailure::NotFoundByItself { file: all.shown(file) }.into());
+            return Err(ImportFailure::NotFoundByItself { file: all.display_path(file) }.into());
         };
         let shown = old.shown_as.clone();
         let foreign = old.dialect.and_then(|dialect| hookwright_dialects::named(dialect.name()));
@@ -109,11 +109,11 @@ impl<'a> Replacement<'a> {
             }
         };
         let native = self.shown_native();
-        Ok(Replaced { native, backup: self.all.shown(&backup), now_count })
+        Ok(Replaced { native, backup: self.all.display_path(&backup), now_count })
     }
 
     fn shown_native(&self) -> PathBuf {
-        self.all.shown(&self.native)
+        self.all.display_path(&self.native)
     }
 
     /// The text has to be a native file without faults that has every hook, before anything is changed.

@@ -30,7 +30,7 @@ pub(crate) fn current(arguments: &CurrentArguments, screen: &Screen) -> Result<u
         list = sessions.list(&Query { limit: Some(1), ..Query::default() })?;
     }
     if list.is_empty() {
-        let project = sessions.found.shown(&sessions.found.project_root);
+        let project = sessions.found.display_path(&sessions.found.project_root);
         return Err(SessionFailure::NoneYet { project }.into());
     }
     if arguments.json {

@@ -13,7 +13,7 @@ use crate::error::{Failure, TaskFailure};
 use crate::exit_code;
 use crate::known_session::ProjectOption;
 use crate::screen::Screen;
-use crate::tasks::{TaskJson, Tasks, of, state_word};
+use crate::tasks::{TaskJson, Tasks, state_word, task_failure};
 
 /// Add a task
 ///
@@ -59,7 +59,7 @@ pub(crate) fn add(arguments: &AddArguments, screen: &Screen) -> Result<u8, Failu
         session,
         ..NewTask::new(content)
     };
-    let task = tasks.kept("")?.add(&new, now_ms()).map_err(of)?.task;
+    let task = tasks.kept("")?.add(&new, now_ms()).map_err(task_failure)?.task;
     if arguments.json {
         screen.json(&TaskJson { task: &task, list: None })?;
     } else {

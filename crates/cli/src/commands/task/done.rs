@@ -7,7 +7,7 @@ use crate::error::Failure;
 use crate::exit_code;
 use crate::known_session::ProjectOption;
 use crate::screen::Screen;
-use crate::tasks::{Completed, Tasks, complete, completed_as_json, of};
+use crate::tasks::{Completed, Tasks, complete, completed_as_json, task_failure};
 use crate::text::visible;
 
 /// Say that a task is done
@@ -32,7 +32,7 @@ pub(crate) struct DoneArguments {
 
 pub(crate) fn done(arguments: &DoneArguments, screen: &Screen) -> Result<u8, Failure> {
     let tasks = Tasks::find(&arguments.project)?;
-    let id = tasks.kept(&arguments.id)?.get(&arguments.id).map_err(of)?.task.id;
+    let id = tasks.kept(&arguments.id)?.get(&arguments.id).map_err(task_failure)?.task.id;
     say_done(&tasks, id, arguments.json, screen)
 }
 
@@ -44,7 +44,7 @@ pub(super) fn say_done(
     screen: &Screen,
 ) -> Result<u8, Failure> {
     let completed = complete(tasks, id, screen)?;
-    let task = tasks.kept(&id.to_string())?.get(&id.to_string()).map_err(of)?.task;
+    let task = tasks.kept(&id.to_string())?.get(&id.to_string()).map_err(task_failure)?.task;
     if json {
         screen.json(&completed_as_json(&task, &completed))?;
     }

@@ -9,7 +9,7 @@ use crate::exit_code;
 use crate::known_session::ProjectOption;
 use crate::render::Table;
 use crate::screen::Screen;
-use crate::tasks::{TaskJson, Tasks, of, state_word};
+use crate::tasks::{TaskJson, Tasks, state_word, task_failure};
 use crate::text::one_line;
 
 /// Characters of a task's text in the table.
@@ -44,7 +44,7 @@ pub(crate) struct TaskListArguments {
 pub(crate) fn list(arguments: &TaskListArguments, screen: &Screen) -> Result<u8, Failure> {
     let states = states(arguments)?;
     let tasks = Tasks::find(&arguments.project)?;
-    let list = tasks.kept.map(|kept| kept.list(&states)).transpose().map_err(of)?;
+    let list = tasks.kept.map(|kept| kept.list(&states)).transpose().map_err(task_failure)?;
     let list = list.unwrap_or_default();
     let is_shown = |task: &&Task| !arguments.ready || list.is_ready(task);
     let shown: Vec<&Task> = list.tasks.iter().map(|kept| &kept.task).filter(is_shown).collect();

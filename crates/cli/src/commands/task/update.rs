@@ -11,7 +11,7 @@ use crate::error::Failure;
 use crate::exit_code;
 use crate::known_session::ProjectOption;
 use crate::screen::Screen;
-use crate::tasks::{TaskJson, Tasks, of, state_word};
+use crate::tasks::{TaskJson, Tasks, state_word, task_failure};
 
 /// Change a task
 ///
@@ -58,7 +58,7 @@ pub(crate) fn update(arguments: &UpdateArguments, screen: &Screen) -> Result<u8,
     let content = arguments.content.as_deref().map(text_of).transpose()?;
     let tasks = Tasks::find(&arguments.project)?;
     let kept = tasks.kept(&arguments.id)?;
-    let task = kept.get(&arguments.id).map_err(of)?.task;
+    let task = kept.get(&arguments.id).map_err(task_failure)?.task;
     let id = task.id;
     let session = match state {
         Some(TaskState::Completed) | None => None,
@@ -74,7 +74,7 @@ pub(crate) fn update(arguments: &UpdateArguments, screen: &Screen) -> Result<u8,
         depends_on: arguments.after.clone().or(arguments.after_none.then(Vec::new)),
         session,
     };
-    let task = kept.update(id, &change, now_ms()).map_err(of)?.task;
+    let task = kept.update(id, &change, now_ms()).map_err(task_failure)?.task;
     if state == Some(TaskState::Completed) {
         return say_done(&tasks, id, arguments.json, screen);
     }

@@ -36,7 +36,7 @@ pub(super) fn read(asked: &[PathBuf], config: &ConfigFiles) -> Result<Vec<FoundT
         let found: Vec<PathBuf> =
             [path.clone(), path.join(FOLDER)].iter().flat_map(|folder| in_folder(folder)).collect();
         if found.is_empty() {
-            looked_in.push(config.shown(&path));
+            looked_in.push(config.display_path(&path));
         }
         paths.extend(found);
     }
@@ -47,7 +47,7 @@ pub(super) fn read(asked: &[PathBuf], config: &ConfigFiles) -> Result<Vec<FoundT
     let mut seen = std::collections::HashSet::new();
     paths.retain(|path| seen.insert(path.clone()));
     let read = |path: PathBuf| {
-        let shown_as = config.shown(&path);
+        let shown_as = config.display_path(&path);
         FoundTestFile { file: load_test_file(&path, &shown_as), shown_as }
     };
     Ok(paths.into_iter().map(read).collect())

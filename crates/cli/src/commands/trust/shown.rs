@@ -45,7 +45,7 @@ pub(super) fn candidates(
         let content = read.text().map(str::as_bytes);
         all.push(Candidate {
             place,
-            standing: content.map(|content| trust.of(read.file(), content)),
+            standing: content.map(|content| trust.standing(read.file(), content)),
             sha256: content.map(Sha256::digest),
             loaded: config::load_read([read], environment),
             text: read.text().unwrap_or_default().to_owned(),

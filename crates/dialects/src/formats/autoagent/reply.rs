@@ -63,7 +63,7 @@ pub(super) fn meaning(blocking: Blocking, outcome: &Outcome, at: At<'_>) -> Mean
 }
 
 /// What the agent is shown of a hook whose output is piped to it, which only a native file can ask for.
-pub(super) fn shown(outcome: &Outcome, meaning: &Meaning) -> String {
+pub(super) fn piped_output(outcome: &Outcome, meaning: &Meaning) -> String {
     let output = outcome.output().cloned().unwrap_or_default();
     match meaning.status {
         Status::Success => output.stdout,
@@ -195,7 +195,7 @@ mod tests {
         let printed =
             Output { stdout: "out\n".into(), stderr: "err\n".into(), ..Output::default() };
         let ended = Outcome::Process(ProcessOutcome::Exited { code: 0, output: printed });
-        assert_eq!(shown(&ended, &well()), "out\n");
-        assert_eq!(shown(&ended, &failed("x".into())), "out\nerr\n");
+        assert_eq!(piped_output(&ended, &well()), "out\n");
+        assert_eq!(piped_output(&ended, &failed("x".into())), "out\nerr\n");
     }
 }

@@ -122,7 +122,7 @@ impl Wire for ClaudeWire {
         }
     }
 
-    fn shown(&self, _hook: &str, outcome: &Outcome, _meaning: &Meaning) -> String {
+    fn piped_output(&self, _hook: &str, outcome: &Outcome, _meaning: &Meaning) -> String {
         outcome.output().map(|output| output.stdout.clone()).unwrap_or_default()
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn meaning(outcome: &Outcome) -> Meaning {
 }
 
 /// What the agent reads of a hook that pipes its output.
-pub(super) fn shown(outcome: &Outcome) -> String {
+pub(super) fn piped_output(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Process(ProcessOutcome::Exited { code: 0, output })
         | Outcome::Work(WorkOutcome::Done { output, .. }) => printed(output),
@@ -150,7 +150,7 @@ mod tests {
                 "[Hook timed out after 0.5s]\nPartial output:\n",
             ),
         ] {
-            assert_eq!(shown(&outcome), text);
+            assert_eq!(piped_output(&outcome), text);
         }
     }
 
@@ -214,7 +214,7 @@ mod tests {
             (Outcome::Process(ProcessOutcome::Interrupted { output: output("half", "") }), ""),
             (Outcome::Function(FunctionOutcome::Answered { answer: Box::default() }), ""),
         ] {
-            assert_eq!(shown(&outcome), text);
+            assert_eq!(piped_output(&outcome), text);
         }
     }
 

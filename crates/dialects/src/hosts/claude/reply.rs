@@ -1,6 +1,6 @@
 //! A decision of ours in the form that Claude Code expects at an event.
 //!
-//! What an event cannot carry becomes the next safer thing that it can (an ask that nobody could be
+//! What an event cannot carry becomes the next safer thing that it can (an ask that no person could be
 //! asked is a deny; at a stop, where a deny would keep the agent going, it is none), and the user is
 //! told.
 

@@ -148,9 +148,9 @@ fn exit_2_answers_a_permission_request_only_with_a_denial_in_json() {
 fn what_is_piped_to_the_agent_is_what_the_hook_printed() {
     let outcome = Outcome::Process(ProcessOutcome::Exited { code: 0, output: printed("x\n") });
     let meaning = read(&LENIENT, &outcome, "PreToolUse", true);
-    assert_eq!(LENIENT.shown("id", &outcome, &meaning), "x\n");
+    assert_eq!(LENIENT.piped_output("id", &outcome, &meaning), "x\n");
     let none = Outcome::Process(ProcessOutcome::NotStarted { cause: "no".into() });
-    assert_eq!(LENIENT.shown("id", &none, &meaning), "");
+    assert_eq!(LENIENT.piped_output("id", &none, &meaning), "");
 }
 
 /// Whatever a shell says about it, a command that it cannot read exits with 2.
