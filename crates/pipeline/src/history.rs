@@ -48,7 +48,7 @@ pub struct History {
     pub firings: u64,
     /// What it was started with.
     pub sources: Option<Sources>,
-    /// How often it was taken up again.
+    /// How often it was resumed.
     pub resumes: u32,
     /// Stages that began.
     pub stages_started: Vec<u32>,
@@ -84,7 +84,7 @@ pub struct History {
     redone: BTreeMap<TurnName, (u32, String)>,
     /// Which agents can work.
     pub(crate) availability: Availability,
-    /// Who worked last, where that is a question.
+    /// The agent that worked last, where that is recorded.
     pub(crate) at_work: Option<String>,
     /// What agents used, by stage (from 1), those of children included.
     pub(crate) usage: BTreeMap<u32, Usage>,
@@ -146,7 +146,7 @@ impl History {
         self.firings_by_key.get(key)?.verdict.as_ref()
     }
 
-    /// Firings that nobody comes to again although some of their hooks have not ended, with their
+    /// Firings that the course does not come to again although some of their hooks have not ended, with their
     /// keys: their decision is known, or they are of an end of the session that was cut off.
     pub fn left_in_background(&mut self) -> Vec<(FiringKey, PastFiring)> {
         let this_end = self.endings;
@@ -168,7 +168,7 @@ impl History {
         self.firings_by_key.get(key).is_some_and(|known| known.survives)
     }
 
-    /// Whether the session ended after this turn had failed, and was taken up again.
+    /// Whether the session ended after this turn had failed, and was resumed.
     pub fn is_forgiven(&self, turn: &TurnName) -> bool {
         self.forgiven.contains(turn)
     }
@@ -423,7 +423,7 @@ impl History {
         let is_below_open_hook = key.as_ref().is_some_and(|key| self.is_below_open_hook(key));
         let known = key.and_then(|key| Some((self.firings_by_key.get_mut(&key)?, key)));
         let Some((known, key)) = known else {
-            // Fired by an action; whoever runs the action again fires it again.
+            // Fired by an action; when the action runs again, it fires it again.
             return self.note_without_key(number, &kind);
         };
         if known.is_of_interrupt(&kind) {
@@ -489,7 +489,7 @@ fn late_contexts(records: &[RunEventKind]) -> Vec<String> {
     late.into_iter().flatten().flat_map(|answer| answer.additional_context.clone()).collect()
 }
 
-/// What a firing that is not decided has remembered is remembered again when it is taken up.
+/// What a firing that is not decided has remembered is remembered again when it is resumed.
 fn remember(memory: &mut Remembered, kind: &RunEventKind) {
     if let RunEventKind::Firing(FiringEvent::Remembered { what }) = kind
         && let Ok(keepsake) = serde_json::from_value::<Keepsake>(what.clone())

@@ -155,7 +155,7 @@ impl SessionJournal {
         let committed = loop {
             let beside = match conflicts {
                 0..RECORD_CONFLICTS_MAX => state.beside(&events),
-                // Whoever wanted it looks afterwards whether it is there.
+                // The caller looks afterwards whether it is there.
                 _ => Vec::new(),
             };
             let is_synced = is_relied_on || !beside.is_empty();
@@ -299,7 +299,7 @@ mod tests {
     use crate::lease;
 
     fn journal(store: &Arc<dyn Store>) -> SessionJournal {
-        let fence = lease::take(&**store, "s").expect("nobody holds it");
+        let fence = lease::take(&**store, "s").expect("it is free");
         let record =
             SessionRecord { name: "s".into(), workspace: "/p".into(), ..SessionRecord::default() };
         SessionJournal::new(Arc::clone(store), fence, Secrets::default(), 0, None, record)
@@ -322,7 +322,7 @@ mod tests {
                     TaskState::Open => TaskState::InProgress,
                     _ => TaskState::Open,
                 };
-                tasks.set_state(kept.task.id, state, 2).expect("nobody else does");
+                tasks.set_state(kept.task.id, state, 2).expect("it can be changed");
             }
             kept.task.set_state(TaskState::Blocked);
             is_it.then(|| tasks.put_for(&kept))

@@ -11,8 +11,8 @@ use crate::limits::{CHILDREN_IN_BACKGROUND_MAX, SPAWN_DEPTH_MAX};
 #[derive(Debug, Clone)]
 pub(crate) struct Lineage {
     above: Vec<ParentSession>,
-    /// Places for sessions that nothing waits for, by depth. Who holds one waits at most for sessions
-    /// that are deeper, so nobody waits for himself.
+    /// Places for sessions that nothing waits for, by depth. A session that holds one waits at most for
+    /// sessions that are deeper, so none waits for itself.
     background: Arc<[Arc<Semaphore>]>,
 }
 

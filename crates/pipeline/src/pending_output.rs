@@ -45,7 +45,7 @@ pub enum Last {
     Failure,
 }
 
-/// What stands above it in the prompt. Agents take raw output for a new task.
+/// Comes before it in the prompt. Agents take raw output for a new task.
 const FRAME: &str = "Output of this session's hooks since your last turn. It is no new task: use it \
                      where it matters for the task below, and fix what it says is broken.";
 
@@ -203,7 +203,7 @@ impl PendingOutput {
     }
 }
 
-/// The same for everybody who has something to add: all see one buffer.
+/// A handle on one buffer: clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct SharedOutput(Arc<Mutex<PendingOutput>>);
 

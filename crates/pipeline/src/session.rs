@@ -89,7 +89,7 @@ pub struct Session {
     task_desk: Arc<TaskDesk>,
     desk: Option<DeskPlace>,
     /// The stage and iteration of which the task desk was told last.
-    standing_at: Option<(usize, u32)>,
+    desk_at: Option<(usize, u32)>,
     /// The turn that an agent does.
     turn: Option<OpenTurn>,
     queues: IssueQueues,
@@ -153,7 +153,7 @@ impl Session {
         let task_desk = Arc::clone(&self.task_desk);
         // An agent that a dead run left behind must not be the first caller.
         self.end_survivors().await;
-        self.stand(None, self.data_of_session(json!({})));
+        self.move_desk(None, self.data_of_session(json!({})));
         if self.course.history().last == 0 {
             task_desk.open();
         }
@@ -216,15 +216,15 @@ impl Session {
                 sources,
             })])?;
             self.note_skipped_gates()?;
-            self.take_up_background().await?;
-            self.take_up_tasks().await?;
+            self.resume_background().await?;
+            self.resume_tasks().await?;
         }
         Ok(Happening::Ready { with, aborted_by_task: self.task_desk.take_abort() })
     }
 
     /// Carries out a step of the course; returns what came of it.
     async fn carry_out(&mut self, step: Step) -> Result<Happening, Halt> {
-        self.keep_standing();
+        self.keep_desk_position();
         match step {
             Step::Write(kind) => self.recorder.write(vec![kind])?,
             Step::Fire(fire) => return self.fire(fire).await.map(Happening::Decided),

@@ -1,5 +1,5 @@
 //! Firings by hooks: a hook that commits tells other hooks of its commit. Such a firing has a key that
-//! names the hook, is taken up with it, and is remembered until the hook was reported.
+//! names the hook, is resumed with it, and is remembered until the hook was reported.
 
 use hookwright_engine::PastFiring;
 use hookwright_events::{FiringEvent, FiringKey, RunEventKind};
@@ -22,7 +22,7 @@ impl History {
         below.is_some_and(|below| below.iter().any(|(_, known)| known == key))
     }
 
-    /// A hook was reported: what it has fired is not taken up with it any more.
+    /// A hook was reported: what it has fired is not resumed with it any more.
     pub(super) fn release_below(&mut self, firing: u64, hook: &str) {
         let Some(mut below) = self.below.remove(&firing) else { return };
         below.retain(|(by, key)| {
@@ -40,7 +40,7 @@ impl History {
         }
     }
 
-    /// Takes note of hooks of a firing without a key: it is never taken up, but what it left running is
+    /// Takes note of hooks of a firing without a key: it is never resumed, but what it left running is
     /// ended.
     pub(super) fn note_without_key(&mut self, firing: u64, kind: &RunEventKind) {
         match kind {
@@ -62,7 +62,7 @@ impl History {
         }
     }
 
-    /// What is known of a firing, with the firings by its hooks that are taken up with it.
+    /// What is known of a firing, with the firings by its hooks that are resumed with it.
     pub(crate) fn take_past(&mut self, key: &FiringKey) -> Option<PastFiring> {
         let known = self.firings_by_key.get_mut(key)?;
         let (number, records) = (known.number, std::mem::take(&mut known.records));

@@ -48,7 +48,7 @@ impl History {
         self.redo_last(status);
     }
 
-    /// What ended the session then does not end it again when it is taken up.
+    /// What ended the session then does not end it again when it is resumed.
     fn forgive(&mut self) {
         self.leave_behind();
         // Nothing came of it yet, so it is asked anew.

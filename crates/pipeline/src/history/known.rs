@@ -15,7 +15,7 @@ pub(super) struct KnownFiring {
     /// Hooks that started and were not reported.
     pub(super) open: Vec<String>,
     /// Hooks that an interrupt ended or kept from starting. They are still to be done, and whatever
-    /// was decided without them is not decided: nobody acted on it.
+    /// was decided without them is not decided: nothing came of it.
     pub(super) cut: Vec<String>,
     /// Its hooks had something to say to the agent.
     pub(super) survives: bool,

@@ -5,7 +5,7 @@ use hookwright_events::{FiringEvent, Outcome, ProcessOutcome, RunEventKind, Usag
 
 use super::History;
 
-/// A child that is to be taken up.
+/// A child that is to be resumed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OpenChild {
     pub(crate) session: String,

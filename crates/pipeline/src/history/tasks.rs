@@ -20,7 +20,7 @@ pub struct LeftTask {
 }
 
 impl History {
-    /// Firings of tasks that are to be taken up, oldest first: those without a decision, and those
+    /// Firings of tasks that are to be resumed, oldest first: those without a decision, and those
     /// that follow one which lets the task pass.
     pub fn left_tasks(&mut self) -> Vec<LeftTask> {
         let left = self.left_firings();
@@ -83,7 +83,7 @@ impl History {
             .next()
     }
 
-    /// Notes what was decided when a firing was taken up.
+    /// Notes what was decided when a firing was resumed.
     pub fn note_decided(&mut self, firing: &TaskFiring, verdict: Verdict) {
         if let Some(known) = self.firings_by_key.get_mut(&FiringKey::from(*firing)) {
             known.verdict = Some(verdict);

@@ -1,4 +1,4 @@
-//! Those who stand at a session's desk, attended to beside everything else.
+//! Serves the clients of a session's socket, beside everything else that the session does.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -89,7 +89,7 @@ impl TaskDesk {
     }
 }
 
-/// Futures that are polled together, as parts of whoever waits for them.
+/// Futures that are polled together, as parts of the future that waits for them.
 #[derive(Default)]
 struct Together<'a>(Vec<Pin<Box<dyn Future<Output = ()> + Send + 'a>>>);
 

@@ -1,4 +1,5 @@
-//! The session's side of its desk: where it stands, when it opens and closes, and what was cut off.
+//! The session's side of its task desk: which hooks it asks, when it opens and closes, and what was cut
+//! off.
 
 use std::sync::Arc;
 
@@ -53,28 +54,28 @@ impl Session {
     }
 
     /// Notes where the session is, if that has changed.
-    pub(super) fn keep_standing(&mut self) {
+    pub(super) fn keep_desk_position(&mut self) {
         let position = self.course.position();
         let Some(stage) = position.stage else { return };
         let at = Some((stage, position.iteration));
-        if self.standing_at == at {
+        if self.desk_at == at {
             return;
         }
-        self.standing_at = at;
+        self.desk_at = at;
         let data = match position.iteration {
             0 => self.data_of_stage(json!({})),
             _ => self.data_of_iteration(json!({})),
         };
-        self.stand(Some(stage), data);
+        self.move_desk(Some(stage), data);
     }
 
     /// Hooks of tasks that are completed from now on are those of this stage, and are told these data.
-    pub(super) fn stand(&mut self, stage: Option<usize>, data: Map<String, Value>) {
-        let standing = self.standing(stage, data);
-        self.task_desk.stand(standing);
+    pub(super) fn move_desk(&mut self, stage: Option<usize>, data: Map<String, Value>) {
+        let position = self.desk_position(stage, data);
+        self.task_desk.move_to(position);
     }
 
-    fn standing(&mut self, stage: Option<usize>, data: Map<String, Value>) -> DeskPosition {
+    fn desk_position(&mut self, stage: Option<usize>, data: Map<String, Value>) -> DeskPosition {
         let known = |part| self.engines.get(stage, part);
         if let (Some(before), after @ Some(_)) = (known(TaskHooks::Before), known(TaskHooks::After))
         {
@@ -93,7 +94,7 @@ impl Session {
     /// The engine in which a task was completed.
     pub(super) fn engine_of_task(&mut self, firing: TaskFiring, event: &Event) -> Engine {
         let stage = self.stage_called(event.text("stage"));
-        let DeskPosition { before, after, .. } = self.standing(stage, Map::new());
+        let DeskPosition { before, after, .. } = self.desk_position(stage, Map::new());
         match firing.part {
             TaskHooks::Whole | TaskHooks::Before => before,
             TaskHooks::After => after.unwrap_or(before),
@@ -117,14 +118,14 @@ impl Session {
     }
 
     /// Goes on with tasks whose completion was cut off.
-    pub(super) async fn take_up_tasks(&mut self) -> Result<(), Halt> {
+    pub(super) async fn resume_tasks(&mut self) -> Result<(), Halt> {
         for LeftTask { firing, past, stage } in self.course.history_mut().left_tasks() {
             let stage = self.stage_called(stage.as_deref());
-            let standing = self.standing(stage, self.data_of_session(json!({})));
+            let position = self.desk_position(stage, self.data_of_session(json!({})));
             let task_desk = Arc::clone(&self.task_desk);
-            let taking_up = task_desk.take_up(firing, standing, past);
-            let taken_up = self.unless_interrupted(taking_up).await?;
-            match taken_up {
+            let resuming = task_desk.resume(firing, position, past);
+            let resumed = self.unless_interrupted(resuming).await?;
+            match resumed {
                 Ok(Some(Answer::Completed { .. })) => {
                     let passed = Verdict::Proceed { rewritten_input: None };
                     self.course.history_mut().note_decided(&firing, passed);

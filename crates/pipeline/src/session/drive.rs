@@ -34,14 +34,14 @@ pub(super) struct Done {
     pub(super) status: StatusFile,
     /// The folder in which it did, if it is there.
     pub(super) folder: Option<OpenIteration>,
-    /// Who did it, where that is a question.
+    /// The agent, where there is more than one or it has a name.
     agent: Option<String>,
     agent_session: Option<String>,
     usage: Option<Usage>,
 }
 
 impl Done {
-    /// Adds who did it and what that took.
+    /// Adds the agent and what it used.
     pub(super) fn note_in(&self, result: &mut TurnResult) {
         result.agent.clone_from(&self.agent);
         result.agent_session.clone_from(&self.agent_session);
@@ -268,7 +268,7 @@ impl Session {
         Done { by, attempt, ended, status, folder, agent, agent_session, usage }
     }
 
-    /// Whether it says something who works.
+    /// Whether the name of the agent tells anything.
     fn is_worth_naming(&self, candidate: &Candidate) -> bool {
         let stage = &self.plan.stages[self.course.position().index()];
         candidate.is_named || stage.agents.len() > 1
@@ -287,7 +287,7 @@ impl Session {
             let (cause, reason) = (failure.cause, hide(&failure.reason));
             return Some(within_reach(GivenUp { cause, reason, until }, now));
         }
-        // Whoever has worked is not asked to do it again.
+        // An agent that has worked is not asked to do it again.
         let status = status.filter(|status| status.decision == Decision::Error)?;
         let cause = status.failure?;
         let reason = [&status.reason, &status.summary].into_iter().find(|said| !said.is_empty());

@@ -67,7 +67,7 @@ impl Session {
 
     /// Goes on with hooks that ran in the background when the session was cut off, and with those of an
     /// earlier end.
-    pub(super) async fn take_up_background(&mut self) -> Result<(), Halt> {
+    pub(super) async fn resume_background(&mut self) -> Result<(), Halt> {
         for (key, past) in self.course.history_mut().left_in_background() {
             let Some((event, data)) = past.fired() else { continue };
             let event = Event::new(event, data);

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::{Halt, Session};
 
-/// Between two steps of a session. Open, until somebody closes it; whoever has a clone may.
+/// Between two steps of a session. It is open until a holder of a clone closes it.
 #[derive(Debug, Clone)]
 pub struct PauseGate {
     is_closed: Arc<watch::Sender<bool>>,

@@ -52,7 +52,7 @@ pub struct Around {
     pub skip: Vec<String>,
     /// No hooks run.
     pub without_hooks: bool,
-    /// Who is shown what happens.
+    /// Are shown what happens.
     pub observers: Vec<Observer>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
@@ -64,7 +64,7 @@ pub struct Around {
     pub gate: PauseGate,
 }
 
-/// Who asks people for a session with a plan.
+/// Makes what asks people, for a session with a plan.
 pub type AskPeople = dyn Fn(&Plan) -> Arc<dyn Waits> + Send + Sync;
 
 /// What a session is made of.
@@ -189,7 +189,7 @@ impl Session {
             questions: Questions { skipped: parts.skip_gates, ended_by: None },
             task_desk: Arc::new(task_desk),
             desk,
-            standing_at: None,
+            desk_at: None,
             turn: None,
             queues: IssueQueues::default(),
             spending,

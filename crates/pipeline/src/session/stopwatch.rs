@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Stands still while the session waits for agents or for a person.
+/// Stops while the session waits for agents or for a person.
 pub(super) struct Stopwatch {
     began: Instant,
     paused: Duration,

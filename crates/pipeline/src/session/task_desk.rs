@@ -6,7 +6,7 @@
 //! say to the agent joins what waits for the next prompt.
 //!
 //! The journal has the decision and the task's new state in one commit. What is cut off before it is
-//! taken up again when the session is resumed.
+//! resumed with the session.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,7 +46,7 @@ pub(super) struct TaskDesk {
     pub(super) hours: watch::Sender<Hours>,
     /// Tasks that are being completed.
     underway: watch::Sender<Vec<TaskId>>,
-    /// Tasks whose completion was cut off, and has not been taken up yet.
+    /// Tasks whose completion was cut off, and has not been resumed yet.
     left: watch::Sender<Vec<TaskId>>,
 }
 
@@ -64,7 +64,7 @@ pub(super) enum Hours {
 
 #[derive(Default)]
 struct DeskState {
-    standing: Option<DeskPosition>,
+    position: Option<DeskPosition>,
     /// What becomes of the tasks that are being completed.
     answers: HashMap<TaskId, watch::Receiver<Option<Answer>>>,
     /// How often each task was about to be completed.
@@ -109,8 +109,8 @@ impl TaskDesk {
     }
 
     /// Notes where the session is.
-    pub(super) fn stand(&self, standing: DeskPosition) {
-        self.state().standing = Some(standing);
+    pub(super) fn move_to(&self, position: DeskPosition) {
+        self.state().position = Some(position);
     }
 
     /// Why a hook wants the session to end, once.
@@ -134,7 +134,7 @@ impl TaskDesk {
         self.hours.send_replace(Hours::Closed);
     }
 
-    /// Whether a completion of this task was cut off, and has not been taken up yet.
+    /// Whether a completion of this task was cut off, and has not been resumed yet.
     pub(super) fn is_left(&self, id: TaskId) -> bool {
         self.left.borrow().contains(&id)
     }
@@ -161,7 +161,7 @@ impl TaskDesk {
         let _ = self.underway.subscribe().wait_for(Vec::is_empty).await;
     }
 
-    /// Completes a task, on this occasion or because somebody asks for it. Whoever asks for one that is
+    /// Completes a task, on this occasion or because of a request. A request for one that is
     /// being completed gets the same answer.
     pub(super) async fn complete(
         &self,
@@ -222,55 +222,55 @@ impl TaskDesk {
         if task.state == TaskState::Completed {
             return Ok(Answer::Already);
         }
-        let Some(standing) = self.state().standing.clone() else { return Ok(Answer::Closed) };
+        let Some(position) = self.state().position.clone() else { return Ok(Answer::Closed) };
         let occasion = occasion.unwrap_or_else(|| Occasion::Asked(self.next_time(id)));
-        let part = if standing.after.is_some() { TaskHooks::Before } else { TaskHooks::Whole };
+        let part = if position.after.is_some() { TaskHooks::Before } else { TaskHooks::Whole };
         let firing = TaskFiring { task: id, occasion, part };
-        let answer = self.before(firing, &standing, &task, chain.clone(), None).await?;
+        let answer = self.before(firing, &position, &task, chain.clone(), None).await?;
         if matches!(answer, Answer::Completed { .. }) && part == TaskHooks::Before {
-            self.after(firing, &standing, &task, chain, None).await;
+            self.after(firing, &position, &task, chain, None).await;
         }
         Ok(answer)
     }
 
     /// Goes on with a firing that was cut off. Gives what came of it, unless the task was completed.
-    pub(super) async fn take_up(
+    pub(super) async fn resume(
         &self,
         firing: TaskFiring,
-        standing: DeskPosition,
+        position: DeskPosition,
         past: Option<PastFiring>,
     ) -> Result<Option<Answer>, TaskError> {
         let lease = TaskLease::new(&self.tasks, firing.task);
-        let taken_up = match self.leased(&lease, &Chain::default()).await {
+        let resumed = match self.leased(&lease, &Chain::default()).await {
             Ok(fence) => {
-                let taken_up = self.go_on(firing, standing, past.map(Box::new)).await;
+                let resumed = self.go_on(firing, position, past.map(Box::new)).await;
                 lease.give_back(&fence);
-                taken_up
+                resumed
             }
             Err(answer) => Ok(Some(answer)),
         };
         self.left.send_modify(|left| left.retain(|id| *id != firing.task));
-        taken_up
+        resumed
     }
 
     async fn go_on(
         &self,
         firing: TaskFiring,
-        standing: DeskPosition,
+        position: DeskPosition,
         past: Option<Box<PastFiring>>,
     ) -> Result<Option<Answer>, TaskError> {
         let (task, chain) = (self.tasks.get(&firing.task.to_string())?.task, Chain::default());
         match firing.part {
             TaskHooks::After => {
-                self.after(firing, &standing, &task, chain, past).await;
+                self.after(firing, &position, &task, chain, past).await;
                 Ok(None)
             }
             // Somebody else has seen to it meanwhile.
             TaskHooks::Whole | TaskHooks::Before if !task.state.is_unfinished() => Ok(None),
             TaskHooks::Whole | TaskHooks::Before => {
-                let answer = self.before(firing, &standing, &task, chain.clone(), past).await?;
+                let answer = self.before(firing, &position, &task, chain.clone(), past).await?;
                 if matches!(answer, Answer::Completed { .. }) && firing.part == TaskHooks::Before {
-                    self.after(firing, &standing, &task, chain, None).await;
+                    self.after(firing, &position, &task, chain, None).await;
                 }
                 Ok(Some(answer))
             }
@@ -281,14 +281,14 @@ impl TaskDesk {
     async fn before(
         &self,
         firing: TaskFiring,
-        standing: &DeskPosition,
+        position: &DeskPosition,
         task: &Task,
         chain: Chain,
         past: Option<Box<PastFiring>>,
     ) -> Result<Answer, TaskError> {
         let number = past.as_ref().map(|past| past.number);
         let beside = self.journal.keep_beside(self.completion(firing, number));
-        let decision = self.fire(&standing.before, firing, standing, task, chain, past).await;
+        let decision = self.fire(&position.before, firing, position, task, chain, past).await;
         self.journal.forget_beside(beside);
         faults::point("task decided");
         if let Some(error) = self.journal.failure() {
@@ -317,26 +317,26 @@ impl TaskDesk {
     async fn after(
         &self,
         firing: TaskFiring,
-        standing: &DeskPosition,
+        position: &DeskPosition,
         task: &Task,
         chain: Chain,
         past: Option<Box<PastFiring>>,
     ) {
-        let Some(after) = &standing.after else { return };
+        let Some(after) = &position.after else { return };
         let firing = TaskFiring { part: TaskHooks::After, ..firing };
-        self.fire(after, firing, standing, task, chain, past).await;
+        self.fire(after, firing, position, task, chain, past).await;
     }
 
     async fn fire(
         &self,
         engine: &Engine,
         firing: TaskFiring,
-        standing: &DeskPosition,
+        position: &DeskPosition,
         task: &Task,
         chain: Chain,
         past: Option<Box<PastFiring>>,
     ) -> Decision {
-        let mut data = standing.data.clone();
+        let mut data = position.data.clone();
         data.insert("task_id".to_owned(), task.id.to_string().into());
         data.insert("task_content".to_owned(), task.content.clone().into());
         let data = past.as_ref().and_then(|past| past.data()).unwrap_or(data);
@@ -387,7 +387,7 @@ impl TaskDesk {
         Ok(())
     }
 
-    /// Lets nobody else complete this task meanwhile; another process may be about to.
+    /// Keeps other processes from completing this task meanwhile.
     async fn leased(&self, lease: &TaskLease<'_>, chain: &Chain) -> Result<Fence, Answer> {
         let failed = |reason: String| Answer::Failed { reason };
         loop {

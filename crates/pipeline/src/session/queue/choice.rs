@@ -84,11 +84,11 @@ impl Session {
         let (store, project) =
             (&**self.recorder.journal.store(), self.recorder.journal.project().to_owned());
         let lease = lease::name_of(&project, &session);
-        // One whose journal cannot be read is not resumed either, and nobody knows what it has started.
+        // One whose journal cannot be read is not resumed either, and what it has started is unknown.
         let Ok(history) = History::read(store, &JournalKey { project, session }) else {
             return Ok(());
         };
-        // Whoever has taken it up since has ended them, and what runs is its own.
+        // A process that has resumed it since has ended them, and what runs is its own.
         if lease::holder(store, &lease)?.is_some() {
             return Ok(());
         }
@@ -264,7 +264,7 @@ fn stage_number(index: usize) -> u32 {
     u32::try_from(index + 1).unwrap_or(u32::MAX)
 }
 
-/// Nobody watches a queue's command.
+/// Shows nothing of a queue's command.
 struct Unwatched;
 
 impl AgentWatch for Unwatched {

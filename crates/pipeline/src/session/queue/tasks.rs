@@ -65,7 +65,7 @@ impl Session {
         let tasks = self.tasks();
         for _ in 0..RECORD_CONFLICTS_MAX {
             let kept = tasks.get(&item.key)?;
-            // Somebody has said what becomes of it, and that stands.
+            // A person or the agent has said what becomes of it, and that counts.
             let Some(session) = &kept.task.session else { return Ok(true) };
             if kept.task.state != TaskState::InProgress {
                 return Ok(*session == self.recorder.session);
@@ -73,7 +73,8 @@ impl Session {
             if !self.is_free(&kept.task)? {
                 return Ok(false);
             }
-            // Also our own is written anew: whoever saw it when nobody ran us does not get it.
+            // Also our own is written anew: a session that saw it while no process ran this one does not get
+            // it.
             if tasks.take_over(&kept, &self.recorder.session, self.recorder.now_ms())? {
                 return Ok(true);
             }
@@ -93,13 +94,13 @@ impl Session {
         Ok(usize::try_from(open).unwrap_or(usize::MAX))
     }
 
-    /// Whether this session may take a task: nobody works on it, or only a session that nobody runs, like
+    /// Whether this session may take a task: no session works on it, or only one that no process runs, like
     /// this one before it was cut off.
     fn is_free(&self, task: &Task) -> Result<bool, Halt> {
         match (task.state, &task.session) {
             (TaskState::Open, _) => Ok(true),
             (TaskState::InProgress, Some(session)) => Ok(self.may_take_from(session)?),
-            // Whoever works on it without a session says so by hand, and ends it so.
+            // A person who works on it without a session says so by hand, and ends it so.
             (TaskState::InProgress, None) => Ok(false),
             (TaskState::Completed | TaskState::Blocked | TaskState::Cancelled, _) => Ok(false),
         }
@@ -115,7 +116,7 @@ impl Session {
     }
 
     /// What becomes of a task with the end of its execution. Whatever was said about it meanwhile
-    /// stands.
+    /// counts.
     pub(super) fn put_end_of_task(
         &self,
         item: &WorkItem,
