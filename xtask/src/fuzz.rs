@@ -39,8 +39,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     let inputs: Vec<String> = failed.iter().flat_map(|target| broken_inputs(target)).collect();
     Err(format!(
-        "error: something doesn't hold for {}\n  {}\nhelp: fix it, and put the input into the target's \
-         folder in tests/corpus/ under a name that says what it is",
+        "error: a check failed for {}\n  {}\nhelp: fix it, and add the input to the target's \
+         folder in tests/corpus/ under a descriptive name",
         failed.join(", "),
         inputs.join("\n  ")
     ))

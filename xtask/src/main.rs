@@ -82,11 +82,11 @@ fn test(args: &[String]) -> Result<(), String> {
     let ended = ended(command.args(&all), &format!("cargo {}", all.join(" ")));
     if !has_namespaces {
         eprintln!(
-            "left out: hosts that webhooks find by name; this machine allows no networks of our own"
+            "skipped: webhooks to hosts by name; this machine does not allow private networks"
         );
     }
     for (_, what) in needed::PARTS.iter().filter(|(name, _)| without.contains(name)) {
-        eprintln!("left out: {what}");
+        eprintln!("skipped: {what}");
     }
     ended
 }

@@ -74,7 +74,8 @@ pub(crate) fn provide(without: &[&str]) -> Result<(), String> {
 /// What is missing, and what to type.
 fn advice(missing: &[&Needed]) -> String {
     let programs: Vec<&str> = missing.iter().map(|needed| needed.program).collect();
-    let mut text = format!("error: tests need what is missing here: {}\n", programs.join(", "));
+    let mut text =
+        format!("error: tests need programs that are missing here: {}\n", programs.join(", "));
     for (system, install, package) in [
         ("Debian, Ubuntu", "sudo apt-get install", (|it| it.apt) as fn(&Needed) -> &'static str),
         ("Fedora", "sudo dnf install", |it| it.dnf),
@@ -87,9 +88,9 @@ fn advice(missing: &[&Needed]) -> String {
     parts.dedup();
     if !parts.is_empty() {
         let what = if missing.iter().all(|needed| needed.part.is_some()) {
-            "or leave out the tests that need them"
+            "or skip the tests that need them"
         } else {
-            "some tests can be left out"
+            "some tests can be skipped"
         };
         text.push_str(&format!("  {what}: cargo xtask test --without {}\n", parts.join(",")));
     }
@@ -150,15 +151,15 @@ mod tests {
             ALL.iter().filter(|it| ["setsid", "unshare", "tmux"].contains(&it.program)).collect();
         assert_eq!(
             advice(&missing),
-            "error: tests need what is missing here: setsid, tmux, unshare\n\
-             \x20 Debian, Ubuntu  sudo apt-get install util-linux tmux\n\
+            "error: tests need programs that are missing \
+             here: setsid, tmux, unshare\n\x20 Debian, Ubuntu  sudo apt-get install util-linux tmux\n\
              \x20 Fedora          sudo dnf install util-linux tmux\n\
              \x20 macOS           brew install util-linux tmux\n\
-             \x20 some tests can be left out: cargo xtask test --without tmux\n"
+             \x20 some tests can be skipped: cargo xtask test --without tmux\n"
         );
         let browser: Vec<&Needed> = ALL.iter().filter(|it| it.part == Some("browser")).collect();
         let text = advice(&browser);
-        let last = "  or leave out the tests that need them: cargo xtask test --without browser\n";
+        let last = "  or skip the tests that need them: cargo xtask test --without browser\n";
         assert!(text.ends_with(last), "{text}");
     }
 

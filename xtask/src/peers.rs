@@ -94,7 +94,7 @@ fn installed(folder: &Path, version: &str) -> Result<PathBuf, String> {
     args.extend(options);
     args.push(&package);
     crate::run("npm", &args)?;
-    program_in(folder).ok_or(format!("{package} brings no program for this machine"))
+    program_in(folder).ok_or(format!("{package} has no program for this machine"))
 }
 
 /// Each platform's program is a package of its own, of which npm has installed the right one.

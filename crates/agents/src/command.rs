@@ -119,7 +119,8 @@ fn no_argument(prompt: &str) -> Option<String> {
              use prompt: stdin"
         ));
     }
-    prompt
-        .contains('\0')
-        .then(|| "the prompt holds a NUL byte, which no argument can; use prompt: stdin".to_owned())
+    prompt.contains('\0').then(|| {
+        "the prompt contains a NUL byte, which no argument can contain; use prompt: stdin"
+            .to_owned()
+    })
 }

@@ -74,7 +74,7 @@ impl PresetAgent {
         cancel: &CancellationToken,
     ) -> TurnEnd {
         let Some(program) = program(turn, self.preset.program) else {
-            return not_started(format!("the program `{}` is not found", self.preset.program));
+            return not_started(format!("cannot find the program `{}`", self.preset.program));
         };
         let launch = launch(turn, program, self.arguments.clone(), turn.prompt_text().into_bytes());
         let patience = Patience::new(turn.timeout, self.out_of_reach_max);

@@ -97,12 +97,12 @@ fn is_inside(wait: &Wait, origin: Origin) -> bool {
 /// Which wait, and what to say with the decision.
 #[derive(Debug, Args)]
 pub(crate) struct DecisionArguments {
-    /// The question's id, or the beginning of it; not needed where only one waits. `hookwright approvals`
-    /// lists them
+    /// The question's id, or the beginning of it; optional if only one is open. `hookwright
+    /// approvals` lists them
     #[arg(value_name = "ID")]
     id: Option<String>,
 
-    /// What to say with it; later hooks read it as HOOK_RESPONSE
+    /// A message for the session; later hooks read it in HOOK_RESPONSE
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
 
@@ -206,13 +206,14 @@ fn decided(wait: &Wait, is_attended: bool) -> String {
     };
     match (wait.resumable_session(), is_attended) {
         (Some(session), true) if decision.word == Word::No => {
-            format!("{what}: the session {session} is told\n")
+            format!("{what}: session {session} is notified\n")
         }
-        (Some(session), true) => format!("{what}: the session {session} goes on\n"),
+        (Some(session), true) => format!("{what}: session {session} continues\n"),
         (Some(session), false) => format!(
-            "{what}: it counts when the session {session} goes on: hookwright resume {session}\n"
+            "{what}: it takes effect when you resume session {session}: hookwright resume \
+             {session}\n"
         ),
-        (None, _) => format!("{what}: whoever asked is told\n"),
+        (None, _) => format!("{what}: the process that asked is notified\n"),
     }
 }
 

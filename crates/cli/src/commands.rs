@@ -45,9 +45,9 @@ use crate::unasked::{self, Asker, Unasked};
 
 /// Hooks for AI agents: rules that always run.
 ///
-/// Hookwright runs your own commands when something happens in an agent's life: before a tool runs,
-/// after an iteration, when a session ends. A hook can look on, or say no. Hooks are kept in
-/// hookwright.yaml, which is found upwards from the working directory.
+/// Hookwright runs your own commands when something happens in an agent's session: before a tool
+/// runs, after an iteration, when a session ends. A hook can observe, or say no. Hooks are kept in
+/// hookwright.yaml, in the working directory or a folder above it.
 #[derive(Debug, Parser)]
 #[command(name = "hookwright", version)]
 pub(crate) struct Arguments {

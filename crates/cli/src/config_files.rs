@@ -41,7 +41,7 @@ pub(crate) struct ConfigOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Vec<PathBuf>,
 
-    /// Whose format the files have that --config names, where their names don't say it
+    /// Format of the --config files, if their names don't tell
     #[arg(long, value_name = "NAME", value_parser = dialect_names())]
     pub(crate) dialect: Option<String>,
 
@@ -49,7 +49,7 @@ pub(crate) struct ConfigOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// Leave out the hooks that are for all projects (~/.config/hookwright/hooks.yaml)
+    /// Skip the hooks for all projects (~/.config/hookwright/hooks.yaml)
     #[arg(long)]
     pub(crate) no_global_hooks: bool,
 }

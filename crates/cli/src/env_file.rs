@@ -52,7 +52,7 @@ impl EnvFile {
 
     fn of_session(session: &str) -> io::Result<Self> {
         let state = UserFolders::current().own_state();
-        let state = state.ok_or_else(|| io::Error::other("HOME leads nowhere"))?;
+        let state = state.ok_or_else(|| io::Error::other("cannot locate the state folder"))?;
         let folder = state.join("env");
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         // A session may be called as its host likes.

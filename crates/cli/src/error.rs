@@ -185,19 +185,17 @@ impl Failure {
                 help: "set HOME to your home folder: hooks for all projects are found there".into(),
             },
             Failure::DialectOfNoFile { dialect } => Message {
-                heading: format!(
-                    "`--dialect {dialect}` says how a file is read, but none is named"
-                ),
+                heading: format!("`--dialect {dialect}` needs a file"),
                 place: None,
                 help: format!("name it: `--config FILE --dialect {dialect}`"),
             },
             Failure::NothingToImport { file } => Message {
-                heading: "nothing says which system this file is from".into(),
+                heading: "cannot tell which system this file is from".into(),
                 place: Some(file.display().to_string()),
                 help: format!("name it: `hookwright import FILE --dialect {}`", dialects()),
             },
             Failure::FileIsThere { name } => Message {
-                heading: format!("`{name}` is there already, and `init` never overwrites"),
+                heading: format!("`{name}` already exists, and `init` never overwrites a file"),
                 place: None,
                 help: "`hookwright template show NAME` prints hooks to copy into it".into(),
             },
@@ -209,7 +207,7 @@ impl Failure {
             Failure::CannotAsk { cause } => Message {
                 heading: format!("the terminal cannot be read: {}", without_number(cause)),
                 place: None,
-                help: "name what you want: `hookwright init --template block-sudo`".into(),
+                help: "choose a template: `hookwright init --template block-sudo`".into(),
             },
             Failure::UnknownTemplate { name, nearest } => Message {
                 heading: format!("unknown template `{name}`"),
@@ -221,14 +219,14 @@ impl Failure {
                 heading: format!("expected an event of {agent} but found none: {cause}"),
                 place: Some("standard input".into()),
                 help: format!(
-                    "`hookwright hook` is what {agent}'s settings call; to try hooks yourself: \
-                     `hookwright fire EVENT --data JSON`"
+                    "{agent} calls `hookwright hook`; to try hooks yourself: `hookwright fire \
+                     EVENT --data JSON`"
                 ),
             },
             Failure::NoRuntime { cause } => Message {
                 heading: format!("cannot start the async runtime: {}", without_number(cause)),
                 place: None,
-                help: "raise the limit of open files (`ulimit -n`)".into(),
+                help: "raise the limit on open files (`ulimit -n`)".into(),
             },
             Failure::MoreThanOneFile { folder, names } => Message {
                 heading: format!(
@@ -237,7 +235,8 @@ impl Failure {
                 ),
                 place: Some(folder.display().to_string()),
                 help: format!(
-                    "move everything into `{}` and remove the rest, or name one with `--config`",
+                    "move everything into `{}` and remove the others, or name one file with \
+                     `--config`",
                     names[0]
                 ),
             },
@@ -258,19 +257,19 @@ impl Failure {
                     .unwrap_or_else(|| "`hookwright events` lists every event".into()),
             },
             Failure::UnlistedEvent { name } => Message {
-                heading: format!("nothing is written down about `{name}`"),
+                heading: format!("hookwright has no description of `{name}`"),
                 place: None,
-                help: "hooks can listen to it; its data are what the agent sends".into(),
+                help: "hooks can listen to it; its data is whatever the agent sends".into(),
             },
             Failure::CannotWrite { cause } => Message {
                 heading: format!("standard output cannot be written to: {}", without_number(cause)),
                 place: None,
-                help: "make room where the output goes, or send it elsewhere".into(),
+                help: "free space where the output goes, or redirect it".into(),
             },
             Failure::NoStateFolder => Message {
-                heading: "nobody knows where sessions are kept: HOME is not set".into(),
+                heading: "cannot locate the state folder: HOME is not set".into(),
                 place: None,
-                help: "set HOME, or XDG_STATE_HOME to a folder".into(),
+                help: "set HOME, or set XDG_STATE_HOME to a folder".into(),
             },
             Failure::Store(error) => of_store(error),
             Failure::Edit(failure) => failure.message(),

@@ -46,7 +46,7 @@ impl Interrupts {
         work: impl Future<Output = T>,
     ) -> T {
         let first = || {
-            screen.talk("interrupted: ending hooks (again to leave at once)\n");
+            screen.talk("interrupted: ending hooks (interrupt again to exit at once)\n");
             engine.interrupt();
         };
         self.or_else(&first, work).await

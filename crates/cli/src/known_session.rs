@@ -30,22 +30,22 @@ pub(crate) struct ProjectOption {
 /// What a list can be narrowed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum StatusWord {
-    /// A process runs it
+    /// A process is running it
     Active,
-    /// Its process is gone, and it has not ended
+    /// It has not ended, but its process is gone
     #[value(aliases = ["cut off", "cut_off"])]
     CutOff,
     /// It has done all its work
     Completed,
-    /// Somebody ended it
+    /// A person ended it
     Interrupted,
-    /// It went wrong
+    /// It failed
     Failed,
     /// A hook ended it
     Aborted,
     /// It waits for a person
     Paused,
-    /// A prune began to delete it and was killed, or could not remove its folder
+    /// A prune began to delete it but was killed, or could not remove its folder
     Deleting,
 }
 

@@ -138,7 +138,7 @@ fn run(command: Command, screen: &Screen) -> Result<u8, Failure> {
     let crashed = command.crash_code();
     let ended = catch_unwind(AssertUnwindSafe(|| commands::run(command, screen)));
     ended.unwrap_or_else(|_| {
-        screen.talk("error: this is a fault of hookwright itself; please report it\n");
+        screen.talk("error: this is a bug in hookwright; please report it\n");
         Ok(crashed)
     })
 }

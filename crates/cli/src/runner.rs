@@ -401,7 +401,7 @@ fn drive(
         let mut interrupts = Interrupts::new().map_err(|cause| Failure::NoRuntime { cause })?;
         interrupts.leaving = view.map(LiveView::leaving);
         let asked = || {
-            let words = "interrupted: ending the session (again to leave at once)\n";
+            let words = "interrupted: ending the session (interrupt again to exit at once)\n";
             match view {
                 Some(view) => view.interrupted(words),
                 None => screen.talk(words),

@@ -12,7 +12,7 @@ pub(crate) struct SessionOptions {
     #[command(flatten)]
     pub(crate) shown: Shown,
 
-    /// Pause when the session has cost so many US dollars; instead of `max_cost` in the files
+    /// Pause when the session has cost this many US dollars; overrides `max_cost` in the files
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
     pub(crate) max_cost: Option<f64>,
 

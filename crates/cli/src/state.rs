@@ -62,8 +62,8 @@ fn losses_text(losses: &[Loss], location: &StoreLocation) -> String {
             Loss::Records => "  changes of sessions, tasks, questions or issues\n".to_owned(),
         };
     }
-    text + "help: if you have a copy of the log, put it back before you go on; otherwise `hookwright resume` \
-            goes on from what is left\n"
+    text + "help: if you have a copy of the log, restore it first; otherwise `hookwright resume` \
+         continues from what is left\n"
 }
 
 /// `$XDG_STATE_HOME/hookwright`, as a rule `~/.local/state/hookwright`.

@@ -48,10 +48,9 @@ pub(crate) fn named(name: &str) -> Option<&'static Template> {
 /// A whole file with these templates.
 pub(crate) fn file(templates: &[&Template]) -> String {
     let mut text = String::from(
-        "# Hooks of this project. `hookwright check` reads this file, `hookwright fire` tries it,\n\
-         # `hookwright events` lists what there is to listen to.\n\
-         # yaml-language-server: $schema=.hookwright/hookwright.schema.json\n\
-         version: 1\nhooks:\n",
+        "# Hooks of this project. `hookwright check` checks this file, `hookwright fire` tries \
+         it,\n# `hookwright events` lists the events.\n# yaml-language-server: \
+         $schema=.hookwright/hookwright.schema.json\nversion: 1\nhooks:\n",
     );
     for template in templates {
         text.push_str(&template.below_its_event());

@@ -151,7 +151,7 @@ impl<'a> Own<'a> {
     }
 
     fn text(&self, key: &str, notes: &mut Notes<'_>) -> Option<String> {
-        self.get(key).and_then(|node| notes.text(node, "a text")).map(str::to_owned)
+        self.get(key).and_then(|node| notes.text(node, "a string")).map(str::to_owned)
     }
 
     fn template(&self, key: &str, notes: &mut Notes<'_>) -> Option<TextTemplate> {
@@ -163,7 +163,7 @@ impl<'a> Own<'a> {
     /// A map from names to texts with values in them.
     fn templates(&self, key: &str, notes: &mut Notes<'_>) -> Vec<(String, TextTemplate)> {
         let Some(node) = self.get(key) else { return Vec::new() };
-        templates(notes.texts(node, "a map from names to texts"))
+        templates(notes.texts(node, "a map from names to strings"))
     }
 
     fn bool(&self, key: &str, notes: &mut Notes<'_>) -> bool {
@@ -190,7 +190,7 @@ fn templates(texts: Vec<(String, String)>) -> Vec<(String, TextTemplate)> {
 
 /// Variables for a command, and the rules of their names.
 pub(super) fn env(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
-    let pairs = notes.texts(node, "a map from names to texts");
+    let pairs = notes.texts(node, "a map from names to strings");
     for (name, value) in &pairs {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             let expected = "a variable's name and a value without NUL bytes";

@@ -298,7 +298,7 @@ fn arguments(node: &Node, expected: &'static str, notes: &mut Notes<'_>) -> Opti
         match notes.written(item) {
             Some(text) if !text.contains('\0') => arguments.push(text),
             _ => {
-                notes.wrong_kind(item, "a text");
+                notes.wrong_kind(item, "a string");
                 return None;
             }
         }

@@ -44,7 +44,7 @@ pub enum FaultKind {
     #[error("expected a file but found a folder")]
     IsFolder,
     /// It is larger than any configuration.
-    #[error("the file has {bytes} bytes, at most {bytes_max} are read")]
+    #[error("the file has {bytes} bytes, expected at most {bytes_max}")]
     TooLarge {
         /// How large it is.
         bytes: u64,
@@ -89,7 +89,7 @@ pub enum FaultKind {
         nearest: Option<&'static str>,
     },
     /// Another key took this one's place.
-    #[error("the key `{key}` is not used here, its successor is {successor}")]
+    #[error("the key `{key}` is not supported; instead, use {successor}")]
     Superseded {
         /// The key.
         key: String,
@@ -204,7 +204,7 @@ pub enum FaultKind {
     },
     /// A secret that would be found where it is none.
     #[error(
-        "the value of `{name}` is too common to be hidden, expected at least {bytes_min} bytes"
+        "the value of `{name}` is too short to redact safely, expected at least {bytes_min} bytes"
     )]
     WeakSecret {
         /// Its name.
@@ -213,7 +213,7 @@ pub enum FaultKind {
         bytes_min: usize,
     },
     /// A name that is not free.
-    #[error("the name `{name}` is taken by a variable of hookwright's")]
+    #[error("the name `{name}` is already used by a variable of hookwright")]
     ReservedName {
         /// The name.
         name: String,
@@ -235,7 +235,7 @@ pub enum FaultKind {
         first_line: u32,
     },
     /// A regular expression that cannot be used.
-    #[error("`{pattern}` is no regular expression: {cause}")]
+    #[error("`{pattern}` is not a valid regular expression: {cause}")]
     BadRegex {
         /// The text.
         pattern: String,
@@ -269,16 +269,16 @@ pub enum FaultKind {
         chain: String,
     },
     /// A pipeline where a loop belongs.
-    #[error("`{name}` is a pipeline, and a stage runs a loop")]
+    #[error("`{name}` is a pipeline, but a stage runs a loop")]
     NotALoop {
         /// How it was named.
         name: String,
     },
     /// Nobody says who does the work.
-    #[error("nobody says which agent does the work")]
+    #[error("no agent: set `agent` or use `--agent`")]
     NoAgent,
     /// No agent has this name.
-    #[error("no agent is called `{name}`")]
+    #[error("unknown agent `{name}`")]
     UnknownAgent {
         /// The name.
         name: String,
@@ -298,10 +298,10 @@ pub enum FaultKind {
         package: &'static str,
     },
     /// Nobody says what the agent has to do.
-    #[error("nobody says what the agent is told")]
+    #[error("no prompt: set `prompt` or `prompt_file`")]
     NoPrompt,
     /// An agent's program that is not installed.
-    #[error("the program `{program}` is not found")]
+    #[error("cannot find the program `{program}`")]
     NoProgram {
         /// Its name.
         program: String,
@@ -320,7 +320,8 @@ pub enum FaultKind {
     },
     /// A hook of a stage's loop for something that happens outside of stages.
     #[error(
-        "`{event}` never wakes a hook of a stage's loop: a pipeline's session begins and ends outside of its stages"
+        "`{event}` never wakes a hook of a stage's loop: a pipeline's session begins and ends \
+         outside its stages"
     )]
     NeverFires {
         /// The event, as it is written.
@@ -340,22 +341,24 @@ pub enum FaultKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
     /// `event` in an entry whose key names the event already.
-    #[error("`event` is for hooks in a list; here the key above says where the hook listens")]
+    #[error("`event` is for hooks in a list; here the key above names the event")]
     EventTwice,
     /// `prompt` beside `prompt_file`.
-    #[error("`prompt` and `prompt_file` both say what the agent is told")]
+    #[error("`prompt` and `prompt_file` cannot be combined")]
     TwoPrompts,
     /// `model` of a loop with several agents.
-    #[error("`model` does not say which of several agents it is for")]
+    #[error("`model` is ambiguous: there are several agents")]
     ModelOfSeveral,
     /// In a test: what belongs to one event, beside a list of several.
-    #[error("with `steps` this belongs into a step")]
+    #[error("with `steps`, this key belongs in a step")]
     BesideSteps,
     /// In a test: data from two places.
-    #[error("`data_file` cannot stand beside `data`")]
+    #[error("`data_file` cannot be combined with `data`")]
     DataTwice,
     /// In a test: files or a setup that would change the project itself.
-    #[error("`in_place` cannot stand beside `files` or `setup`, which would change the project")]
+    #[error(
+        "`in_place` cannot be combined with `files` or `setup`, which would change the project"
+    )]
     PreparesInPlace,
     /// In a test: text of a file that is to be gone.
     #[error("a deleted file has no content")]

@@ -234,12 +234,15 @@ impl<'a> Reader<'a> {
                 }
                 Some(b'\\') => value.push(self.escape()?),
                 Some(byte) => {
-                    let what = format!("a text cannot hold this, write `{}`", written(byte));
+                    let what = format!(
+                        "a string cannot contain this character, write `{}`",
+                        written(byte)
+                    );
                     return Err(self.fault_here(&what));
                 }
                 None => {
                     let at = Mark::new(opened.line, opened.column, opened.at, 1);
-                    let message = "the text has no closing quote".into();
+                    let message = "the string has no closing quote".into();
                     return Err(self.fault(at, FaultKind::Syntax { message }));
                 }
             }
@@ -256,7 +259,7 @@ impl<'a> Reader<'a> {
             Some('r') => '\r',
             Some('t') => '\t',
             Some('u') => return self.coded(),
-            _ => return Err(self.fault_here("no escape begins like this")),
+            _ => return Err(self.fault_here("unknown escape sequence")),
         };
         self.pass(2);
         Ok(short)
@@ -272,7 +275,7 @@ impl<'a> Reader<'a> {
         };
         let rest = self.rest();
         let Some(first) = unit(rest) else {
-            return Err(self.fault_here("expected four hexadecimal digits behind `\\u`"));
+            return Err(self.fault_here("expected four hexadecimal digits after `\\u`"));
         };
         if let Some(character) = char::from_u32(first.into()) {
             self.pass(PAIR / 2);
@@ -281,7 +284,7 @@ impl<'a> Reader<'a> {
         let second = rest.get(PAIR / 2..).and_then(unit);
         let pair = second.and_then(|second| char::decode_utf16([first, second]).next()?.ok());
         let Some(character) = pair else {
-            return Err(self.fault_here("half a character: its other `\\u` half is missing"));
+            return Err(self.fault_here("incomplete surrogate pair: the other `\\u` is missing"));
         };
         self.pass(PAIR);
         Ok(character)

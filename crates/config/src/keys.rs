@@ -39,7 +39,7 @@ const SUPERSEDED: &[(&str, &str)] = &[
     ("completion", "`termination`"),
     ("perspectives", "one stage for each perspective"),
     ("defaults", "`agent` and `model` in each loop"),
-    ("check_before", "`termination: {type: queue}`, which looks before it starts"),
+    ("check_before", "`termination: {type: queue}`, which checks for work before it starts"),
 ];
 
 /// Whether a key is one of a loop or a pipeline.

@@ -59,13 +59,13 @@ pub(super) fn read(fields: &[Field], notes: &mut Notes<'_>) -> LoopFile {
             }
             "prompt" => {
                 both_prompts(&read, *at, notes);
-                let text = notes.text(value, "what the agent is told");
+                let text = notes.text(value, "a prompt");
                 read.prompt = text.map(|text| PromptSpec::Text(text.to_owned()));
             }
             "prompt_file" => {
                 both_prompts(&read, *at, notes);
                 let place = value.at.place(notes.source);
-                let path = notes.text(value, "a file with what the agent is told");
+                let path = notes.text(value, "the path of a prompt file");
                 read.prompt = path.map(|path| PromptSpec::File(path.into(), place));
             }
             "termination" => read.termination = termination::read(value, notes),

@@ -196,7 +196,7 @@ impl Node {
             Raw::Bool(value) => format!("the boolean `{value}`"),
             Raw::Int(value) => format!("the number `{value}`"),
             Raw::Float(value) => format!("the number `{value}`"),
-            Raw::Text(text) => format!("the text `{}`", shortened(text)),
+            Raw::Text(text) => format!("the string `{}`", shortened(text)),
             Raw::List(_) => "a list".into(),
             Raw::Map(_) => "a map".into(),
         }

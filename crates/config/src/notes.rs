@@ -209,7 +209,7 @@ impl<'a> Notes<'a> {
         for field in fields {
             match self.written(&field.value) {
                 Some(text) => texts.push((field.key.to_string(), text)),
-                None => self.wrong_kind(&field.value, "a text"),
+                None => self.wrong_kind(&field.value, "a string"),
             }
         }
         texts

@@ -19,7 +19,7 @@ pub fn schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hookwright.yaml",
-        "description": "Hooks for AI agents: what runs when, and what a failure leads to.",
+        "description": "Hooks for AI agents: what runs when, and what to do after a failure.",
         "type": "object",
         "properties": properties,
         "additionalProperties": false,
@@ -69,9 +69,9 @@ fn top_level(key: &str) -> Value {
         "model" => json!({ "type": "string", "description": "the agent's model" }),
         _ => json!({
             "type": ["string", "object", "array"],
-            "description": "who does the work of loops that name no agent: an agent's name, {command}, \
-                            {script}, {type, model, args}, each with a `name` if you like, or a list of those \
-                            that take over from each other",
+            "description": "the agent of loops that name none: an agent's name, {command}, \
+                 {script}, {type, model, args}, each with an optional `name`, or a list of agents \
+                 of which each takes over when the one before cannot work",
         }),
     }
 }
@@ -152,31 +152,31 @@ fn common_field(key: &str) -> Value {
     let words = |words: &[&str], what: &str| json!({ "enum": words, "description": what });
     let duration = |what: &str| json!({ "$ref": "#/$defs/duration", "description": what });
     match key {
-        "event" => text("where the hook listens, in a list of hooks"),
-        "type" => words(ACTION_TYPE_NAMES, "clear from `command`, `url` or `pipeline`"),
+        "event" => text("the event, for a hook in a list"),
+        "type" => words(ACTION_TYPE_NAMES, "inferred from `command`, `url` or `pipeline`"),
         "id" => text("names the hook in reports and for --skip"),
         "description" => text("what it is for"),
-        "enabled" => switch("false: it is passed"),
+        "enabled" => switch("false: the hook is skipped"),
         "matcher" => text("narrows by subject: a name, A|B, a glob, or /a regular expression/"),
         "host" => json!({
             "type": ["string", "array"], "items": { "type": "string" },
-            "description": "runs only where this fired the event: run, or an agent that calls us",
+            "description": "run only if this host fired the event: run, or an agent that calls hookwright",
         }),
         "when" => {
-            json!({ "type": ["string", "boolean"], "description": "runs only when this holds" })
+            json!({ "type": ["string", "boolean"], "description": "run only if this condition is true" })
         }
-        "await" => switch("wait for it; for a webhook: for a person's answer"),
-        "timeout" => duration("how long it may take"),
-        "on_failure" => words(OnFailure::WORDS, "what a failure leads to"),
+        "await" => switch("wait for the hook; for a webhook: wait for a person's answer"),
+        "timeout" => duration("time limit"),
+        "on_failure" => words(OnFailure::WORDS, "what to do after a failure"),
         "retries" => json!({
             "type": "integer", "minimum": 0, "maximum": RETRIES_MAX,
             "description": "extra attempts with on_failure: retry",
         }),
-        "retry_delay" => duration("between attempts"),
-        "on_exhausted" => words(Exhausted::WORDS, "when all attempts have failed"),
-        "pipe_output" => switch("its output goes to the agent"),
-        "once" => switch("at most once in a session"),
-        "dialect" => words(&["native"], "whose rules apply"),
+        "retry_delay" => duration("delay between attempts"),
+        "on_exhausted" => words(Exhausted::WORDS, "what to do when all attempts have failed"),
+        "pipe_output" => switch("send its output to the agent"),
+        "once" => switch("run at most once per session"),
+        "dialect" => words(&["native"], "the system whose rules apply"),
         _ => Value::Bool(true),
     }
 }

@@ -147,15 +147,15 @@ impl Reader<'_> {
             self.faults.push((line, FaultKind::WeakSecret { name: name.to_owned(), bytes_min }));
         }
         if value.contains('\0') || value.len() > ENV_VALUE_BYTES_MAX {
-            let expected = "a value that fits into an environment, without NUL bytes";
+            let expected = "a value that fits in an environment variable, without NUL bytes";
             self.faults.push((line, FaultKind::BadValue { found: "…".to_owned(), expected }));
         }
     }
 }
 
-const BEHIND: &str = "nothing behind the value but a # comment; put a value with blanks in quotes";
+const BEHIND: &str = "nothing after the value but a # comment; put a value with spaces in quotes";
 const UNCLOSED: &str = "a quote that closes the value";
-const BARE: &str = "a value in 'single quotes', since a shell would read this one otherwise";
+const BARE: &str = "a value in 'single quotes', since a shell would read this one differently";
 
 fn is_name(name: &str) -> bool {
     !name.is_empty()
@@ -297,8 +297,8 @@ mod tests {
             ("A=\"hunter$x22\"\n", 1, "single quotes"),
             ("A=\"hunter\\x22\"\n", 1, "single quotes"),
             ("A=hunter$(x)\n", 1, "single quotes"),
-            ("A=hunter22 x\n", 1, "behind"),
-            ("A='hunter22'x\n", 1, "behind"),
+            ("A=hunter22 x\n", 1, "after the value"),
+            ("A='hunter22'x\n", 1, "after the value"),
             ("A=decision\n", 1, "at least"),
             ("A='{\"decision\":\"deny\"}'\n", 1, "at least"),
         ] {

@@ -96,7 +96,7 @@ fn source(field: &Field, notes: &mut Notes<'_>) -> Option<QueueSpec> {
     };
     match &*one.key {
         "command" => {
-            let command = notes.text(&one.value, "a command that prints what is open")?;
+            let command = notes.text(&one.value, "a command that prints the open items")?;
             Some(QueueSpec::Command(command.to_owned()))
         }
         "issues" => {

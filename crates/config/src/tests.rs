@@ -246,7 +246,7 @@ fn places_are_right_in_flow_maps_behind_anchors_and_in_json() {
         faults(
             "hooks:\n  session:start:\n    - &a {command: x, once: maybe}\n  session:end:\n    - *a\n"
         ),
-        ["hookwright.yaml:3:29: expected true or false but found the text `maybe`"; 2]
+        ["hookwright.yaml:3:29: expected true or false but found the string `maybe`"; 2]
     );
     assert_eq!(
         faults(
@@ -313,7 +313,7 @@ fn a_condition_that_is_too_long_is_a_fault_whatever_letters_it_ends_in() {
     let long =
         format!("hooks: {{Stop: [{{command: x, when: \"'xy' == '{}'\"}}]}}", "ä".repeat(5500));
     let found = faults(&long);
-    assert!(found.len() == 1 && found[0].contains("at most 10000 are read"), "{found:?}");
+    assert!(found.len() == 1 && found[0].contains("expected at most 10000"), "{found:?}");
 }
 
 #[test]
@@ -341,9 +341,9 @@ fn keys_nobody_reads_are_faults_and_old_ones_are_named_with_their_successor() {
     assert_eq!(
         faults("completion: plateau\ndefaults: {}\n"),
         [
-            "hookwright.yaml:1:1: the key `completion` is not used here, its successor is \
-             `termination`",
-            "hookwright.yaml:2:1: the key `defaults` is not used here, its successor is `agent` and \
+            "hookwright.yaml:1:1: the key `completion` is not \
+             supported; instead, use `termination`",
+            "hookwright.yaml:2:1: the key `defaults` is not supported; instead, use `agent` and \
              `model` in each loop",
         ]
     );
@@ -381,7 +381,7 @@ fn top_level_values_of_the_wrong_kind_are_faults() {
             "hookwright.yaml:2:23: expected true or false but found the number `1`",
             "hookwright.yaml:3:18: expected a port from 0 to 65535 but found `70000`",
             "hookwright.yaml:3:25: unknown key `hots`, expected one of: bind, port, public_url",
-            "hookwright.yaml:4:22: expected a list of rules but found the text `bash`",
+            "hookwright.yaml:4:22: expected a list of rules but found the string `bash`",
             "hookwright.yaml:4:28: unknown key `deni`, expected one of: allow, ask, deny (near: deny)",
             "hookwright.yaml:5:14: expected a map from names to servers but found a list",
             "hookwright.yaml:6:8: expected the name of a model but found the number `7`",
@@ -431,7 +431,7 @@ fn an_address_that_nobody_can_listen_at_or_reach_is_a_fault() {
 #[test]
 fn what_cannot_stand_together_is_a_fault() {
     for (entry, message) in [
-        ("{command: x, await: false, on_failure: abort}", "nobody would wait for the failure"),
+        ("{command: x, await: false, on_failure: abort}", "nothing waits for the failure"),
         ("{command: x, on_exhausted: abort}", "needs `on_failure: retry`"),
         ("{command: x, timeout: 0}", "a timeout longer than 0"),
         (
@@ -445,9 +445,9 @@ fn what_cannot_stand_together_is_a_fault() {
         ("{command: x, retries: 101}", "a whole number from 0 to 100"),
         ("{command: x, retries: -1}", "a whole number from 0 to 100"),
         ("{command: ''}", "expected a command"),
-        ("{command: x, env: [a]}", "a map from names to texts"),
+        ("{command: x, env: [a]}", "a map from names to strings"),
         ("{command: x, env: {'A=B': c}}", "a variable's name"),
-        ("{command: x, env: {A: [1]}}", "expected a text but found a list"),
+        ("{command: x, env: {A: [1]}}", "expected a string but found a list"),
         ("{command: x, matcher: '/(/'}", "invalid regular expression: unclosed group"),
         ("{command: x, event: Stop}", "`event` is for hooks in a list"),
         ("{command: 'if (( ${TOOL_INPUT.n} > 3 )); then exit 2; fi'}", "evaluates"),
@@ -467,10 +467,10 @@ fn what_cannot_stand_together_is_a_fault() {
             "hooks: {PreToolUse: [{command: x, matcher: 'Write,Edit'}]}",
             "names are separated by `|`",
         ),
-        ("hooks: {PreToolUse: [{command: x, matcher: '.*'}]}", "`.*` is no name, no `A|B`"),
+        ("hooks: {PreToolUse: [{command: x, matcher: '.*'}]}", "`.*` is not a name, `A|B`"),
         ("hooks: {stage:start: [{command: x, on_failure: block}]}", "this one cannot"),
         ("hooks: {user:prompt_submit: [{command: x, matcher: a}]}", "this event has none"),
-        ("hooks: {session:end: [{command: x, pipe_output: true}]}", "no reader"),
+        ("hooks: {session:end: [{command: x, pipe_output: true}]}", "reaches no agent"),
         (
             "hooks: {Stop: [{command: x, id: a}, {command: y, id: a}]}",
             "appears twice, first in line 1",
@@ -479,7 +479,7 @@ fn what_cannot_stand_together_is_a_fault() {
         ("hooks: [{command: x}]", "missing `event`"),
         ("hooks: [{event: nope, command: x}]", "unknown event `nope`"),
         ("[1]", "expected a map with the key `hooks` but found a list"),
-        ("just text", "expected a map with the key `hooks` but found the text `just text`"),
+        ("just text", "expected a map with the key `hooks` but found the string `just text`"),
     ] {
         let found = faults(text);
         assert!(found.len() == 1 && found[0].contains(message), "{text}: {found:?}");
@@ -547,7 +547,7 @@ fn files_that_cannot_be_read_have_one_fault_each() {
     fs::write(path("latin.yaml"), b"hooks: \xe4").expect("written");
     fs::create_dir(path("folder.yaml")).expect("made");
     for (name, message) in [
-        ("large.yaml", "the file has 52428800 bytes, at most 4194304 are read"),
+        ("large.yaml", "the file has 52428800 bytes, expected at most 4194304"),
         ("latin.yaml", "the file is not UTF-8 text (byte 7)"),
         ("folder.yaml", "expected a file but found a folder"),
         ("missing.yaml", "the file cannot be read: No such file or directory"),
@@ -688,10 +688,10 @@ fn what_a_loop_or_a_pipeline_cannot_be_is_said() {
         ("agent: {type: scripted}", "missing `script`"),
         ("agent: {command: x, promt: stdin}", "unknown key `promt`"),
         ("agent: 5", "an agent's name, or a map with `type`"),
-        ("prompt: a\nprompt_file: b", "2:1: `prompt` and `prompt_file` both"),
+        ("prompt: a\nprompt_file: b", "2:1: `prompt` and `prompt_file` cannot"),
         ("max_cost: 0", "an amount of US dollars above 0, like 5 or 0.5 but found `0`"),
         ("max_cost: $5", "an amount of US dollars above 0"),
-        ("completion: plateau", "its successor is `termination`"),
+        ("completion: plateau", "instead, use `termination`"),
     ] {
         let loaded = load_text(text, &file("loop.yaml", Layer::Loop), &environment());
         let said = loaded.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
@@ -704,7 +704,7 @@ fn what_a_loop_or_a_pipeline_cannot_be_is_said() {
         ("stages: [{loop: ./a/b}]", "missing `name`"),
         ("stages: [{name: ../x, loop: a}]", "a name of letters, digits"),
         ("stages: [{loop: a}, {name: a, loop: b}]", "a name that no other stage has"),
-        ("stages: [{stage: a, name: x}]", "its successor is `loop`"),
+        ("stages: [{stage: a, name: x}]", "instead, use `loop`"),
         ("stages: [{loop: a, inputs: {from: b}}, {loop: b}]", "the name of an earlier stage"),
         ("stages: [{loop: a, inputs: {from: a}}]", "the name of an earlier stage"),
         ("stages: [{loop: a}, {loop: b, inputs: {from: a, select: last}}]", "latest, all"),

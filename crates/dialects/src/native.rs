@@ -33,7 +33,7 @@ pub fn said(foreign: &dyn Foreign, hook: &Hook) -> Result<NativeHook, &'static s
     let action = match fields_of(foreign, hook, differences.is_empty()) {
         Some(fields) => fields,
         None if differences.is_empty() => {
-            differences.push("its `{{…}}` have values that no variable of ours has there");
+            differences.push("its `{{…}}` have values that no native variable has there");
             fields_of(foreign, hook, false).ok_or("its action has no native form")?
         }
         None => return Err("its action has no native form"),

@@ -64,8 +64,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn say(fired: &Fired) {
     match &fired.decision.verdict {
-        Verdict::Proceed { .. } => println!("go on"),
-        Verdict::Allow { .. } => println!("go on, nobody needs to be asked"),
+        Verdict::Proceed { .. } => println!("continue"),
+        Verdict::Allow { .. } => println!("continue, no person has to be asked"),
         Verdict::Ask { reason, .. } => println!("ask: {}", reason.as_deref().unwrap_or("-")),
         Verdict::Block { reason } => println!("block: {reason}"),
         Verdict::Stop { reason } => println!("stop: {reason}"),

@@ -51,7 +51,7 @@ pub fn read(stdout: &str, whole: bool, event: &EventName) -> Reading {
         return Reading::Broken { why };
     }
     if text.starts_with('{') && !whole {
-        let why = "it begins with `{` but was too long to be kept whole";
+        let why = "it begins with `{` but was truncated because it is too long";
         return Reading::Broken { why: why.into() };
     }
     match parsed {
@@ -84,7 +84,7 @@ pub fn async_for(first_line: &str, unit: Duration) -> Option<Duration> {
 }
 
 fn no_json_at_the_start(error: &serde_json::Error) -> String {
-    format!("it begins with `{{` but is no JSON: {error}")
+    format!("it begins with `{{` but is not JSON: {error}")
 }
 
 fn trimmed(text: &str) -> &str {
@@ -145,13 +145,14 @@ impl Search {
                     if !std::mem::replace(&mut in_vain, true) && object::seems_to_deny(candidate) {
                         search.broken.get_or_insert_with(|| match candidate.len() == text.len() {
                             true => no_json_at_the_start(&error),
-                            false => format!("an answer in it is no JSON: {error}"),
+                            false => format!("it contains an answer that is not JSON: {error}"),
                         });
                     }
                     search.starts_in_vain |= candidate.len() == text.len();
                     vain_bytes += seen;
                     if vain_bytes > ANSWER_VAIN_BYTES_MAX {
-                        let why = "too many unfinished JSON objects to look for an answer in them";
+                        let why = "it contains too many unfinished JSON objects to search for an \
+                             answer";
                         search.broken.get_or_insert(why.into());
                         break;
                     }

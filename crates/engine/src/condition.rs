@@ -102,13 +102,13 @@ pub enum ConditionError {
         at: Range<usize>,
     },
     /// A quote that is never closed.
-    #[error("the text that begins here has no closing quote")]
+    #[error("the string that begins here has no closing quote")]
     UnterminatedString {
         /// From the quote to the end.
         at: Range<usize>,
     },
     /// What `matches` is given is no regular expression, or too large a one.
-    #[error("`{pattern}` is no regular expression: {cause}")]
+    #[error("`{pattern}` is not a valid regular expression: {cause}")]
     BadRegex {
         /// The pattern, without its quotes.
         pattern: String,
@@ -118,7 +118,7 @@ pub enum ConditionError {
         at: Range<usize>,
     },
     /// The text is longer than [`CONDITION_BYTES_MAX`].
-    #[error("the condition is {length} bytes long, at most {CONDITION_BYTES_MAX} are read")]
+    #[error("the condition has {length} bytes, expected at most {CONDITION_BYTES_MAX}")]
     TooLong {
         /// Its length in bytes.
         length: usize,
@@ -190,7 +190,7 @@ impl std::fmt::Display for Operand {
         match (&self.variable, self.value.as_str()) {
             (Some(name), "") => write!(f, "`${{{name}}}` is empty"),
             (Some(name), value) => write!(f, "`${{{name}}}` is `{value}`"),
-            (None, "") => write!(f, "found empty text"),
+            (None, "") => write!(f, "found an empty string"),
             (None, value) => write!(f, "found `{value}`"),
         }
     }

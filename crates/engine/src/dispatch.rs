@@ -351,7 +351,7 @@ impl Dispatch {
             return Some("it started this session".into());
         }
         if let Some(stricter) = self.stricter_twin(number) {
-            return Some(format!("the same as {}, which runs", id_of(&stricter)));
+            return Some(format!("{} does the same and runs", id_of(&stricter)));
         }
         match &self.ended {
             Some(EndedBy::Abort(by)) => return Some(format!("{} aborted", id_of(by))),
@@ -361,12 +361,12 @@ impl Dispatch {
                 return Some(format!("{} ended the session", id_of(by)));
             }
             Some(EndedBy::Unreadable) if awaited => {
-                return Some("an entry that cannot be read blocks this event".into());
+                return Some("a hook that cannot be read blocks this event".into());
             }
             Some(EndedBy::Block(_) | EndedBy::Stop(_) | EndedBy::Unreadable) | None => {}
         }
         let has_run = hook.once && self.given.remembered.once.contains(&hook.key());
-        has_run.then(|| "once: it has run in this session".into())
+        has_run.then(|| "once: it has already run in this session".into())
     }
 
     /// The hook that runs in place of this one: the strictest of those that are the same, and among

@@ -135,7 +135,7 @@ fn proxies(environment: &Environment) -> Result<Vec<Proxy>, String> {
     for (name, is_https) in [("https_proxy", true), ("http_proxy", false)] {
         let Some(address) = value(name).or_else(|| value("all_proxy")) else { continue };
         let proxy = if is_https { Proxy::https(address) } else { Proxy::http(address) };
-        let proxy = proxy.map_err(|_| format!("`{name}` holds no address"))?;
+        let proxy = proxy.map_err(|_| format!("`{name}` is not a valid address"))?;
         proxies.push(proxy.no_proxy(direct.clone()));
     }
     Ok(proxies)
@@ -187,9 +187,9 @@ fn elsewhere(from: &Url, response: &reqwest::Response) -> Result<Option<Url>, Se
         let to = next.as_ref().map_or_else(String::new, |url| url.origin().ascii_serialization());
         Err(SendError::Redirected { status, to, why })
     };
-    let Some(next) = &next else { return refused("which is no address") };
+    let Some(next) = &next else { return refused("which is not a valid address") };
     if next.origin() != from.origin() {
-        return refused("which is not the host it was sent to");
+        return refused("which is another host");
     }
     // With the other statuses a body would be lost on the way.
     if !matches!(status, 307 | 308) {
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(of(&[("all_proxy", "http://proxy:3128")]), Ok(2));
         assert_eq!(
             of(&[("https_proxy", "http://[")]),
-            Err("`https_proxy` holds no address".into())
+            Err("`https_proxy` is not a valid address".into())
         );
     }
 }

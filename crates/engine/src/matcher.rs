@@ -69,7 +69,7 @@ pub enum MatcherError {
     #[error("names are separated by `|`, not by a comma")]
     Comma,
     /// It has characters that no name has; as a rule it was meant as a regular expression.
-    #[error("`{name}` is no name, no `A|B` and no glob")]
+    #[error("`{name}` is not a name, `A|B` or a glob")]
     OddName {
         /// The text.
         name: String,

@@ -104,18 +104,18 @@ fn success(output: &Output, at: At<'_>) -> Meaning {
     match answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name) {
         // The middle of the output was counted, not kept, and may have held a deny.
         Reading::Among(answer) if guards && output.stdout_left_out > 0 && !denies(&answer) => {
-            failed("it printed more than is kept, so an answer in it may be lost".into())
+            failed("its output was truncated, so an answer in it may be lost".into())
         }
         Reading::Whole(answer) | Reading::Among(answer) => of_answer(answer, at),
         Reading::Broken { why } => failed(format!("its answer cannot be read: {why}")),
         Reading::Nothing if output.held && at.power.can_block() && at.awaited => failed(
-            "a background child still holds its output, so its answer is not known to be \
-             complete; redirect that child's output (`>/dev/null 2>&1 &`)"
+            "a background child still holds its output open, so its answer may be incomplete; \
+             redirect that child's output (`>/dev/null 2>&1 &`)"
                 .into(),
         ),
         // The middle of the output was counted, not kept, and may have held a deny.
         Reading::Nothing if output.stdout_left_out > 0 && at.power.can_block() && at.awaited => {
-            failed("it printed more than is kept, so an answer in it may be lost".into())
+            failed("its output was truncated, so an answer in it may be lost".into())
         }
         Reading::Nothing => well(Answer::default()),
     }
@@ -136,8 +136,7 @@ fn responded(status: u16, output: &Output, at: At<'_>) -> Meaning {
     // It has arrived: sending it again would do again what it has done there.
     let read = Meaning { may_retry: false, ..read };
     if read.status == Status::Failed && output.stdout_left_out > 0 {
-        let reason =
-            format!("{said}, but its body is not complete, so an answer in it may be lost");
+        let reason = format!("{said}, but its body is incomplete, so an answer in it may be lost");
         return Meaning { reason: Some(reason), ..read };
     }
     Meaning { reason: read.reason.or(Some(said)), ..read }
@@ -227,7 +226,9 @@ pub fn why_not(outcome: &Outcome) -> Option<String> {
             return Some("interrupted".to_owned());
         }
         Outcome::Process(ProcessOutcome::WantedTerminal { .. }) => {
-            return Some("stopped to read the terminal, which hooks do not have".to_owned());
+            return Some(
+                "stopped because it tried to read the terminal, which hooks do not have".to_owned(),
+            );
         }
         Outcome::Process(ProcessOutcome::NotStarted { cause }) => {
             return Some(format!("cannot start: {cause}"));
@@ -240,7 +241,7 @@ pub fn why_not(outcome: &Outcome) -> Option<String> {
             return Some(format!("rejected by {by}"));
         }
         Outcome::Person(PersonOutcome::Unanswered { after_ms }) => {
-            return Some(format!("nobody answered within {}", seconds(*after_ms)));
+            return Some(format!("no answer within {}", seconds(*after_ms)));
         }
     };
     Some(with_last_line(what, output))

@@ -61,7 +61,7 @@ pub enum PatternError {
         event: &'static str,
     },
     /// The subject is no name, so it could never match.
-    #[error("`{name}` can never match: behind `{event}:` stands a name, `A|B` or a glob")]
+    #[error("`{name}` can never match: expected a name, `A|B` or a glob after `{event}:`")]
     BadSubject {
         /// The part of the comma list.
         name: String,
@@ -69,7 +69,7 @@ pub enum PatternError {
         event: &'static str,
     },
     /// A glob with characters that neither events nor subjects have.
-    #[error("`{name}` can never match: no event and no subject is called like that")]
+    #[error("`{name}` can never match: no event and no subject has this name")]
     BadGlob {
         /// The part of the comma list.
         name: String,

@@ -29,8 +29,8 @@ pub const PREFIX: &str = "HOOKWRIGHT_";
 /// Variables that no field of the data stands behind.
 pub const MADE_BY_THE_ENGINE: &[(&str, &str)] = &[
     ("EVENT", "canonical name of the event"),
-    ("SUBJECT", "what a matcher looks at"),
-    ("LAST_HOOK_STATUS", "how the hook before ended: success or failed"),
+    ("SUBJECT", "the subject, which matchers compare"),
+    ("LAST_HOOK_STATUS", "how the previous hook ended: success or failed"),
     ("HOOK_RESPONSE", "a person's answer to an earlier hook, as JSON"),
     ("SPAWN_OUTPUT", "output of an earlier child pipeline, as JSON"),
     ("CALLBACK_URL", "address at which a person can answer this hook"),

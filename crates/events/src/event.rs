@@ -161,7 +161,7 @@ impl Event {
             Value::Null => Ok(Self::new(name, Map::new())),
             Value::Bool(_) => Err(EventError::NoObject { found: "a boolean" }),
             Value::Number(_) => Err(EventError::NoObject { found: "a number" }),
-            Value::String(_) => Err(EventError::NoObject { found: "a text" }),
+            Value::String(_) => Err(EventError::NoObject { found: "a string" }),
             Value::Array(_) => Err(EventError::NoObject { found: "a list" }),
         }
     }
@@ -222,7 +222,7 @@ impl fmt::Display for EventError {
         match self {
             EventError::UnknownName { name } => write!(f, "unknown event `{name}`"),
             EventError::NoObject { found } => {
-                write!(f, "an event's data: expected a JSON object but found {found}")
+                write!(f, "expected a JSON object as the event's data but found {found}")
             }
         }
     }
@@ -260,10 +260,10 @@ mod tests {
         assert_eq!(Event::named("Stop", Value::Null), Ok(event("Stop", json!({}))));
         for (name, data, why) in [
             ("Stopp", json!({}), "unknown event `Stopp`"),
-            ("Stop", json!([1]), "an event's data: expected a JSON object but found a list"),
-            ("Stop", json!("x"), "an event's data: expected a JSON object but found a text"),
-            ("Stop", json!(1), "an event's data: expected a JSON object but found a number"),
-            ("Stop", json!(true), "an event's data: expected a JSON object but found a boolean"),
+            ("Stop", json!([1]), "expected a JSON object as the event's data but found a list"),
+            ("Stop", json!("x"), "expected a JSON object as the event's data but found a string"),
+            ("Stop", json!(1), "expected a JSON object as the event's data but found a number"),
+            ("Stop", json!(true), "expected a JSON object as the event's data but found a boolean"),
         ] {
             assert_eq!(Event::named(name, data).map_err(|e| e.to_string()), Err(why.to_owned()));
         }

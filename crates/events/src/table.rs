@@ -311,7 +311,7 @@ rows! {
         aliases: &[claude("Notification")],
         subject: Some("notification_type"),
         fields: &["notification_type", "message", "title"],
-        ..event("session:notification", "the user is shown a question or an end")
+        ..event("session:notification", "the user is notified of a question or an end")
     },
     SESSION_PRE_COMPACT = EventSpec {
         aliases: &[claude("PreCompact")],
@@ -336,7 +336,7 @@ rows! {
             "duration",
         ],
         fired_by: RUNNER,
-        ..event("session:stop", "the session is about to end, as a rule because all work is done")
+        ..event("session:stop", "the session is about to end, usually because all work is done")
     },
     SESSION_END = EventSpec {
         aliases: &[
@@ -494,7 +494,7 @@ rows! {
         subject: Some("tool_name"),
         fields: &["tool_name", "tool_input", "tool_use_id", "error", "is_interrupt", "duration_ms"],
         is_work: true,
-        ..event("tool:error", "a tool could not do its work")
+        ..event("tool:error", "a tool has failed")
     },
     LLM_PRE_REQUEST = EventSpec {
         power: Power::Blocks,

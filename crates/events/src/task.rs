@@ -98,7 +98,7 @@ impl TryFrom<String> for TaskId {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        Self::typed(&text).ok_or_else(|| format!("`{text}` is no task's id"))
+        Self::typed(&text).ok_or_else(|| format!("`{text}` is not a task id"))
     }
 }
 

@@ -186,7 +186,7 @@ impl WorkTree {
     fn unseen(&self, problem: GitProblem) -> Unseen {
         match problem {
             GitProblem::NotARepository => {
-                Unseen::GitFailed { said: "there is no repository any more".to_owned() }
+                Unseen::GitFailed { said: "the repository no longer exists".to_owned() }
             }
             GitProblem::Failed { said } => Unseen::GitFailed { said },
             GitProblem::TooMany => self.too_many(),

@@ -109,7 +109,7 @@ impl Children {
         let lease = lease::name_of(self.journal.project(), place.name.as_str());
         let fence = lease::take(&*self.around.store, &lease).map_err(|error| match error {
             LeaseError::Runs { holder } => {
-                never(format!("process {} runs session {}", holder.pid, place.name))
+                never(format!("process {} is running session {}", holder.pid, place.name))
             }
             LeaseError::Store(error) => never(error.to_string()),
         })?;
@@ -174,7 +174,7 @@ impl Children {
                 }
             }
         }
-        Err(never("no place is left for it".to_owned()))
+        Err(never("all names for its session are taken".to_owned()))
     }
 
     fn announce(&self, child: &Child, name: &SessionName) -> Result<(), NotRun> {
@@ -190,7 +190,9 @@ impl Children {
             }),
         };
         let written = self.journal.write(std::slice::from_ref(&event));
-        written.map_err(|error| never(format!("its start could not be journalled: {error}")))?;
+        written.map_err(|error| {
+            never(format!("its start could not be recorded in the journal: {error}"))
+        })?;
         self.around.observers.iter().for_each(|observer| observer(&event));
         Ok(())
     }

@@ -94,19 +94,19 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// Something else stands where a folder has to be.
-    #[error("`{}` is in the way: a folder has to be there", path.display())]
+    #[error("expected a folder at `{}` but found something else", path.display())]
     NotAFolder {
         /// What stands there.
         path: PathBuf,
     },
     /// A folder, or a device, stands where a file has to be.
-    #[error("`{}` is in the way: a file has to be there", path.display())]
+    #[error("expected a file at `{}` but found something else", path.display())]
     NotAFile {
         /// What stands there.
         path: PathBuf,
     },
     /// A symbolic link below the project root; it might lead anywhere.
-    #[error("`{}` is a symbolic link, and nothing is written through one", path.display())]
+    #[error("`{}` is a symbolic link, which is not followed for writing", path.display())]
     SymbolicLink {
         /// The link.
         path: PathBuf,
@@ -120,7 +120,7 @@ pub enum FolderError {
         source: io::Error,
     },
     /// No room on the disk, or not for this user or this file.
-    #[error("no room to write `{}`: {source}", path.display())]
+    #[error("no space left to write `{}`: {source}", path.display())]
     NoRoom {
         /// What we wanted to write.
         path: PathBuf,

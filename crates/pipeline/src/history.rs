@@ -505,7 +505,7 @@ pub enum HistoryError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// An entry that this version does not know.
-    #[error("entry {sequence} of the session's journal cannot be understood: {cause}")]
+    #[error("entry {sequence} of the session's journal cannot be parsed: {cause}")]
     NotUnderstood {
         /// Its number.
         sequence: u64,

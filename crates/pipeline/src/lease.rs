@@ -36,7 +36,7 @@ pub struct Machine {
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
     /// Another process runs it.
-    #[error("process {} runs this session", holder.pid)]
+    #[error("process {} is running this session", holder.pid)]
     Runs {
         /// Which.
         holder: Box<LeaseOwner>,

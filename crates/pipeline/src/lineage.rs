@@ -56,7 +56,7 @@ impl Lineage {
             return Some(format!("`{plan}` would start itself again: {}", chain()));
         }
         (self.above.len() > SPAWN_DEPTH_MAX)
-            .then(|| format!("sessions are {SPAWN_DEPTH_MAX} deep already: {}", chain()))
+            .then(|| format!("sessions are already nested {SPAWN_DEPTH_MAX} deep: {}", chain()))
     }
 
     /// A place for a session of this lineage that nothing waits for; waits until there is one.
@@ -96,7 +96,7 @@ mod tests {
         let lineage = lineage.with(ancestor("5"));
         assert_eq!(
             lineage.refusal("6", Path::new("/p/6.yaml")).as_deref(),
-            Some("sessions are 5 deep already: 0 → 1 → 2 → 3 → 4 → 5 → 6")
+            Some("sessions are already nested 5 deep: 0 → 1 → 2 → 3 → 4 → 5 → 6")
         );
     }
 }

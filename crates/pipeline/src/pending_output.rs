@@ -46,8 +46,8 @@ pub enum Last {
 }
 
 /// Comes before it in the prompt. Agents take raw output for a new task.
-const FRAME: &str = "Output of this session's hooks since your last turn. It is no new task: use it \
-                     where it matters for the task below, and fix what it says is broken.";
+const FRAME: &str = "Output of this session's hooks since your last turn. This is not a new task: \
+     use it where it matters for the task below, and fix what it says is broken.";
 
 impl PendingOutput {
     /// Adds what one event's hooks had to say; nothing is nothing.

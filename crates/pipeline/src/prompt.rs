@@ -117,7 +117,7 @@ pub(crate) fn about_item(item: &WorkItem) -> String {
             let plan = item.plan_file.as_deref();
             let plan = plan.map(|plan| format!(" The plan for it is in `{plan}`."));
             let plan = plan.unwrap_or_default();
-            format!("issue {}, \"{}\". It stands in `{file}`.{plan}", item.key, item.title)
+            format!("issue {}, \"{}\". It is in `{file}`.{plan}", item.key, item.title)
         }
         WorkSource::Tasks => {
             let content = item.content.as_deref().unwrap_or(&item.title);
@@ -125,7 +125,7 @@ pub(crate) fn about_item(item: &WorkItem) -> String {
         }
         WorkSource::Command => item.title.clone(),
     };
-    format!("Do this now, and nothing else of what is open:\n\n{what}")
+    format!("Do this now, and none of the other open work:\n\n{what}")
 }
 
 /// Tells an agent how it uses the project's list of tasks.

@@ -114,7 +114,7 @@ pub struct SessionOutcome {
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// What happens cannot be written down, so nothing more may happen.
-    #[error("what happens cannot be written down: {0}")]
+    #[error("cannot write to the journal: {0}")]
     Journal(#[from] StoreError),
     /// Its folder cannot be used.
     #[error(transparent)]

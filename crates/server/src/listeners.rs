@@ -49,13 +49,13 @@ pub(crate) struct Reached {
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// Somebody else has the port that was asked for.
-    #[error("the port for answers, {address}, is used by another program")]
+    #[error("another program is using the port for answers, {address}")]
     Taken {
         /// Where.
         address: SocketAddr,
     },
     /// The system does not let us.
-    #[error("answers cannot be listened for at {address}: {cause}")]
+    #[error("cannot listen for answers at {address}: {cause}")]
     Refused {
         /// Where.
         address: SocketAddr,
@@ -154,18 +154,17 @@ impl Listeners {
             Stranger::IsBorne => {
                 self.take_over_later(wanted);
                 let note = format!(
-                    "the address that was sent leads to {address}, which another program uses now; \
-                     answer with `hookwright approve` or `hookwright reject`"
+                    "the address that was sent points to {address}, which another program is \
+                     using now; answer with `hookwright approve` or `hookwright reject`"
                 );
                 Ok((wanted, Some(note)))
             }
             Stranger::Moves => {
                 let port = self.bind(0).await?.ok_or(ListenError::Taken { address })?;
-                let mut note = format!(
-                    "port {wanted} is used by another program, so answers go to port {port}"
-                );
+                let mut note =
+                    format!("another program is using port {wanted}, so answers go to port {port}");
                 if self.address.public_url.is_some() {
-                    note.push_str("; see to it that `public_url` leads there");
+                    note.push_str("; make sure that `public_url` leads there");
                 }
                 Ok((port, Some(note)))
             }

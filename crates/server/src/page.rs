@@ -39,14 +39,14 @@ pub(crate) fn question(wait: &Wait, suggested: Option<&str>) -> Markup {
     let left_ms = wait.until_ms.saturating_sub(now_ms());
     let words = with_suggested_first(wait, suggested);
     layout(
-        "Approval asked for",
+        "Approval requested",
         html! {
-            p.kicker { "Your decision is asked for" }
+            p.kicker { "Your decision is needed" }
             (asked(wait))
             p.left { strong { (in_words(left_ms)) " left" } " · until " (time(wait.until_ms)) }
             (facts(wait))
             (paths("What changed", "file", &wait.changed_files))
-            (paths("What the stage has put out", "file", &wait.stage_outputs))
+            (paths("Outputs of the stage", "file", &wait.stage_outputs))
             form method="post" aria-labelledby="decide" {
                 h2 #decide { "Decide" }
                 label for="message" { "Comment " span.quiet { "(optional)" } }
@@ -60,7 +60,7 @@ pub(crate) fn question(wait: &Wait, suggested: Option<&str>) -> Markup {
                     }
                 }
                 p #effect .quiet {
-                    "The first answer counts, and cannot be taken back. The comment goes along with it."
+                    "The first answer counts and cannot be undone. The comment is sent with it."
                 }
             }
         },
@@ -76,7 +76,7 @@ pub(crate) fn decided(wait: &Wait, is_attended: bool) -> Markup {
     layout(
         &past_of(decision),
         html! {
-            p class={ "kicker " (class_of(decision.word)) } role="status" { "Your decision is stored" }
+            p class={ "kicker " (class_of(decision.word)) } role="status" { "Your decision is saved" }
             h1 { (past_of(decision)) }
             p.lead { (now(wait, decision, is_attended)) }
             (answered_with(decision))
@@ -91,21 +91,22 @@ fn now(wait: &Wait, decision: &PersonsDecision, is_attended: bool) -> Markup {
     html! {
         @match (is_attended, wait.resumable_session(), decision.word) {
             (false, Some(session), _) => {
-                "Nothing runs the session " b { (visible(session)) } " at the moment. What you decided is kept, "
-                "and counts as soon as somebody resumes it: " code { "hookwright resume " (visible(session)) }
+                "The session " b { (visible(session)) } " is not running. Your decision is saved "
+                "and takes effect when the session is resumed: " code { "hookwright resume " (visible(session)) }
             }
             (_, Some(session), Word::Yes | Word::Offered) => {
-                "The session " b { (visible(session)) } " goes on now. You can close this page."
+                "The session " b { (visible(session)) } " continues now. You can close this page."
             }
             (_, Some(session), Word::No) => {
-                "The session " b { (visible(session)) } " is told now, and does what its hook says for a "
+                "The session " b { (visible(session)) } " is notified now, and does what its hook sets for a "
                 "rejection. You can close this page."
             }
             (_, None, Word::Yes | Word::Offered) => {
-                "Whoever asked goes on now. You can close this page."
+                "The process that asked continues now. You can close this page."
             }
             (_, None, Word::No) => {
-                "Whoever asked is told now, and does what the hook says for a rejection. You can "
+                "The process that asked is notified now, and does what the hook sets for a \
+                 rejection. You can "
                 "close this page."
             }
         }
@@ -121,26 +122,26 @@ pub(crate) fn refusal(refusal: &Refusal) -> Markup {
         Refusal::OtherHost => plain(
             "Not here",
             html! {
-                "This server is not known under the name in the address. Set "
+                "This server does not answer to the host name in the address. Set "
                 code { "callback: {public_url: …}" } " if the name is right."
             },
         ),
         Refusal::Unknown => plain(
-            "Nothing to decide here",
+            "No question here",
             html! {
-                "This address leads to no question. It may have been cut off when it was copied. "
-                code { "hookwright approvals" } " lists what waits for a decision."
+                "This address does not lead to a question. It may have been copied incompletely. "
+                code { "hookwright approvals" } " lists the open questions."
             },
         ),
         Refusal::Ended(wait) => ended(wait),
         Refusal::CrossSite => plain(
-            "Not from there",
+            "Not allowed from there",
             html! {
                 "A page of another site tried to decide in your name. Nothing was decided."
             },
         ),
         Refusal::FromInside => plain(
-            "Not from there",
+            "Not allowed from there",
             html! {
                 "This answer comes from inside the session that asks, or its sender hung up. A person "
                 "outside has to answer. Nothing was decided."
@@ -149,7 +150,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> Markup {
         Refusal::Method => plain(
             "Nothing was decided",
             html! {
-                "A page is looked at with GET and answered with POST."
+                "Read the page with GET and answer with POST."
             },
         ),
         Refusal::TooLarge => plain(
@@ -161,13 +162,13 @@ pub(crate) fn refusal(refusal: &Refusal) -> Markup {
         Refusal::TooSlow | Refusal::BrokenOff => plain(
             "Nothing was decided",
             html! {
-                "The answer did not arrive whole. Please try again."
+                "The answer arrived incomplete. Please try again."
             },
         ),
         Refusal::NoReply(NoReply::NoAction) => plain(
             "Nothing was decided",
             html! {
-                "The answer does not say what is decided. Go back and press one of the buttons."
+                "The answer contains no decision. Go back and press one of the buttons."
             },
         ),
         Refusal::NoReply(NoReply::NotJson | NoReply::UnknownFormat) => {
@@ -176,7 +177,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> Markup {
         Refusal::NoSuchWord(wait) => plain(
             "Nothing was decided",
             html! {
-                "That word means nothing here. It still waits for one of these: "
+                "This question does not accept that answer. It accepts: "
                 @for (at, (word, _)) in offered_words(wait).iter().enumerate() {
                     @if at > 0 { ", " }
                     b { (visible(word)) }
@@ -187,7 +188,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> Markup {
         Refusal::Broken => plain(
             "Not now",
             html! {
-                "What waits cannot be read or stored at the moment. Nothing was decided; please try "
+                "The question cannot be read or stored right now. Nothing was decided; please try "
                 "again, or look at the terminal."
             },
         ),
@@ -211,14 +212,15 @@ fn ended(wait: &Wait) -> Markup {
         WaitState::Expired => (
             "Too late".to_owned(),
             html! {
-                "The time to decide was over on " (time(wait.until_ms))
-                ". What happens then is what the hook says for a timeout."
+                "The time to decide ran out on " (time(wait.until_ms))
+                ". The hook sets what happens after a timeout."
             },
         ),
         WaitState::Waiting | WaitState::Abandoned => (
-            "Nobody waits any more".to_owned(),
+            "No longer needed".to_owned(),
             html! {
-                "Whoever asked has ended without an answer, so there is nothing left to decide."
+                "The process that asked has ended without an answer, so there is nothing left to \
+                 decide."
             },
         ),
     };

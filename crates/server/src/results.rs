@@ -24,9 +24,9 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
         |status: &str, reason: String| json!({ "version": 1, "status": status, "error": reason });
     let result = match refusal {
         Refusal::OtherHost => {
-            error("refused", "this server is not known under the name in `Host`".into())
+            error("refused", "this server does not answer to the name in `Host`".into())
         }
-        Refusal::Unknown => error("unknown", "there is nothing to decide at this address".into()),
+        Refusal::Unknown => error("unknown", "there is no question at this address".into()),
         Refusal::Ended(wait) => ended(wait),
         Refusal::CrossSite => error("refused", "a page of another site may not decide here".into()),
         Refusal::FromInside => error(
@@ -42,9 +42,9 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
         }
         Refusal::TooSlow => {
             let most = limits::BODY_WAIT.as_secs();
-            error("refused", format!("the body did not come within {most} seconds"))
+            error("refused", format!("the body did not arrive within {most} seconds"))
         }
-        Refusal::BrokenOff => error("refused", "the body broke off".into()),
+        Refusal::BrokenOff => error("refused", "the body is incomplete".into()),
         Refusal::NoReply(NoReply::NoAction) => {
             error("refused", "expected an `action` in the body or in the query".into())
         }
@@ -57,7 +57,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
         Refusal::NoSuchWord(wait) => {
             let words: Vec<String> =
                 offered_words(wait).into_iter().map(|(word, _)| word).collect();
-            let mut result = error("refused", "this action means nothing here".into());
+            let mut result = error("refused", "this question does not accept this action".into());
             result["expected"] = json!(words);
             result
         }
@@ -71,10 +71,10 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
 fn ended(wait: &Wait) -> Value {
     let (status, error) = match wait.state {
         WaitState::Waiting | WaitState::Decided(_) | WaitState::Used(_) => {
-            ("used", "this has been decided already")
+            ("used", "this has already been decided")
         }
         WaitState::Expired => ("expired", "the time to decide is over"),
-        WaitState::Abandoned => ("abandoned", "whoever asked does not wait any more"),
+        WaitState::Abandoned => ("abandoned", "the process that asked no longer waits"),
     };
     let mut result = json!({ "version": 1, "status": status, "error": error, "id": wait.id });
     add_decision(&mut result, wait);

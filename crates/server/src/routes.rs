@@ -228,8 +228,8 @@ impl Refusal {
 /// Who decides, as far as a page knows.
 pub(crate) fn somebody_at_the_page(peer: Option<Peer>) -> String {
     match peer {
-        Some(peer) => format!("somebody at the page, from {}", peer.client.ip()),
-        None => "somebody at the page".to_owned(),
+        Some(peer) => format!("a person at the page, from {}", peer.client.ip()),
+        None => "a person at the page".to_owned(),
     }
 }
 

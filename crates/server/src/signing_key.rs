@@ -28,7 +28,7 @@ pub struct SigningKey([u8; 32]);
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// Others may have read it, so that they could answer in anybody's name.
-    #[error("the key `{}` can be used by others (mode {mode:o})", path.display())]
+    #[error("other users can read the key `{}` (mode {mode:o})", path.display())]
     NotPrivate {
         /// The key's file.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum KeyError {
         path: PathBuf,
     },
     /// Something else is there.
-    #[error("the key `{}` does not hold 32 bytes", path.display())]
+    #[error("the key `{}` does not have 32 bytes", path.display())]
     NoKey {
         /// The key's file.
         path: PathBuf,
@@ -230,12 +230,12 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let refused = SigningKey::of_folder(folder.path()).err().unwrap().to_string();
             let path = path.display();
-            assert_eq!(refused, format!("the key `{path}` can be used by others (mode {mode:o})"));
+            assert_eq!(refused, format!("other users can read the key `{path}` (mode {mode:o})"));
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, "short").unwrap();
         let refused = SigningKey::of_folder(folder.path()).err().unwrap().to_string();
-        assert_eq!(refused, format!("the key `{}` does not hold 32 bytes", path.display()));
+        assert_eq!(refused, format!("the key `{}` does not have 32 bytes", path.display()));
     }
 
     #[test]

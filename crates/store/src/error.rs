@@ -99,23 +99,23 @@ impl StoreError {
                 format!("the lease `{lease}` is no longer held with token {token}")
             }
             Self::JournalConflict { journal, expected, found } => format!(
-                "the journal of `{}` ends at {found}, not at {expected} as its writer thought",
+                "expected the journal of `{}` to end at {expected} but it ends at {found}",
                 journal.session
             ),
             Self::RecordConflict { kind, key, .. } => {
-                format!("the {} `{}` is not what its writer thought", kind.word(), key.name)
+                format!("the {} `{}` was changed by another writer", kind.word(), key.name)
             }
             Self::TooLarge { what, found, max } => {
-                format!("{what}: {found}, and at most {max} are kept")
+                format!("{what}: expected at most {max} but found {found}")
             }
             Self::Newer { found, supported } => {
-                format!("{store} has version {found}, and this program knows up to {supported}")
+                format!("{store} has version {found}, expected at most {supported}")
             }
             Self::Damaged { cause } => format!("{store} is damaged: {cause}"),
             Self::NotWritable { cause } => format!("{store} cannot be written: {cause}"),
-            Self::Full { cause } => format!("there is no room for {store}: {cause}"),
+            Self::Full { cause } => format!("no space left for {store}: {cause}"),
             Self::NoDescriptors => format!("{store} cannot be opened: too many files are open"),
-            Self::Busy { waited } => format!("{store} was in use by others for {waited:?}"),
+            Self::Busy { waited } => format!("other processes kept {store} locked for {waited:?}"),
             Self::Gone => format!("{store} was removed or replaced while it was in use"),
             Self::Io { cause } => format!("{store} cannot be used: {cause}"),
         }
@@ -137,8 +137,8 @@ mod tests {
     #[test]
     fn a_message_names_the_location_where_that_is_known() {
         let full = StoreError::Full { cause: "quota exceeded".to_owned() };
-        assert_eq!(full.to_string(), "there is no room for the store: quota exceeded");
-        let at = "there is no room for the store `/state/store.sqlite3`: quota exceeded";
+        assert_eq!(full.to_string(), "no space left for the store: quota exceeded");
+        let at = "no space left for the store `/state/store.sqlite3`: quota exceeded";
         assert_eq!(full.at("/state/store.sqlite3"), at);
     }
 }

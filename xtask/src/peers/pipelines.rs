@@ -111,7 +111,7 @@ impl Place<'_> {
         let seen = self.run("[claude, {type: codex, model: gpt-5}]", &models, SUBSCRIPTION)?;
         seen.must_end_well()?;
         let changed = seen.log.iter().find(|event| event["kind"] == "agent_changed");
-        let changed = changed.ok_or("nobody took over")?;
+        let changed = changed.ok_or("no agent took over")?;
         let given_up = seen.log.iter().filter(|event| event["kind"] == "turn_given_up").count();
         if given_up != 1 || !seen.hooks.starts_with("iteration:complete plan work.txt\n") {
             return Err(format!("{given_up} turns given up; the hooks wrote:\n{}", seen.hooks));

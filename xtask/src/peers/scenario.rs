@@ -110,7 +110,7 @@ pub(crate) const ALL: &[Scenario] = &[
         check: |seen| {
             seen.must("it was deleted", !seen.is_there("hookwright.yaml"))?;
             seen.must("the next command did not run", !seen.is_there("ran"))?;
-            seen.must_be_asked("is gone, and its hooks guarded this session")
+            seen.must_be_asked("is missing, and its hooks guarded this session")
         },
         ..WORKING
     },

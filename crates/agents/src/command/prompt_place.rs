@@ -16,12 +16,12 @@ use hookwright_engine::template::{LexError, Quoting, places};
 pub enum PromptPlaceError {
     /// Its end is a comment, a here-document, an operator, a bracket…
     #[error(
-        "no argument can stand behind this command; write \"$1\" where the prompt belongs, \
-         or use prompt: stdin"
+        "this command takes no argument at its end; write \"$1\" where the prompt belongs, or use \
+         prompt: stdin"
     )]
     NotBehindIt,
     /// It cannot be read.
-    #[error("where the prompt would stand in this command cannot be told: {0}; use prompt: stdin")]
+    #[error("cannot tell where the prompt would go in this command: {0}; use prompt: stdin")]
     Unreadable(LexError),
     /// The shell, or a program that it starts, would run what the prompt says.
     #[error("this command would run its prompt as a program; use prompt: stdin")]

@@ -126,7 +126,7 @@ fn retry(event: &Value) -> Option<String> {
     let error = event["error"].as_str()?;
     let seconds = event["retry_delay_ms"].as_f64().unwrap_or_default() / 1000.0;
     let (attempt, most) = (&event["attempt"], &event["max_retries"]);
-    Some(format!("(no answer: {error}; try {attempt} of {most} in {seconds:.0} s)"))
+    Some(format!("(no answer: {error}; attempt {attempt} of {most} in {seconds:.0} s)"))
 }
 
 fn usage(result: &Value) -> Option<Usage> {

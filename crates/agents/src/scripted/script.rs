@@ -99,7 +99,7 @@ const FAILURES: &[&str] = &["rate_limit", "quota", "auth", "outage", "crash"];
 const DECISIONS: &[&str] = &["continue", "stop", "error"];
 const IF_PROMPT_KEYS: &[&str] = &["contains", "then", "else"];
 const PATH_EXPECTED: &str = "a path within the working directory";
-const FILES_EXPECTED: &str = "a map from paths to texts";
+const FILES_EXPECTED: &str = "a map from paths to strings";
 const DEEDS_EXPECTED: &str = "a list of deeds";
 
 impl Script {
@@ -209,8 +209,8 @@ fn deed(node: &Node, notes: &mut Notes<'_>) -> Option<Deed> {
     };
     let value = &field.value;
     Some(match &*field.key {
-        "say" => Deed::Say(notes.text(value, "a text")?),
-        "complain" => Deed::Complain(notes.text(value, "a text")?),
+        "say" => Deed::Say(notes.text(value, "a string")?),
+        "complain" => Deed::Complain(notes.text(value, "a string")?),
         "write" => Deed::Write(files(value, notes)),
         "append" => Deed::Append(files(value, notes)),
         "delete" => {
@@ -218,8 +218,8 @@ fn deed(node: &Node, notes: &mut Notes<'_>) -> Option<Deed> {
             Deed::Delete(items.iter().filter_map(|item| path(item, notes)).collect())
         }
         "status" => Deed::Status(status(value, notes)),
-        "raw_status" => Deed::RawStatus(notes.text(value, "a text")?),
-        "fail" => Deed::Fail(notes.text(value, "a text that says why")?),
+        "raw_status" => Deed::RawStatus(notes.text(value, "a string")?),
+        "fail" => Deed::Fail(notes.text(value, "a string with the reason")?),
         "exit" => Deed::Exit(notes.exit_code(value)?),
         "sleep" => Deed::Sleep(notes.duration(value)?),
         "wait_for" => Deed::WaitFor(path(value, notes)?),
@@ -239,7 +239,7 @@ fn files(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
             let (found, expected) = (field.key.to_string(), PATH_EXPECTED);
             notes.note(field.at, FaultKind::BadValue { found, expected });
         }
-        let text = notes.text(&field.value, "a text");
+        let text = notes.text(&field.value, "a string");
         files.extend(text.map(|text| (field.key.to_string(), text)));
     }
     files
@@ -260,7 +260,7 @@ fn status(node: &Node, notes: &mut Notes<'_>) -> Map<String, Value> {
     for field in fields {
         let value = match &*field.key {
             "decision" => notes.word(&field.value, DECISIONS, DECISIONS).map(Value::from),
-            "reason" | "summary" => notes.text(&field.value, "a text").map(Value::from),
+            "reason" | "summary" => notes.text(&field.value, "a string").map(Value::from),
             "failure" => notes.word(&field.value, FAILURES, FAILURES).map(Value::from),
             "retry_after" => {
                 notes.duration(&field.value).map(|wait| Value::from(wait.as_secs_f64()))
@@ -285,7 +285,7 @@ fn if_prompt(node: &Node, notes: &mut Notes<'_>) -> Option<Deed> {
     let (mut contains, mut then, mut otherwise) = (None, Vec::new(), Vec::new());
     for field in fields {
         match &*field.key {
-            "contains" => contains = notes.full_text(&field.value, "a text to look for"),
+            "contains" => contains = notes.full_text(&field.value, "a string to look for"),
             "then" => then = deeds(&field.value, notes),
             "else" => otherwise = deeds(&field.value, notes),
             _ => notes.unknown_key(field, IF_PROMPT_KEYS),
@@ -293,7 +293,7 @@ fn if_prompt(node: &Node, notes: &mut Notes<'_>) -> Option<Deed> {
     }
     let has = |key: &str| fields.iter().any(|field| &*field.key == key);
     if !fields.is_empty() && !has("contains") {
-        notes.note(node.at, FaultKind::Missing { missing: "`contains`, a text to look for" });
+        notes.note(node.at, FaultKind::Missing { missing: "`contains`, a string to look for" });
     }
     if !fields.is_empty() && !has("then") && !has("else") {
         notes.note(node.at, FaultKind::Missing { missing: "`then` or `else`, a list of deeds" });

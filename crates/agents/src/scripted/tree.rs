@@ -109,7 +109,7 @@ impl<'a> Notes<'a> {
 /// What stands there, in words: here it matters how much is in a list or a map.
 fn found(node: &Node) -> String {
     match &node.raw {
-        Raw::Text(_) => "a text".to_owned(),
+        Raw::Text(_) => "a string".to_owned(),
         Raw::List(items) if items.is_empty() => "an empty list".to_owned(),
         Raw::Map(fields) if fields.is_empty() => "an empty map".to_owned(),
         Raw::Map(fields) if fields.len() > 1 => format!("a map with {} keys", fields.len()),

@@ -46,7 +46,7 @@ impl<'a> WorkTree<'a> {
 
     /// Where a path leads, which must be in the working directory also when links are followed.
     pub(super) fn place(&self, path: &str) -> io::Result<PathBuf> {
-        let outside = || io::Error::other("it lies outside of the working directory");
+        let outside = || io::Error::other("it is outside the working directory");
         if !is_inside(path) {
             return Err(outside());
         }
@@ -68,7 +68,9 @@ impl<'a> WorkTree<'a> {
         let target = self.place(path)?;
         let mut old = match fs::symlink_metadata(&target) {
             // A pipe would keep us waiting for its other end.
-            Ok(metadata) if !metadata.is_file() => return Err(io::Error::other("it is no file")),
+            Ok(metadata) if !metadata.is_file() => {
+                return Err(io::Error::other("it is not a file"));
+            }
             Ok(_) => Some(File::open(&target)?),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -98,7 +100,7 @@ impl<'a> WorkTree<'a> {
         target: &Path,
         fill: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
-        let folder = target.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
+        let folder = target.parent().ok_or_else(|| io::Error::other("it has no parent folder"))?;
         fs::create_dir_all(folder)?;
         let unfinished = folder.join(&self.unfinished);
         match fs::remove_file(&unfinished) {

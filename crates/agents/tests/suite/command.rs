@@ -113,7 +113,7 @@ async fn the_longest_prompt_that_an_argument_can_hold_arrives_and_a_longer_one_i
     assert_eq!(ended.outcome, ProcessOutcome::NotStarted { cause: cause.to_owned() });
 
     let ended = Situation::new().told("a\0b").run(&agent).await;
-    let cause = "the prompt holds a NUL byte, which no argument can; use prompt: stdin";
+    let cause = "the prompt contains a NUL byte, which no argument can contain; use prompt: stdin";
     assert_eq!(ended.outcome, ProcessOutcome::NotStarted { cause: cause.to_owned() });
 }
 

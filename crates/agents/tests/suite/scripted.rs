@@ -99,11 +99,11 @@ async fn no_path_leads_outside_also_not_through_a_link() {
         ("wait_for: link/a.txt", "wait for `link/a.txt`"),
     ] {
         let ended = situation.run(&turn(&format!("      - {deed}\n      - say: done"))).await;
-        let stderr = format!("cannot {what}: it lies outside of the working directory\n");
+        let stderr = format!("cannot {what}: it is outside the working directory\n");
         assert_eq!(ended.outcome, exited(1, "", &stderr));
     }
     let ended = situation.run(&turn("      - append: {file-link: ours}")).await;
-    let stderr = "cannot append to `file-link`: it is no file\n";
+    let stderr = "cannot append to `file-link`: it is not a file\n";
     assert_eq!(ended.outcome, exited(1, "", stderr));
     let ended = situation.run(&turn("      - write: {file-link: ours}")).await;
     assert_eq!(ended.outcome, exited(0, "", ""), "the link is replaced, not followed");

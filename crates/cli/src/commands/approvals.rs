@@ -15,11 +15,11 @@ use crate::{approvals, exit_code};
 /// Characters of a question that are shown.
 const QUESTION_CHARS_MAX: usize = 100;
 
-/// List what waits for a person's decision, oldest first
+/// List the questions that wait for a person's decision, oldest first
 ///
-/// Shows what is asked, by which session, how long there is, and the address where it can be answered.
-/// `approve` and `reject` answer in the terminal, from any folder, also while nobody listens at the
-/// address.
+/// Shows each question, its session, the time left, and the address where it can be answered.
+/// `approve` and `reject` answer in the terminal, from any folder, also while no server listens at
+/// the address.
 #[derive(Debug, Args)]
 pub(crate) struct ApprovalsArguments {
     /// Print a JSON list on standard output
@@ -63,7 +63,7 @@ fn block(known: &Approvals, wait: &Wait) -> String {
     facts.extend(wait.iteration.iter().map(|iteration| format!("iteration {iteration}")));
     facts.push(format!("{} left", in_words(wait.until_ms.saturating_sub(now_ms()))));
     if !known.is_attended(wait) {
-        facts.push("nobody runs it at the moment".to_owned());
+        facts.push("its session is not running".to_owned());
     }
     let id = &wait.id;
     let indent = " ".repeat(id.len());

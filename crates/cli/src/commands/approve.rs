@@ -6,16 +6,16 @@ use crate::approvals::{self, DecisionArguments};
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// Answer a question with yes: the session that asked goes on
+/// Answer a question with yes: the session that asked continues
 ///
-/// Works from any folder and any terminal, also while nobody listens at the wait's address. The first
-/// answer counts; one that comes later ends with 1 and says who decided and when.
+/// Works from any folder and any terminal, also while no server listens at the question's address.
+/// The first answer counts; a later one exits with 1 and says who decided and when.
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArguments {
     #[command(flatten)]
     decision: DecisionArguments,
 
-    /// Another word that the hook takes, where it offers more than yes and no
+    /// Another answer that the hook accepts, if it offers more than yes and no
     #[arg(long, value_name = "WORD", default_value = "approve")]
     action: String,
 }

@@ -20,31 +20,31 @@ use crate::runner::Place;
 use crate::screen::Screen;
 use crate::text::count;
 
-/// Read the configuration and show everything that is wrong with it
+/// Check the configuration and show everything that is wrong with it
 ///
-/// Without FILE: the whole project, which are its hook files, its loops and its pipelines (beside
-/// hookwright.yaml, in loops/, pipelines/ and .hookwright/). Every file is read to its end and every
-/// fault is shown with its place, what was found, what was expected and what to do. Of a loop or a
-/// pipeline also the loops, prompts, scripts and programs that it names. Nothing is run. Ends with 0 when there is no fault and with 1 when
-/// there is one.
+/// Without FILE, checks the whole project: its hook files, loops and pipelines (beside
+/// hookwright.yaml, in loops/, pipelines/ and .hookwright/). Every file is read to its end. Every
+/// fault is shown with its place, what was found, what was expected and what to do. For a loop or a
+/// pipeline, the loops, prompts, scripts and programs that it names are checked too. Nothing is
+/// run. Exits with 0 if there is no fault and with 1 if there is one.
 ///
-/// Warnings are about commands that can be run but probably don't do what is meant: a variable in
-/// single quotes, free text outside quotes or where the shell evaluates it again, an
-/// unknown variable; about programs and scripts that are not there; about tools that no agent has and
-/// inputs that a tool does not have; about hooks that nothing fires; about entries of other systems'
-/// files that cannot be used; and about files in a folder of issues that are probably meant as issues
-/// and are none. They don't change how the check ends, unless --strict is given.
+/// Warnings are about commands that can run but probably don't do what is meant (a variable in
+/// single quotes, free text outside quotes or where the shell evaluates it again, an unknown
+/// variable), missing programs and scripts, tools that no agent has and inputs that a tool does not
+/// have, hooks that nothing fires, entries of other systems' files that cannot be used, and files
+/// in a folder of issues that look like issues but are not. They don't change the exit code, unless
+/// --strict is given.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// Files to check instead of those that would be found, like --config
+    /// Files to check instead of searching, like --config
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// End with 1 for warnings too
+    /// Exit with 1 for warnings too
     #[arg(long)]
     strict: bool,
 
-    /// Print one JSON value on standard output instead of text for people
+    /// Print one JSON value on standard output instead of text
     #[arg(long)]
     json: bool,
 

@@ -24,8 +24,9 @@ use git_hook::GitHook;
 
 /// Switch git hooks on and off: commit or push after each execution
 ///
-/// The hook is added to or removed from the project's .autoagent/config.json if there is one, else
-/// from hookwright.yaml, which is made if it is not there. Everything else in the file stays as it is.
+/// Adds the hook to the project's .autoagent/config.json if it exists, else to hookwright.yaml,
+/// which is created if it is missing; or removes it from there. Everything else in the file stays
+/// as it is.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArguments {
     #[command(subcommand)]
@@ -34,14 +35,14 @@ pub(crate) struct ConfigArguments {
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// Commit all changes after each execution, or no longer
+    /// Commit all changes after each execution, or stop doing so
     ///
-    /// Adds a git-commit hook at execution:post_end (PostExecutionEnd), before a git-push hook that is
-    /// there; or removes it.
+    /// Adds a git-commit hook at execution:post_end (PostExecutionEnd), before an existing git-push
+    /// hook; or removes it.
     SetAutoCommit(SwitchArguments),
-    /// Push after each execution, or no longer
+    /// Push after each execution, or stop doing so
     ///
-    /// Adds a git-push hook at execution:post_end (PostExecutionEnd), behind all others; or removes
+    /// Adds a git-push hook at execution:post_end (PostExecutionEnd), after all others; or removes
     /// it.
     SetAutoPush(SwitchArguments),
 }
@@ -52,7 +53,7 @@ struct SwitchArguments {
     #[arg(action = clap::ArgAction::Set, value_parser = clap::builder::BoolValueParser::new())]
     on: bool,
 
-    /// In the user's file for all projects
+    /// Change the user's file for all projects
     #[arg(long)]
     global: bool,
 
@@ -117,8 +118,8 @@ fn tell(
     }
     if matches!(edited, Edited::AlreadySo { in_background: true, .. }) {
         screen.talk(
-            "note: this hook runs in the background, at the same time as other git hooks and the next \
-             piece of work; add `await: true` to it\n",
+            "note: this hook runs in the background, at the same time as other git hooks and the \
+             next piece of work; to avoid that, add `await: true` to it\n",
         );
     }
     Ok(())

@@ -15,15 +15,15 @@ use crate::screen::Screen;
 
 /// List the events that hooks can listen to
 ///
-/// Without a name: every event with its other names, what a block does there, which part of its
-/// data a matcher looks at, and when it happens. With a name or alias: all about that event, with
-/// its data fields and the variables they become. On a terminal it fits the width.
+/// Without a name: every event with its aliases, what a block does, which part of its data a
+/// matcher compares, and when it happens. With a name or alias: the details of that event, with its
+/// data fields and their variables. On a terminal, the output fits the width.
 #[derive(Debug, Args)]
 pub(crate) struct EventsArguments {
     /// An event's name or one of its aliases
     name: Option<String>,
 
-    /// Print one JSON value on standard output instead of text for people
+    /// Print one JSON value on standard output instead of text
     #[arg(long)]
     json: bool,
 }

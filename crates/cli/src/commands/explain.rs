@@ -19,12 +19,12 @@ use crate::render::{Table, human};
 use crate::screen::Screen;
 use crate::text::{count, visible};
 
-/// Say what would run at an event and why, without running anything
+/// Show what would run at an event and why, without running anything
 ///
-/// Hooks that fit are listed in the order in which they would run, with the rules they run under;
-/// then the others, each with what kept it away. Where a condition asks what an earlier hook
-/// leaves, that hook is named instead of guessing. For every loop and pipeline of the project that has
-/// a fitting hook of its own, the same is said for a run of it.
+/// Lists the hooks that match, in the order in which they would run and with their rules, then the
+/// others with the reason why they would not run. If a condition depends on the result of an
+/// earlier hook, that hook is named. For every loop and pipeline of the project that has a matching
+/// hook of its own, the same is shown for a run of it.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
     #[command(flatten)]
@@ -99,12 +99,13 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
             }
         }
         for entry in &blocked_by {
-            let line = format!("blocked: an entry that cannot be read may be a guard: {entry}\n");
+            let line =
+                format!("blocked: an entry cannot be read, and it may be a guard: {entry}\n");
             screen.result(&visible(&line))?;
         }
     }
     if let Some(why) = all_off {
-        screen.talk(&format!("hooks are switched off ({why}): none of them would run\n"));
+        screen.talk(&format!("hooks are switched off ({why}): no hook would run\n"));
     }
     if loaded.faults.is_empty() {
         return Ok(exit_code::GO_ON);
@@ -156,7 +157,7 @@ fn in_words(fate: &Fate) -> (&'static str, String) {
     match fate {
         Fate::Runs { terms } => ("runs", rules(terms)),
         Fate::Depends { terms, on } => {
-            ("depends", format!("on what {on} leaves; {}", rules(terms)))
+            ("depends", format!("on the result of {on}; {}", rules(terms)))
         }
         Fate::Skipped { reason } => ("skipped", reason.clone()),
         Fate::Fails { terms, reason } => {
@@ -170,12 +171,10 @@ fn why_missed(why: &Missed) -> String {
     match why {
         Missed::Event => "listens to another event".into(),
         Missed::Subject { subject: Some(subject) } => {
-            format!("looks at another subject than `{subject}`")
+            format!("matches other subjects than `{subject}`")
         }
-        Missed::Subject { subject: None } => {
-            "looks at a subject, and this event came without".into()
-        }
-        Missed::Reason { only } => format!("wakes for the reasons {} only", only.join(" and ")),
+        Missed::Subject { subject: None } => "matches a subject, but this event has none".into(),
+        Missed::Reason { only } => format!("runs only for the reasons {}", only.join(" and ")),
         Missed::GlobalDisabled => {
             "global hooks are switched off here (disable_global_hooks)".into()
         }

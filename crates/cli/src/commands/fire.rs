@@ -29,12 +29,12 @@ use crate::screen::Screen;
 use crate::text::visible;
 use crate::unasked::{self, Asker, Unasked};
 
-/// Fire an event and say what its hooks decided
+/// Fire an event and print what its hooks decided
 ///
 /// Runs the hooks that listen to the event and prints how each ended and what the host must do now.
-/// The exit code says it too: 0 go on, 2 block, 3 abort or `continue: false`, 4 ask, 1 our own
-/// fault or bad usage, 130 interrupted. A faulty configuration starts nothing; where something can
-/// be blocked it blocks (2), elsewhere it is 1.
+/// The exit code tells the same: 0 continue, 2 block, 3 abort or `continue: false`, 4 ask, 1 an
+/// error of hookwright or bad usage, 130 interrupted. With a faulty configuration nothing is
+/// started: an event that can be blocked is blocked (2), for others the exit code is 1.
 #[derive(Debug, Args)]
 pub(crate) struct FireArguments {
     #[command(flatten)]
@@ -84,7 +84,9 @@ pub(crate) fn fire(arguments: &FireArguments, screen: &Screen) -> Result<u8, Fai
     let session = arguments.session.as_deref();
     let lent = EnvFile::lend(&event, session, &hooks.loaded.hooks, &hooks.environment);
     let lent = lent.unwrap_or_else(|error| {
-        screen.talk(&format!("warning: no file can be lent to the hooks: {error}\n"));
+        screen.talk(&format!(
+            "warning: cannot create the file for variables that hooks set: {error}\n"
+        ));
         None
     });
     if let Some(lent) = &lent {
@@ -239,7 +241,7 @@ fn talk_of(kind: &RunEventKind) -> Option<String> {
 }
 
 fn blocked(event: &Event, fault: &str) -> Decision {
-    let reason = format!("the hooks cannot be read, so nothing may pass them: {fault}");
+    let reason = format!("the hooks cannot be read, so the event is blocked: {fault}");
     unasked::decision(event, Unasked::NotStarted, Asker::Caller, reason)
 }
 

@@ -17,7 +17,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 ];
 
 /// What the command `help` is for.
-const HELP: &str = "Print all about a command, with an example";
+const HELP: &str = "Print the full help of a command, with an example";
 
 /// Examples of every command, as people type them.
 const EXAMPLES: &[(&str, &[&str])] = &[
@@ -73,8 +73,9 @@ pub(crate) fn parser() -> clap::Command {
     let parser = with_examples(Arguments::command(), "");
     let commands = grouped(&parser);
     parser.help_template(format!(
-        "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}Options:\n\
-         {{options}}\n\n`hookwright help COMMAND` says more, with an example.{{after-help}}"
+        "{{before-help}}{{about-with-newline}}\n{{usage-heading}} \
+         {{usage}}\n\n{commands}Options:\n{{options}}\n\n`hookwright help COMMAND` shows the full \
+         help, with an example.{{after-help}}"
     ))
 }
 

@@ -46,18 +46,18 @@ use crate::unasked::{self, Asker, Unasked};
 use crate::user_folders::UserFolders;
 use crate::{span, state};
 
-/// Run your hooks inside an agent: what its settings call
+/// Run your hooks inside an agent; the agent's settings call this
 ///
-/// Reads an event from standard input as the agent sends it, runs the hooks of hookwright.yaml and of
-/// the file for all projects, and answers as the agent expects it. Files have to be trusted first
+/// Reads an event from standard input as the agent sends it, runs the hooks of hookwright.yaml and
+/// of the file for all projects, and answers in the agent's format. Files have to be trusted first
 /// (`hookwright trust`). docs/claude-code.md has the settings to paste.
 #[derive(Debug, Args)]
 pub(crate) struct HookArguments {
-    /// The agent that calls
+    /// The agent that calls hookwright
     #[arg(value_name = "AGENT", value_parser = host_names(), required_unless_present = "detached")]
     host: Option<&'static dyn Host>,
 
-    /// How long the agent waits for this command, where its settings say so (`timeout`)
+    /// How long the agent waits for this command, if its settings limit that (`timeout`)
     #[arg(long, value_name = "SECONDS", value_parser = patience)]
     deadline: Option<Duration>,
 
@@ -91,7 +91,7 @@ fn host_names() -> impl TypedValueParser<Value = &'static dyn Host> {
 
 fn patience(text: &str) -> Result<Duration, String> {
     match span::parse(text)? {
-        Duration::ZERO => Err("expected more than nothing".to_owned()),
+        Duration::ZERO => Err("expected a duration greater than zero".to_owned()),
         span => Ok(span),
     }
 }
@@ -150,7 +150,7 @@ fn answer_unreadable(
         }
         UnreadableCall::BadData { event, cause } => {
             let event = Event::new(event, serde_json::Map::new());
-            let reason = format!("{cause}, so no hook could look at it");
+            let reason = format!("{cause}, so no hook could check it");
             let decision = refused_or_told(&event, reason);
             answer(host, &event.into(), &decision, screen)
         }
@@ -326,7 +326,8 @@ impl HostAnswer<'_> {
             _ => format!("hooks {}", ids.join(", ")),
         };
         let reason = format!(
-            "{who} had not answered after {}, shortly before {} would have gone on without an answer",
+            "{who} had not answered after {}, shortly before {} would have continued without an \
+             answer",
             seconds(self.deadline.span),
             self.host.display_name()
         );

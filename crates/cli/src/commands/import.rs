@@ -19,22 +19,23 @@ use crate::text::{count, visible};
 
 /// Print the hooks of another system's file in the native format
 ///
-/// The hooks are printed on standard output as YAML, ready for hookwright.yaml. Where a native hook would
-/// behave differently, the hook keeps its dialect (`dialect: NAME`), and a comment above it says what the
-/// difference is. Entries that cannot be used are shown on standard error. The file itself is not
-/// changed. As long as hookwright finds it beside the native file, every hook runs twice.
+/// Prints the hooks on standard output as YAML, ready for hookwright.yaml. If a native hook would
+/// behave differently, the hook keeps its dialect (`dialect: NAME`), and a comment above it
+/// explains the difference. Entries that cannot be used are shown on standard error. The file
+/// itself is not changed. As long as hookwright finds it beside the native file, every hook runs
+/// twice.
 ///
-/// With --replace the native file is written (hookwright.yaml in the project, hooks.yaml for all
-/// projects), and the old file is renamed so that nothing finds it: FILE.before-import, or with a number
-/// if that is taken. No file is ever overwritten, and nothing is changed if anything in the file cannot
-/// be imported, or if its system reads other settings from it.
+/// With --replace, writes the native file (hookwright.yaml in the project, hooks.yaml for all
+/// projects) and renames the old file so that hookwright no longer finds it: FILE.before-import,
+/// with a number if that name is taken. No file is ever overwritten, and nothing is changed if
+/// anything in the file cannot be imported, or if its system reads other settings from it.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArguments {
     /// The file
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Whose file it is, where its name doesn't say it
+    /// Format of the file, if its name doesn't tell
     #[arg(long, value_name = "NAME", value_parser = dialect_names())]
     dialect: Option<String>,
 
@@ -101,11 +102,11 @@ fn told(replaced: &Replaced, old: &Path) -> String {
     let (native, backup, old) = (native.display(), backup.display(), old.display());
     let mut text = format!("wrote {native}\nrenamed {old} to {backup}\n");
     for place in now_count {
-        text.push_str(&format!("the hook of {place} counts now: {old} had replaced it\n"));
+        text.push_str(&format!("the hook of {place} is active now: {old} had replaced it\n"));
     }
     text.push_str(&format!(
-        "inside agents {native} counts once it is trusted: `hookwright trust`\n\
-         to go back: `rm {native} && mv {backup} {old}`\n"
+        "agents run the hooks of {native} once you trust it: `hookwright trust`\nto undo: `rm \
+         {native} && mv {backup} {old}`\n"
     ));
     text
 }

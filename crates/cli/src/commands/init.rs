@@ -18,18 +18,18 @@ use crate::screen::Screen;
 use crate::templates::{self, TEMPLATES, Template};
 use crate::text::one_line;
 
-/// Write a first hookwright.yaml into this folder
+/// Write a first hookwright.yaml in this folder
 ///
-/// Takes the templates that are named; without any it asks in a terminal, and elsewhere takes
-/// block-sudo. The schema for editors is written to .hookwright/hookwright.schema.json. A file that
-/// is there is never overwritten and never edited.
+/// Uses the templates that you name. Without any, it asks in a terminal, and uses block-sudo
+/// elsewhere. The schema for editors is written to .hookwright/hookwright.schema.json. An existing
+/// file is never overwritten or edited.
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
-    /// A template to begin with; may be given more than once (`hookwright template list`)
+    /// A template to start with; may be given more than once (`hookwright template list`)
     #[arg(long, value_name = "NAME")]
     template: Vec<String>,
 
-    /// The folder, instead of this one
+    /// The folder to write in, instead of this one
     #[arg(long, value_name = "DIR")]
     cwd: Option<std::path::PathBuf>,
 }
@@ -71,7 +71,7 @@ fn ask(screen: &Screen) -> Result<Vec<&'static Template>, Failure> {
         screen.talk(&format!("{}  {:<16} {}\n", number + 1, template.name, template.about));
     }
     loop {
-        screen.talk("which of them? (numbers or names, enter for 1) ");
+        screen.talk("which templates? (numbers or names, Enter for 1) ");
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line);
         if read.map_err(|cause| Failure::CannotAsk { cause })? == 0 || line.trim().is_empty() {
@@ -82,7 +82,7 @@ fn ask(screen: &Screen) -> Result<Vec<&'static Template>, Failure> {
             Ok(chosen) => return Ok(chosen),
             Err(word) => {
                 let word: String = word;
-                screen.talk(&format!("there is no `{}`\n", one_line(&word, 40)));
+                screen.talk(&format!("unknown template `{}`\n", one_line(&word, 40)));
             }
         }
     }

@@ -22,7 +22,7 @@ const ACTION_CHARS_MAX: usize = 40;
 /// Characters of a condition or matcher in the table.
 const FLAG_CHARS_MAX: usize = 40;
 
-/// List every hook with what it does and where it came from
+/// List every hook with what it does and where it comes from
 ///
 /// Hooks of the project's loops and pipelines come first, as in a run. The columns are the hook's id, its
 /// event as written, its type, what it does, its file and line, and its other settings: `disabled`,

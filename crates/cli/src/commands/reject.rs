@@ -6,10 +6,10 @@ use crate::approvals::{self, DecisionArguments};
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// Answer a question with no: the session that asked does what its hook says for that case
+/// Answer a question with no: the session that asked does what its hook sets for that case
 ///
-/// Works from any folder and any terminal, also while nobody listens at the wait's address. The first
-/// answer counts; one that comes later ends with 1 and says who decided and when.
+/// Works from any folder and any terminal, also while no server listens at the question's address.
+/// The first answer counts; a later one exits with 1 and says who decided and when.
 #[derive(Debug, Args)]
 pub(crate) struct RejectArguments {
     #[command(flatten)]

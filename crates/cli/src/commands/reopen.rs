@@ -19,9 +19,9 @@ use crate::{exit_code, state, tasks};
 /// Characters of a title that are shown.
 const TITLE_CHARS_MAX: usize = 120;
 
-/// Open an issue or a task again, so that the next run works on it
+/// Reopen an issue or a task, so that the next run works on it
 ///
-/// Issues that failed, were blocked or are done stay so until somebody opens them again. Their files
+/// Issues that failed, were blocked or are done keep that state until you reopen them. Their files
 /// are not touched. `hookwright status` lists them.
 #[derive(Debug, Args)]
 pub(crate) struct ReopenArguments {
@@ -29,7 +29,7 @@ pub(crate) struct ReopenArguments {
     #[arg(value_name = "ITEM", required = true)]
     items: Vec<String>,
 
-    /// The folder of the issue, where several have one of that number
+    /// The folder of the issue, if several have one with that number
     #[arg(long, value_name = "DIR")]
     folder: Option<String>,
 

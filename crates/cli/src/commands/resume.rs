@@ -21,20 +21,20 @@ use crate::{session_choice, state};
 
 /// Resume a session that was killed, interrupted or paused, or that failed
 ///
-/// What is recorded as complete is not done again; what was under way is, with a higher attempt
-/// number. A question that has ended the session is asked again. The session goes on with the
-/// configuration that it began with.
+/// Work that is recorded as complete is not repeated; work that was in progress is, with a higher
+/// attempt number. A question that has ended the session is asked again. The session continues with
+/// the configuration that it began with.
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArguments {
-    /// The session: its name or id, or the beginning of one; not needed where only one can be resumed
+    /// The session: its name or id, or the beginning of one; optional if only one can be resumed
     #[arg(value_name = "SESSION")]
     session: Option<String>,
 
-    /// Read the configuration's files anew
+    /// Reload the configuration files
     #[arg(long)]
     reload: bool,
 
-    /// Do not ask the question of this hook again that has ended the session, and go on behind it; may be
+    /// Skip the question of this hook, which has ended the session, and continue after it; may be
     /// given more than once
     #[arg(long, value_name = "ID")]
     skip_gate: Vec<String>,

@@ -16,24 +16,24 @@ use crate::state;
 
 /// Run an agent through a loop or a pipeline
 ///
-/// FILE is a loop.yaml, a pipeline.yaml, a folder that holds one, or a name that is looked for in
-/// loops/, pipelines/, .hookwright/ and ~/.config/hookwright/. Everything is checked before anything
-/// starts. What happens is written down as it happens, so that a session that was cut off can be
-/// taken up again with `resume`. Ends with 0 when the session has completed, 3 when a hook aborted it,
-/// 5 when it failed, 6 when it is paused and waits for a person, 130 when it was interrupted, 1 for a
-/// fault of ours or of the files.
+/// FILE is a loop.yaml, a pipeline.yaml, a folder that contains one, or a name to look up in
+/// loops/, pipelines/, .hookwright/ and ~/.config/hookwright/. Everything is checked before
+/// anything starts. A journal records each step, so that `resume` can continue a session that was
+/// cut off. Exits with 0 if the session has completed, 3 if a hook aborted it, 5 if it failed, 6 if
+/// it is paused and waits for a person, 130 if it was interrupted, 1 for an error of hookwright or
+/// faulty files.
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// The loop or pipeline
     #[arg(value_name = "FILE")]
     file: String,
 
-    /// The session's name; made up if not given
+    /// The session's name; generated if not given
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
 
-    /// The agent for loops that name none: one that is known by name, or a command that reads its prompt
-    /// on standard input
+    /// The agent for loops that name none: the name of a known agent, or a command that reads its
+    /// prompt from standard input
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
 

@@ -17,22 +17,22 @@ use crate::{approvals, exit_code, state};
 
 /// Show sessions in the browser, as they happen
 ///
-/// Prints the one address that opens the page; whoever has it sees the sessions and can answer their
-/// questions. The page shows what runs, each session's stages, iterations and hooks with how long they
-/// took, what hooks reported, and what waits for a decision, and keeps itself up to date, also for sessions
-/// of other processes. Only this machine reaches it unless `--bind` says otherwise. Ctrl-C ends it; sessions
-/// are not touched by that.
+/// Prints the address that opens the page. Everyone who has the address can see the sessions and
+/// answer their questions. The page shows running sessions, each session's stages, iterations and
+/// hooks with how long they took, what hooks reported, and open questions. It updates itself, also
+/// for sessions of other processes. Only this machine can reach it unless `--bind` says otherwise.
+/// Ctrl-C stops the server; sessions are not affected.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
-    /// Listen at this port; without it at 8766, or at a free one if that is taken. 0 is any free one
+    /// Port to listen on; default: 8766, or a free one if that is taken. 0 means any free port
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
 
-    /// Listen at this address: others can then reach the page, unencrypted
+    /// Address to listen on: others can then reach the page, unencrypted
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     bind: IpAddr,
 
-    /// The sessions of every project
+    /// Include the sessions of every project
     #[arg(long, visible_alias = "all")]
     all_projects: bool,
 
@@ -68,7 +68,7 @@ pub(crate) fn serve(arguments: &ServeArguments, screen: &Screen) -> Result<u8, F
                 true => "the sessions of every project".to_owned(),
                 false => format!("the sessions of {}", visible(&project)),
             };
-            screen.talk(&format!("open it to see {which}; Ctrl-C ends this\n"));
+            screen.talk(&format!("open it to see {which}; press Ctrl-C to stop\n"));
         }
         let ended = CancellationToken::new();
         interrupts.or_else(&|| ended.cancel(), ended.cancelled()).await;

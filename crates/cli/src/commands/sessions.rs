@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// Look at sessions: list them, show one, read its log, delete old ones
+/// Work with sessions: list them, show one, read its log, delete old ones
 #[derive(Debug, Args)]
 pub(crate) struct SessionsArguments {
     #[command(subcommand)]

@@ -31,7 +31,8 @@ const NOTE_MAX: usize = 500;
 /// Sessions to be resumed that are looked for; beyond this nobody counts.
 const RESUMABLE_MAX: usize = 1_000;
 
-/// Show what runs and what it waits for, what can be resumed, and the state of issues and tasks
+/// Show running sessions and what they wait for, what can be resumed, and the state of issues and
+/// tasks
 #[derive(Debug, Args)]
 pub(crate) struct StatusArguments {
     /// Print one JSON value on standard output
@@ -118,7 +119,7 @@ fn shown_work(work: &KnownWork) -> String {
     let mut text = String::new();
     for problem in &work.problems {
         text.push_str(&format!(
-            "not all issues can be read: {}\n",
+            "some issues cannot be read: {}\n",
             one_line(problem, 2 * WORDS_MAX)
         ));
     }
@@ -166,7 +167,7 @@ fn issues(work: &KnownWork) -> String {
     }
     let closed = [IssueState::Failed, IssueState::Blocked];
     if let Some(issue) = work.issues.iter().find(|issue| closed.contains(&issue.state)) {
-        text.push_str(&format!("  try one again with: hookwright reopen {}\n", issue.number));
+        text.push_str(&format!("  to try one again: hookwright reopen {}\n", issue.number));
     }
     text
 }

@@ -21,14 +21,14 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Characters of a reason that are shown.
 const REASON_CHARS_MAX: usize = 200;
 
-/// End a session that runs, and wait for its end
+/// End a running session, and wait for its end
 ///
-/// Its agent is asked to end, the hooks of `user:interrupt`, `session:stop` and `session:end` run, and
-/// the session can be resumed. Says what became of it. Ends with 1 if it still runs when the time is
-/// over.
+/// Its agent is asked to end, the hooks at `user:interrupt`, `session:stop` and `session:end` run,
+/// and the session can be resumed. Prints how the session ended. Exits with 1 if it is still
+/// running when the time is over.
 #[derive(Debug, Args)]
 pub(crate) struct StopArguments {
-    /// The session: its name or id, or the beginning of one; not needed where only one is running
+    /// The session: its name or id, or the beginning of one; optional if only one is running
     #[arg(value_name = "SESSION")]
     session: Option<String>,
 
@@ -36,7 +36,7 @@ pub(crate) struct StopArguments {
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span::parse)]
     timeout: Duration,
 
-    /// Do not wait for its last hooks: it leaves at once, and can still be resumed
+    /// Do not wait for its last hooks: it exits at once, and can still be resumed
     #[arg(long)]
     now: bool,
 
@@ -131,7 +131,7 @@ fn tell(
     };
     screen.result(&format!("session {name}: {}{reason}\n", session.status.in_words()))?;
     if let Some(command) = session.resume_command() {
-        screen.talk(&format!("go on with: {}\n", visible(&command)));
+        screen.talk(&format!("resume with: {}\n", visible(&command)));
     }
     Ok(())
 }

@@ -10,11 +10,11 @@ use clap::{Args, Subcommand};
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// Keep a list of what is to be done: add tasks, list them, say that one is done
+/// Keep a list of tasks: add them, list them, mark one as done
 ///
 /// People and agents share the list of a project. A task has an id like TAS-3, a state (open,
-/// in_progress, completed, blocked or cancelled) and a priority from 0, the highest, to 4, and may wait
-/// for others. A loop whose queue is `tasks` works on them one by one.
+/// in_progress, completed, blocked or cancelled) and a priority from 0, the highest, to 4. It may
+/// wait for other tasks. A loop whose queue is `tasks` works on them one by one.
 #[derive(Debug, Args)]
 pub(crate) struct TaskArguments {
     #[command(subcommand)]

@@ -10,7 +10,7 @@ use crate::render::Table;
 use crate::screen::Screen;
 use crate::templates::{self, TEMPLATES, Template};
 
-/// Hooks to begin with, ready to be copied into hookwright.yaml
+/// Show hooks to start with, ready to copy into hookwright.yaml
 #[derive(Debug, Args)]
 pub(crate) struct TemplateArguments {
     #[command(subcommand)]
@@ -25,7 +25,7 @@ enum TemplateCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print one template as it stands below `hooks:`
+    /// Print one template, to paste below `hooks:`
     Show {
         /// Its name
         name: String,

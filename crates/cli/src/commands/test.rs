@@ -41,13 +41,13 @@ use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 use crate::text::{count, one_line, visible};
 
-/// Run the cases of test files and say which of them hold
+/// Run the cases of test files and show which of them pass
 ///
-/// A case fires events and says what has to come of it: decision, reason, the hooks that ran, the
-/// files they touched. Test files stand beside the hooks or in the folder tests there; their names
-/// end in hookwright.test.yaml. Each case runs in a copy of the project that is removed afterwards,
-/// and with the project's own hooks only. Ends with 0 when every case passed, 5 when one failed, 1
-/// for faulty files and bad usage, 130 when interrupted.
+/// A case fires events and states the expected results: the decision, its reason, the hooks that
+/// ran, the files they changed. Test files are beside the hooks or in a folder tests there; their
+/// names end in hookwright.test.yaml. Each case runs in a copy of the project that is removed
+/// afterwards, and only with the project's own hooks. Exits with 0 if every case passed, 5 if one
+/// failed, 1 for faulty files and bad usage, 130 if interrupted.
 #[derive(Debug, Args)]
 pub(crate) struct TestArguments {
     /// Test files, or folders with test files, instead of those of the project
@@ -66,16 +66,16 @@ pub(crate) struct TestArguments {
     #[arg(long)]
     json: bool,
 
-    /// Run in the project itself instead of in a copy; cases that lay down files or have a setup
+    /// Run in the project itself instead of in a copy; cases that create files or have a setup
     /// still get a copy
     #[arg(long)]
     in_place: bool,
 
-    /// Say how long each case took
+    /// Show how long each case took
     #[arg(long)]
     time: bool,
 
-    /// Run the hooks that are for all projects too (~/.config/hookwright/hooks.yaml)
+    /// Also run the hooks for all projects (~/.config/hookwright/hooks.yaml)
     #[arg(long)]
     global_hooks: bool,
 
@@ -83,7 +83,7 @@ pub(crate) struct TestArguments {
     #[arg(long, value_name = "FILE")]
     config: Vec<PathBuf>,
 
-    /// Whose format the files have that --config names, where their names don't say it
+    /// Format of the --config files, if their names don't tell
     #[arg(long, value_name = "NAME", value_parser = dialect_names())]
     dialect: Option<String>,
 
@@ -235,7 +235,7 @@ async fn run(
     }
     if runner.interrupts.came {
         let left = count(chosen.len() - results.len(), "case");
-        screen.talk(&format!("interrupted: {left} did not come to an end\n"));
+        screen.talk(&format!("interrupted: {left} did not finish\n"));
         return Ok(exit_code::INTERRUPTED);
     }
     Ok(if failed == 0 { exit_code::GO_ON } else { exit_code::FAILED })
@@ -269,7 +269,7 @@ impl Places<'_> {
         for link in left_out.iter().filter(|_| first) {
             let link = link.display().to_string();
             self.screen.talk(&format!(
-                "note: `{}` leads out of the project and was left out of the copy\n",
+                "note: `{}` points outside the project and was not copied\n",
                 visible(&link)
             ));
         }

@@ -24,16 +24,16 @@ use crate::state;
 use crate::text::{count, visible};
 use crate::trust::{self, Standing, Trust};
 
-/// Look at hook files and let them run inside agents
+/// Review hook files and let them run inside agents
 ///
-/// Hook files that are found, not named, run inside an agent only when they are trusted. Shows every
-/// file that is not, with each of its hooks and what that runs, and asks. Without a terminal nothing is
-/// asked and nothing changes, unless --yes is given. A file is trusted where it is and as it is: when it
-/// changes it has to be trusted again. The scripts that it calls are not looked at. Ends with 0 when all
-/// the files are trusted, and with 1 when one is not.
+/// Hook files that hookwright finds by itself run inside an agent only if they are trusted. Shows
+/// every file that is not trusted, with each of its hooks and what it runs, and asks. Without a
+/// terminal it does not ask and changes nothing, unless --yes is given. Trust holds for a file's
+/// path and content: a file that changes has to be trusted again. The scripts that it calls are not
+/// checked. Exits with 0 if all the files are trusted, and with 1 if one is not.
 #[derive(Debug, Args)]
 pub(crate) struct TrustArguments {
-    /// Files to trust instead of those that would be found, like --config
+    /// Files to trust instead of searching, like --config
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -41,15 +41,15 @@ pub(crate) struct TrustArguments {
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
     yes: bool,
 
-    /// List every file that is trusted, since when, and whether it is still the same
+    /// List every trusted file, since when it is trusted, and whether it has changed
     #[arg(long, conflicts_with_all = ["files", "config", "revoke"])]
     list: bool,
 
-    /// Trust the files no longer
+    /// Stop trusting the files
     #[arg(long)]
     revoke: bool,
 
-    /// Print one JSON value on standard output; nothing is asked
+    /// Print one JSON value on standard output; never ask
     #[arg(long)]
     json: bool,
 

@@ -79,7 +79,7 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
         FaultKind::Unreadable { cause } => Advice::new(
             format!("the file cannot be read: {}", cut_number(cause)),
             format!(
-                "see whether it is there and may be read: `ls -l {}`",
+                "check that it exists and is readable: `ls -l {}`",
                 shell_word(&fault.source.path)
             ),
         ),
@@ -90,7 +90,7 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
         }
         FaultKind::TooLarge { bytes, bytes_max } => Advice::new(
             message,
-            "keep hooks in it and nothing else; scripts and data belong into files of their own",
+            "keep only hooks in it; put scripts and data in other files",
         )
         .found(format!("{bytes} bytes"))
         .expected(format!("at most {bytes_max} bytes")),
@@ -115,12 +115,12 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
         FaultKind::OverLimit { message } => {
             let help = match message.contains("aliases") {
                 true => "write the values out instead of repeating them with anchors",
-                false => "split the file, or let one hook with a pattern do the work of many",
+                false => "split the file, or replace many hooks with one that has a pattern",
             };
             Advice::new(message, help)
         }
         FaultKind::DuplicateKey { key } => {
-            Advice::new(message, format!("keep one `{key}`, and put what stands under both there"))
+            Advice::new(message, format!("merge both `{key}` entries into one"))
                 .found(key)
         }
         FaultKind::UnknownKey { key, known, .. } => Advice::new(
@@ -130,8 +130,8 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
         .found(key)
         .expected(known.join(", ")),
         FaultKind::Superseded { key, successor } => Advice::new(
-            format!("the key `{key}` is not used here"),
-            format!("its work is done by {successor}"),
+            format!("the key `{key}` is not supported"),
+            format!("instead, use {successor}"),
         )
         .found(key)
         .expected(*successor),
@@ -177,8 +177,8 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
         FaultKind::WeakSecret { name, bytes_min } => Advice::new(
             message,
             format!(
-                "a value that also stands in other texts would be hidden there; make `{name}` \
-                 longer, or keep it in the environment if it is no secret"
+                "a short value would also be redacted where it is not the secret; make `{name}` \
+                 longer, or keep it in the environment if it is not a secret"
             ),
         )
         .expected(format!("at least {bytes_min} bytes")),
@@ -189,13 +189,13 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
         .found(name),
         FaultKind::EvaluatedAgain { reference } => Advice::new(
             message,
-            "compare with `[ … -gt … ]`, which takes numbers only, or move the test into `when:`",
+            "compare with `[ … -gt … ]`, which accepts only numbers, or move the test to `when:`",
         )
         .found(reference),
         FaultKind::Template(problem) => Advice::new(
             message,
             problem.fix().map_or_else(
-                || "write the command so that a shell can read it".to_owned(),
+                || "fix the command so that a shell can parse it".to_owned(),
                 |fix| fix.to_string(),
             ),
         ),
@@ -216,16 +216,17 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
             Advice::new(message, "give one of the two another `name`").found(name)
         }
         FaultKind::BadRegex { pattern, .. } => {
-            Advice::new(message, "fix the expression; `contains` looks for plain text")
+            Advice::new(message, "fix the expression, or use `contains` to search for plain text")
                 .found(pattern)
         }
         FaultKind::TooManyHooks { hooks_max } => {
-            Advice::new(message, "let one hook with a pattern like `tool:*` do the work of many")
+            Advice::new(message, "replace many hooks with one that has a pattern like `tool:*`")
                 .expected(format!("at most {hooks_max} hooks"))
         }
         FaultKind::StartsItself { .. } => Advice::new(
             message,
-            "let one of these hooks start another pipeline, or take it out: no session starts itself",
+            "make one of these hooks start another pipeline, or remove it: a session cannot start \
+             itself",
         ),
         FaultKind::NotFound { nearest: Some(nearest), .. } => {
             Advice::new(message, format!("did you mean `{nearest}`?"))
@@ -234,23 +235,23 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
             let places: Vec<String> =
                 looked_in.iter().map(|path| format!("`{}`", path.display())).collect();
             let help = match &places[..] {
-                [] => "write it, or name another".to_owned(),
+                [] => "create it, or name another one".to_owned(),
                 [place] => format!("looked for {place}"),
                 places => format!("looked in {}", places.join(", ")),
             };
             Advice::new(message, help)
         }
         FaultKind::NotALoop { .. } => {
-            Advice::new(message, "name a loop, or run the pipeline by itself")
+            Advice::new(message, "name a loop, or run the pipeline on its own")
         }
         FaultKind::NoAgent => {
             let known: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
             Advice::new(
                 message,
                 format!(
-                    "write `agent: …` into the loop or into hookwright.yaml, or say it with `--agent`: {}, \
-                     `{{command: …}}` for any other program, or `{{script: turns.yaml}}`, which plays a \
-                     script",
+                    "set `agent: …` in the loop or in hookwright.yaml, or use `--agent`: {}, \
+                     `{{command: …}}` for any other program, or `{{script: turns.yaml}}`, which \
+                     plays a script",
                     quoted(&known, ", ")
                 ),
             )
@@ -268,28 +269,29 @@ fn advice_in_yaml(fault: &Fault) -> Advice {
         FaultKind::AgentNotInstalled { program, package, .. } => Advice::new(
             message,
             format!(
-                "install it with `npm install -g {package}`, or see whether it is in PATH: \
-                 `which {program}`"
+                "install it with `npm install -g {package}`, or check that it is in PATH: `which \
+                 {program}`"
             ),
         ),
         FaultKind::NoPrompt => Advice::new(
             message,
-            "write `prompt: …` or `prompt_file: …`; a loop.yaml also takes the file `prompt.md` beside it",
+            "write `prompt: …` or `prompt_file: …`, or put a file `prompt.md` beside loop.yaml",
         ),
         FaultKind::NoProgram { program } => Advice::new(
             message,
-            format!("install it, or see whether it is in PATH: `which {program}`"),
+            format!("install it, or check that it is in PATH: `which {program}`"),
         ),
         FaultKind::BadQueue { .. } => Advice::new(
             message,
-            "an issue is a file `N-title.md` with a number of its own; fix it, or name another folder",
+            "name each issue `N-title.md`, with a number of its own, or name another folder",
         ),
         FaultKind::Misnamed { .. } => {
-            Advice::new(message, "rename what is an issue; it gets a number of its own")
+            Advice::new(message, "rename the files that are issues to `N-title.md`, each with a \
+                 number of its own")
         }
         FaultKind::NeverFires { event, instead } => Advice::new(
             message,
-            format!("move the hook into the pipeline's file, or listen to `{instead}`"),
+            format!("move the hook to the pipeline's file, or listen to `{instead}`"),
         )
         .found(event)
         .expected(instead.as_str()),

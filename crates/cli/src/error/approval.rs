@@ -40,21 +40,21 @@ impl ApprovalFailure {
             ApprovalFailure::Wait(error @ WaitError::Unreadable { .. }) => Message {
                 heading: error.to_string(),
                 place: None,
-                help: "it was written by another version of hookwright; use that one".into(),
+                help: "another version of hookwright wrote it; use that version".into(),
             },
             ApprovalFailure::NoSuchWait { id, nearest, waiting } => Message {
-                heading: format!("nothing waits under the id `{id}`"),
+                heading: format!("no question has the id `{id}`"),
                 place: None,
                 help: match (did_you_mean(nearest.as_deref()), waiting) {
                     (Some(help), _) => help,
-                    (None, 0) => "nothing waits for a decision at the moment".into(),
-                    (None, _) => "see what waits: `hookwright approvals`".into(),
+                    (None, 0) => "no question waits for a decision now".into(),
+                    (None, _) => "list the open questions: `hookwright approvals`".into(),
                 },
             },
             ApprovalFailure::NothingWaits => Message {
                 heading: "no question waits for an answer".into(),
                 place: None,
-                help: "see what was asked: `hookwright sessions show`".into(),
+                help: "show past questions: `hookwright sessions show`".into(),
             },
             ApprovalFailure::Ambiguous { text, ids } => Message {
                 heading: match text {
@@ -73,15 +73,14 @@ impl ApprovalFailure {
                     None => format!("`{id}` cannot be answered by the agent that it is about"),
                 },
                 place: None,
-                help: "a person has to answer, in a terminal or browser outside of the session"
-                    .into(),
+                help: "a person has to answer, in a terminal or browser outside the session".into(),
             },
             ApprovalFailure::NoSuchWord { action, expected } => {
                 let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
                 Message {
-                    heading: format!("the word `{action}` means nothing to this wait"),
+                    heading: format!("this question does not accept the answer `{action}`"),
                     place: None,
-                    help: format!("it takes {}", quoted(&expected, ", ")),
+                    help: format!("use {}", quoted(&expected, ", ")),
                 }
             }
         }
@@ -98,16 +97,16 @@ fn of_ended(wait: &Wait) -> Message {
                 Word::Offered => format!("answered with `{}`", decision.action),
             };
             let (by, at) = (&decision.by, local(&iso(decision.at_ms)));
-            let heading = format!("`{id}` has been {what} already, by {by}, at {at}");
+            let heading = format!("`{id}` was already {what}, by {by}, at {at}");
             (heading, "the first answer counts; nothing was changed")
         }
         WaitState::Expired => (
-            format!("the time to decide `{id}` was over at {}", local(&iso(wait.until_ms))),
-            "what happens then is what the hook's `on_timeout` says",
+            format!("the time to decide `{id}` ran out at {}", local(&iso(wait.until_ms))),
+            "the hook's `on_timeout` decides what happens now",
         ),
         WaitState::Waiting | WaitState::Abandoned => (
-            format!("whoever asked `{id}` does not wait any more"),
-            "there is nothing left to decide; see what waits: `hookwright approvals`",
+            format!("the process that asked `{id}` no longer waits"),
+            "nothing is left to decide; list the open questions: `hookwright approvals`",
         ),
     };
     Message { heading, place: None, help: help.into() }
@@ -118,27 +117,29 @@ fn of_key(error: &KeyError) -> Message {
         KeyError::NotPrivate { path, .. } => (
             path,
             format!(
-                "others may know it; remove it, and a new one is made (addresses that were sent no \
-                 longer work): `rm {}`",
+                "other users may have read it; remove it to get a new one (addresses already sent \
+                 stop working): `rm {}`",
                 path.display()
             ),
         ),
-        KeyError::OfOthers { path } => (path, "act as the user whose state folder it is".into()),
+        KeyError::OfOthers { path } => {
+            (path, "run this as the user who owns the state folder".into())
+        }
         KeyError::NoKey { path } => {
-            (path, format!("remove it, and a new one is made: `rm {}`", path.display()))
+            (path, format!("remove it to get a new one: `rm {}`", path.display()))
         }
         KeyError::Io { path, .. } => {
-            (path, "see who owns the folder, and whether it is full".into())
+            (path, "check who owns the folder and whether the disk is full".into())
         }
     };
     let heading = match error {
         KeyError::NotPrivate { mode, .. } => {
-            format!("the key of addresses for answers can be used by others (mode {mode:o})")
+            format!("other users can read the key for answer addresses (mode {mode:o})")
         }
-        KeyError::OfOthers { .. } => "the key of addresses for answers is another user's".into(),
-        KeyError::NoKey { .. } => "the key of addresses for answers does not hold 32 bytes".into(),
+        KeyError::OfOthers { .. } => "the key for answer addresses belongs to another user".into(),
+        KeyError::NoKey { .. } => "the key for answer addresses does not have 32 bytes".into(),
         KeyError::Io { cause, .. } => {
-            format!("the key of addresses for answers cannot be used: {}", without_number(cause))
+            format!("the key for answer addresses cannot be used: {}", without_number(cause))
         }
     };
     Message { heading, place: Some(path.display().to_string()), help }

@@ -27,18 +27,19 @@ impl EditFailure {
             EditFailure::CannotWrite { path, cause } => Message {
                 heading: format!("the file cannot be written: {}", without_number(cause)),
                 place: Some(path.display().to_string()),
-                help: "make the file and its folder writable; nothing was changed".into(),
+                help: "nothing was changed; make the file and its folder writable".into(),
             },
             EditFailure::Unreadable { place, cause } => Message {
                 heading: format!("the file cannot be edited: {cause}"),
                 place: Some(place.clone()),
-                help: "fix it first, `hookwright check` shows what is wrong; nothing was changed"
+                help: "nothing was changed; fix the file first: `hookwright check` shows what is \
+                     wrong"
                     .into(),
             },
             EditFailure::OddLayout { path, hook, point } => Message {
-                heading: "the file cannot be edited without touching more than the hook".into(),
+                heading: "the file cannot be edited without changing more than the hook".into(),
                 place: Some(path.display().to_string()),
-                help: format!("change `{hook}` at {point} yourself; nothing was changed"),
+                help: format!("nothing was changed; edit `{hook}` at {point} yourself"),
             },
             EditFailure::NoHome => Message {
                 heading: "there is no home folder for hooks of all projects".into(),

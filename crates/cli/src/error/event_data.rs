@@ -30,17 +30,17 @@ impl DataFailure {
     pub(super) fn message(&self) -> Message {
         match self {
             DataFailure::Unreadable { source, cause } => Message {
-                heading: format!("the event's data cannot be read: {}", without_number(cause)),
+                heading: format!("cannot read the event's data: {}", without_number(cause)),
                 place: Some(source.clone()),
                 help: "`--data` takes a JSON object, `@FILE`, or `-` for standard input".into(),
             },
             DataFailure::TooLarge { source, bytes_max } => Message {
-                heading: format!("the event's data have more than {bytes_max} bytes"),
+                heading: format!("the event's data has more than {bytes_max} bytes"),
                 place: Some(source.clone()),
-                help: "leave the large values out, or name a file in the data".into(),
+                help: "leave out the large values, or pass the path of a file in the data".into(),
             },
             DataFailure::NotJson { source, cause } => Message {
-                heading: format!("the event's data are not JSON: {cause}"),
+                heading: format!("the event's data is not JSON: {cause}"),
                 place: Some(source.clone()),
                 help: "`--data` takes a JSON object like '{\"tool_name\": \"bash\"}', `@FILE`, or \
                        `-` for standard input"
@@ -54,7 +54,7 @@ impl DataFailure {
             DataFailure::OfOtherEvent { source, field, named, fired } => Message {
                 heading: format!("the data's `{field}` is `{named}`, but `{fired}` was fired"),
                 place: Some(source.clone()),
-                help: format!("fire `{named}`, or take `{field}` out of the data"),
+                help: format!("fire `{named}`, or remove `{field}` from the data"),
             },
         }
     }
@@ -63,8 +63,9 @@ impl DataFailure {
 /// What is said of a field that no event has.
 pub(crate) fn unknown_field(name: &str, nearest: Option<&str>) -> Advice {
     let help = did_you_mean(nearest).unwrap_or_else(|| {
-        "hooks read it in the JSON on standard input; it is no variable, and `when` cannot ask for it"
-            .to_owned()
+        "hooks find it in the JSON on standard input; it is not a variable, and `when` cannot use \
+         it"
+        .to_owned()
     });
     Advice::new(format!("no event has the field `{name}`"), help)
 }

@@ -99,11 +99,13 @@ fn help(written: &str, hosts: &[Box<str>]) -> String {
     let by_hand = format!("`hookwright fire {example}`");
     if ways.is_empty() && !hosts.is_empty() {
         let hosts = hosts.join(", ");
-        return format!("remove `host: {hosts}`, which never fires it; {by_hand} fires it by hand");
+        return format!(
+            "remove `host: {hosts}`, which never fires it; use {by_hand} to fire it yourself"
+        );
     }
     match ways.is_empty() {
-        true => format!("so far only {by_hand} fires it"),
-        false => format!("it needs {}; {by_hand} fires it by hand", ways.join(", or ")),
+        true => format!("only {by_hand} fires it so far"),
+        false => format!("it needs {}; use {by_hand} to fire it yourself", ways.join(", or ")),
     }
 }
 

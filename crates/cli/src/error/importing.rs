@@ -31,10 +31,12 @@ pub(crate) enum ImportFailure {
 /// What is said of an imported file that is still found.
 pub(crate) fn still_found(file: &Path, can_be_replaced: bool) -> Advice {
     let file = file.display();
-    let heading =
-        format!("{file} is still found, so these hooks run twice once a native file has them too");
+    let heading = format!(
+        "hookwright still finds {file}, so these hooks run twice once a native file has \
+             them too"
+    );
     let help = match can_be_replaced {
-        false => format!("remove them from {file} then"),
+        false => format!("then remove them from {file}"),
         true => format!(
             "`hookwright import {file} --replace` writes the native file and renames {file}"
         ),
@@ -53,7 +55,8 @@ impl ImportFailure {
         let at = |file: &PathBuf| Some(file.display().to_string());
         match self {
             ImportFailure::NotFoundByItself { file } => Message {
-                heading: "nothing finds this file by itself, so there is nothing to replace".into(),
+                heading: "hookwright does not look for this file, so there is nothing to replace"
+                    .into(),
                 place: at(file),
                 help: format!(
                     "write the native file: `hookwright import {} > hookwright.yaml`",
@@ -61,13 +64,12 @@ impl ImportFailure {
                 ),
             },
             ImportFailure::AgentReadsIt { file } => Message {
-                heading:
-                    "the agent reads this file itself and would run none of its hooks any more"
-                        .into(),
+                heading: "the agent reads this file itself and would no longer run its hooks"
+                    .into(),
                 place: at(file),
                 help: format!(
-                    "`hookwright import {} > hookwright.yaml`, then remove the imported hooks from it; \
-                     nothing was changed",
+                    "nothing was changed; run `hookwright import {} > hookwright.yaml`, then \
+                     remove the imported hooks from this file",
                     file.display()
                 ),
             },
@@ -75,7 +77,8 @@ impl ImportFailure {
                 heading: format!("the file holds more than hooks: `{key}`"),
                 place: at(file),
                 help: format!(
-                    "`hookwright import {} > hookwright.yaml`, then remove `hooks` from it; nothing was changed",
+                    "nothing was changed; run `hookwright import {} > hookwright.yaml`, then \
+                     remove `hooks` from this file",
                     file.display()
                 ),
             },
@@ -84,35 +87,32 @@ impl ImportFailure {
                     "{entries} of its entries cannot be imported, so the file is not replaced"
                 ),
                 place: at(file),
-                help: "correct or remove these entries first; nothing was changed".into(),
+                help: "nothing was changed; fix or remove these entries first".into(),
             },
             ImportFailure::NativeIsThere { native, old } => Message {
-                heading: format!(
-                    "`{}` is there already, and is never overwritten",
-                    native.display()
-                ),
+                heading: format!("`{}` already exists, and is never overwritten", native.display()),
                 place: at(old),
                 help: format!(
-                    "copy what `hookwright import {}` prints into it, then rename the old file; nothing was \
-                     changed",
+                    "nothing was changed; copy the output of `hookwright import {}` into it, then \
+                     rename the old file",
                     old.display()
                 ),
             },
             ImportFailure::NotTheSame { file, cause } => Message {
                 heading: format!("the native file would not be the same: {cause}"),
                 place: at(file),
-                help: "import it by hand: `hookwright import FILE` prints it; nothing was changed"
+                help: "nothing was changed; import it by hand: `hookwright import FILE` prints it"
                     .into(),
             },
             ImportFailure::CannotWrite { file, cause } => Message {
                 heading: format!("the file cannot be written: {}", without_number(cause)),
                 place: at(file),
-                help: "make its folder writable; nothing was changed".into(),
+                help: "nothing was changed; make its folder writable".into(),
             },
             ImportFailure::CannotRename { file, cause } => Message {
                 heading: format!("the file cannot be renamed: {}", without_number(cause)),
                 place: at(file),
-                help: "make its folder writable; nothing was changed".into(),
+                help: "nothing was changed; make its folder writable".into(),
             },
             ImportFailure::NoUserFolder => Message {
                 heading: "there is no home folder for hooks of all projects".into(),

@@ -6,12 +6,13 @@ use super::{Message, without_number};
 
 pub(super) fn of_serving(error: &ServeError) -> Message {
     let (heading, help) = match error {
-        ServeError::Taken { .. } => {
-            (error.to_string(), "name another one, or let a free one be taken: `--port 0`")
-        }
+        ServeError::Taken { .. } => (
+            error.to_string(),
+            "name another port, or let the system choose a free one: `--port 0`",
+        ),
         ServeError::Refused { address, cause } => (
             format!("the page cannot be served at {address}: {}", without_number(cause)),
-            "name an address of this machine with `--bind`, and a port above 1023 with `--port`",
+            "set `--bind` to an address of this machine, and `--port` to a port above 1023",
         ),
     };
     Message { heading, place: None, help: help.into() }

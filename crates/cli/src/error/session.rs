@@ -83,58 +83,58 @@ impl SessionFailure {
             SessionFailure::History(error @ HistoryError::NotUnderstood { .. }) => Message {
                 heading: error.to_string(),
                 place: None,
-                help: "it was written by another version; use that one, or start a new session"
+                help: "another version of hookwright wrote it; use that version, or start a new \
+                     session"
                     .into(),
             },
             SessionFailure::Name(error) => Message {
                 heading: error.to_string(),
                 place: None,
-                help: "use letters, digits, `_` and `-`, at most 64 of them".into(),
+                help: "use at most 64 letters, digits, `_` and `-`".into(),
             },
             SessionFailure::Taken { name } => Message {
-                heading: format!("there is a session `{name}` already, and it is completed"),
+                heading: format!("session `{name}` already exists (completed)"),
                 place: None,
-                help: "give this one another name, or leave `--session` out".into(),
+                help: "choose another name, or leave out `--session`".into(),
             },
             SessionFailure::FolderTaken { name, folder } => Message {
-                heading: format!(
-                    "a session `{name}` of which nothing is recorded left its files here"
-                ),
+                heading: format!("found files of an unknown session `{name}` here"),
                 place: Some(folder.display().to_string()),
-                help: "move the folder away, or give this session another name".into(),
+                help: "move the folder, or choose another name for this session".into(),
             },
             SessionFailure::Folder(error) => Message {
                 heading: error.to_string(),
                 place: None,
-                help: "nothing was started; fix it, and run it again".into(),
+                help: "nothing was started; fix the problem and run it again".into(),
             },
             SessionFailure::Unfinished { name, status } => Message {
-                heading: format!("there is a session `{name}` already, and it is {}", status.in_words()),
+                heading: format!("session `{name}` already exists ({})", status.in_words()),
                 place: None,
-                help: format!(
-                    "go on with it: `hookwright resume {name}`; or give this one another name"
-                ),
+                help: format!("resume it: `hookwright resume {name}`; or choose another name"),
             },
             SessionFailure::HalfDeleted { name } => Message {
-                heading: format!("a prune began to delete the session `{name}` and did not finish"),
+                heading: format!(
+                    "`sessions prune` began to delete session `{name}` and did not finish"
+                ),
                 place: None,
-                help: "delete the rest: `hookwright sessions prune --status deleting --keep 0 --yes`"
+                help: "delete what is left: `hookwright sessions prune --status deleting --keep 0 \
+                     --yes`"
                     .into(),
             },
             SessionFailure::Runs { name, pid } => Message {
-                heading: format!("process {pid} runs the session `{name}`"),
+                heading: format!("process {pid} is running session `{name}`"),
                 place: None,
                 help: format!("wait for it, or end it: `hookwright stop {name}`"),
             },
             SessionFailure::Unknown { name } => Message {
                 heading: format!("there is no session `{name}` in this project"),
                 place: None,
-                help: "see which there are: `hookwright sessions list`".into(),
+                help: "list them: `hookwright sessions list`".into(),
             },
             SessionFailure::Ambiguous { text, names } => Message {
-                heading: format!("`{text}` can mean {}", in_words(names)),
+                heading: format!("`{text}` is ambiguous: {}", in_words(names)),
                 place: None,
-                help: "write more of the name".into(),
+                help: "type more of the name".into(),
             },
             SessionFailure::NoneToChoose { command, which } => Message {
                 heading: format!("this project has no session that {which}"),
@@ -149,17 +149,19 @@ impl SessionFailure {
                 help: format!("name one of them: `hookwright {command} NAME`"),
             },
             SessionFailure::NothingKept { name } => Message {
-                heading: format!("nothing is kept of how the session `{name}` began"),
+                heading: format!("the start of session `{name}` was not recorded"),
                 place: None,
                 help: "start a new one with `hookwright run`".into(),
             },
             SessionFailure::OfHook { name, command, origin, is_completed } => Message {
                 heading: format!(
-                    "a hook of session `{origin}` started `{name}`, which is part of it"
+                    "`{name}` is part of session `{origin}`: a hook of that session started it"
                 ),
                 place: None,
                 help: match is_completed {
-                    true => format!("`{origin}` is completed, and nothing of it goes on"),
+                    true => {
+                        format!("session `{origin}` is completed, so there is nothing to resume")
+                    }
                     false => format!("`hookwright {command} {origin}`"),
                 },
             },
@@ -168,34 +170,37 @@ impl SessionFailure {
                 Message { heading: error.to_string(), place: None, help: of_folder(error).into() }
             }
             SessionFailure::NoneYet { project } => Message {
-                heading: "this project has no session yet".into(),
+                heading: "this project has no sessions yet".into(),
                 place: Some(project.display().to_string()),
                 help: "`hookwright run FILE` starts one; `--cwd DIR` names another project".into(),
             },
             SessionFailure::NotRunning { name, status } => Message {
-                heading: format!("session `{name}` is not running; it is {}", status.in_words()),
+                heading: format!("session `{name}` is not running: it is {}", status.in_words()),
                 place: None,
-                help: "`hookwright status` says what runs".into(),
+                help: "`hookwright status` shows what is running".into(),
             },
             SessionFailure::Elsewhere { name, pid, host } => Message {
-                heading: format!("process {pid} of the machine `{host}` runs the session `{name}`"),
+                heading: format!("process {pid} on machine `{host}` is running session `{name}`"),
                 place: None,
-                help: format!("there: `hookwright stop {name}`"),
+                help: format!("run this on that machine: `hookwright stop {name}`"),
             },
             SessionFailure::OfOthers { name, pid } => Message {
-                heading: format!("process {pid} runs the session `{name}`, and we may not end it"),
+                heading: format!(
+                    "process {pid} is running session `{name}`, and you are not \
+                     allowed to end it"
+                ),
                 place: None,
-                help: "do it as the user who started it".into(),
+                help: "run this as the user who started it".into(),
             },
             SessionFailure::StillRuns { name, pid, waited } => Message {
                 heading: format!(
-                    "process {pid} still runs the session `{name}` after {} s",
+                    "process {pid} is still running session `{name}` after {} s",
                     waited.as_secs_f64()
                 ),
                 place: None,
                 help: format!(
-                    "wait longer with `--timeout`, or let it leave at once: \
-                     `hookwright stop {name} --now`"
+                    "wait longer with `--timeout`, or end it at once: `hookwright stop {name} \
+                     --now`"
                 ),
             },
             SessionFailure::NoIteration { name, what } => Message {
@@ -221,7 +226,9 @@ impl SessionFailure {
             SessionFailure::FolderStays { name, cause } => Message {
                 heading: format!("the folder of the session `{name}` cannot be removed: {cause}"),
                 place: None,
-                help: "the session is still in the store, as `deleting`; fix the folder, then prune again".into(),
+                help: "the session is still in the store as `deleting`; fix the folder, then \
+                     prune again"
+                    .into(),
             },
         }
     }

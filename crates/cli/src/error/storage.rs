@@ -10,20 +10,21 @@ use crate::state;
 /// happened.
 pub(super) fn of_folder(error: &FolderError) -> &'static str {
     match error {
-        FolderError::RootMissing { .. } => "bring the folder back, or go to another project",
+        FolderError::RootMissing { .. } => "restore the folder, or change to another project",
         FolderError::NotAFolder { .. } | FolderError::NotAFile { .. } => {
-            "move it away; a session that had begun goes on with `hookwright resume`"
+            "move it; then resume a session that had begun: `hookwright resume`"
         }
         FolderError::SymbolicLink { .. } => {
-            "put a real file or folder there; a session that had begun goes on with `hookwright resume`"
-        }
-        FolderError::NotWritable { .. } => {
-            "see who owns it, and whether it is read-only; a session that had begun goes on with \
+            "replace it with a real file or folder; then resume a session that had begun: \
              `hookwright resume`"
         }
-        FolderError::NoRoom { .. } => "make room, then go on with `hookwright resume`",
+        FolderError::NotWritable { .. } => {
+            "check who owns it and whether it is read-only; then resume a session that had begun: \
+             `hookwright resume`"
+        }
+        FolderError::NoRoom { .. } => "free disk space, then resume: `hookwright resume`",
         FolderError::Other { .. } => {
-            "fix it; a session that had begun goes on with `hookwright resume`"
+            "fix the problem; then resume a session that had begun: `hookwright resume`"
         }
     }
 }
@@ -31,22 +32,23 @@ pub(super) fn of_folder(error: &FolderError) -> &'static str {
 /// What a person can do about the store.
 pub(super) fn of_store(error: &StoreError) -> Message {
     let help = match error {
-        StoreError::Newer { .. } => "use the newer hookwright, or another XDG_STATE_HOME",
-        StoreError::Damaged { .. } => {
-            "nothing was changed; move the file away to begin a new store, or bring it back from a \
-             backup"
+        StoreError::Newer { .. } => {
+            "use the newer hookwright, or set XDG_STATE_HOME to another folder"
         }
-        StoreError::NotWritable { .. } => "see who owns the folder, and whether it is read-only",
-        StoreError::NoDescriptors => "raise the limit of open files (`ulimit -n`)",
-        StoreError::Full { .. } => "make room, then go on with `hookwright resume`",
-        StoreError::Busy { .. } => "another hookwright holds it; try again",
-        StoreError::Gone => "bring the file back; what was written since is lost",
+        StoreError::Damaged { .. } => {
+            "nothing was changed; move the file to begin a new store, or restore it from a backup"
+        }
+        StoreError::NotWritable { .. } => "check who owns the folder and whether it is read-only",
+        StoreError::NoDescriptors => "raise the limit on open files (`ulimit -n`)",
+        StoreError::Full { .. } => "free disk space, then resume: `hookwright resume`",
+        StoreError::Busy { .. } => "another hookwright is using it; try again",
+        StoreError::Gone => "restore the file; what was written since then is lost",
         StoreError::Fenced { .. } | StoreError::JournalConflict { .. } => {
-            "another process has taken the session over; see `hookwright sessions list`"
+            "another process has taken over the session; check `hookwright sessions list`"
         }
         StoreError::RecordConflict { .. } => "another process changed it; try again",
-        StoreError::TooLarge { .. } => "let hooks and agents print less",
-        StoreError::Io { .. } => "see whether the disk is well, then `hookwright resume`",
+        StoreError::TooLarge { .. } => "make hooks and agents print less",
+        StoreError::Io { .. } => "check the disk, then resume: `hookwright resume`",
     };
     let heading = state::location().map_or_else(|_| error.to_string(), |at| error.at(&at));
     Message { heading, place: None, help: help.into() }

@@ -56,38 +56,40 @@ impl TaskFailure {
             TaskFailure::NoSuchState { word, nearest } => {
                 let states = TaskState::ALL.map(TaskState::as_str);
                 let help = did_you_mean(*nearest);
-                let help = help.unwrap_or_else(|| format!("it takes {}", quoted(&states, ", ")));
-                said(format!("no task can be `{word}`"), &help)
+                let help = help.unwrap_or_else(|| format!("use {}", quoted(&states, ", ")));
+                said(format!("unknown task state `{word}`"), &help)
             }
-            TaskFailure::Desk(error) => {
-                said(error.to_string(), "see who owns the state folder, and whether it is full")
-            }
+            TaskFailure::Desk(error) => said(
+                error.to_string(),
+                "check who owns the state folder and whether the disk is full",
+            ),
             TaskFailure::NoAnswer { id, state, session } => said(
                 format!(
-                    "session `{session}` ended before it had answered; `{id}` is {}",
+                    "session `{session}` ended before it answered; `{id}` is {}",
                     state.as_str()
                 ),
-                &format!("its hooks go on with the session: `hookwright resume {session}`"),
+                &format!("resume the session to run its hooks: `hookwright resume {session}`"),
             ),
             TaskFailure::SessionCutOff { id, state, session, resume, holds } => said(
                 format!(
-                    "session `{session}` was killed, so its hooks cannot be asked; `{id}` is {}",
+                    "session `{session}` was killed, so its hooks cannot run; `{id}` is {}",
                     state.as_str()
                 ),
                 &match holds {
                     true => format!(
-                        "resume it: `hookwright resume {resume}`; or take the task from it: \
-                         `hookwright task update {id} --state open`"
+                        "resume it: `hookwright resume {resume}`; or reopen the task: `hookwright \
+                         task update {id} --state open`"
                     ),
                     false => format!("resume it: `hookwright resume {resume}`"),
                 },
             ),
             TaskFailure::NoDesk { id, state, session } => said(
                 format!(
-                    "session `{session}` runs and cannot be asked; `{id}` is {}",
+                    "session `{session}` is running but cannot be reached; `{id}` is {}",
                     state.as_str()
                 ),
-                "try again; if that does not help, see what its first lines say about tasks",
+                "try again; if that does not help, read what the session's first lines say about \
+                 tasks",
             ),
             TaskFailure::Elsewhere { id, session, host } => said(
                 format!("session `{session}`, which works on `{id}`, runs on the machine `{host}`"),
@@ -95,27 +97,27 @@ impl TaskFailure {
             ),
             TaskFailure::Hidden { id } => said(
                 format!("`{id}` cannot be completed by a process that hides its session"),
-                "keep the variables that begin with `HOOKWRIGHT_`",
+                "do not unset the variables that begin with `HOOKWRIGHT_`",
             ),
             TaskFailure::Held { id, session } => said(
                 format!("session `{session}` works on `{id}`"),
-                "wait until it has ended, or change the task outside of any session",
+                "wait until it has ended, or change the task outside any session",
             ),
             TaskFailure::NotCompleted { id, session, reason } => said(
                 format!("session `{session}` could not complete `{id}`: {reason}"),
-                &format!("see what became of it: `hookwright sessions show {session}`"),
+                &format!("check the session: `hookwright sessions show {session}`"),
             ),
             TaskFailure::TextUnreadable { cause } => said(
                 format!("standard input cannot be read: {}", super::without_number(cause)),
-                "the text of a task is UTF-8",
+                "a task's text has to be UTF-8",
             ),
             TaskFailure::Busy { id, pid } => said(
                 format!("process {pid} has been completing `{id}` for a day"),
                 &format!("end it, then try again: `kill {pid}`"),
             ),
             TaskFailure::NoProject { path } => said(
-                format!("`HOOKWRIGHT_PROJECT` names `{}`, which is no folder", path.display()),
-                "unset it, or say where the project is: `--cwd DIR`",
+                format!("`HOOKWRIGHT_PROJECT` is `{}`, which is not a folder", path.display()),
+                "unset it, or name the project's folder: `--cwd DIR`",
             ),
         }
     }
@@ -124,23 +126,25 @@ impl TaskFailure {
 fn of_task(error: &TaskError) -> String {
     match error {
         TaskError::Store(_) | TaskError::Unreadable { .. } => {
-            "it was written by another version of hookwright; use that one".into()
+            "another version of hookwright wrote it; use that version".into()
         }
-        TaskError::Empty => "say what is to be done: `hookwright task add TEXT`".into(),
+        TaskError::Empty => "describe the task: `hookwright task add TEXT`".into(),
         TaskError::TooLarge { .. } => {
-            "put what is long into a file that the task names, and end or cancel what is done"
+            "put long text in a file and name that file in the task; complete or cancel tasks \
+             that are done"
                 .into()
         }
-        TaskError::Priority { .. } => "take one of 0, 1, 2, 3 or 4".into(),
+        TaskError::Priority { .. } => "use 0, 1, 2, 3 or 4".into(),
         TaskError::Same { id, .. } => {
             format!("change that one instead: `hookwright task update {id}`")
         }
         TaskError::Unknown { nearest, .. } => {
             let nearest = nearest.map(|id| id.to_string());
-            did_you_mean(nearest.as_deref())
-                .unwrap_or_else(|| "there are no tasks yet: `hookwright task add TEXT`".into())
+            did_you_mean(nearest.as_deref()).unwrap_or_else(|| {
+                "there are no tasks yet; add one: `hookwright task add TEXT`".into()
+            })
         }
-        TaskError::Circle { .. } => "leave one of them out of `--after`".into(),
+        TaskError::Circle { .. } => "remove one of them from `--after`".into(),
     }
 }
 

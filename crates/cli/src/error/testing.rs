@@ -62,7 +62,7 @@ impl TestFailure {
                 help: "`hookwright test --list` lists them".into(),
             },
             TestFailure::NoCases { filter: None } => Message {
-                heading: "the test files hold no case".into(),
+                heading: "the test files contain no cases".into(),
                 place: None,
                 help: FIRST_TEST_FILE.into(),
             },
@@ -86,12 +86,12 @@ const FIRST_TEST_FILE: &str = "write `hookwright.test.yaml` beside your hooks:
 fn cannot_copy(root: &Path, cause: &TreeError) -> Message {
     let help = match cause {
         TreeError::TooManyFiles { .. } | TreeError::TooManyBytes { .. } => {
-            "let git ignore what hooks do not need, or run in the project itself: \
-             `hookwright test --in-place`"
+            "add what hooks do not need to .gitignore, or run in the project itself: `hookwright \
+             test --in-place`"
         }
         TreeError::Io { .. } => {
-            "fix its permissions or make room, or run in the project itself: \
-             `hookwright test --in-place`"
+            "fix its permissions or free disk space, or run in the project itself: `hookwright \
+             test --in-place`"
         }
     };
     Message {

@@ -9,15 +9,14 @@ use crate::trust::{self, TrustError};
 pub(super) fn of_trust(error: &TrustError) -> Message {
     match error {
         TrustError::NoStateFolder => Message {
-            heading: "nobody knows where it is kept what is trusted: HOME is no absolute path"
-                .into(),
+            heading: "cannot locate the trust file: HOME is not an absolute path".into(),
             place: None,
-            help: "set HOME, or XDG_STATE_HOME to a folder".into(),
+            help: "set HOME, or set XDG_STATE_HOME to a folder".into(),
         },
         TrustError::Unreadable { path, cause } => nothing_is_trusted(
             format!("the trust file cannot be read: {}", without_number(cause)),
             path,
-            "see who owns it and its folder",
+            "check who owns it and its folder",
         ),
         TrustError::NotAFile { path } => nothing_is_trusted(
             "expected the trust file but found a folder, a pipe or a device".into(),
@@ -27,10 +26,10 @@ pub(super) fn of_trust(error: &TrustError) -> Message {
         TrustError::OthersCanWrite { path, mode } => nothing_is_trusted(
             format!("others can write the trust file (mode {mode:03o}, expected 600)"),
             path,
-            "it may say what they like: remove it, then trust your files again: `hookwright trust`",
+            "they may have changed it: remove it, then trust your files again: `hookwright trust`",
         ),
         TrustError::OfOthers { path, owner } => nothing_is_trusted(
-            format!("the trust file belongs to another user (number {owner})"),
+            format!("the trust file belongs to another user (uid {owner})"),
             path,
             "remove it, then trust your files again: `hookwright trust`",
         ),
@@ -40,9 +39,9 @@ pub(super) fn of_trust(error: &TrustError) -> Message {
             "remove it, then trust your files again: `hookwright trust`",
         ),
         TrustError::Newer { path, version } => nothing_is_trusted(
-            format!("the trust file is of version {version}, expected 1"),
+            format!("the trust file has version {version}, expected 1"),
             path,
-            "use the newer hookwright, or another XDG_STATE_HOME",
+            "use the newer hookwright, or set XDG_STATE_HOME to another folder",
         ),
         TrustError::Damaged { path, line } => nothing_is_trusted(
             format!("the trust file is damaged at line {line}"),
@@ -52,18 +51,19 @@ pub(super) fn of_trust(error: &TrustError) -> Message {
         TrustError::NotWritable { path, cause } => Message {
             heading: format!("the trust file cannot be written: {}", without_number(cause)),
             place: Some(path.display().to_string()),
-            help: "nothing was changed; see who owns the folder, and whether there is room".into(),
+            help: "nothing was changed; check who owns the folder and whether the disk is full"
+                .into(),
         },
         TrustError::Busy { path } => Message {
-            heading: "another process changes what is trusted and does not come to an end".into(),
+            heading: "another process is holding the lock on the trust file".into(),
             place: Some(path.display().to_string()),
             help: "nothing was changed; end the other `hookwright trust`, then try again".into(),
         },
         TrustError::Full { path, files_max } => Message {
-            heading: format!("there is room for {files_max} trusted files, and all are there"),
+            heading: format!("the trust file is full ({files_max} files)"),
             place: Some(path.display().to_string()),
-            help: "see which you can do without: `hookwright trust --list`; forget them: \
-                   `hookwright trust --revoke FILE…`"
+            help: "find files you no longer need: `hookwright trust --list`; remove them: \
+                 `hookwright trust --revoke FILE…`"
                 .into(),
         },
     }
@@ -82,7 +82,7 @@ pub(super) fn from_inside() -> Message {
     Message {
         heading: "files cannot be trusted from inside a session or a hook".into(),
         place: None,
-        help: "a person has to do it, in a terminal outside of the session".into(),
+        help: "a person has to do it, in a terminal outside the session".into(),
     }
 }
 
@@ -96,6 +96,6 @@ pub(super) fn nobody_to_ask(places: &[PathBuf]) -> Message {
             count(places.len(), "file")
         ),
         place: None,
-        help: format!("read what is shown above, then: `{command}`"),
+        help: format!("read the hooks above, then run: `{command}`"),
     }
 }

@@ -48,18 +48,18 @@ pub(crate) fn warning_advice(warning: &Warning) -> Advice {
         WarningKind::Variable(kind) => variable_advice(*kind, warning),
         WarningKind::NotEnforced => Advice::new(
             format!("nothing enforces the rules of `{reference}` yet, so they protect nothing"),
-            "write a hook at `tool:pre_execute` that denies, or set the permissions of the agent itself",
+            "write a hook at `tool:pre_execute` that denies, or set the agent's own permissions",
         ),
         WarningKind::NothingFires { hosts } => unfired_advice(reference, name, hosts),
         WarningKind::CannotRun(WhyNot::NotThere) if name.contains('/') || name.contains('.') => {
             Advice::new(
                 format!("there is no file `{name}`, so hook `{reference}` cannot run it"),
-                "write it, or correct its path; paths begin at the project root, or at `working_dir`",
+                "create it, or fix its path; paths begin at the project root, or at `working_dir`",
             )
         }
         WarningKind::CannotRun(WhyNot::NotThere) => Advice::new(
             format!("there is no program `{name}`, so hook `{reference}` cannot run it"),
-            "install it, or correct its name",
+            "install it, or fix its name",
         ),
         WarningKind::CannotRun(WhyNot::NotExecutable) => Advice::new(
             format!("`{name}` is not executable, so hook `{reference}` cannot run it"),
@@ -68,7 +68,7 @@ pub(crate) fn warning_advice(warning: &Warning) -> Advice {
         WarningKind::UnknownTool => Advice::new(
             format!("no agent has a tool `{name}`, so hook `{reference}` never wakes for it"),
             did_you_mean(warning.nearest.as_deref()).unwrap_or_else(|| {
-                format!("for a tool of your own write a regular expression: `matcher: /^{name}$/`")
+                format!("for a tool of your own, use a regular expression: `matcher: /^{name}$/`")
             }),
         ),
         WarningKind::UnknownInput { tools } => Advice::new(
@@ -79,7 +79,7 @@ pub(crate) fn warning_advice(warning: &Warning) -> Advice {
                     let known =
                         tools.first().and_then(|tool| tool::inputs(tool)).unwrap_or_default();
                     let known = known.iter().take(INPUTS_NAMED_MAX).copied().collect::<Vec<_>>();
-                    format!("its inputs are {} and so on", known.join(", "))
+                    format!("its inputs include {}", known.join(", "))
                 }
             },
         ),
@@ -99,24 +99,30 @@ fn variable_advice(kind: OfVariable, warning: &Warning) -> Advice {
     let Warning { name, reference, .. } = warning;
     match kind {
         OfVariable::Literal => Advice::new(
-            format!("`{reference}` stays as it is in single quotes, no value takes its place"),
+            format!("the shell does not replace `{reference}` in single quotes"),
             format!("use double quotes: `\"{reference}\"`"),
         ),
         OfVariable::Unquoted => Advice::new(
-            format!("the value of `{reference}` may be any text, and outside quotes it is split into words"),
+            format!(
+                "the value of `{reference}` can be any text, and the shell splits it into \
+                 words outside quotes"
+            ),
             format!("put it in double quotes: `\"{reference}\"`"),
         ),
         OfVariable::EvaluatedAgain(evaluation) => Advice::new(
             format!(
-                "the value of `{reference}` may be any text, and the shell evaluates it again {evaluation}, \
-                 so it could run commands"
+                "the value of `{reference}` can be any text, and the shell evaluates it again \
+                 {evaluation}, so it could run commands"
             ),
             evaluation_help(evaluation, reference),
         ),
         OfVariable::Unknown => Advice::new(
-            format!("nobody sets the variable `{name}`"),
+            format!("nothing sets the variable `{name}`"),
             did_you_mean(warning.nearest.as_deref()).unwrap_or_else(|| {
-                format!("set it in the command or in `env:`, or write `${{{name}:-}}` where it may be missing")
+                format!(
+                    "set it in the command or in `env:`, or write `${{{name}:-}}` if it may \
+                     be missing"
+                )
             }),
         ),
     }
@@ -125,15 +131,18 @@ fn variable_advice(kind: OfVariable, warning: &Warning) -> Advice {
 fn evaluation_help(evaluation: Evaluation, reference: &str) -> String {
     match evaluation {
         Evaluation::Arithmetic | Evaluation::Let | Evaluation::NumericTest => format!(
-            "compare with `[ \"{reference}\" -gt 3 ]`, which takes numbers only, calculate with `expr`, or move \
-             the test into `when:`"
+            "compare with `[ \"{reference}\" -gt 3 ]`, which accepts only numbers, calculate with \
+             `expr`, or move the test to `when:`"
         ),
         Evaluation::Subscript | Evaluation::VariableName => {
             format!("choose among names you write: `case \"{reference}\" in a) … ;; esac`")
         }
         Evaluation::Declaration => format!("assign it without attributes: `value=\"{reference}\"`"),
         Evaluation::Eval | Evaluation::Trap => {
-            format!("let single quotes keep the name for then: `'… \"{reference}\" …'`")
+            format!(
+                "use single quotes so that the shell reads the value only then: `'… \
+                 \"{reference}\" …'`"
+            )
         }
         Evaluation::Program => {
             format!("pass it as an argument: `sh -c '… \"$1\" …' sh \"{reference}\"`")
@@ -145,10 +154,10 @@ fn evaluation_help(evaluation: Evaluation, reference: &str) -> String {
 pub(crate) fn cut_folder(folder: &Path) -> Advice {
     Advice::new(
         format!(
-            "`{}` has more than {FOLDER_ENTRIES_MAX} entries: loops and pipelines were looked for in the \
-             first of them",
+            "`{}` has more than {FOLDER_ENTRIES_MAX} entries: only the first ones were searched \
+             for loops and pipelines",
             folder.display()
         ),
-        "name the others: `hookwright check FILE`",
+        "check the others by name: `hookwright check FILE`",
     )
 }

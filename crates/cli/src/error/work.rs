@@ -33,16 +33,16 @@ impl WorkFailure {
                 },
             ),
             WorkFailure::Unreadable { problem } => message(
-                format!("not all issues can be read: {problem}"),
-                "fix that first; `hookwright status` shows whether it is fixed",
+                format!("some issues cannot be read: {problem}"),
+                "fix that first, then check with `hookwright status`",
             ),
             WorkFailure::ManyIssues { number, folders } => message(
                 format!("several folders have an issue {number}: {}", folders.join(", ")),
-                format!("say which one with `--folder {}`", folders[0]),
+                format!("choose one with `--folder {}`", folders[0]),
             ),
             WorkFailure::InWork { name, session } => message(
-                format!("session {session} works on {name} now"),
-                format!("wait for it, or end it with `hookwright stop {session}`"),
+                format!("session {session} is working on {name}"),
+                format!("wait for it, or end it: `hookwright stop {session}`"),
             ),
             WorkFailure::NoSuchItem { item } => message(
                 format!("there is no issue or task `{item}` in this project"),

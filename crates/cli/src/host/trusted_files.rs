@@ -52,8 +52,8 @@ fn refusal(untrusted: &[Untrusted<'_>]) -> Option<String> {
     };
     let command = trust::command_to_type(untrusted.iter().map(|file| &*file.place), false);
     Some(format!(
-        "the hook file {} {how}{more}, so its hooks do not run; to look at it and let it run, type \
-         in a terminal: {command}",
+        "the hook file {} {how}{more}, so its hooks do not run; to review and trust it, run in a \
+         terminal: {command}",
         visible_path(&first.place)
     ))
 }

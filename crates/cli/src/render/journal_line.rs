@@ -36,7 +36,7 @@ fn what(kind: &RunEventKind) -> String {
             format!("fired {event}{subject}{key}")
         }
         RunEventKind::Firing(FiringEvent::TakenUp { event, .. }) => {
-            format!("{event} taken up again")
+            format!("{event} resumed")
         }
         RunEventKind::Firing(FiringEvent::HookSkipped { hook, reason }) => {
             format!("hook {} skipped: {}", said(hook), said(reason))
@@ -65,10 +65,10 @@ fn what(kind: &RunEventKind) -> String {
         }
         RunEventKind::Firing(FiringEvent::HookRetrying { hook, attempt, after_ms, reason }) => {
             let (hook, reason) = (said(hook), said(reason));
-            format!("hook {hook} is tried again, attempt {attempt} after {after_ms} ms: {reason}")
+            format!("hook {hook} retries, attempt {attempt} after {after_ms} ms: {reason}")
         }
         RunEventKind::Firing(FiringEvent::HookWentAsync { hook, .. }) => {
-            format!("hook {} goes on in the background", said(hook))
+            format!("hook {} continues in the background", said(hook))
         }
         RunEventKind::Firing(FiringEvent::LateAnswer { hook, .. }) => {
             format!("hook {} answers late", said(hook))
@@ -93,7 +93,7 @@ fn what(kind: &RunEventKind) -> String {
             format!("session started: {} ({})", said(plan), said(&stages.join(", ")))
         }
         RunEventKind::Session(SessionEvent::SessionResumed { time, .. }) => {
-            format!("session taken up again, time {time}")
+            format!("session resumed, time {time}")
         }
         RunEventKind::Session(SessionEvent::StageStarted { stage, index, iterations_max }) => {
             format!("stage {index} {} started: {}", said(stage), at_most(*iterations_max))
@@ -111,7 +111,7 @@ fn what(kind: &RunEventKind) -> String {
             format!("agent runs, process {pid}")
         }
         RunEventKind::Turn(TurnEvent::AgentPrompted { prompt, .. }) => {
-            format!("agent is told: {}", said(prompt))
+            format!("agent gets: {}", said(prompt))
         }
         RunEventKind::Turn(TurnEvent::AgentOutput { text, .. }) => {
             format!("agent prints: {}", said(text))
@@ -166,7 +166,7 @@ fn what(kind: &RunEventKind) -> String {
             let until = until.as_deref().map(|until| format!(" until {}", said(until)));
             format!("paused{}: {}", until.unwrap_or_default(), said(reason))
         }
-        RunEventKind::Session(SessionEvent::Continued {}) => "goes on".to_owned(),
+        RunEventKind::Session(SessionEvent::Continued {}) => "continues".to_owned(),
         RunEventKind::Session(SessionEvent::StageEnded { stage, index, reason, iterations }) => {
             let iterations = count(*iterations as usize, "iteration");
             format!("stage {index} {} ended: {} after {iterations}", said(stage), said(reason))
@@ -188,7 +188,9 @@ fn of_outcome(outcome: &Outcome) -> String {
             format!("ended by signal {signal}")
         }
         Outcome::Process(ProcessOutcome::Interrupted { .. }) => "interrupted".to_owned(),
-        Outcome::Process(ProcessOutcome::WantedTerminal { .. }) => "wanted a terminal".to_owned(),
+        Outcome::Process(ProcessOutcome::WantedTerminal { .. }) => {
+            "tried to use the terminal".to_owned()
+        }
         Outcome::Process(ProcessOutcome::NotStarted { cause }) => {
             format!("not started: {}", one_line(cause, WORDS_MAX))
         }
@@ -201,14 +203,14 @@ fn of_outcome(outcome: &Outcome) -> String {
             format!("{} by {}", one_line(action, WORDS_MAX), one_line(by, WORDS_MAX))
         }
         Outcome::Person(PersonOutcome::Unanswered { after_ms }) => {
-            format!("nobody answered within {after_ms} ms")
+            format!("no answer within {after_ms} ms")
         }
     }
 }
 
 fn of_verdict(verdict: &Verdict) -> String {
     let (word, reason) = match verdict {
-        Verdict::Proceed { .. } => ("go on", None),
+        Verdict::Proceed { .. } => ("continue", None),
         Verdict::Allow { reason, .. } => ("allow", reason.as_deref()),
         Verdict::Ask { reason, .. } => ("ask", reason.as_deref()),
         Verdict::Block { reason } => ("block", Some(reason.as_str())),

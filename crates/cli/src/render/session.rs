@@ -109,14 +109,14 @@ impl SessionScreen {
             }
             RunEventKind::Session(SessionEvent::SessionResumed { time, sources }) => {
                 let name = event.session.as_deref().unwrap_or_default();
-                let anew = if sources.is_some() { ", configuration read anew" } else { "" };
-                format!("session {name}: taken up again, for the {}{anew}", ordinal(*time))
+                let anew = if sources.is_some() { ", configuration reloaded" } else { "" };
+                format!("session {name}: resumed for the {}{anew}", ordinal(*time))
             }
             RunEventKind::Session(SessionEvent::StageStarted { stage, index, iterations_max }) => {
                 format!("stage {index} {}: {}", visible(stage), at_most(*iterations_max))
             }
             RunEventKind::Turn(TurnEvent::FinalDelivery { turn }) => format!(
-                "  final delivery: {} is for what hooks reported after the last one",
+                "  final delivery: {} passes on what hooks reported after the last one",
                 of_turn(turn)
             ),
             RunEventKind::Turn(TurnEvent::TurnStarting { turn, attempt, agent, .. }) => {
@@ -191,7 +191,7 @@ impl SessionScreen {
                 let paused = Paint::of_results().odd("paused");
                 format!("{paused}{}: {}", until.unwrap_or_default(), one_line(reason, NOTE_MAX))
             }
-            RunEventKind::Session(SessionEvent::Continued {}) => "goes on".to_owned(),
+            RunEventKind::Session(SessionEvent::Continued {}) => "continues".to_owned(),
             RunEventKind::Session(SessionEvent::Noted { note }) => {
                 format!("{}: {}", Paint::of_results().strong("note"), one_line(note, NOTE_MAX))
             }
@@ -274,12 +274,13 @@ impl SessionScreen {
         let folder = folder.display().to_string();
         text.push_str(&format!("  files: {}\n", visible(&folder)));
         if let Some(command) = record.resume_command(ended.status) {
-            text.push_str(&format!("  go on with: {command}\n"));
+            text.push_str(&format!("  resume with: {command}\n"));
         }
         if let Some(hook) = &ended.question {
             let (id, hook) = (&record.name, visible(hook));
             text.push_str(&format!(
-                "  it asks again; to go on without that: hookwright resume {id} --skip-gate {hook}\n"
+                "  the hook will ask again; to skip its question: hookwright resume {id} \
+                 --skip-gate {hook}\n"
             ));
         }
         text

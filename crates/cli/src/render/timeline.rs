@@ -114,7 +114,7 @@ impl TimelineScreen {
         };
         text.push_str(&self.page.line("└─ ", "   ", &end, Words::NONE));
         if let Some(command) = session.resume_command() {
-            text.push_str(&format!("go on with: {}\n", visible(&command)));
+            text.push_str(&format!("resume with: {}\n", visible(&command)));
         }
         let left_out: Vec<String> = [
             (self.items.left_out, "piece of work"),
@@ -137,7 +137,7 @@ impl TimelineScreen {
             Milestone::SessionBegan { .. } | Milestone::Iteration(_) => String::new(),
             Milestone::SessionResumed { at, time } => {
                 let times = if time == 1 { "".to_owned() } else { format!(" ({time} times now)") };
-                format!("├─ taken up again at {}{times}\n", local(&at))
+                format!("├─ resumed at {}{times}\n", local(&at))
             }
             Milestone::StageBegan { stage, index, iterations_max, .. } => {
                 self.in_stage = true;
@@ -145,13 +145,13 @@ impl TimelineScreen {
                 self.items.begin();
                 let most = match iterations_max {
                     Some(most) => at_most(most),
-                    None => "goes on".to_owned(),
+                    None => "continues".to_owned(),
                 };
                 let what = format!("stage {index} {}: {most}", one_line(&stage, WORDS_MAX));
                 self.page.line("├─ ", "│  ", &what, Words::NONE)
             }
             Milestone::ItemBegan { item, goes_on, .. } => {
-                let goes_on = if goes_on { " (goes on)" } else { "" };
+                let goes_on = if goes_on { " (continued)" } else { "" };
                 let what = format!("{}{goes_on}", words::of_item(&item));
                 let text = self.page.line("│  ├─ ", "│  │  ", &what, Words::NONE);
                 self.iterations.begin();
@@ -166,7 +166,7 @@ impl TimelineScreen {
                         let (state, took) = (state.as_str(), took.unwrap_or_default());
                         format!("{state} after {iterations}{took}{}", words::used(usage))
                     }
-                    _ => "left before its end".to_owned(),
+                    _ => "left unfinished".to_owned(),
                 };
                 let reason = reason.unwrap_or_default();
                 let words = Words::after_colon(&reason);
@@ -186,7 +186,7 @@ impl TimelineScreen {
                         took.unwrap_or_default(),
                         words::used(usage)
                     ),
-                    _ => "left before its end".to_owned(),
+                    _ => "left unfinished".to_owned(),
                 };
                 before + &self.page.line("│  └─ ", "│     ", &end, Words::NONE)
             }

@@ -76,7 +76,7 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
             Asked::NobodyThere | Asked::Deserted => {
                 if began.elapsed() > LONG_WAIT && !std::mem::replace(&mut is_told, true) {
                     let name = session.name();
-                    screen.talk(&format!("waiting for session {name}, whose socket is missing\n"));
+                    screen.talk(&format!("waiting for session {name}: its socket is missing\n"));
                 }
             }
         }
@@ -171,7 +171,7 @@ fn leased(
             Look::Busy { pid } => return Err(Failure::Task(TaskFailure::Busy { id, pid })),
             Look::Theirs { pid, waited } => {
                 if waited > LONG_WAIT && !std::mem::replace(&mut is_told, true) {
-                    screen.talk(&format!("waiting for process {pid}, which completes {id}\n"));
+                    screen.talk(&format!("waiting for process {pid}, which is completing {id}\n"));
                 }
                 std::thread::sleep(TASK_PAUSE);
             }

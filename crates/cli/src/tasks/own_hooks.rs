@@ -42,7 +42,7 @@ pub(super) fn complete(
             set_completed()?;
             return Ok(Completed::Done { said: Vec::new() });
         }
-        screen.talk(&format!("{why} is ignored, and hooks are asked: an agent or a hook set it\n"));
+        screen.talk(&format!("{why} is ignored, and hooks run: an agent or a hook set it\n"));
     }
     let found = ConfigFiles::find(&tasks.options)?;
     let hooks = ProjectHooks::read(found, process_environment(), MayRun::Everything);
@@ -121,7 +121,7 @@ fn reason_of(decision: Decision) -> String {
     match decision.verdict {
         Verdict::Proceed { .. } | Verdict::Allow { .. } => String::new(),
         Verdict::Ask { reason, .. } => {
-            reason.unwrap_or_else(|| "a person has to be asked first".to_owned())
+            reason.unwrap_or_else(|| "a person has to decide first".to_owned())
         }
         Verdict::Block { reason } | Verdict::Stop { reason } | Verdict::Abort { reason } => reason,
     }

@@ -61,7 +61,7 @@ impl Tasks {
             let names: Vec<&str> = running.iter().map(KnownSession::name).collect();
             let names = names.join(", ");
             screen.talk(&format!(
-                "note: several sessions run here ({names}), so no session's hooks are asked\n"
+                "note: several sessions are running here ({names}), so no session's hooks run\n"
             ));
             return Ok(ToAsk::Nobody);
         }

@@ -60,10 +60,10 @@ pub(crate) fn lines(model: &Model, dialog: &Dialog, around: Surroundings) -> Vec
     if let Some(pause) = &model.pause {
         drawn.add(Weight::Waits, Tone::Asking, &paused(pause, now));
     } else if dialog.paused {
-        drawn.add(Weight::Waits, Tone::Asking, "will pause before the next step (p: go on)");
+        drawn.add(Weight::Waits, Tone::Asking, "will pause before the next step (p: continue)");
     }
     if model.is_ending {
-        drawn.add(Weight::Waits, Tone::Asking, "ending the session (Ctrl-C leaves at once)");
+        drawn.add(Weight::Waits, Tone::Asking, "ending the session (Ctrl-C exits at once)");
     }
     let chosen = dialog.chosen(model).map(|question| &*question.wait);
     for question in &model.questions {
@@ -82,9 +82,9 @@ pub(crate) fn lines(model: &Model, dialog: &Dialog, around: Surroundings) -> Vec
 
 /// What the keys do.
 const HELP: &[&str] = &[
-    "  a approve, r reject what is asked; Tab takes the next question",
-    "  p pause before the next step, p again goes on",
-    "  s stop the session, as Ctrl-C does; once more leaves at once",
+    "  a approve, r reject the question; Tab shows the next question",
+    "  p pause before the next step, p again continues",
+    "  s stop the session, like Ctrl-C; once more exits at once",
     "  o more or less of the agent's output, i its prompt, ? this help",
 ];
 
@@ -179,13 +179,13 @@ impl Drawn {
     /// The beginning of the prompt, and how many lines more it has.
     fn prompt(&mut self, model: &Model, dialog: &Dialog, rows: usize) {
         if model.prompt.is_empty() {
-            return self.add(Weight::Output, Tone::Faint, "  the agent was told nothing so far");
+            return self.add(Weight::Output, Tone::Faint, "  the agent has no prompt yet");
         }
         // The heading, the line that counts the rest, and the keys.
         let room = rows.saturating_sub(self.lines.len() + 3);
         let room = if dialog.more_output { room } else { room.min(2 * OUTPUT_LINES_SHOWN) };
         let (lines, more) = model.prompt.first(room);
-        self.add(Weight::Prompt, Tone::Faint, "  what the agent was told:");
+        self.add(Weight::Prompt, Tone::Faint, "  the agent's prompt:");
         for line in lines {
             self.add(Weight::Prompt, Tone::Faint, &format!("  > {}", shown(line)));
         }
@@ -205,12 +205,13 @@ impl Drawn {
             Asks::Nothing => (keys(model, dialog, self.width), Tone::Faint),
             Asks::Message { text, .. } => (self.message(text), Tone::Asking),
             Asks::Answer { wait, action, message } => {
-                let said = message.as_deref().map(|said| format!(" saying `{}`", shown(said)));
+                let said =
+                    message.as_deref().map(|said| format!(" with the message `{}`", shown(said)));
                 let sure = format!("{action} {}{}", shown(wait), said.unwrap_or_default());
                 let sure = cut(&sure, self.width.saturating_sub(12).max(8));
                 (format!("{sure}: sure? y/n"), Tone::Asking)
             }
-            Asks::Stop if model.is_ending => ("leave at once: sure? y/n".to_owned(), Tone::Asking),
+            Asks::Stop if model.is_ending => ("exit at once: sure? y/n".to_owned(), Tone::Asking),
             Asks::Stop => ("stop the session: sure? y/n".to_owned(), Tone::Asking),
         };
         self.add(Weight::Foot, tone, &text);
@@ -218,7 +219,7 @@ impl Drawn {
 
     /// What is being typed: its end stays in sight.
     fn message(&self, typed: &str) -> String {
-        let long = "why not? (Enter goes on, Esc goes back) ";
+        let long = "why not? (Enter continues, Esc goes back) ";
         let short = "why not? ";
         let head = if self.width >= 2 * long.len() { long } else { short };
         let typed = shown_as_typed(typed);
@@ -315,8 +316,8 @@ fn running(hook: &RunningHook, now_ms: i64) -> String {
 
 fn paused(pause: &Pause, now_ms: i64) -> String {
     let goes_on = match (pause.cause, pause.until_ms) {
-        (_, Some(until)) => format!(", goes on in {}", span(until - now_ms)),
-        (PauseCause::Person, None) => " (p: go on)".to_owned(),
+        (_, Some(until)) => format!(", continues in {}", span(until - now_ms)),
+        (PauseCause::Person, None) => " (p: continue)".to_owned(),
         (_, None) => String::new(),
     };
     let (long, why) = (span(now_ms - pause.since_ms), shown(&pause.reason));

@@ -201,7 +201,7 @@ fn a_quota_without_an_end_is_left_to_a_person_and_resume_asks_again() {
     let ran = run(&sandbox, "loop.yaml", 6);
     let summary = ran.stdout.split_once("\nsession s: ").unwrap().1;
     assert!(summary.starts_with("paused (command: nothing left)\n"), "{summary}");
-    assert!(summary.ends_with("\n  go on with: hookwright resume s\n"), "{summary}");
+    assert!(summary.ends_with("\n  resume with: hookwright resume s\n"), "{summary}");
     assert_eq!(lines(&sandbox, "log")[3..], ["session:end 1"]);
     let (_, shown) = sandbox.json(&["sessions", "list", "--status", "paused", "--json"]);
     assert_eq!(shown["sessions"][0]["status"], "paused");
@@ -255,7 +255,7 @@ fn what_costs_too_much_is_paused_before_the_next_turn_and_goes_on_with_more() {
         summary.starts_with("paused (the session has cost $1.20, and max_cost is $1.00)\n"),
         "{summary}"
     );
-    assert!(summary.ends_with("\n  go on with: hookwright resume s --max-cost 3\n"), "{summary}");
+    assert!(summary.ends_with("\n  resume with: hookwright resume s --max-cost 3\n"), "{summary}");
     let again = sandbox.run(&["resume", "s"]);
     assert_eq!((again.code, lines(&sandbox, "turns").len()), (6, 3), "{}", again.stdout);
     let resumed = sandbox.run(&["resume", "s", "--max-cost", "1.5"]);
@@ -298,7 +298,7 @@ fn an_agent_that_tells_no_cost_is_noted_once() {
     let sandbox = with_programs(&[("cheap", WORKS)]).file("loop.yaml", text);
     let notes = of_kinds(&run_json(&sandbox, 0), &["noted"]);
     let notes: Vec<&Value> = notes.iter().map(|event| &event["note"]).collect();
-    assert_eq!(notes, ["max_cost cannot be kept: command reports no cost"]);
+    assert_eq!(notes, ["max_cost cannot be enforced: command reports no cost"]);
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn a_cost_below_nothing_is_not_believed_of_anybody() {
     let sandbox = with_programs(&[("claude", &program)]).file("loop.yaml", text);
     let notes = of_kinds(&run_json(&sandbox, 0), &["noted"]);
     let notes: Vec<&Value> = notes.iter().map(|event| &event["note"]).collect();
-    assert_eq!(notes, ["max_cost cannot be kept: claude reports no cost"]);
+    assert_eq!(notes, ["max_cost cannot be enforced: claude reports no cost"]);
     let (_, shown) = sandbox.json(&["sessions", "show", "s", "--json"]);
     let record = shown.get("session").unwrap_or(&shown);
     assert_eq!(record["usage"], json!({ "inputTokens": 10, "outputTokens": 10 }));
@@ -409,12 +409,12 @@ fn the_model_of_a_loop_is_for_its_one_agent_wherever_that_is_named() {
         [("agent: [claude, {command: 'true'}]\n", ""), ("", "agent: [claude, {command: 'true'}]\n")]
     {
         let ran = named(of_loop, of_project).run(&["run", "loop.yaml"]);
-        let said = "error: `model` does not say which of several agents it is for
+        let said = "error: `model` is ambiguous: there are several agents
  --> loop.yaml:1:8
   |
 1 | model: best
   |        ^^^^
-help: write it beside the name of its agent: `{type: NAME, model: …}`
+help: set it for one agent: `{type: NAME, model: …}`
 
 1 fault; nothing was started
 ";
@@ -461,7 +461,7 @@ fn an_agent_that_is_not_installed_is_one_fault_that_says_how_to_get_it() {
   |
 2 | agent: [{type: gemini}, {command: 'true'}]
   |         ^
-help: install it with `npm install -g @google/gemini-cli`, or see whether it is in PATH: `which gemini`
+help: install it with `npm install -g @google/gemini-cli`, or check that it is in PATH: `which gemini`
 
 1 fault; nothing was started
 ";
@@ -479,6 +479,6 @@ fn an_agent_is_also_named_on_the_command_line_and_a_name_that_is_like_one_is_ask
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("20 tokens, $0.0003\n"), "{}", ran.stdout);
     let refused = sandbox.run(&["run", "other.yaml"]).stderr;
-    assert!(refused.contains("no agent is called `cloude`"), "{refused}");
+    assert!(refused.contains("unknown agent `cloude`"), "{refused}");
     assert!(refused.contains("help: did you mean `claude`?"), "{refused}");
 }

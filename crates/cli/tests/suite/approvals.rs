@@ -89,8 +89,8 @@ fn without_any_wait_nothing_is_listed_made_or_decided() {
     let nothing = Ran::new(0, "", "nothing waits for a decision\n");
     assert_eq!(sandbox.run(&["approvals"]), nothing);
     assert_eq!(sandbox.json(&["approvals", "--json"]), (0, json!([])));
-    let unknown = "error: nothing waits under the id `k7m2p9qx`\n\
-                   help: nothing waits for a decision at the moment\n";
+    let unknown = "error: no question has the id `k7m2p9qx`\n\
+                   help: no question waits for a decision now\n";
     assert_eq!(sandbox.run(&["approve", "k7m2p9qx"]), Ran::new(1, "", unknown));
     assert_eq!(sandbox.run(&["reject", "k7m2p9qx"]), Ran::new(1, "", unknown));
     assert!(!state(&sandbox).exists(), "looking makes nothing");
@@ -139,7 +139,7 @@ fn approving_in_another_process_wakes_whoever_waits() {
         let end = block_on(desk.decided(&open.id)).expect("known");
         (approving.join().expect("no panic"), end)
     });
-    let told = format!("approved {}: the session calm-fox goes on\n", open.id);
+    let told = format!("approved {}: session calm-fox continues\n", open.id);
     assert_eq!(ran, Ran::new(0, &told, ""));
     let WaitEnd::Decided { response, word, by, at } = end else { panic!("decided") };
     assert_eq!(response, json!({ "action": "approve", "message": "go on, please" }));
@@ -148,7 +148,7 @@ fn approving_in_another_process_wakes_whoever_waits() {
     // The first answer counts.
     let late = sandbox.run(&["reject", &open.id]);
     let heading = format!(
-        "error: `{}` has been approved already, by {}, without a terminal, at {}\n",
+        "error: `{}` was already approved, by {}, without a terminal, at {}\n",
         open.id,
         this_user(),
         in_utc(&at)
@@ -165,10 +165,10 @@ fn rejecting_works_while_nobody_listens_and_nobody_runs_the_session() {
     let open = ask(&desk, question(HOUR));
     drop(desk);
     let listed = sandbox.run(&["approvals"]);
-    assert!(listed.stdout.contains(", nobody runs it at the moment\n"), "{listed:?}");
+    assert!(listed.stdout.contains(", its session is not running\n"), "{listed:?}");
     let ran = sandbox.run(&["reject", &open.id]);
     let told = format!(
-        "rejected {}: it counts when the session calm-fox goes on: hookwright resume calm-fox\n",
+        "rejected {}: it takes effect when you resume session calm-fox: hookwright resume calm-fox\n",
         open.id
     );
     assert_eq!(ran, Ran::new(0, &told, ""));
@@ -188,8 +188,8 @@ fn a_wait_that_nobody_takes_up_ends_with_the_process_that_asked() {
     let open = ask(&desk, NewWait { key: None, session: None, ..question(HOUR) });
     assert_eq!(sandbox.json(&["approvals", "--json"]), (0, json!([])));
     let gone = format!(
-        "error: whoever asked `{}` does not wait any more\n\
-         help: there is nothing left to decide; see what waits: `hookwright approvals`\n",
+        "error: the process that asked `{}` no longer waits\n\
+         help: nothing is left to decide; list the open questions: `hookwright approvals`\n",
         open.id
     );
     assert_eq!(sandbox.run(&["approve", &open.id]), Ran::new(1, "", &gone));
@@ -201,7 +201,7 @@ fn a_wait_outside_of_sessions_names_none_to_resume() {
     let desk = session(&sandbox, alive);
     let session = Some("fire-1".to_owned());
     let open = ask(&desk, NewWait { key: None, session, ..question(HOUR) });
-    let told = format!("rejected {}: whoever asked is told\n", open.id);
+    let told = format!("rejected {}: the process that asked is notified\n", open.id);
     assert_eq!(sandbox.run(&["reject", &open.id]), Ran::new(0, &told, ""));
 }
 
@@ -211,8 +211,8 @@ fn a_wait_whose_time_is_over_cannot_be_approved() {
     let desk = session(&sandbox, alive);
     let open = ask(&desk, question(Duration::ZERO));
     let late = format!(
-        "error: the time to decide `{}` was over at {}\n\
-         help: what happens then is what the hook's `on_timeout` says\n",
+        "error: the time to decide `{}` ran out at {}\n\
+         help: the hook's `on_timeout` decides what happens now\n",
         open.id,
         in_utc(&open.until)
     );
@@ -224,8 +224,8 @@ fn words_that_the_hook_offers_can_be_given_and_others_are_named() {
     let sandbox = Sandbox::new().set("LOGNAME", "bob");
     let desk = session(&sandbox, alive);
     let open = ask(&desk, question(HOUR));
-    let refused = "error: the word `perhaps` means nothing to this wait\n\
-                   help: it takes `approve`, `revise`, `reject`\n";
+    let refused = "error: this question does not accept the answer `perhaps`\n\
+                   help: use `approve`, `revise`, `reject`\n";
     let ran = sandbox.run(&["approve", &open.id, "--action", "perhaps"]);
     assert_eq!(ran, Ran::new(1, "", refused));
     let (code, told) = sandbox.json(&["approve", &open.id, "--action", "Revise", "--json"]);
@@ -245,13 +245,11 @@ fn an_id_that_is_nearly_right_is_named() {
     let desk = session(&sandbox, alive);
     let open = ask(&desk, question(HOUR));
     let nearly = &format!("{}!", &open.id[..open.id.len() - 1]);
-    let unknown = format!(
-        "error: nothing waits under the id `{nearly}`\nhelp: did you mean `{}`?\n",
-        open.id
-    );
+    let unknown =
+        format!("error: no question has the id `{nearly}`\nhelp: did you mean `{}`?\n", open.id);
     assert_eq!(sandbox.run(&["approve", nearly]), Ran::new(1, "", &unknown));
-    let unknown = "error: nothing waits under the id `!`\n\
-                   help: see what waits: `hookwright approvals`\n";
+    let unknown = "error: no question has the id `!`\n\
+                   help: list the open questions: `hookwright approvals`\n";
     assert_eq!(sandbox.run(&["approve", "!"]), Ran::new(1, "", unknown));
 }
 
@@ -265,9 +263,9 @@ fn a_key_that_others_can_read_is_refused() {
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).expect("ours");
     let key = key.display();
     let refused = format!(
-        "error: the key of addresses for answers can be used by others (mode 644)\n --> {key}\n\
-         help: others may know it; remove it, and a new one is made (addresses that were sent no \
-         longer work): `rm {key}`\n"
+        "error: other users can read the key for answer addresses (mode 644)\n --> {key}\n\
+         help: other users may have read it; remove it to get a new one \
+         (addresses already sent stop working): `rm {key}`\n"
     );
     assert_eq!(sandbox.run(&["approvals"]), Ran::new(1, "", &refused));
 }

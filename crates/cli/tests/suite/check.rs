@@ -97,7 +97,7 @@ fn two_files_of_one_folder_are_both_named() {
             "error: expected one configuration in this folder but found `hookwright.yaml` and \
              `hookwright.json`
  --> ~/project
-help: move everything into `hookwright.yaml` and remove the rest, or name one with `--config`
+help: move everything into `hookwright.yaml` and remove the others, or name one file with `--config`
 "
         )
     );
@@ -125,7 +125,7 @@ fn two_files_for_all_projects_are_both_named() {
             "",
             "error: expected one configuration in this folder but found `hooks.yaml` and `hooks.yml`
  --> ~/.config/hookwright
-help: move everything into `hooks.yaml` and remove the rest, or name one with `--config`
+help: move everything into `hooks.yaml` and remove the others, or name one file with `--config`
 "
         )
     );
@@ -145,7 +145,7 @@ fn a_link_that_leads_nowhere_is_a_fault() {
             "",
             "error: the file cannot be read: No such file or directory
  --> hookwright.yaml
-help: see whether it is there and may be read: `ls -l hookwright.yaml`
+help: check that it exists and is readable: `ls -l hookwright.yaml`
 
 1 fault in 1 file
 "
@@ -238,7 +238,7 @@ fn a_named_file_that_is_missing_is_a_fault() {
             "",
             "error: the file cannot be read: No such file or directory
  --> nope.yaml
-help: see whether it is there and may be read: `ls -l nope.yaml`
+help: check that it exists and is readable: `ls -l nope.yaml`
 
 1 fault in 1 file
 "
@@ -371,7 +371,7 @@ error: unknown key `\u{9b}x\u{202e}`
   |       ^^^^^^^^^^^^^^^
 help: expected one of: command, env, working_dir, shell, kill_grace, event, type, id, description, enabled, matcher, host, when, await, timeout, on_failure, retries, retry_delay, on_exhausted, pipe_output, once, dialect
 
-error: expected true or false but found the text `␍␇`
+error: expected true or false but found the string `␍␇`
  --> a␛[31m.yaml:7:26
   |
 7 |     - {command: x, once: "\r\a"}
@@ -460,7 +460,7 @@ fn more_hooks_than_a_set_holds_are_a_fault() {
       |
 10003 |     - {command: echo}
       |       ^
-help: let one hook with a pattern like `tool:*` do the work of many
+help: replace many hooks with one that has a pattern like `tool:*`
 
 1 fault in 1 file
 "
@@ -474,12 +474,12 @@ fn a_condition_that_is_too_long_is_a_fault() {
     let sandbox = Sandbox::with_hooks(&format!(
         "hooks:\n  Stop:\n    - command: x\n      when: {when}true\n"
     ));
-    let expected = "error: the condition is 11004 bytes long, at most 10000 are read
+    let expected = "error: the condition has 11004 bytes, expected at most 10000
  --> hookwright.yaml:4:13
   |
 4 |       when: 1 == 1 && 1 == 1 && 1 == 1 && 1 == 1 && 1 == 1 && 1 == 1 && 1 == 1 && 1 == 1 && …
   |             ^
-help: let the hook's command decide: a script can exit 0 when it has nothing to do
+help: test it in the hook's command: a script can exit with 0 when it has nothing to do
 
 1 fault in 1 file
 ";
@@ -568,7 +568,7 @@ fn advice_about_a_json_file_is_json() {
     for (text, help) in [
         (
             r#"{"hooks": {"Stop": [{"timeout": 3}]}}"#,
-            r#"say what the hook does: `"command": "cargo test"`"#,
+            r#"set what the hook does: `"command": "cargo test"`"#,
         ),
         (
             r#"{"hooks": {"Stop": {"command": "a"}}}"#,
@@ -577,7 +577,7 @@ fn advice_about_a_json_file_is_json() {
         (r#"{"hooks": {"Stop": ["a"]}}"#, r#"write what it does: `{"command": "cargo test"}`"#),
         (
             "{\"hooks\": {\n  \"Stop\": [{\"command\": a}]}}",
-            "look for a missing comma, quote or bracket near this place; keys and texts stand in double quotes",
+            "look for a missing comma, quote or bracket nearby; keys and strings need double quotes",
         ),
         (r#"{"version": 2, "hooks": {}}"#, r#"write `"version": 1`, or leave the line out"#),
         ("", r#"write a first hook: `"hooks": {"session:start": [{"command": "echo hello"}]}`"#),

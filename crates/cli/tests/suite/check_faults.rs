@@ -36,7 +36,7 @@ fn a_file_that_the_system_does_not_open() {
         said_in(&sandbox),
         "error: the file cannot be read: Too many levels of symbolic links
  --> hookwright.yaml
-help: see whether it is there and may be read: `ls -l hookwright.yaml`
+help: check that it exists and is readable: `ls -l hookwright.yaml`
 "
     );
 }
@@ -46,9 +46,9 @@ fn a_file_of_50_mb() {
     let sandbox = Sandbox::new().file("hookwright.yaml", vec![b'#'; 50 << 20]);
     assert_eq!(
         said_in(&sandbox),
-        "error: the file has 52428800 bytes, at most 4194304 are read
+        "error: the file has 52428800 bytes, expected at most 4194304
  --> hookwright.yaml
-help: keep hooks in it and nothing else; scripts and data belong into files of their own
+help: keep only hooks in it; put scripts and data in other files
 "
     );
 }
@@ -96,7 +96,7 @@ fn brackets_that_do_not_fit() {
   |
 2 | b: }
   |  ^
-help: look for a missing quote, bracket or space near this place; text with `: `, ` #`, `{` or `*` needs quotes
+help: look for a missing quote, bracket or space nearby; a string with `: `, ` #`, `{` or `*` needs quotes
 "
     );
 }
@@ -124,7 +124,7 @@ fn two_documents_in_one_file() {
   |
 3 | hooks: {}
   | ^
-help: keep one document: remove the line `---` and what stands under it
+help: keep one document: remove the line `---` and everything below it
 "
     );
 }
@@ -164,7 +164,7 @@ fn a_key_that_stands_twice() {
   |
 4 |   Stop:
   |   ^^^^
-help: keep one `Stop`, and put what stands under both there
+help: merge both `Stop` entries into one
 "
     );
 }
@@ -210,12 +210,12 @@ help: expected one of: bind, port, public_url
 fn a_key_that_has_a_successor() {
     assert_eq!(
         said_about("completion: plateau\n"),
-        "error: the key `completion` is not used here
+        "error: the key `completion` is not supported
  --> hookwright.yaml:1:1
   |
 1 | completion: plateau
   | ^^^^^^^^^^
-help: its work is done by `termination`
+help: instead, use `termination`
 "
     );
 }
@@ -250,7 +250,7 @@ fn a_value_of_another_kind() {
       once: maybe
 "
         ),
-        "error: expected true or false but found the text `maybe`
+        "error: expected true or false but found the string `maybe`
  --> hookwright.yaml:4:13
   |
 4 |       once: maybe
@@ -292,7 +292,7 @@ help: write events with their hooks: `hooks: {session:start: [{command: echo hel
 fn a_file_that_is_no_map() {
     assert_eq!(
         said_about("just text\n"),
-        "error: expected a map with the key `hooks` but found the text `just text`
+        "error: expected a map with the key `hooks` but found the string `just text`
  --> hookwright.yaml:1:1
   |
 1 | just text
@@ -311,7 +311,7 @@ fn a_hook_that_is_only_text() {
     - cargo test
 "
         ),
-        "error: expected a hook, a map with `command`, `url` or `pipeline` but found the text `cargo test`
+        "error: expected a hook, a map with `command`, `url` or `pipeline` but found the string `cargo test`
  --> hookwright.yaml:3:7
   |
 3 |     - cargo test
@@ -331,7 +331,7 @@ fn a_list_where_names_have_values() {
       env: [A]
 "
         ),
-        "error: expected a map from names to texts but found a list
+        "error: expected a map from names to strings but found a list
  --> hookwright.yaml:4:12
   |
 4 |       env: [A]
@@ -429,7 +429,7 @@ fn a_hook_that_does_nothing() {
   |
 3 |     - id: a
   |       ^
-help: say what the hook does: `command: cargo test`
+help: set what the hook does: `command: cargo test`
 "
     );
 }
@@ -448,7 +448,7 @@ fn a_shell_hook_without_a_command() {
   |
 3 |     - type: shell
   |       ^
-help: say what to run: `command: cargo test`
+help: set what to run: `command: cargo test`
 "
     );
 }
@@ -467,7 +467,7 @@ fn a_webhook_without_an_address() {
   |
 3 |     - type: webhook
   |       ^
-help: say where to send it: `url: https://example.com/hook`; a question with `await: true` needs none
+help: set where to send it: `url: https://example.com/hook`; a question with `await: true` needs no address
 "
     );
 }
@@ -486,7 +486,7 @@ fn a_spawn_without_a_pipeline() {
   |
 3 |     - type: spawn
   |       ^
-help: say what to run: `pipeline: review`
+help: set what to run: `pipeline: review`
 "
     );
 }
@@ -500,7 +500,7 @@ fn an_entry_of_a_list_without_an_event() {
   |
 2 |   - command: x
   |     ^
-help: say what it waits for: `event: tool:pre_execute`
+help: name the event: `event: tool:pre_execute`
 "
     );
 }
@@ -516,7 +516,7 @@ fn a_failure_that_nobody_waits_for() {
       on_failure: abort
 "
         ),
-        "error: `await: false` cannot stand beside `abort` or `block`: nobody would wait for the failure
+        "error: `await: false` cannot be combined with `abort` or `block`: nothing waits for the failure
  --> hookwright.yaml:4:7
   |
 4 |       await: false
@@ -536,7 +536,7 @@ fn a_block_where_nothing_can_be_blocked() {
       on_failure: block
 "
         ),
-        "error: `block` is for events that can be blocked, and this one cannot
+        "error: `block` needs an event that can be blocked, and this one cannot
  --> hookwright.yaml:4:7
   |
 4 |       on_failure: block
@@ -556,12 +556,12 @@ fn on_exhausted_without_retry() {
       on_exhausted: abort
 "
         ),
-        "error: `on_exhausted` needs `on_failure: retry` beside it
+        "error: `on_exhausted` needs `on_failure: retry`
  --> hookwright.yaml:4:7
   |
 4 |       on_exhausted: abort
   |       ^^^^^^^^^^^^
-help: write `on_failure: retry` beside it, or use `on_failure` alone
+help: add `on_failure: retry`, or use `on_failure` alone
 "
     );
 }
@@ -576,12 +576,12 @@ fn a_matcher_where_there_is_no_subject() {
       matcher: a
 "
         ),
-        "error: `matcher` looks at an event's subject, and this event has none
+        "error: `matcher` compares an event's subject, but this event has none
  --> hookwright.yaml:4:7
   |
 4 |       matcher: a
   |       ^^^^^^^
-help: remove `matcher`; `when` can look at all of an event's data
+help: remove `matcher`, or use `when`, which can test all of an event's data
 "
     );
 }
@@ -596,7 +596,7 @@ fn piped_output_without_a_reader() {
       pipe_output: true
 "
         ),
-        "error: `pipe_output` has no reader at the end of a session
+        "error: `pipe_output` reaches no agent at the end of a session
  --> hookwright.yaml:4:7
   |
 4 |       pipe_output: true
@@ -711,7 +711,7 @@ fn a_matcher_that_is_no_regular_expression() {
   |
 4 |       matcher: /(/
   |                ^^^
-help: fix the expression between the slashes, or leave them out to match plain names
+help: fix the expression between the slashes, or remove the slashes to match plain names
 "
     );
 }
@@ -771,7 +771,7 @@ fn a_condition_with_a_variable_that_nobody_sets() {
   |
 4 |       when: ${XYZZY} == 0
   |               ^^^^^
-help: `hookwright events NAME` lists an event's variables; others have to be in the environment
+help: use a variable that `hookwright events NAME` lists, or set it in the environment
 "
     );
 }
@@ -826,7 +826,7 @@ fn a_condition_with_an_open_quote() {
       when: ${STAGE} == 'plan
 "
         ),
-        "error: the text that begins here has no closing quote
+        "error: the string that begins here has no closing quote
  --> hookwright.yaml:4:25
   |
 4 |       when: ${STAGE} == 'plan
@@ -846,12 +846,12 @@ fn a_condition_with_a_bad_expression() {
       when: ${STAGE} matches '('
 "
         ),
-        "error: `(` is no regular expression: unclosed group
+        "error: `(` is not a valid regular expression: unclosed group
  --> hookwright.yaml:4:30
   |
 4 |       when: ${STAGE} matches '('
   |                              ^^^
-help: fix the expression; `contains` and `startsWith` compare plain text
+help: fix the expression, or use `contains` or `startsWith` to compare plain text
 "
     );
 }
@@ -867,7 +867,7 @@ fn a_condition_that_nests_too_deep() {
   |
 4 | …((((((((((((((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))
   |                                          ^
-help: let the hook's command decide: a script can exit 0 when it has nothing to do
+help: test it in the hook's command: a script can exit with 0 when it has nothing to do
 "
     );
 }
@@ -925,7 +925,7 @@ fn a_path_into_a_variable_that_nobody_sets() {
   |
 3 |     - command: echo ${XYZZY.command}
   |                       ^^^^^
-help: `hookwright events NAME` lists an event's variables; others have to be in the environment
+help: use a variable that `hookwright events NAME` lists, or set it in the environment
 "
     );
 }

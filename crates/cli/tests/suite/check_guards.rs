@@ -58,7 +58,7 @@ fn a_script_or_program_that_is_not_there_is_a_warning() {
     assert_eq!(ran.code, 1);
     for said in [
         "warning: there is no file `./guards/no-sudo.sh`, so hook `gone` cannot run it\n",
-        "help: write it, or correct its path; paths begin at the project root, or at `working_dir`\n",
+        "help: create it, or fix its path; paths begin at the project root, or at `working_dir`\n",
         "warning: `guards/there.sh` is not executable, so hook `plain` cannot run it\n",
         "help: make it executable: `chmod +x guards/there.sh`\n",
         "warning: there is no program `no-such-program`, so hook `program` cannot run it\n",
@@ -102,7 +102,7 @@ fn a_tool_that_no_agent_has_is_a_warning_with_the_nearest_one() {
     for expected in [
         "warning: no agent has a tool `bsah`, so hook `hookwright/tool:pre_execute:bsah#0` never wakes for it\n",
         "help: did you mean `bash`?\n",
-        "help: for a tool of your own write a regular expression: `matcher: /^deploy$/`\n",
+        "help: for a tool of your own, use a regular expression: `matcher: /^deploy$/`\n",
     ] {
         assert!(said.contains(expected), "{expected}{said}");
     }
@@ -135,7 +135,7 @@ fn an_input_that_the_named_tool_does_not_have_is_a_warning_with_the_nearest_one(
     for expected in [
         "warning: the tool `bash` has no input `comand`, so `${TOOL_INPUT.comand}` is always empty\n",
         "help: did you mean `${TOOL_INPUT.command}`?\n",
-        "help: its inputs are command, cmd, description, timeout, timeout_ms and so on\n",
+        "help: its inputs include command, cmd, description, timeout, timeout_ms\n",
         "warning: the tools `write`, `edit` have no input `pth`, so `${TOOL_INPUT.pth}` is always empty\n",
     ] {
         assert!(said.contains(expected), "{expected}{said}");
@@ -152,7 +152,7 @@ fn fire_warns_of_data_that_no_event_has() {
     let said = "warning: no event has the field `tool_nme`
 help: did you mean `tool_name`?
 warning: no event has the field `my_field`
-help: hooks read it in the JSON on standard input; it is no variable, and `when` cannot ask for it
+help: hooks find it in the JSON on standard input; it is not a variable, and `when` cannot use it
 ";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert_eq!(fire(r#"{"tool_name": "bash", "tool_input": {}}"#).stderr, "");

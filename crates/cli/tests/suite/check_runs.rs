@@ -55,7 +55,7 @@ hooks:
   on_session_complete: [{await: true, command: echo session >> log}]
 ";
     let sandbox = Sandbox::new().file("work.yaml", of_loop).file("pipeline.yaml", inline);
-    let never = "never wakes a hook of a stage's loop: a pipeline's session begins and ends outside of its \
+    let never = "never wakes a hook of a stage's loop: a pipeline's session begins and ends outside its \
                  stages";
     let expected = format!(
         "warning: `on_session_start` {never}
@@ -63,21 +63,21 @@ hooks:
   |
 5 |     - command: touch started
   |     ^^^^^^^^^^^^^^^^^^^^^^^^
-help: move the hook into the pipeline's file, or listen to `stage:start`
+help: move the hook to the pipeline's file, or listen to `stage:start`
 
 warning: `on_session_complete, session:stop` {never}
  --> work.yaml:7:5
   |
 7 |     - command: touch ended
   |     ^^^^^^^^^^^^^^^^^^^^^^
-help: move the hook into the pipeline's file, or listen to `stage:complete`
+help: move the hook to the pipeline's file, or listen to `stage:complete`
 
 warning: `session:end` {never}
  --> pipeline.yaml:8:9
   |
 8 |         session:end: [{{command: touch ended}}]
   |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-help: move the hook into the pipeline's file, or listen to `stage:complete`
+help: move the hook to the pipeline's file, or listen to `stage:complete`
 
 "
     );

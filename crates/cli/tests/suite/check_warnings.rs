@@ -43,40 +43,40 @@ fn a_warning_shows_the_name_in_its_line_what_it_means_and_what_to_write() {
         Ran::new(
             0,
             "1 file checked, 1 hook, no faults, 5 warnings\n",
-            "warning: `$ERROR` stays as it is in single quotes, no value takes its place
+            "warning: the shell does not replace `$ERROR` in single quotes
  --> hookwright.yaml:4:24
   |
 4 |         echo 'failed: $ERROR'
   |                        ^^^^^
 help: use double quotes: `\"$ERROR\"`
 
-warning: the value of `${TOOL_INPUT.command}` may be any text, and outside quotes it is split into words
+warning: the value of `${TOOL_INPUT.command}` can be any text, and the shell splits it into words outside quotes
  --> hookwright.yaml:5:19
   |
 5 |         mail -s ${TOOL_INPUT.command} me
   |                   ^^^^^^^^^^
 help: put it in double quotes: `\"${TOOL_INPUT.command}\"`
 
-warning: the value of `$ERROR` may be any text, and the shell evaluates it again in arithmetic, so it could run commands
+warning: the value of `$ERROR` can be any text, and the shell evaluates it again in arithmetic, so it could run commands
  --> hookwright.yaml:6:12
   |
 6 |         (( ERROR > 3 )) && echo \"$ITERATON of $TOTALL\"
   |            ^^^^^
-help: compare with `[ \"$ERROR\" -gt 3 ]`, which takes numbers only, calculate with `expr`, or move the test into `when:`
+help: compare with `[ \"$ERROR\" -gt 3 ]`, which accepts only numbers, calculate with `expr`, or move the test to `when:`
 
-warning: nobody sets the variable `ITERATON`
+warning: nothing sets the variable `ITERATON`
  --> hookwright.yaml:6:35
   |
 6 |         (( ERROR > 3 )) && echo \"$ITERATON of $TOTALL\"
   |                                   ^^^^^^^^
 help: did you mean `ITERATION`?
 
-warning: nobody sets the variable `TOTALL`
+warning: nothing sets the variable `TOTALL`
  --> hookwright.yaml:6:48
   |
 6 |         (( ERROR > 3 )) && echo \"$ITERATON of $TOTALL\"
   |                                                ^^^^^^
-help: set it in the command or in `env:`, or write `${TOTALL:-}` where it may be missing
+help: set it in the command or in `env:`, or write `${TOTALL:-}` if it may be missing
 
 "
         )
@@ -117,7 +117,7 @@ fn programs_read_warnings_as_json() {
             "line": 1,
             "column": 40,
             "kind": "evaluated_again",
-            "message": "the value of `$PROMPT` may be any text, and the shell evaluates it again as a \
+            "message": "the value of `$PROMPT` can be any text, and the shell evaluates it again as a \
                         program's text, so it could run commands",
             "found": "PROMPT",
             "nearest": null,
@@ -239,7 +239,7 @@ fn permission_rules_that_nothing_enforces_are_warned_of() {
   |
 2 | permissions:
   | ^^^^^^^^^^^
-help: write a hook at `tool:pre_execute` that denies, or set the permissions of the agent itself
+help: write a hook at `tool:pre_execute` that denies, or set the agent's own permissions
 
 "
         )

@@ -128,7 +128,7 @@ hooks:
   tool:pre_execute:bash:
     # it reads `FORGE_…` variables, `type` and `data`
     # any exit code but 0 blocks, and standard output is the reason
-    # what cannot start, times out or dies blocks nothing
+    # a hook that cannot start, times out or is killed does not block
     - command: ./guard.sh
       timeout: 5
       dialect: code-forge

@@ -184,8 +184,8 @@ fn a_git_hook_that_is_there_and_runs_in_the_background_is_named() {
         let ran = sandbox.run(&["config", "set-auto-push", "true"]);
         assert_eq!(ran.code, 0);
         assert!(ran.stdout.starts_with("nothing to do: hookwright.yaml:3 has a git-push hook"));
-        let note = "note: this hook runs in the background, at the same time as other git hooks and the \
-                    next piece of work; add `await: true` to it\n";
+        let note = "note: this hook runs in the background, at the same time as other git hooks \
+             and the next piece of work; to avoid that, add `await: true` to it\n";
         assert_eq!(ran.stderr, if is_named { note } else { "" }, "{more}");
     }
 }
@@ -209,14 +209,14 @@ fn a_file_that_cannot_be_read_or_edited_is_one_clear_error_and_stays() {
         (
             "{\n  \"hooks\": {,}\n}\n",
             "error: the file cannot be edited: expected a key in double quotes but found `,`\n --> \
-             .autoagent/config.json:2:13\nhelp: fix it first, `hookwright check` shows what is wrong; \
-             nothing was changed\n",
+             .autoagent/config.json:2:13\nhelp: nothing was changed; fix the file first: \
+             `hookwright check` shows what is wrong\n",
         ),
         (
             "{\"hooks\": []}\n",
-            "error: the file cannot be edited without touching more than the hook\n --> \
-             .autoagent/config.json\nhelp: change `{\"type\":\"git-commit\",\"message\":\"Complete issue \
-             #{{issueNumber}}: {{issueTitle}}\"}` at PostExecutionEnd yourself; nothing was changed\n",
+            "error: the file cannot be edited without changing more than the hook\n --> \
+             .autoagent/config.json\nhelp: nothing was changed; edit `{\"type\":\"git-commit\",\"message\":\"Complete issue \
+             #{{issueNumber}}: {{issueTitle}}\"}` at PostExecutionEnd yourself\n",
         ),
     ] {
         let sandbox = Sandbox::new().file(CONFIG, content);
@@ -225,8 +225,8 @@ fn a_file_that_cannot_be_read_or_edited_is_one_clear_error_and_stays() {
     }
     let sandbox = Sandbox::new().file(CONFIG, b"\xff{}");
     let said = "error: the file cannot be edited: the file is not UTF-8 text (byte 0)\n --> \
-                .autoagent/config.json\nhelp: fix it first, `hookwright check` shows what is wrong; \
-                nothing was changed\n";
+                .autoagent/config.json\nhelp: nothing was changed; fix the file first: \
+                `hookwright check` shows what is wrong\n";
     assert_eq!(sandbox.run(&["config", "set-auto-commit", "true"]), Ran::new(1, "", said));
 }
 
@@ -236,7 +236,7 @@ fn a_read_only_file_stays_as_it_is() {
     fs::set_permissions(sandbox.path(CONFIG), PermissionsExt::from_mode(0o444)).unwrap();
     let ran = sandbox.run(&["config", "set-auto-commit", "true"]);
     let said = "error: the file cannot be written: it is read-only\n --> .autoagent/config.json\nhelp: \
-                make the file and its folder writable; nothing was changed\n";
+                nothing was changed; make the file and its folder writable\n";
     assert_eq!(ran, Ran::new(1, "", said));
     assert_eq!(text(&sandbox, CONFIG), "{}\n");
 }
@@ -261,13 +261,12 @@ fn first_hooks_of_a_project_say_that_the_users_no_longer_count() {
     let hooks = r#"{"hooks": {"Stop": [{"type": "command", "command": "true"}]}}"#;
     let sandbox = Sandbox::new().file("../.autoagent/config.json", hooks).file(CONFIG, "{}\n");
     let ran = sandbox.run(&["config", "set-auto-push", "true"]);
-    let note = "note: the hooks of ~/.autoagent/config.json no longer count in this project: those of \
-                a project replace them\n";
+    let note = "note: the hooks of ~/.autoagent/config.json no longer run in this project: a project's own hooks replace them\n";
     assert_eq!(ran.stderr, note);
     assert_eq!(sandbox.run(&["config", "set-auto-commit", "true"]).stderr, "");
     assert_eq!(sandbox.run(&["config", "set-auto-push", "false"]).stderr, "");
-    let note = "note: the hooks of ~/.autoagent/config.json count again: those of a project replace \
-                them\n";
+    let note = "note: the hooks of ~/.autoagent/config.json run \
+                again: a project's own hooks replace them\n";
     assert_eq!(sandbox.run(&["config", "set-auto-commit", "false"]).stderr, note);
 }
 

@@ -27,7 +27,7 @@ fn every_event_has_a_line() {
             "event | aliases | a block | subject | when",
             "session:message | no | role | a message is added to the session",
             "session:stop | Stop | the session goes on | reason | \
-             the session is about to end, as a rule because all work is done",
+             the session is about to end, usually because all work is done",
             "tool:post_execute | PostToolUse | its reason is added beside the result | tool_name | \
              a tool has run",
         ]
@@ -64,14 +64,14 @@ agent_type       AGENT_TYPE        text    kind of the subagent
 stage            STAGE             text    name of the current stage
 next_stage       NEXT_STAGE        text    name of the next stage, empty after the last
 iteration        ITERATION         number  iteration within its stage, from 1
-max_iterations   MAX_ITERATIONS    number  the most iterations there may be
+max_iterations   MAX_ITERATIONS    number  the maximum number of iterations
 progress         PROGRESS          path    the session's progress file
 status           STATUS            path    the iteration's status.json
 ctx              CTX               path    the iteration's context.json
 last_decision    LAST_DECISION     text    decision of the last finished iteration
                  EVENT                     canonical name of the event
-                 SUBJECT                   what a matcher looks at
-                 LAST_HOOK_STATUS          how the hook before ended: success or failed
+                 SUBJECT                   the subject, which matchers compare
+                 LAST_HOOK_STATUS          how the previous hook ended: success or failed
                  HOOK_RESPONSE             a person's answer to an earlier hook, as JSON
                  SPAWN_OUTPUT              output of an earlier child pipeline, as JSON
                  CALLBACK_URL              address at which a person can answer this hook
@@ -110,8 +110,8 @@ fn an_event_that_only_its_agent_knows_is_said_to_be_so() {
         Ran::new(
             1,
             "",
-            "error: nothing is written down about `claude:config_change`\n\
-             help: hooks can listen to it; its data are what the agent sends\n"
+            "error: hookwright has no description of `claude:config_change`\n\
+             help: hooks can listen to it; its data is whatever the agent sends\n"
         )
     );
 }

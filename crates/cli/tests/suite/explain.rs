@@ -20,9 +20,9 @@ fn what_would_run_is_said_in_order_and_nothing_runs() {
     let stdout = "\
 tool:pre_execute (bash): 3 of 4 hooks
 1  tests  runs     awaited, at most 5m00s, on failure block                                    hookwright.yaml:3
-2  after  depends  on what tests leaves; awaited, at most 5m00s, 3 retries, on failure block  hookwright.yaml:4
+2  after  depends  on the result of tests; awaited, at most 5m00s, 3 retries, on failure block  hookwright.yaml:4
 3  log    runs     in the background, at most 5m00s, on failure continue                       hookwright.yaml:7
--  reads  no       looks at another subject than `bash`                                        hookwright.yaml:5
+-  reads  no       matches other subjects than `bash`                                        hookwright.yaml:5
 ";
     let ran = sandbox.run(&["explain", "PreToolUse", "--data", data]);
     assert_eq!(
@@ -73,7 +73,7 @@ fn switched_off_hooks_are_explained_all_the_same() {
         Ran::new(
             0,
             "session:stop: 1 of 1 hook\n1  a  runs  awaited, at most 5m00s, on failure continue  hookwright.yaml:1\n",
-            "hooks are switched off (HOOKWRIGHT=0): none of them would run\n"
+            "hooks are switched off (HOOKWRIGHT=0): no hook would run\n"
         )
     );
 }

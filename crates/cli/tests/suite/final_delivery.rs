@@ -170,7 +170,7 @@ fn news_of_success_waits_for_the_iteration_that_a_blocked_stop_asks_for() {
     let prompts = prompts(&sandbox);
     assert_eq!(prompts.len(), 2, "{prompts:?}");
     assert!(prompts[1].contains("12 tests passed"), "{}", prompts[1]);
-    assert!(prompts[1].contains("The session shall not stop yet: write notes"), "{}", prompts[1]);
+    assert!(prompts[1].contains("The session must not stop yet: write notes"), "{}", prompts[1]);
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn after_max_runtime_nothing_is_delivered() {
     let sandbox = with_agent(hooks, &format!("{}\nmax_runtime: 300ms", fixed(9)), agent);
     let ran = run(&sandbox, "loop.yaml", 0);
     assert_eq!(lines(&sandbox, "log"), ["agent"]);
-    let note = "note: not delivered to the agent, since max_runtime is over: fix it\n";
+    let note = "note: not delivered to the agent, since max_runtime is reached: fix it\n";
     assert!(ran.stdout.contains(note), "{}", ran.stdout);
 }
 

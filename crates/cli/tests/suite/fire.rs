@@ -125,12 +125,12 @@ fn bad_usage_is_one_and_never_two() {
         (&["fire"][..], "required arguments were not provided"),
         (&["fire", "tool:pre_exec"], "did you mean `tool:pre_execute`?"),
         (&["fire", "PreToolUse", "--nonsense"], "unexpected argument"),
-        (&["fire", "PreToolUse", "--data", "{"], "the event's data are not JSON"),
+        (&["fire", "PreToolUse", "--data", "{"], "the event's data is not JSON"),
         (
             &["fire", "PreToolUse", "--data", "[1]"],
             "expected a JSON object as the event's data but found a list",
         ),
-        (&["fire", "PreToolUse", "--data", "@missing.json"], "the event's data cannot be read"),
+        (&["fire", "PreToolUse", "--data", "@missing.json"], "cannot read the event's data"),
         (
             &["fire", "PreToolUse", "--data", r#"{"hook_event_name": "Stop"}"#],
             "but `tool:pre_execute` was fired",
@@ -328,7 +328,7 @@ fn a_hook_that_fires_its_own_event_is_stopped_across_processes_and_the_circle_is
         .set("HOOKWRIGHT_CHAIN", deep);
     let (_, record) = chained.json(&["fire", "Stop", "--json"]);
     let reason = record["hooks"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("events are fired 4 deep already: a (1) → b (2)"), "{reason}");
+    assert!(reason.contains("events are already nested 4 deep: a (1) → b (2)"), "{reason}");
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn a_pipeline_is_not_started_outside_of_a_session_and_the_hook_says_so() {
     let (code, record) = sandbox.json(&["fire", "PostExecutionEnd", "--json"]);
     let hook = &record["hooks"][0];
     assert_eq!((code, hook["status"].as_str()), (0, Some("failed")));
-    let reason = "pipelines run within a session, and this event was fired outside of one";
+    let reason = "pipelines need a session, but this event was fired outside a session";
     assert_eq!(hook["reason"], reason);
 }
 
@@ -481,7 +481,7 @@ fn the_reason_of_a_faulty_file_says_in_one_line_where_and_how_to_mend_it() {
     let record: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(
         record["reason"],
-        "the hooks cannot be read, so nothing may pass them: hookwright.yaml:1:29: unknown key `whn` \
+        "the hooks cannot be read, so the event is blocked: hookwright.yaml:1:29: unknown key `whn` \
          (did you mean `when`?)"
     );
 }

@@ -46,7 +46,7 @@ fn init_never_overwrites() {
         let sandbox = Sandbox::new().file(name, "# mine\n");
         let ran = sandbox.run(&["init"]);
         let said = format!(
-            "error: `{name}` is there already, and `init` never overwrites\n\
+            "error: `{name}` already exists, and `init` never overwrites a file\n\
              help: `hookwright template show NAME` prints hooks to copy into it\n"
         );
         assert_eq!(ran, Ran::new(1, "", &said));
@@ -75,7 +75,7 @@ fn in_a_terminal_it_asks_and_asks_again() {
     fs::write(&typed, "nonsense\n2, notify\n").unwrap();
     let output = command.stdin(fs::File::open(&typed).unwrap()).output().unwrap();
     let screen = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(screen.contains("there is no `nonsense`"), "{screen}");
+    assert!(screen.contains("unknown template `nonsense`"), "{screen}");
     assert!(screen.contains("wrote hookwright.yaml with audit-log, notify"), "{screen}");
     assert_eq!(sandbox.run(&["check"]).code, 0);
 }

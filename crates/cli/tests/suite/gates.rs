@@ -59,8 +59,8 @@ fn a_rejected_question_is_asked_again_and_the_other_hooks_of_its_point_run_once(
         let ran = run_and(&sandbox, &["reject"]);
         assert_eq!(ran.code, 3, "{event}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.stdout.contains("session s: aborted (rejected by "), "{event}: {}", ran.stdout);
-        let hint = "  go on with: hookwright resume s\n  it asks again; to go on without that: hookwright \
-                    resume s --skip-gate gate\n";
+        let hint = "  resume with: hookwright resume s\n  the hook will ask again; to skip its question: \
+                    hookwright resume s --skip-gate gate\n";
         assert!(ran.stdout.ends_with(hint), "{event}: {}", ran.stdout);
         let log = lines(&sandbox, "log");
         assert_eq!(logged(&log, "agent").len(), at, "{event}: {log:?}");
@@ -89,8 +89,8 @@ fn a_question_that_is_passed_is_said_and_not_asked_again() {
         let ran = sandbox.run(&["resume", "s", "--skip-gate", "gate", "--skip-gate", "other"]);
         assert_eq!(ran.code, 0, "{event}: {}{}", ran.stdout, ran.stderr);
         for note in [
-            "note: the question of hook gate is passed (--skip-gate)\n",
-            "note: --skip-gate other: no question of such a hook has ended the session\n",
+            "note: the question of hook gate is skipped (--skip-gate)\n",
+            "note: --skip-gate other: no question of a hook with this id has ended the session\n",
         ] {
             assert!(ran.stdout.contains(note), "{event}: {}", ran.stdout);
         }

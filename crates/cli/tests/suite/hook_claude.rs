@@ -254,7 +254,7 @@ fn a_prompt_can_be_ended_and_an_ask_there_is_a_deny() {
     assert_eq!(
         call(&ask, &sent("UserPromptSubmit")),
         reply(&json!({ "decision": "block", "reason": "sure?", "systemMessage":
-            "UserPromptSubmit: nobody can be asked here, so it is denied: sure?" }))
+            "UserPromptSubmit: cannot ask a person here, so it is denied: sure?" }))
     );
 }
 

@@ -295,7 +295,7 @@ fn a_case_has_its_own_variables_and_setup() {
           setup failed: exit code 3: it broke
   FAILED  without the variable (line 13)
           hookwright.yaml:3:73: unknown variable `TARGET`
-          help: `hookwright events NAME` lists an event's variables; others have to be in the environment
+          help: use a variable that `hookwright events NAME` lists, or set it in the environment
 3 cases: 1 passed, 2 failed (- expected, + came)
 ",
             ""
@@ -458,7 +458,11 @@ help: write `hookwright.test.yaml` beside your hooks:
         )
     );
     let empty = project(GUARD, "cases: []").run(&["test"]);
-    assert!(empty.stderr.starts_with("error: the test files hold no case\n"), "{}", empty.stderr);
+    assert!(
+        empty.stderr.starts_with("error: the test files contain no cases\n"),
+        "{}",
+        empty.stderr
+    );
     let off = sandbox.set("HOOKWRIGHT", "0").run(&["test"]);
     assert_eq!((off.code, off.stdout.as_str()), (1, ""));
     assert!(off.stderr.contains("switched off (HOOKWRIGHT=0)"), "{}", off.stderr);
@@ -543,7 +547,7 @@ fn a_link_that_leads_out_is_left_out_of_the_copy_and_said_to_be() {
     symlink("here", sandbox.path("in")).unwrap();
     let ran = sandbox.run(&["test"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert_eq!(ran.stderr, "note: `out` leads out of the project and was left out of the copy\n");
+    assert_eq!(ran.stderr, "note: `out` points outside the project and was not copied\n");
     assert_eq!(fs::read_to_string(sandbox.path("../secret/file")).unwrap(), "mine\n");
 }
 
@@ -563,7 +567,7 @@ fn a_project_that_is_too_large_to_copy_says_what_to_do() {
             "",
             "error: the project cannot be copied for each case: there are more than 268435456 bytes
  --> ~/project
-help: let git ignore what hooks do not need, or run in the project itself: `hookwright test --in-place`
+help: add what hooks do not need to .gitignore, or run in the project itself: `hookwright test --in-place`
 "
         )
     );
@@ -610,7 +614,7 @@ fn an_interrupt_ends_the_hooks_and_removes_the_copy() {
         assert_eq!(ran.code, 130, "{}{}", ran.stdout, ran.stderr);
         if signals == 1 {
             assert!(ran.stdout.ends_with("1 case: 1 passed\n"), "{}", ran.stdout);
-            assert!(ran.stderr.ends_with("2 cases did not come to an end\n"), "{}", ran.stderr);
+            assert!(ran.stderr.ends_with("2 cases did not finish\n"), "{}", ran.stderr);
         }
         until("nothing is left", || hook.is_gone());
         assert_eq!(left_of_copies(&sandbox), [""; 0].map(PathBuf::from));

@@ -67,8 +67,8 @@ fn a_full_disk_ends_a_session_with_a_sentence_and_it_goes_on_when_there_is_room(
         let Some(ran) = in_a_mount_namespace(&sandbox, &script) else { continue };
         assert!(ran.stdout.starts_with("ended with 1\n"), "{place}: {ran:?}");
         assert!(ran.stderr.starts_with("error: "), "{place}: {ran:?}");
-        assert!(ran.stderr.contains("no room "), "{place}: {ran:?}");
-        assert!(ran.stderr.ends_with("help: make room, then go on with `hookwright resume`\n"));
+        assert!(ran.stderr.contains("no space left "), "{place}: {ran:?}");
+        assert!(ran.stderr.ends_with("help: free disk space, then resume: `hookwright resume`\n"));
         assert!(ran.stdout.contains("session s: completed\n  5 iterations"), "{place}: {ran:?}");
     }
 }
@@ -235,7 +235,7 @@ fn what_an_agent_prints_without_end_does_not_stay_in_memory() {
 fn an_agent_that_a_signal_ends_has_failed_and_the_signal_is_named() {
     let ran = with_agent("kill -SEGV $$", "").run(&["run", "loop.yaml"]);
     assert_eq!(ran.code, 5, "{ran:?}");
-    assert!(ran.stdout.contains("the agent was ended by signal 11"), "{ran:?}");
+    assert!(ran.stdout.contains("the agent was killed by signal 11"), "{ran:?}");
 }
 
 #[test]

@@ -37,8 +37,8 @@ fn what_native_hooks_can_say_is_said_natively_and_the_rest_keeps_its_dialect() {
 version: 1
 hooks:
   execution:pre_end:
-    # it reads its JSON under AutoAgent's names, and people see what it prints
-    # its `blocking` has no native form: it blocks on purpose only
+    # it reads its JSON under AutoAgent's names, and its output is shown to people
+    # its `blocking` has no native form: only an explicit block blocks
     - command: \"bash validate.sh {{issueNumber}}\"
       timeout: 1.5
       dialect: autoagent
@@ -55,8 +55,8 @@ hooks:
       on_failure: continue
 ",
             "3 hooks, 1 of them with their dialect
-note: .autoagent/config.json is still found, so these hooks run twice once a native file has them too
-help: remove them from .autoagent/config.json then
+note: hookwright still finds .autoagent/config.json, so these hooks run twice once a native file has them too
+help: then remove them from .autoagent/config.json
 "
         )
     );
@@ -77,8 +77,8 @@ hooks:
       timeout: 60
       on_failure: continue
   iteration:error:
-    # what it pipes reaches the agent as it is, in iteratr's words
-    # a session goes on after an error that it has looked at
+    # its piped output reaches the agent unchanged, in iteratr's wording
+    # a session continues after an error that the hook handled
     - command: git diff HEAD
       pipe_output: true
       dialect: iteratr
@@ -109,7 +109,7 @@ fn a_file_that_is_nobodys_says_how_to_name_its_system() {
     let ran = sandbox.run(&["import", "x.yaml"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
     assert!(
-        ran.stderr.starts_with("error: nothing says which system this file is from\n --> x.yaml\n"),
+        ran.stderr.starts_with("error: cannot tell which system this file is from\n --> x.yaml\n"),
         "{}",
         ran.stderr
     );

@@ -42,7 +42,7 @@ fn import_says_that_hooks_run_twice_while_the_old_file_is_found() {
         (
             0,
             "1 hook
-note: .iteratr.hooks.yml is still found, so these hooks run twice once a native file has them too
+note: hookwright still finds .iteratr.hooks.yml, so these hooks run twice once a native file has them too
 help: `hookwright import .iteratr.hooks.yml --replace` writes the native file and renames .iteratr.hooks.yml
 "
         )
@@ -64,8 +64,8 @@ fn replace_writes_the_native_file_and_renames_the_old_one() {
             0,
             "wrote hookwright.yaml
 renamed .iteratr.hooks.yml to .iteratr.hooks.yml.before-import
-inside agents hookwright.yaml counts once it is trusted: `hookwright trust`
-to go back: `rm hookwright.yaml && mv .iteratr.hooks.yml.before-import .iteratr.hooks.yml`
+agents run the hooks of hookwright.yaml once you trust it: `hookwright trust`
+to undo: `rm hookwright.yaml && mv .iteratr.hooks.yml.before-import .iteratr.hooks.yml`
 ",
             "1 hook\n"
         )
@@ -118,7 +118,7 @@ fn a_native_file_that_is_there_is_never_overwritten() {
         let sandbox = iteratr().file(name, "{\"hooks\": {}}");
         let said = refused(&sandbox, OLD);
         let expected =
-            format!("error: `{name}` is there already, and is never overwritten\n --> {OLD}\n");
+            format!("error: `{name}` already exists, and is never overwritten\n --> {OLD}\n");
         assert!(said.starts_with(&expected), "{said}");
     }
 }
@@ -146,7 +146,7 @@ fn a_file_that_its_system_needs_stays() {
     let said = refused(&sandbox, ".claude/settings.json");
     assert!(said.starts_with("error: the agent reads this file itself"), "{said}");
     let said = sandbox.run(&["import", ".claude/settings.json"]).stderr;
-    assert!(said.ends_with("help: remove them from .claude/settings.json then\n"), "{said}");
+    assert!(said.ends_with("help: then remove them from .claude/settings.json\n"), "{said}");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_file_that_nothing_finds_is_not_renamed() {
     let sandbox = Sandbox::new().file("other.yml", ITERATR);
     let ran = sandbox.run(&["import", "other.yml", "--dialect", "iteratr", "--replace"]);
     assert_eq!(ran.code, 1);
-    assert!(ran.stderr.contains("nothing finds this file by itself"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hookwright does not look for this file"), "{}", ran.stderr);
     assert_eq!(files(&sandbox).len(), 1);
 }
 
@@ -204,6 +204,6 @@ fn hooks_that_count_again_without_the_old_file_are_named() {
         .file("../.autoagent/config.json", hooks("echo mine"));
     let ran = sandbox.run(&["import", ".autoagent/config.json", "--replace"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let said = "the hook of ~/.autoagent/config.json:1 counts now: .autoagent/config.json had replaced it\n";
+    let said = "the hook of ~/.autoagent/config.json:1 is active now: .autoagent/config.json had replaced it\n";
     assert!(ran.stdout.contains(said), "{}", ran.stdout);
 }

@@ -72,13 +72,13 @@ fn while_it_waits_for_hooks_in_the_background() {
     ));
     let mut started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
     let slow = Left::by(&sandbox, "pid");
-    started.wait_for_words("note: waiting for hooks in the background: tell, slow\n");
+    started.wait_for_words("note: waiting for background hooks: tell, slow\n");
     until("the hook hangs", || slow.has_run());
     receiver.wait_for(1);
     started.signal("-INT");
     let ran = started.ran();
     assert_eq!(ran.code, 130, "{}{}", ran.stdout, ran.stderr);
-    let said = "session s: interrupted (hooks in the background had not ended: tell, slow)\n";
+    let said = "session s: interrupted (background hooks had not finished: tell, slow)\n";
     assert!(ran.stdout.contains(said), "{}", ran.stdout);
     receiver.hold(false);
     comes_to_its_end(&sandbox);
@@ -97,7 +97,7 @@ fn inside_an_awaited_hook_however_often() {
         hangs("report")
     ));
     let ran = is_interrupted(&sandbox, &["run", "loop.yaml", "--session", "s"], "report 1");
-    let said = "session s: interrupted (hooks of session:end had not ended)\n";
+    let said = "session s: interrupted (hooks at session:end had not finished)\n";
     assert!(ran.stdout.contains(said), "{}", ran.stdout);
     is_interrupted(&sandbox, &["resume", "s"], "report 2");
     comes_to_its_end(&sandbox);
@@ -115,7 +115,7 @@ fn in_a_hook_of_the_last_iteration_that_ran_in_the_background() {
     .file("loop.yaml", LOOP);
     let mut started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
     let slow = Left::by(&sandbox, "pid");
-    started.wait_for_words("note: waiting for hooks in the background: slow\n");
+    started.wait_for_words("note: waiting for background hooks: slow\n");
     until("the hook hangs", || slow.has_run());
     started.signal("-INT");
     assert_eq!(started.ran().code, 130);
@@ -133,7 +133,7 @@ fn what_a_hook_of_the_end_says_starts_no_agent_when_the_session_is_resumed() {
         project(&format!("{says}, {{id: slow, await: false, command: {}}}", hangs("slow")));
     let mut started = start(&sandbox, &["run", "loop.yaml", "--session", "s"]);
     let slow = Left::by(&sandbox, "pid");
-    started.wait_for_words("note: waiting for hooks in the background: slow\n");
+    started.wait_for_words("note: waiting for background hooks: slow\n");
     until("the hook hangs", || slow.has_run());
     started.kill();
     comes_to_its_end(&sandbox);

@@ -178,8 +178,8 @@ fn beside_native_hooks_raw_output_stays_raw_and_theirs_is_framed() {
         "hooks: {iteration:start: [{pipe_output: true, command: echo framed}]}",
     );
     run(&sandbox, "loop.yaml", 0);
-    let frame = "Output of this session's hooks since your last turn. It is no new task: use it \
-                 where it matters for the task below, and fix what it says is broken.";
+    let frame = "Output of this session's hooks since your last turn. This is not a new task: use \
+         it where it matters for the task below, and fix what it says is broken.";
     assert_eq!(prompts(&sandbox), [format!("raw\n\n\n{frame}\n\nframed\n\n{}", task(1))]);
 }
 
@@ -188,7 +188,7 @@ fn a_file_that_cannot_be_read_is_said_and_the_session_goes_on_without_its_hooks(
     let sandbox = a_loop("  session_start: echo here\n", 1);
     let ran = run(&sandbox, "loop.yaml", 0);
     assert_eq!(prompts(&sandbox), [task(1)]);
-    let warning = "expected a list of hooks but found the text `echo here`";
+    let warning = "expected a list of hooks but found the string `echo here`";
     assert!(ran.stderr.contains(warning), "{}", ran.stderr);
     assert!(ran.stderr.contains(".iteratr.hooks.yml:2:18"), "{}", ran.stderr);
 }

@@ -57,6 +57,6 @@ fn a_webhook_to_a_host_that_is_unknown_fails_and_says_so() {
     let network = Network::new(&sandbox).file("resolv.conf", "nameserver 127.0.0.1\n");
     let Some(ran) = network.run(&["fire", "tool:pre_execute"]) else { return };
     assert_eq!((ran.code, ran.stdout.as_str()), (2, "\n"), "{ran:?}");
-    let said = "cannot connect: no such host: neither /etc/hosts nor a DNS server knows its name";
+    let said = "cannot connect: unknown host: neither /etc/hosts nor a DNS server knows its name";
     assert!(ran.stderr.contains(said), "{ran:?}");
 }

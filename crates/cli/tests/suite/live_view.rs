@@ -225,7 +225,7 @@ fn a_question_is_approved_or_rejected_with_a_key() {
         let by = format!("{} in the session's view", this_user());
         let told = format!("asked by gate: {answer} by {by} after T: Ready?");
         assert!(shown.contains(&told), "{shown}");
-        assert_eq!(shown.contains("and said: not yet"), code == 3, "{shown}");
+        assert_eq!(shown.contains("with the message: not yet"), code == 3, "{shown}");
     }
 }
 
@@ -269,10 +269,10 @@ session one: work (work)
 stage 1 work: at most 2 iterations
   iteration 1: the agent works
   iteration 1: continue after T
-paused: somebody wants it to wait
+paused: a person paused it
 ── one: work ── T ──
 stage 1/1 work, iteration 1 of at most 2
-‖ paused for T (p: go on): somebody wants it to wait
+‖ paused for T (p: continue): a person paused it
   │ hello 1
   │ bye
 p continue  s stop  o more output  i prompt  ? help
@@ -283,7 +283,7 @@ p continue  s stop  o more output  i prompt  ? help
     go(&sandbox, "bye");
     tmux.wait_for_end();
     let shown = tmux::without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
-    let told = "│  │  paused (a person) for T: somebody wants it to wait\n";
+    let told = "│  │  paused (a person) for T: a person paused it\n";
     assert!(shown.contains(told), "{shown}");
 }
 
@@ -296,7 +296,7 @@ fn a_session_that_is_paused_can_be_interrupted() {
     go(&sandbox, "bye");
     tmux.wait_for("‖ paused for");
     tmux.press("C-c");
-    tmux.wait_for("go on with: hookwright resume one");
+    tmux.wait_for("resume with: hookwright resume one");
     tmux.wait_for_prompt();
     assert_eq!(tmux.modes(), WHOLE);
 }
@@ -319,7 +319,7 @@ fn stop_ends_a_session_as_an_interrupt_does_and_once_more_leaves_at_once() {
         };
         stop("stop the session: sure? y/n");
         tmux.wait_for("▸ hook slow at session:end");
-        stop("leave at once: sure? y/n");
+        stop("exit at once: sure? y/n");
         tmux.wait_for_prompt();
         ended_with(&tmux, 130);
         tmux.wait_for_all(&format!(
@@ -328,7 +328,7 @@ $ {session}
 session {how}: work (work)
 stage 1 work: at most 1 iteration
   iteration 1: the agent works
-interrupted: ending the session (again to leave at once)
+interrupted: ending the session (interrupt again to exit at once)
 $ echo ended with $?
 ended with 130
 $
@@ -344,7 +344,7 @@ fn a_signal_ends_a_session_and_the_terminal_is_given_back() {
     let tmux = started(&sandbox, 80, 24, RUN);
     let pid = running_pid(&sandbox);
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-    tmux.wait_for("go on with: hookwright resume one");
+    tmux.wait_for("resume with: hookwright resume one");
     tmux.wait_for_prompt();
     assert_eq!(tmux.modes(), WHOLE);
 }
@@ -450,7 +450,7 @@ fn where_no_shell_could_go_on_with_it_ctrl_z_does_nothing() {
     let tmux = started(&sandbox, 80, 24, &format!("exec {RUN}"));
     tmux.press("C-z");
     tmux.press("?");
-    tmux.wait_for("Tab takes the next question");
+    tmux.wait_for("Tab shows the next question");
     go(&sandbox, "bye");
     until("it has ended", || {
         sandbox.json(&["sessions", "list", "--json"]).1["sessions"][0]["status"] == "completed"
@@ -485,7 +485,7 @@ fn what_the_agent_was_told_is_one_key_away() {
     let sandbox = project(1, hooks);
     let tmux = started(&sandbox, 80, 24, RUN);
     tmux.press("i");
-    tmux.wait_for("  what the agent was told:");
+    tmux.wait_for("  the agent's prompt:");
     tmux.wait_for("  > 3 tests are red");
     tmux.wait_for("  > Do it.");
     tmux.press("i");

@@ -3,8 +3,8 @@
 use crate::runs::{KEEPS_PROMPTS, lines, prompts, run};
 use crate::support::Sandbox;
 
-const FRAME: &str = "Output of this session's hooks since your last turn. It is no new task: use it \
-                     where it matters for the task below, and fix what it says is broken.";
+const FRAME: &str = "Output of this session's hooks since your last turn. This is not a new task: \
+     use it where it matters for the task below, and fix what it says is broken.";
 
 /// A loop with these hooks, whose agent keeps its prompts. Its task says where the status goes, so
 /// that nothing is added to it.

@@ -157,35 +157,35 @@ error: there is no prompt file `p.md`
   |
 6 |   - {name: b, loop: {prompt_file: p.md, agent: {script: s.yaml}}}
   |                                   ^^^^
-help: write it, or name another
+help: create it, or name another one
 
 error: there is no script `s.yaml`
  --> pipeline.yaml:6:48
   |
 6 |   - {name: b, loop: {prompt_file: p.md, agent: {script: s.yaml}}}
   |                                                ^
-help: write it, or name another
+help: create it, or name another one
 
 error: there is no folder of issues `nowhere`
  --> loops/other.yaml:2:45
   |
 2 | termination: {type: queue, source: {issues: nowhere}}
   |                                             ^^^^^^^
-help: write it, or name another
+help: create it, or name another one
 
-error: nobody says what the agent is told
+error: no prompt: set `prompt` or `prompt_file`
  --> loops/other.yaml:1:1
   |
 1 | agent: {command: 'nope-program x'}
   | ^
-help: write `prompt: …` or `prompt_file: …`; a loop.yaml also takes the file `prompt.md` beside it
+help: write `prompt: …` or `prompt_file: …`, or put a file `prompt.md` beside loop.yaml
 
-error: the program `nope-program` is not found
+error: cannot find the program `nope-program`
  --> loops/other.yaml:1:8
   |
 1 | agent: {command: 'nope-program x'}
   |        ^
-help: install it, or see whether it is in PATH: `which nope-program`
+help: install it, or check that it is in PATH: `which nope-program`
 
 6 faults; nothing was started
 ";
@@ -202,9 +202,9 @@ help: install it, or see whether it is in PATH: `which nope-program`
 #[test]
 fn faults_of_a_loop_stand_where_they_are() {
     for (text, place, said) in [
-        ("agent: {command: 'true'}", "loop.yaml:1:1", "nobody says what the agent is told"),
-        ("prompt: p", "loop.yaml:1:1", "nobody says which agent does the work"),
-        ("prompt: p\nagent: cloud", "loop.yaml:2:8", "no agent is called `cloud`"),
+        ("agent: {command: 'true'}", "loop.yaml:1:1", "no prompt: set `prompt` or `prompt_file`"),
+        ("prompt: p", "loop.yaml:1:1", "no agent: set `agent` or use `--agent`"),
+        ("prompt: p\nagent: cloud", "loop.yaml:2:8", "unknown agent `cloud`"),
         (
             "prompt: p\nagent: {command: [x]}",
             "loop.yaml:2:18",
@@ -215,7 +215,7 @@ fn faults_of_a_loop_stand_where_they_are() {
         (
             "prompt: p\nagent: [{command: 'true'}, {type: comand}]",
             "loop.yaml:2:28",
-            "no agent is called `comand`",
+            "unknown agent `comand`",
         ),
         ("prompt: p\nagent: {script: s.yaml}", "s.yaml:2:8", "unknown key `sayy`"),
         (
@@ -281,7 +281,7 @@ fn names_of_sessions_are_plain() {
     for name in ["a/b", "..", "a b", "", "ä", &"x".repeat(65)] {
         let sandbox = Sandbox::new().file("loop.yaml", LOOP);
         let said = refused(&sandbox, &["run", "loop.yaml", "--session", name]);
-        assert!(said.contains("help: use letters, digits, `_` and `-`, at most 64"), "{said}");
+        assert!(said.contains("help: use at most 64 letters, digits, `_` and `-`"), "{said}");
     }
 }
 
@@ -297,8 +297,8 @@ fn a_name_that_is_taken_is_refused_and_an_unfinished_session_is_named() {
         Ran::new(
             1,
             "",
-            "error: there is a session `s` already, and it is completed
-help: give this one another name, or leave `--session` out
+            "error: session `s` already exists (completed)
+help: choose another name, or leave out `--session`
 "
         )
     );
@@ -309,8 +309,8 @@ help: give this one another name, or leave `--session` out
         Ran::new(
             1,
             "",
-            "error: there is a session `t` already, and it is failed
-help: go on with it: `hookwright resume t`; or give this one another name
+            "error: session `t` already exists (failed)
+help: resume it: `hookwright resume t`; or choose another name
 "
         )
     );
@@ -323,8 +323,12 @@ fn what_is_in_the_way_of_the_sessions_folder_is_named_before_anything_starts() {
         .file(".hookwright/sessions", "a file");
     let ran = run(&sandbox, "loop.yaml", 1);
     assert_eq!(ran.stdout, "");
-    assert!(ran.stderr.contains(".hookwright/sessions` is in the way"), "{}", ran.stderr);
-    assert!(ran.stderr.ends_with("help: nothing was started; fix it, and run it again\n"));
+    assert!(
+        ran.stderr.contains(".hookwright/sessions` but found something else"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.ends_with("help: nothing was started; fix the problem and run it again\n"));
     assert!(!sandbox.path("ran").exists() && !sandbox.path("hooked").exists());
     // The name is still free.
     std::fs::remove_file(sandbox.path(".hookwright/sessions")).unwrap();
@@ -404,9 +408,9 @@ fn files_of_a_session_that_nobody_knows_are_not_mixed_with_others() {
         Ran::new(
             1,
             "",
-            "error: a session `s` of which nothing is recorded left its files here
+            "error: found files of an unknown session `s` here
  --> .hookwright/sessions/s
-help: move the folder away, or give this session another name
+help: move the folder, or choose another name for this session
 "
         )
     );
@@ -434,7 +438,7 @@ fn what_is_missing_in_a_pipeline_or_a_loop_is_explained_for_that_place() {
             "loop.yaml",
             "prompt: p\nagent: {command: 'true'}\ntermination: {iterations: 2}".to_owned(),
             "`type`: fixed, judgment or queue",
-            "say when the loop ends: `termination: {type: fixed, iterations: 5}`",
+            "set when the loop ends: `termination: {type: fixed, iterations: 5}`",
         ),
     ] {
         let said = refused(&Sandbox::new().file(file, &text), &["run", file]);

@@ -156,8 +156,8 @@ fn a_session_that_is_half_deleted_cannot_be_resumed_and_any_prune_deletes_the_re
     let refused = Ran::new(
         1,
         "",
-        "error: a prune began to delete the session `half` and did not finish\n\
-         help: delete the rest: `hookwright sessions prune --status deleting --keep 0 --yes`\n",
+        "error: `sessions prune` began to delete session `half` and did not finish\n\
+         help: delete what is left: `hookwright sessions prune --status deleting --keep 0 --yes`\n",
     );
     assert_eq!(sandbox.run(&["resume", "half"]), refused);
     assert_eq!(sandbox.run(&["run", "work.yaml", "--session", "half"]), refused);

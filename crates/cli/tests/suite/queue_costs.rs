@@ -122,7 +122,7 @@ fn an_issue_that_cannot_be_read_is_left_out_when_its_turn_comes_and_tried_once_m
     let ran = run(&sandbox, "loop.yaml", 0);
     assert_eq!(lines(&sandbox, "log"), ["1", "4", "2"]);
     for number in [2, 3] {
-        let said = format!("left out: ../issues/{number}-x.md is no text");
+        let said = format!("skipped: ../issues/{number}-x.md is not text");
         assert_eq!(ran.stdout.matches(&said).count(), 1, "{}", ran.stdout);
     }
 }

@@ -121,8 +121,8 @@ fn the_agent_is_told_which_issue_unless_its_prompt_says_so_itself() {
     assert_eq!(told.len(), 3);
     assert!(
         told[1].starts_with(
-            "Work.\n\nDo this now, and nothing else of what is open:\n\nissue 2, \"It's \"$(touch pwned)\" \
-             `x` {{y}}\". It stands in `issues/2-second.md`. The plan for it is in `plans/2-second.md`.\n\n"
+            "Work.\n\nDo this now, and none of the other open work:\n\nissue 2, \"It's \"$(touch pwned)\" \
+             `x` {{y}}\". It is in `issues/2-second.md`. The plan for it is in `plans/2-second.md`.\n\n"
         ),
         "{}",
         told[1]
@@ -173,7 +173,7 @@ fn a_blocked_start_skips_an_issue_and_a_blocked_end_fails_it() {
     assert!(
         shown.stdout.ends_with(
             "issues: 1 failed, 1 blocked, 1 done\n  2   failed   It's \"$(touch pwned)\" `x` {{y}}: no tests\n  1   \
-             blocked  The first: not today\n  10  done     last one\n  try one again with: hookwright reopen 1\n"
+             blocked  The first: not today\n  10  done     last one\n  to try one again: hookwright reopen 1\n"
         ),
         "{}",
         shown.stdout
@@ -327,7 +327,7 @@ fn a_session_that_was_interrupted_goes_on_with_the_issue_it_was_at() {
     assert_eq!(other.code, 0, "{}{}", other.stdout, other.stderr);
     assert_eq!(words(&sandbox), ["1 done", "2 active", "10 done"]);
     let said = sandbox.run(&["reopen", "2"]);
-    assert!(said.stderr.contains("session s works on issue 2 now"), "{}", said.stderr);
+    assert!(said.stderr.contains("session s is working on issue 2"), "{}", said.stderr);
     started.kill();
     assert_eq!(words(&sandbox), ["1 done", "2 open", "10 done"]);
     std::fs::write(sandbox.path("go"), "").unwrap();
@@ -593,8 +593,8 @@ fn an_issue_that_becomes_faulty_meanwhile_is_left_out_and_told_and_the_others_ar
     let ran = run(&sandbox, "loop.yaml", 0);
     assert_eq!(lines(&sandbox, "done"), ["1", "10"]);
     for said in [
-        "left out: two issues have the number 2: issues/02-again.md and issues/2-second.md; rename one of them",
-        "left out: issues/11-x.md cannot be read: Is a directory (os error 21)",
+        "skipped: two issues have the number 2: issues/02-again.md and issues/2-second.md; rename one of them",
+        "skipped: issues/11-x.md cannot be read: Is a directory (os error 21)",
     ] {
         assert_eq!(ran.stdout.matches(said).count(), 1, "{said}: {}", ran.stdout);
     }
@@ -603,7 +603,7 @@ fn an_issue_that_becomes_faulty_meanwhile_is_left_out_and_told_and_the_others_ar
     let (_, status) = sandbox.json(&["status", "--json"]);
     assert_eq!(status["work"]["problems"].as_array().map(Vec::len), Some(2), "{status}");
     let shown = sandbox.run(&["status"]).stdout;
-    let said = "not all issues can be read: two issues have the number 2: issues/02-again.md and ";
+    let said = "some issues cannot be read: two issues have the number 2: issues/02-again.md and ";
     assert!(shown.contains(said), "{shown}");
     // Nothing new is started with them.
     let ran = run(&sandbox, "loop.yaml", 1);
@@ -616,14 +616,14 @@ fn files_that_are_probably_meant_as_issues_are_named_by_run_check_and_status() {
         .file("issues/6_a.md", "")
         .file("issues/issue-7.md", "")
         .file("issues/README.md", "");
-    let said = "issues/6_a.md, issues/issue-7.md are no issues: expected a name like `6-title.md`";
+    let said = "issues/6_a.md, issues/issue-7.md are not issues: expected a name like `6-title.md`";
     let warning = format!(
         "warning: {said}
  --> loop.yaml:3:45
   |
 3 | termination: {{type: queue, source: {{issues: issues/}}}}
   |                                             ^^^^^^^
-help: rename what is an issue; it gets a number of its own
+help: rename the files that are issues to `N-title.md`, each with a number of its own
 
 "
     );

@@ -36,7 +36,7 @@ fn the_folder_says_which_of_several_issues_is_meant() {
         Ran::new(
             1,
             "",
-            "error: several folders have an issue 1: bugs, issues\nhelp: say which one with `--folder bugs`\n"
+            "error: several folders have an issue 1: bugs, issues\nhelp: choose one with `--folder bugs`\n"
         )
     );
     assert_eq!(states(&sandbox), ["bugs failed", "issues failed"]);

@@ -36,7 +36,7 @@ fn an_interrupt_ends_the_agent_runs_the_last_hooks_and_leaves_a_session_to_resum
         until("nothing is left", || agent.is_gone());
         assert!(ran.stderr.contains("interrupted: ending the session"), "{}", ran.stderr);
         assert!(ran.stdout.contains("session s: interrupted\n"), "{}", ran.stdout);
-        assert!(ran.stdout.ends_with("  go on with: hookwright resume s\n"), "{}", ran.stdout);
+        assert!(ran.stdout.ends_with("  resume with: hookwright resume s\n"), "{}", ran.stdout);
         let log = lines(&sandbox, "log");
         assert_eq!(
             log[log.len() - 4..],
@@ -50,8 +50,7 @@ fn an_interrupt_ends_the_agent_runs_the_last_hooks_and_leaves_a_session_to_resum
         let said = sandbox.run(&["run", "loop.yaml", "--session", "s"]);
         assert_eq!(said.code, 1);
         assert!(
-            said.stderr
-                .contains("and it is interrupted\nhelp: go on with it: `hookwright resume s`"),
+            said.stderr.contains("(interrupted)\nhelp: resume it: `hookwright resume s`"),
             "{}",
             said.stderr
         );
@@ -326,7 +325,7 @@ fn a_stop_that_was_blocked_stays_answered() {
         ]
     );
     let told = std::fs::read_to_string(sandbox.path("prompt")).unwrap();
-    assert!(told.contains("The session shall not stop yet: not yet 2\n"), "{told}");
+    assert!(told.contains("The session must not stop yet: not yet 2\n"), "{told}");
     assert!(!told.contains("not yet 1"), "{told}");
 }
 
@@ -369,7 +368,7 @@ fn reload_takes_the_files_as_they_are_now_and_keeps_them() {
     .unwrap();
     let elsewhere = sandbox.run(&["resume", "s", "--reload", "--cwd", "loops"]);
     assert_eq!(elsewhere.code, 3, "{}{}", elsewhere.stdout, elsewhere.stderr);
-    assert!(elsewhere.stdout.contains("taken up again, for the 1st time, configuration read anew"));
+    assert!(elsewhere.stdout.contains("resumed for the 1st time, configuration reloaded"));
     assert_eq!(lines(&sandbox, "log"), ["one", "project", "new", "changed"]);
     // From now on this is what it was begun with.
     std::fs::write(
@@ -447,7 +446,7 @@ fn a_session_that_runs_is_not_run_twice() {
     until("the agent runs", || agent.has_run());
     let twice = sandbox.run(&["resume", "s"]);
     assert_eq!((twice.code, twice.stdout.as_str()), (1, ""));
-    assert!(twice.stderr.contains("runs the session `s`"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("is running session `s`"), "{}", twice.stderr);
     started.signal("-INT");
     assert_eq!(started.ran().code, 130);
     assert!(Path::new(&sandbox.path(".hookwright/sessions/s")).exists());

@@ -62,7 +62,7 @@ fn hooks_that_are_taken_up_again_are_shown_as_all_others_are() {
     let summary = ran.stdout.find("session s: completed").expect("it has completed");
     assert_eq!(
         timeless(&ran.stdout[..summary]),
-        "session s: taken up again, for the 1st time
+        "session s: resumed for the 1st time
 iteration:complete slow success Nms
 iteration:complete tests failed Nms exit code 1
 stage 1 n: completed after 1 iteration

@@ -35,7 +35,7 @@ fn the_prompt_and_what_the_agent_said_are_kept_for_each_iteration_and_shown() {
     let shown = sandbox.run(&["sessions", "show", "s", "--iteration", "1"]).stdout;
     assert!(shown.starts_with("s, stage 1 work\niteration 1: continue, "), "{shown}");
     assert!(shown.contains("\n  iteration:complete    tests "), "{shown}");
-    assert!(shown.contains("\nprompt:\n    task 1{}\n\nwhat the agent said:\n"), "{shown}");
+    assert!(shown.contains("\nprompt:\n    task 1{}\n\nthe agent's output:\n"), "{shown}");
     assert!(shown.contains("\n    I was told: task 1{}\n"), "{shown}");
     let (_, json) = sandbox.json(&["sessions", "show", "s", "--iteration", "2", "--json"]);
     assert_eq!((&json["prompt"], &json["said"]), (&prompt.into(), &said.into()));
@@ -133,7 +133,7 @@ fn a_final_delivery_is_shown_counted_or_raw() {
     run(&raw, "loop.yaml", 0);
     let shown = raw.run(&["sessions", "show", "s", "--iteration", "final"]).stdout;
     assert!(shown.starts_with("s, stage 1 work\nfinal delivery: "), "{shown}");
-    assert!(shown.contains("\nprompt:\n    raw\n\nwhat the agent said:\n"), "{shown}");
+    assert!(shown.contains("\nprompt:\n    raw\n\nthe agent's output:\n"), "{shown}");
     // Those of the last iteration are still its own.
     let shown = raw.run(&["sessions", "show", "s", "--iteration", "2"]).stdout;
     assert!(shown.contains("    task 2{}\n"), "{shown}");
@@ -156,7 +156,10 @@ fn a_turn_that_is_done_again_has_its_own_and_the_prompt_is_there_while_it_works(
     until("the agent works", || left.has_run());
     let shown = sandbox.run(&["sessions", "show", "s", "--iteration", "1"]).stdout;
     assert!(shown.contains("\niteration 1: the agent works\n"), "{shown}");
-    assert!(shown.contains("\nprompt:\n    p\n") && shown.contains("said: not kept\n"), "{shown}");
+    assert!(
+        shown.contains("\nprompt:\n    p\n") && shown.contains("output: not kept\n"),
+        "{shown}"
+    );
     started.signal("-INT");
     assert_eq!(started.ran().code, 130);
     let said = || of_session(&sandbox, "stage-00-work/iterations/001/said.md");
@@ -174,7 +177,7 @@ fn an_agent_that_makes_a_folder_of_the_file_does_not_end_the_session() {
     );
     let ran = run(&sandbox, "loop.yaml", 0);
     assert!(
-        ran.stdout.contains("note: what is said in this turn cannot be kept: "),
+        ran.stdout.contains("note: the output of this turn cannot be saved: "),
         "{}",
         ran.stdout
     );

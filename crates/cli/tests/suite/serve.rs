@@ -96,7 +96,7 @@ fn it_prints_one_address_and_ends_at_once_and_well_when_it_is_interrupted() {
         line.clear();
         assert!(stream.read_line(&mut line).unwrap() > 0);
     }
-    let talk = format!("open it to see the sessions of {project}; Ctrl-C ends this\n");
+    let talk = format!("open it to see the sessions of {project}; press Ctrl-C to stop\n");
     assert_eq!(serve.end(), Ran::new(0, "", &talk));
     stream.read_to_string(&mut line).unwrap();
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
@@ -111,7 +111,7 @@ fn programs_read_the_address_as_json_and_what_others_can_reach_is_warned_of() {
     serve.stdout.read_line(&mut rest).unwrap();
     assert_eq!(rest, "}\n");
     assert!(serve.url.starts_with("http://127.0.0.1:"), "{}", serve.url);
-    let note = "note: others can reach this address, and what goes there and back is not encrypted; \
+    let note = "note: others can reach this address, and its traffic is not encrypted; \
                 put a proxy or a tunnel with TLS in front of it\n";
     assert_eq!(serve.end(), Ran::new(0, "", note));
 }
@@ -122,14 +122,14 @@ fn a_port_that_is_taken_is_an_error_where_it_was_named() {
     let port = taken.local_addr().unwrap().port();
     let ran = Sandbox::new().run(&["serve", "--port", &port.to_string()]);
     let expected = format!(
-        "error: the port for the page, 127.0.0.1:{port}, is used by another program\n\
-         help: name another one, or let a free one be taken: `--port 0`\n"
+        "error: another program is using the port for the page, 127.0.0.1:{port}\n\
+         help: name another port, or let the system choose a free one: `--port 0`\n"
     );
     assert_eq!(ran, Ran::new(1, "", &expected));
     let ran = Sandbox::new().run(&["serve", "--bind", "192.0.2.1", "--port", "0"]);
     let expected = "error: the page cannot be served at 192.0.2.1:0: Cannot assign requested address\n\
-                    help: name an address of this machine with `--bind`, and a port above 1023 with \
-                    `--port`\n";
+                    help: set `--bind` to an address of this machine, \
+                    and `--port` to a port above 1023\n";
     assert_eq!(ran, Ran::new(1, "", expected));
 }
 
@@ -209,7 +209,7 @@ async fn a_session_is_seen_to_advance_asks_on_the_page_and_goes_on_when_it_was_a
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(lines(&sandbox, "after"), ["approve well done"]);
     until(&browser, "//*[@id='facts']/p[contains(., 'completed')]").await;
-    let answered = "approved with approve by somebody at the page, from 127.0.0.1";
+    let answered = "approved with approve by a person at the page, from 127.0.0.1";
     until(&browser, &format!("//*[@id='timeline'][contains(., '{answered}')]")).await;
     assert_eq!(serve.end().code, 0);
     until(&browser, "//*[@id='live'][text()='not connected']").await;

@@ -28,7 +28,7 @@ fn a_blocked_stop_is_one_more_iteration_that_is_told_why() {
     let prompts = prompts(&sandbox);
     assert_eq!(prompts.len(), 3);
     for prompt in &prompts[1..] {
-        let said = "below, and fix what it says is broken.\n\nThe session shall not stop yet: tests are red\n\ntask {}";
+        let said = "below, and fix what it says is broken.\n\nThe session must not stop yet: tests are red\n\ntask {}";
         assert!(prompt.ends_with(said), "{prompt}");
     }
     assert_eq!(lines(&sandbox, "active"), ["false", "true", "true"]);
@@ -79,7 +79,7 @@ fn max_runtime_stands_above_a_block() {
             format!("prompt: p\nagent: {{command: 'echo >> turns; sleep 1000'}}\nmax_runtime: {runtime}ms\n"),
         );
         let ran = run(&sandbox, "loop.yaml", 0);
-        let note = "note: a hook blocked the stop, but max_runtime is over: never\n";
+        let note = "note: a hook blocked the stop, but max_runtime is reached: never\n";
         assert!(ran.stdout.contains(note), "{}", ran.stdout);
         match lines(&sandbox, "turns").len() {
             0 => {}
@@ -109,7 +109,7 @@ fn a_hook_that_aborts_ends_the_session_wherever_it_stands() {
         let ran = run(&sandbox, "loop.yaml", 3);
         assert!(ran.stdout.contains("session s: aborted ("), "{event}: {}", ran.stdout);
         assert!(ran.stdout.contains("enough"), "{event}: {}", ran.stdout);
-        assert!(ran.stdout.ends_with("  go on with: hookwright resume s\n"), "{}", ran.stdout);
+        assert!(ran.stdout.ends_with("  resume with: hookwright resume s\n"), "{}", ran.stdout);
         let log = lines(&sandbox, "log");
         assert_eq!(logged(&log, "session:end"), ["aborted"], "{event}: {log:?}");
         let stops = usize::from(event == "session:stop");
@@ -151,7 +151,7 @@ fn whom_we_wait_for_at_the_end_is_said() {
     )
     .file("loop.yaml", "prompt: p\nagent: {command: 'true'}\nmax_iterations: 1\n");
     let mut started = crate::interrupts::start(&sandbox, &["run", "loop.yaml"]);
-    started.wait_for_words("note: waiting for hooks in the background: slow-one\n");
+    started.wait_for_words("note: waiting for background hooks: slow-one\n");
     std::fs::write(sandbox.path("go"), "").unwrap();
     assert_eq!(started.ran().code, 0);
     assert!(sandbox.path("done").exists());
@@ -160,7 +160,7 @@ fn whom_we_wait_for_at_the_end_is_said() {
 #[test]
 fn an_agent_that_cannot_be_driven_fails_in_words() {
     for (agent, said) in [
-        ("{command: 'kill -9 $$'}", "the agent was ended by signal 9"),
+        ("{command: 'kill -9 $$'}", "the agent was killed by signal 9"),
         ("{command: 'echo no key >&2; exit 4'}", "the agent exited with 4: no key"),
         ("{script: turns.yaml}", "the agent exited with 1: cannot write `x/y`"),
     ] {

@@ -89,16 +89,16 @@ fn a_name_an_id_and_the_beginning_of_either_are_enough() {
         assert_eq!(sandbox.run(&["run", "loop.yaml", "--session", name]).code, 5);
     }
     let id = called(&sandbox)[0].1.clone();
-    let ambiguous = "`calm` can mean `calm-owl`, `calm-fox`";
+    let ambiguous = "`calm` is ambiguous: `calm-owl`, `calm-fox`";
     for command in [&["resume"][..], &["stop"], &["sessions", "show"], &["sessions", "log"]] {
         let with = |text| sandbox.run(&[command, &[text]].concat());
-        refused(&with("calm"), ambiguous, "write more of the name");
+        refused(&with("calm"), ambiguous, "type more of the name");
         let all = sandbox.run(&[command, &["session-1"]].concat());
-        assert!(all.stderr.starts_with("error: `session-1` can mean "), "{all:?}");
+        assert!(all.stderr.starts_with("error: `session-1` is ambiguous: "), "{all:?}");
         refused(
             &with("calmer"),
             "there is no session `calmer` in this project",
-            "see which there are: `hookwright sessions list`",
+            "list them: `hookwright sessions list`",
         );
     }
     let shown = |text: &str| {
@@ -115,7 +115,7 @@ fn a_name_an_id_and_the_beginning_of_either_are_enough() {
     }
     assert_eq!(
         sandbox.run(&["stop", "calm-f"]).stderr.lines().next(),
-        Some("error: session `calm-fox` is not running; it is completed")
+        Some("error: session `calm-fox` is not running: it is completed")
     );
 }
 
@@ -196,7 +196,7 @@ fn the_only_question_is_answered_without_its_id() {
     refused(
         &sandbox.run(&["approve"]),
         "no question waits for an answer",
-        "see what was asked: `hookwright sessions show`",
+        "show past questions: `hookwright sessions show`",
     );
     let waiting = || -> Vec<Value> {
         sandbox.json(&["approvals", "--json"]).1.as_array().cloned().unwrap_or_default()

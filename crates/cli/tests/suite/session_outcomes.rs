@@ -26,11 +26,11 @@ fn after_max_cost_everything_that_says_how_to_go_on_names_the_command_that_works
         );
     let ran = run(&sandbox, "loop.yaml", 6);
     let command = "hookwright resume s --max-cost 5";
-    assert!(ran.stdout.contains(&format!("  go on with: {command}\n")), "{}", ran.stdout);
+    assert!(ran.stdout.contains(&format!("  resume with: {command}\n")), "{}", ran.stdout);
     let page = Serve::start(&sandbox, &["--port", "0"]).page("/sessions/s");
-    assert!(page.contains(&format!("Go on with <code>{command}</code>")), "{page}");
+    assert!(page.contains(&format!("Resume with <code>{command}</code>")), "{page}");
     let shown = sandbox.run(&["sessions", "show", "s"]).stdout;
-    assert!(shown.contains(&format!("go on with: {command}\n")), "{shown}");
+    assert!(shown.contains(&format!("resume with: {command}\n")), "{shown}");
     let status = without_times(&sandbox.run(&["status"]).stdout);
     assert!(status.contains(&format!("1 iteration done {command}\n")), "{status}");
     let (_, json) = sandbox.json(&["status", "--json"]);

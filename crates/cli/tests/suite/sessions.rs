@@ -97,7 +97,7 @@ fn without_a_store_there_are_no_sessions_and_none_is_made() {
     assert_eq!(prune, Ran::new(0, "", "nothing was deleted\n"));
     let current = sandbox.run(&["sessions", "current"]);
     assert_eq!(current.code, 1);
-    assert!(current.stderr.starts_with("error: this project has no session yet\n"));
+    assert!(current.stderr.starts_with("error: this project has no sessions yet\n"));
     for command in [&["sessions", "show", "x"][..], &["sessions", "log", "x"], &["stop", "x"]] {
         let ran = sandbox.run(command);
         assert_eq!(
@@ -106,7 +106,7 @@ fn without_a_store_there_are_no_sessions_and_none_is_made() {
                 1,
                 "",
                 "error: there is no session `x` in this project\n\
-                 help: see which there are: `hookwright sessions list`\n"
+                 help: list them: `hookwright sessions list`\n"
             )
         );
     }
@@ -120,7 +120,7 @@ fn a_name_that_no_session_can_have_is_refused() {
     for command in [&["sessions", "show", "../x"][..], &["stop", "a/b"]] {
         let ran = sandbox.run(command);
         assert_eq!(ran.code, 1);
-        assert!(ran.stderr.contains("can't stand in a session's name"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("is not allowed in a session's name"), "{}", ran.stderr);
     }
 }
 
@@ -267,7 +267,7 @@ fn show_draws_stages_iterations_hooks_and_decisions() {
          │ └─ completed after 2 iterations, D\n\
          │ session:stop once blocked D more work\n\
          │ session:stop decision: block: more work\n\
-         ├─ stage 1 work: goes on\n\
+         ├─ stage 1 work: continues\n\
          │ ├─ iteration 3: continue, D, 1 hook failed: did it\n\
          │ │ iteration:start odd success D\n\
          │ │ iteration:complete tests failed D exit code 1: bad\n\
@@ -430,19 +430,19 @@ fn a_session_whose_process_is_gone_was_cut_off() {
         "name status plan stage iterations started duration branch\n\
          one cut off work 1/1 work 0 T T ? -\n"
     );
-    assert_eq!(listed.stderr, "1 session was cut off; go on with: hookwright resume one\n");
+    assert_eq!(listed.stderr, "1 session was cut off; resume with: hookwright resume one\n");
     assert_eq!(list(&sandbox, &["--status", "cut off"])[0]["status"], "cut_off");
     assert_eq!(list(&sandbox, &["--status", "active"]), json!([]));
     let shown = without_times(&sandbox.run(&["sessions", "show", "one"]).stdout);
     assert!(shown.contains("│ ├─ iteration 1: cut off\n"), "{shown}");
-    assert!(shown.ends_with("└─ cut off\ngo on with: hookwright resume one\n"), "{shown}");
+    assert!(shown.ends_with("└─ cut off\nresume with: hookwright resume one\n"), "{shown}");
     assert_eq!(
         sandbox.run(&["stop", "one"]),
         Ran::new(
             1,
             "",
-            "error: session `one` is not running; it is cut off\n\
-             help: `hookwright status` says what runs\n"
+            "error: session `one` is not running: it is cut off\n\
+             help: `hookwright status` shows what is running\n"
         )
     );
     std::fs::write(sandbox.path("go"), "").unwrap();
@@ -451,9 +451,9 @@ fn a_session_whose_process_is_gone_was_cut_off() {
     assert!(
         shown.ends_with(
             "│ ├─ iteration 1: cut off\n\
-             │ └─ left before its end\n\
-             ├─ taken up again at T T\n\
-             ├─ stage 1 work: goes on\n\
+             │ └─ left unfinished\n\
+             ├─ resumed at T T\n\
+             ├─ stage 1 work: continues\n\
              │ ├─ iteration 1 (attempt 2): continue, D, 1 file changed\n\
              │ └─ completed after 1 iteration, D\n\
              └─ completed at T T\n"
@@ -479,10 +479,10 @@ fn a_hook_that_was_cut_off_is_shown_as_such() {
             "├─ stage 1 work: at most 1 iteration\n\
              │ ├─ iteration 1: continue, D: did it\n\
              │ │ iteration:complete slow cut off\n\
-             │ └─ left before its end\n\
-             ├─ taken up again at T T\n\
+             │ └─ left unfinished\n\
+             ├─ resumed at T T\n\
              │ iteration:complete slow success D (2 attempts) (of iteration 1)\n\
-             ├─ stage 1 work: goes on\n\
+             ├─ stage 1 work: continues\n\
              │ └─ completed after 1 iteration, D\n\
              └─ completed at T T\n"
         ),
@@ -532,8 +532,8 @@ fn a_session_that_another_machine_runs_is_not_ended_from_here() {
         Ran::new(
             1,
             "",
-            "error: process 1 of the machine `elsewhere` runs the session `one`\n\
-             help: there: `hookwright stop one`\n"
+            "error: process 1 on machine `elsewhere` is running session `one`\n\
+             help: run this on that machine: `hookwright stop one`\n"
         )
     );
     let prune = ["sessions", "prune", "--keep", "0", "--status", "cut-off", "--yes"];
@@ -600,7 +600,7 @@ fn stop_ends_a_session_and_says_what_became_of_it() {
             "session one: interrupted\n",
             &format!(
                 "waiting for process {pid} to end session one (at most 30 s)\n\
-                 go on with: hookwright resume one\n"
+                 resume with: hookwright resume one\n"
             )
         )
     );
@@ -619,8 +619,8 @@ fn stop_gives_up_after_its_timeout_and_stop_now_does_not_wait_for_hooks() {
     assert_eq!((gave_up.code, gave_up.stdout.as_str()), (1, ""));
     assert!(
         gave_up.stderr.ends_with(&format!(
-            "error: process {pid} still runs the session `one` after 0.01 s\n\
-             help: wait longer with `--timeout`, or let it leave at once: `hookwright stop one --now`\n"
+            "error: process {pid} is still running session `one` after 0.01 s\n\
+             help: wait longer with `--timeout`, or end it at once: `hookwright stop one --now`\n"
         )),
         "{}",
         gave_up.stderr
@@ -709,8 +709,8 @@ fn a_folder_that_cannot_be_removed_keeps_its_session_and_is_named() {
             "",
             &format!(
                 "error: the folder of the session `stays` cannot be removed: `{}` is a symbolic \
-                 link, and nothing is written through one\n\
-                 help: the session is still in the store, as `deleting`; fix the folder, then prune again\n\
+                 link, which is not followed for writing\n\
+                 help: the session is still in the store as `deleting`; fix the folder, then prune again\n\
                  nothing was deleted\n",
                 sessions.display()
             )

@@ -353,7 +353,7 @@ fn children_start_children_at_most_five_deep() {
     let ran = run(&sandbox, "c0.yaml", 0);
     assert_eq!(lines(&sandbox, "log"), ["0", "1", "2", "3", "4", "5"]);
     assert!(
-        ran.stdout.contains("sessions are 5 deep already: c0 → c1 → c2 → c3 → c4 → c5 → c6"),
+        ran.stdout.contains("sessions are already nested 5 deep: c0 → c1 → c2 → c3 → c4 → c5 → c6"),
         "{}",
         ran.stdout
     );
@@ -381,7 +381,7 @@ fn a_pipeline_that_would_start_itself_is_refused_before_anything_starts() {
   |
 5 |     - pipeline: b
   |                 ^
-help: let one of these hooks start another pipeline, or take it out: no session starts itself
+help: make one of these hooks start another pipeline, or remove it: a session cannot start itself
 
 ";
     let ran = sandbox.run(&["run", "a.yaml"]);
@@ -436,7 +436,7 @@ fn what_is_wrong_with_a_child_is_said_with_its_file_and_line() {
         (
             "pipeline: review",
             "agent: {command: 'true'}\n",
-            "error: nobody says what the agent is told\n --> loops/review.yaml:1:1",
+            "error: no prompt: set `prompt` or `prompt_file`\n --> loops/review.yaml:1:1",
         ),
         (
             "pipeline: review, inputs: [a]",
@@ -572,7 +572,7 @@ fn children_belong_to_their_parents_in_every_list() {
             Ran::new(
                 1,
                 "",
-                "error: a hook of session `s` started `s--stage_complete-1`, which is part of it\nhelp: `s` is completed, and nothing of it goes on\n"
+                "error: `s--stage_complete-1` is part of session `s`: a hook of that session started it\nhelp: session `s` is completed, so there is nothing to resume\n"
             )
         );
     }
@@ -677,12 +677,12 @@ fn a_session_that_is_interrupted_while_it_waits_for_a_child_in_the_background_ha
         hanging_child("hooks: {stage:complete: [{id: review, pipeline: review, await: false}]}");
     let agent = Left::by(&sandbox, "pid");
     let mut started = start(&sandbox, &["run", "work.yaml", "--session", "s"]);
-    started.wait_for_words("note: waiting for hooks in the background: review\n");
+    started.wait_for_words("note: waiting for background hooks: review\n");
     until("the child's agent runs", || agent.has_run());
     started.signal("-INT");
     let ran = started.ran();
     assert_eq!(ran.code, 130);
-    let said = "session s: interrupted (hooks in the background had not ended: review)\n";
+    let said = "session s: interrupted (background hooks had not finished: review)\n";
     assert!(ran.stdout.contains(said), "{}", ran.stdout);
     until("nothing is left", || agent.is_gone());
     assert_eq!(
@@ -762,5 +762,5 @@ fn a_child_of_a_child_is_taken_up_where_it_was() {
         ended(&[("s", "completed"), ("s--stage_complete-1", "completed"), (deepest, "completed")])
     );
     let refused = sandbox.run(&["resume", deepest]);
-    assert!(refused.stderr.contains("a hook of session `s` started"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is part of session `s`"), "{}", refused.stderr);
 }

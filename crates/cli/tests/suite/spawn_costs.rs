@@ -55,7 +55,7 @@ fn what_a_child_costs_counts_for_the_bound_of_its_parent_and_is_told_apart() {
         "paused (the session has cost $1.50, and max_cost is $1.00)
   2 iterations, hooks: 2 success, N s, 40 tokens, $1.50 (children: 20 tokens, $1.00)
   files: .hookwright/sessions/s
-  go on with: hookwright resume s --max-cost 3
+  resume with: hookwright resume s --max-cost 3
 "
     );
     assert_eq!(lines(&sandbox, "turns").len(), 2);

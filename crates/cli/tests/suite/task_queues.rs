@@ -145,8 +145,8 @@ fn a_task_that_a_running_session_works_on_is_not_opened_for_another() {
     assert_eq!(
         lines(&sandbox, "err"),
         [
-            "error: session s works on task TAS-1 now",
-            "help: wait for it, or end it with `hookwright stop s`"
+            "error: session s is working on task TAS-1",
+            "help: wait for it, or end it: `hookwright stop s`"
         ]
     );
     assert_eq!(states_of_tasks(&sandbox), ["TAS-1 completed"]);

@@ -94,9 +94,9 @@ fn a_text_that_is_too_long_is_said_to_be_so_wherever_its_characters_are_cut() {
         let text = std::fs::File::open(sandbox.path(file)).unwrap();
         Ran::from(sandbox.command(&["task", "add", "-"]).stdin(text).output().unwrap())
     };
-    let too_long = "error: bytes of a task's text: 131070, and at most 65536 are kept\nhelp: put what is long into a file that the task names, and end or cancel what is done\n";
+    let too_long = "error: bytes of a task's text: expected at most 65536 but found 131070\nhelp: put long text in a file and name that file in the task; complete or cancel tasks that are done\n";
     assert_eq!(add("text"), Ran::new(1, "", too_long));
-    assert_eq!(add("no text").stderr.lines().last(), Some("help: the text of a task is UTF-8"));
+    assert_eq!(add("no text").stderr.lines().last(), Some("help: a task's text has to be UTF-8"));
 }
 
 #[test]
@@ -109,21 +109,21 @@ fn what_is_wrong_with_a_task_is_one_clear_error() {
     };
     assert_eq!(
         error(&["done", "TAS-1"]),
-        "error: there is no task `TAS-1`\nhelp: there are no tasks yet: `hookwright task add TEXT`\n"
+        "error: there is no task `TAS-1`\nhelp: there are no tasks yet; add one: `hookwright task add TEXT`\n"
     );
     add(&sandbox, "first");
     sandbox.run(&["task", "add", "second", "--after", "TAS-1"]);
     assert_eq!(
         error(&["add", "first"]),
-        "error: `TAS-1` says the same and is open\nhelp: change that one instead: `hookwright task update TAS-1`\n"
+        "error: `TAS-1` has the same text and is open\nhelp: change that one instead: `hookwright task update TAS-1`\n"
     );
     assert_eq!(
         error(&["update", "1", "--after", "TAS-1"]),
-        "error: `TAS-1` would wait for itself: TAS-1 → TAS-1\nhelp: leave one of them out of `--after`\n"
+        "error: `TAS-1` would wait for itself: TAS-1 → TAS-1\nhelp: remove one of them from `--after`\n"
     );
     assert_eq!(
         error(&["update", "1", "--after", "2"]),
-        "error: `TAS-1` would wait for itself: TAS-1 → TAS-2 → TAS-1\nhelp: leave one of them out of `--after`\n"
+        "error: `TAS-1` would wait for itself: TAS-1 → TAS-2 → TAS-1\nhelp: remove one of them from `--after`\n"
     );
     assert_eq!(
         error(&["done", "TSA-2"]),
@@ -135,15 +135,15 @@ fn what_is_wrong_with_a_task_is_one_clear_error() {
     );
     assert_eq!(
         error(&["list", "--state", "complete"]),
-        "error: no task can be `complete`\nhelp: did you mean `completed`?\n"
+        "error: unknown task state `complete`\nhelp: did you mean `completed`?\n"
     );
     assert_eq!(
         error(&["add", "x", "--priority", "7"]),
-        "error: a priority is a number from 0 (the highest) to 4, not 7\nhelp: take one of 0, 1, 2, 3 or 4\n"
+        "error: expected a priority from 0 (the highest) to 4 but found 7\nhelp: use 0, 1, 2, 3 or 4\n"
     );
     assert_eq!(
         error(&["add", " "]),
-        "error: a task needs a text, and there is none\nhelp: say what is to be done: `hookwright task add TEXT`\n"
+        "error: the task has no text\nhelp: describe the task: `hookwright task add TEXT`\n"
     );
 }
 

@@ -265,7 +265,7 @@ fn an_agent_that_outlives_its_session_completes_nothing_behind_the_back_of_its_h
         sandbox.path("log").exists() && lines(&sandbox, "log").len() >= 3
     });
     let told = [
-        "error: session `s` was killed, so its hooks cannot be asked; `TAS-1` is open",
+        "error: session `s` was killed, so its hooks cannot run; `TAS-1` is open",
         "help: resume it: `hookwright resume s`",
         "1",
     ];
@@ -326,11 +326,11 @@ fn nothing_of_the_desk_is_left_and_others_may_not_enter_it() {
     let sandbox = sandbox.file("does", "$HOOKWRIGHT_BIN task done 1 > log 2>&1; echo $? >> log");
     let ran = sandbox.run(&["run", "loop.yaml", "--session", "t"]);
     assert_eq!(ran.code, 0);
-    let note = "this session cannot be asked to complete tasks: `";
+    let note = "this session cannot receive requests to complete tasks: `";
     assert!(ran.stdout.contains(note), "{}", ran.stdout);
-    let refused = "error: session `t` runs and cannot be asked; `TAS-1` is open";
+    let refused = "error: session `t` is running but cannot be reached; `TAS-1` is open";
     let log = lines(&sandbox, "log");
-    assert_eq!(log[0], "waiting for session t, whose socket is missing");
+    assert_eq!(log[0], "waiting for session t: its socket is missing");
     assert_eq!((log[1].as_str(), log[3].as_str()), (refused, "1"), "{log:?}");
 }
 
@@ -354,7 +354,7 @@ fn callers_that_say_nothing_or_nonsense_or_go_away_do_no_harm() {
     let silent = call();
     assert_eq!(
         said("nonsense\n"),
-        "{\"answer\":\"failed\",\"reason\":\"the request cannot be understood: expected ident at line 1 column 2\"}\n"
+        "{\"answer\":\"failed\",\"reason\":\"the request cannot be parsed: expected ident at line 1 column 2\"}\n"
     );
     let project = sandbox.path("").to_string_lossy().trim_end_matches('/').to_owned();
     let request = |session: &str, id: &str| {

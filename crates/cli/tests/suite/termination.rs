@@ -185,7 +185,7 @@ fn max_runtime_ends_a_hanging_agent_and_the_session_completes() {
         }
         assert_eq!(stages(&ran), ["1 max_runtime", "1 completed"]);
         let log = lines(&sandbox, "log");
-        assert_eq!(log, ["the agent was ended: max_runtime is over", "max_runtime"]);
+        assert_eq!(log, ["the agent was stopped: max_runtime is reached", "max_runtime"]);
         assert!(sandbox.path("next").exists());
         assert!(agent.is_gone(), "the agent still runs");
         return;

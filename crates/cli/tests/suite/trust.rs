@@ -87,7 +87,7 @@ fn without_a_terminal_files_are_shown_and_nothing_changes() {
             &format!("{project}: new, 1 hook\n{SHOWN}{global}: new, 1 hook\n{SHOWN}"),
             &format!(
                 "error: 2 files are not trusted, and there is no terminal to ask in\n\
-                 help: read what is shown above, then: `hookwright trust --yes {project} {global}`\n"
+                 help: read the hooks above, then run: `hookwright trust --yes {project} {global}`\n"
             )
         )
     );
@@ -226,8 +226,8 @@ fn of_a_file_with_faults_the_whole_text_is_shown_and_it_can_be_trusted() {
         (
             0,
             format!(
-                "{project}: new, 0 hooks, 1 fault\n  \
-                 what has a fault is not among them; the whole file:\n    \
+                "{project}: new, 0 hooks, 1 fault\n  entries with faults are not \
+                 listed; the whole file:\n    \
                  1 | hooks:\n    \
                  2 |   Stop:\n    \
                  3 |     - command: curl evil\n    \
@@ -397,15 +397,15 @@ fn a_trust_file_that_is_not_to_be_trusted_is_left_as_it_is_and_says_why() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o646)).unwrap();
     refused(
         "others can write the trust file (mode 646, expected 600)",
-        &format!("it may say what they like: {again}"),
+        &format!("they may have changed it: {again}"),
     );
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     fs::write(&path, &good[..good.len() / 2]).unwrap();
     refused("the trust file is damaged at line 2", again);
     fs::write(&path, "hookwright trust 7\n").unwrap();
     refused(
-        "the trust file is of version 7, expected 1",
-        "use the newer hookwright, or another XDG_STATE_HOME",
+        "the trust file has version 7, expected 1",
+        "use the newer hookwright, or set XDG_STATE_HOME to another folder",
     );
     fs::remove_file(&path).unwrap();
     assert_eq!(sandbox.run(&["trust", "--yes"]).code, 0);
@@ -494,8 +494,8 @@ fn without_a_home_it_says_what_is_missing() {
         Ran::new(
             1,
             "",
-            "error: nobody knows where it is kept what is trusted: HOME is no absolute path\n\
-             help: set HOME, or XDG_STATE_HOME to a folder\n"
+            "error: cannot locate the trust file: HOME is not an absolute path\n\
+             help: set HOME, or set XDG_STATE_HOME to a folder\n"
         )
     );
     assert_eq!(run(Some("kept")).code, 0);

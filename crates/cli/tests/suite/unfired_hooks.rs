@@ -52,9 +52,9 @@ fn run_names_hooks_that_nothing_in_it_fires_and_what_would() {
     let said = "warning: nothing in this run fires `tool:pre_execute:bash`: hook no-sudo \
                 (hookwright.yaml:3) never runs
 help: it needs an agent whose own settings call `hookwright hook claude` for it (docs/claude-code.md); \
-                `hookwright fire tool:pre_execute` fires it by hand
+                use `hookwright fire tool:pre_execute` to fire it yourself
 warning: nothing in this run fires `llm:pre_request`: hook no-request (hookwright.yaml:6) never runs
-help: so far only `hookwright fire llm:pre_request` fires it
+help: only `hookwright fire llm:pre_request` fires it so far
 ";
     let plan = "project: 1 stage
   1 project: 1 iteration, agent: command, 2 hooks (2 that nothing here fires)
@@ -79,14 +79,14 @@ fn check_warns_of_hooks_that_nothing_fires_and_strict_counts_them() {
 3 |     - id: no-sudo
   |     ^^^^^^^^^^^^^
 help: it needs an agent whose own settings call `hookwright hook claude` for it (docs/claude-code.md); \
-         `hookwright fire tool:pre_execute` fires it by hand
+         use `hookwright fire tool:pre_execute` to fire it yourself
 
 warning: nothing here fires `llm:pre_request`, so hook `no-request` never runs
  --> hookwright.yaml:6:5
   |
 6 |     - id: no-request
   |     ^^^^^^^^^^^^^^^^
-help: so far only `hookwright fire llm:pre_request` fires it
+help: only `hookwright fire llm:pre_request` fires it so far
 
 "
     );
@@ -155,8 +155,8 @@ fn a_hook_for_one_host_is_named_only_where_that_host_should_fire_it() {
     let claude = with_agents(hooks, "claude");
     assert_eq!(unfired(&claude), ["inside", "outside", "greet"]);
     let ran = claude.run(&["run", "--dry-run", "loop.yaml"]);
-    let help = "help: remove `host: run`, which never fires it; `hookwright fire tool:pre_execute` fires \
-                it by hand";
+    let help = "help: remove `host: run`, which never fires it; use `hookwright \
+                fire tool:pre_execute` to fire it yourself";
     assert!(ran.stderr.contains(help), "{}", ran.stderr);
     let connected =
         claude.file(".claude/settings.json", settings(&["PreToolUse", "SessionStart"], ""));
@@ -259,9 +259,9 @@ fn without_a_run_check_notes_what_only_agents_fire_and_strict_does_not_count_it(
         ran.stderr,
         "note: nothing here is known to fire `tool:pre_execute:bash`: hook no-sudo (hookwright.yaml:3) may never run
 help: it needs an agent whose own settings call `hookwright hook claude` for it (docs/claude-code.md); \
-         `hookwright fire tool:pre_execute` fires it by hand
+         use `hookwright fire tool:pre_execute` to fire it yourself
 note: nothing here is known to fire `llm:pre_request`: hook no-request (hookwright.yaml:6) may never run
-help: so far only `hookwright fire llm:pre_request` fires it
+help: only `hookwright fire llm:pre_request` fires it so far
 "
     );
     let (_, found) = sandbox.json(&["check", "--json"]);

@@ -72,7 +72,7 @@ fn output_that_cannot_be_written_is_our_fault() {
             1,
             "",
             "error: standard output cannot be written to: No space left on device\n\
-             help: make room where the output goes, or send it elsewhere\n"
+             help: free space where the output goes, or redirect it\n"
         )
     );
 }

@@ -184,7 +184,7 @@ impl Reader<'_> {
     fn check_not_ours(&mut self, env: &Node) {
         let Raw::Map(fields) = &env.raw else { return };
         for field in fields.iter().filter(|field| is_ours(&field.key)) {
-            let expected = "a variable that no event sets; an event's values stand in `data`";
+            let expected = "a variable that no event sets; an event's values belong in `data`";
             let found = field.key.to_string();
             self.notes.note(field.at, FaultKind::BadValue { found, expected });
         }
@@ -305,7 +305,7 @@ impl Reader<'_> {
     }
 
     fn given_files(&mut self, node: &Node) -> Vec<(PathBuf, String)> {
-        let fields = self.notes.map(node, "a map from paths to texts").unwrap_or_default();
+        let fields = self.notes.map(node, "a map from paths to strings").unwrap_or_default();
         let mut files = Vec::new();
         for field in fields {
             let path = self.path(field);
@@ -314,7 +314,7 @@ impl Reader<'_> {
                 Raw::Null => Some(String::new()),
                 _ => {
                     let found = field.value.found();
-                    let expected = "the file's text";
+                    let expected = "the content of the file";
                     self.notes.note(field.value.at, FaultKind::WrongKind { expected, found });
                     None
                 }

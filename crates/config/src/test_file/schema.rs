@@ -20,7 +20,7 @@ pub fn test_schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hookwright.test.yaml",
-        "description": "Cases for `hookwright test`: events to fire, and what has to come of them.",
+        "description": "Cases for `hookwright test`: events to fire, and the results to expect.",
         "type": "object",
         "properties": whole["properties"],
         "additionalProperties": false,
@@ -34,7 +34,7 @@ pub fn test_schema() -> Value {
             "files": {
                 "type": "object",
                 "additionalProperties": { "type": ["string", "null"] },
-                "description": "files to lay down before: path and text",
+                "description": "files to create first: path and content",
             },
         },
     })
@@ -49,21 +49,21 @@ fn map_of(keys: &[&str], of: impl Fn(&str) -> Value) -> Value {
 fn case_field(key: &str) -> Value {
     let text = |what: &str| json!({ "type": "string", "description": what });
     match key {
-        "name" => text("what the case is called"),
+        "name" => text("name of the case"),
         "event" => json!({
             "anyOf": [{ "enum": table::all_names().collect::<Vec<_>>() }, { "type": "string" }],
-            "description": "what is fired, by its name or an alias",
+            "description": "the event to fire, by its name or an alias",
         }),
         "data" => json!({ "type": "object", "description": "the event's data" }),
         "data_file" => text("a file with the event's data, beside this one"),
-        "session" => text("the session's name, under which hooks remember things"),
+        "session" => text("name of the session, which keeps what hooks remember"),
         "env" => json!({
             "type": "object",
             "additionalProperties": { "type": ["string", "number", "boolean"] },
-            "description": "variables on top of the environment",
+            "description": "additional environment variables",
         }),
         "files" => json!({ "$ref": "#/$defs/files" }),
-        "setup" => text("shell text that prepares the copy, once the files are there"),
+        "setup" => text("shell command that prepares the copy, after the files are created"),
         "in_place" => json!({
             "type": "boolean",
             "description": "fire in the project itself instead of in a copy",
@@ -91,11 +91,11 @@ fn expect_field(key: &str) -> Value {
             json!({ "enum": words, "description": "what the host must do" })
         }
         "reason" => described("why"),
-        "contexts" => texts("for the agent: all of them, in this order"),
-        "messages" => texts("for the user: all of them, in this order"),
+        "contexts" => texts("all texts for the agent, in this order"),
+        "messages" => texts("all messages for the user, in this order"),
         "updated_input" => json!({ "description": "the tool's input as hooks rewrote it" }),
         "updated_output" => json!({ "description": "the tool's output as hooks rewrote it" }),
-        "piped_output" => described("what goes into the agent's next prompt"),
+        "piped_output" => described("text for the agent's next prompt"),
         "hooks" => json!({
             "type": "array",
             "items": { "anyOf": [
@@ -107,12 +107,12 @@ fn expect_field(key: &str) -> Value {
                     "maxProperties": 1,
                 },
             ] },
-            "description": "the hooks that ran: all of them, in this order",
+            "description": "all hooks that ran, in this order",
         }),
         "files" => json!({
             "type": "object",
             "additionalProperties": { "$ref": "#/$defs/file" },
-            "description": "the files that were touched: all of them",
+            "description": "all files that were created, changed or deleted",
         }),
         _ => Value::Bool(true),
     }

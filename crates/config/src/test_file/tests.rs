@@ -105,7 +105,7 @@ fn every_fault_is_told_with_its_place() {
         ),
         (
             case("event: Stop, expect: {reason: {matches: '('}}"),
-            "2:53: `(` is no regular expression: unclosed group",
+            "2:53: `(` is not a valid regular expression: unclosed group",
         ),
         (case("event: Stop, expect: {reason: {}}"), "2:43: missing `contains` or `matches`"),
         (
@@ -130,19 +130,19 @@ fn every_fault_is_told_with_its_place() {
         ),
         (
             case("event: Stop, env: {ITERATION: 3}, expect: {decision: block}"),
-            "2:32: expected a variable that no event sets; an event's values stand in `data` but found `ITERATION`",
+            "2:32: expected a variable that no event sets; an event's values belong in `data` but found `ITERATION`",
         ),
         (
             case("event: Stop, data: {}, data_file: data.json, expect: {decision: block}"),
-            "2:36: `data_file` cannot stand beside `data`",
+            "2:36: `data_file` cannot be combined with `data`",
         ),
         (
             case("event: Stop, steps: [{event: Stop, expect: {decision: block}}]"),
-            "2:13: with `steps` this belongs into a step",
+            "2:13: with `steps`, this key belongs in a step",
         ),
         (
             case("event: Stop, setup: x, in_place: true, expect: {decision: block}"),
-            "2:36: `in_place` cannot stand beside `files` or `setup`, which would change the project",
+            "2:36: `in_place` cannot be combined with `files` or `setup`, which would change the project",
         ),
         (
             "cases:\n- {name: n, event: Stop, expect: {decision: }}\n- {name: n, event: Stop, expect: {decision: }}\n".into(),

@@ -55,9 +55,9 @@ impl Foreign for AutoAgent {
         let known = [
             (
                 is_command,
-                "it reads its JSON under AutoAgent's names, and people see what it prints",
+                "it reads its JSON under AutoAgent's names, and its output is shown to people",
             ),
-            (says_blocking, "its `blocking` has no native form: it blocks on purpose only"),
+            (says_blocking, "its `blocking` has no native form: only an explicit block blocks"),
         ];
         known.into_iter().filter(|(is_so, _)| *is_so).map(|(_, difference)| difference).collect()
     }

@@ -100,7 +100,8 @@ impl Foreign for ClaudeFormat {
 
     fn differences(&self, hook: &Hook) -> Vec<&'static str> {
         let mut all = vec![
-            "it reads Claude Code's line, and its exit codes and output mean what they do there",
+            "it reads Claude Code's JSON line, and its exit codes and output mean what they mean \
+             in Claude Code",
         ];
         if handler::has_rule(hook) {
             all.push("its `if` has no native form, so it runs at every call that its matcher fits");

@@ -86,7 +86,7 @@ impl Foreign for CodeForge {
         let mut all = vec!["it reads `FORGE_…` variables, `type` and `data`"];
         if hook.pattern.any(|event| reply::CAN_BLOCK.contains(&event.into())) {
             all.push("any exit code but 0 blocks, and standard output is the reason");
-            all.push("what cannot start, times out or dies blocks nothing");
+            all.push("a hook that cannot start, times out or is killed does not block");
         }
         all
     }

@@ -74,9 +74,12 @@ impl Foreign for Iteratr {
     fn differences(&self, hook: &Hook) -> Vec<&'static str> {
         let is_at = |name: EventName| hook.pattern.any(|event| name == event.into());
         let known = [
-            (hook.pipe_output, "what it pipes reaches the agent as it is, in iteratr's words"),
-            (is_at(ERROR), "a session goes on after an error that it has looked at"),
-            (is_at(TASK), "exit code 2 does not take a finished task back"),
+            (
+                hook.pipe_output,
+                "its piped output reaches the agent unchanged, in iteratr's wording",
+            ),
+            (is_at(ERROR), "a session continues after an error that the hook handled"),
+            (is_at(TASK), "exit code 2 does not reopen a finished task"),
         ];
         known.into_iter().filter(|(is_so, _)| *is_so).map(|(_, difference)| difference).collect()
     }

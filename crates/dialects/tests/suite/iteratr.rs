@@ -70,7 +70,7 @@ fn a_big_value_arrives_whole_and_one_that_no_environment_holds_is_said() {
     assert_eq!(shown(90_000), "90000\n");
     assert_eq!(
         shown(200_000),
-        "[Hook command failed: `{{task_content}}` has 200000 bytes, too many for an environment]\n"
+        "[Hook command failed: `{{task_content}}` has 200000 bytes, too many for an environment variable]\n"
     );
 }
 
@@ -90,7 +90,7 @@ fn hooks_are_said_natively_where_native_hooks_do_the_same_and_keep_their_dialect
             native::said(foreign, &loaded.hooks.hooks()[number]).unwrap();
         (event, Value::Object(fields), differences)
     };
-    let raw = "what it pipes reaches the agent as it is, in iteratr's words";
+    let raw = "its piped output reaches the agent unchanged, in iteratr's wording";
     assert_eq!(
         (0..5).map(said).collect::<Vec<_>>(),
         [
@@ -103,7 +103,7 @@ fn hooks_are_said_natively_where_native_hooks_do_the_same_and_keep_their_dialect
             (
                 "iteration:complete".to_owned(),
                 json!({ "command": "echo {{iteration}} {{error}}", "dialect": "iteratr" }),
-                vec!["its `{{…}}` have values that no variable of ours has there"],
+                vec!["its `{{…}}` have values that no native variable has there"],
             ),
             (
                 "iteration:complete".to_owned(),
@@ -113,12 +113,12 @@ fn hooks_are_said_natively_where_native_hooks_do_the_same_and_keep_their_dialect
             (
                 "task:complete".to_owned(),
                 json!({ "command": "./validate {{task_id}}", "dialect": "iteratr" }),
-                vec!["exit code 2 does not take a finished task back"],
+                vec!["exit code 2 does not reopen a finished task"],
             ),
             (
                 "iteration:error".to_owned(),
                 json!({ "command": "echo {{error}}", "pipe_output": true, "dialect": "iteratr" }),
-                vec![raw, "a session goes on after an error that it has looked at"],
+                vec![raw, "a session continues after an error that the hook handled"],
             ),
         ]
     );

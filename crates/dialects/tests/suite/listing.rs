@@ -44,7 +44,7 @@ fn hook_lines(hook: &Hook, text: &mut String) {
             }
             line(format_args!("        sent up to {} times more", hook.retries.unwrap_or(RETRIES)));
             if let Some(then) = webhook.on_timeout {
-                line(format_args!("        when nobody answers in time: {}", then.as_str()));
+                line(format_args!("        when no answer arrives in time: {}", then.as_str()));
             }
         }
         Action::Spawn(spawn) => line(format_args!("        inputs {}", spawn.inputs.source())),

@@ -170,7 +170,9 @@ impl<'a> Git<'a> {
         let kind = RunEventKind::Firing(FiringEvent::HookCommitting { hook, head, tree });
         let place = &attempt.place;
         let written = attempt.engine.record(place.number, &place.session, kind).await;
-        written.map_err(|error| self.refused(format!("the commit cannot be journalled: {error}")))
+        written.map_err(|error| {
+            self.refused(format!("the commit cannot be recorded in the journal: {error}"))
+        })
     }
 
     /// Fires an event below this hook, in the same session and about the same piece of work. No slot is
@@ -240,8 +242,8 @@ impl<'a> Git<'a> {
             format!("`{root}` is not in a git repository")
         } else if let Some(lock) = locked {
             format!(
-                "another git process is at work, or has crashed and left `{lock}`: remove that file if no \
-                 git is running"
+                "another git process is running, or has crashed and left `{lock}`: remove that \
+                 file if no git is running"
             )
         } else {
             match complaint(stderr).or_else(|| complaint(&ran.output.stdout)) {

@@ -94,7 +94,9 @@ async fn tell(git: &mut Git<'_>, made: Made, output: Output) -> Result<Outcome, 
     told.insert("commit_id".to_owned(), id.into());
     let decision = git.tell_hooks(EventName::GIT_POST_COMMIT, told).await?;
     if let Some(reason) = refusal(decision.verdict) {
-        return Err(git.refused(format!("committed, but git:post_commit ended it: {reason}")));
+        return Err(git.refused(format!(
+            "committed, but a hook at git:post_commit stopped the work: {reason}"
+        )));
     }
     let files = match files.len() {
         1 => "1 file".to_owned(),
@@ -181,8 +183,8 @@ fn refusal(verdict: Verdict) -> Option<String> {
     match verdict {
         Verdict::Proceed { .. } | Verdict::Allow { .. } => None,
         Verdict::Ask { reason, .. } => {
-            let reason = reason.unwrap_or_else(|| "a hook wants a person to be asked".to_owned());
-            Some(format!("nobody can be asked: {reason}"))
+            let reason = reason.unwrap_or_else(|| "a hook asks for a person's decision".to_owned());
+            Some(format!("cannot ask a person: {reason}"))
         }
         Verdict::Block { reason } | Verdict::Stop { reason } | Verdict::Abort { reason } => {
             Some(reason)
@@ -194,7 +196,7 @@ fn not_committed(git: &Git<'_>, ran: Ran) -> Outcome {
     let stderr = &ran.output.stderr;
     let nobody = ["tell me who you are", "empty ident name", "auto-detection is disabled"];
     if nobody.iter().any(|words| stderr.contains(words)) {
-        let cause = "git does not know who commits: user.name and user.email are not set";
+        let cause = "git does not know the author: user.name and user.email are not set";
         return git.failed(cause.to_owned(), ran);
     }
     git.failure("git commit", ran)

@@ -62,7 +62,7 @@ async fn push(git: &mut Git<'_>, action: &GitPush) -> Result<Outcome, Outcome> {
     let remote = action.remote.as_deref().unwrap_or(REMOTE);
     // Git would take it for an option.
     if remote.is_empty() || remote.starts_with('-') {
-        return Err(git.refused(format!("`{remote}` cannot be the name of a remote")));
+        return Err(git.refused(format!("`{remote}` is not a valid name for a remote")));
     }
     let branch = match action.branch.as_deref().filter(|branch| *branch != CURRENT) {
         Some(branch) => named(git, branch).await?,
@@ -85,7 +85,7 @@ async fn push(git: &mut Git<'_>, action: &GitPush) -> Result<Outcome, Outcome> {
         });
     }
     let what = if ran.output.stderr.contains("Everything up-to-date") {
-        format!("nothing to push: `{remote}` has all of `{branch}`")
+        format!("nothing to push: `{remote}` already has all of `{branch}`")
     } else {
         format!("pushed `{branch}` to `{remote}`")
     };
@@ -96,7 +96,7 @@ async fn push(git: &mut Git<'_>, action: &GitPush) -> Result<Outcome, Outcome> {
 async fn named(git: &mut Git<'_>, branch: &str) -> Result<String, Outcome> {
     let checked = git.ask(&["check-ref-format", &format!("refs/heads/{branch}")]).await?;
     if checked.code != 0 {
-        return Err(git.refused(format!("`{branch}` cannot be the name of a branch")));
+        return Err(git.refused(format!("`{branch}` is not a valid name for a branch")));
     }
     Ok(branch.to_owned())
 }

@@ -123,7 +123,7 @@ pub(super) async fn run(
         if !same || !matches!(read.how, How::Exited { code } if code != 0) {
             return (outcome, took);
         }
-        let cause = "the command cannot be read by its shell (syntax error)".to_owned();
+        let cause = "the shell cannot parse the command (syntax error)".to_owned();
         return (Outcome::Process(ProcessOutcome::NotStarted { cause }), took);
     }
     (outcome, took)
@@ -176,7 +176,7 @@ fn author_env(attempt: &Attempt, shell: &Shell) -> Result<Vec<(String, String)>,
             .and_then(|filled| filled.reveal(secrets))
             .map_err(|error| error.within(&format!("`env: {name}`")))?;
         if value.contains('\0') {
-            return Err(format!("the value of `env: {name}` holds a NUL byte"));
+            return Err(format!("the value of `env: {name}` contains a NUL byte"));
         }
         strings.push((name.clone(), value));
     }
@@ -234,9 +234,9 @@ fn too_large(left: &LeftOut, input: &Input) -> String {
     let (shown_as, bytes) = (&left.shown_as, left.value.len());
     let is_variable = *shown_as == format!("${{{}}}", left.name);
     let why = if left.value.contains('\0') {
-        "holds a NUL byte, which no environment can".to_owned()
+        "contains a NUL byte, which no environment variable can hold".to_owned()
     } else {
-        format!("has {bytes} bytes, too many for an environment")
+        format!("has {bytes} bytes, too many for an environment variable")
     };
     let stdin = (!input.stdin.is_empty()).then(|| "the JSON on standard input".to_owned());
     let file = is_variable.then(|| format!("the file that `${{{}_FILE}}` names", left.name));

@@ -63,7 +63,7 @@ impl<'de> Visitor<'de> for EachOnceVisitor {
         let mut keys = HashSet::new();
         while let Some((key, EachOnce)) = access.next_entry::<String, EachOnce>()? {
             if let Some(key) = keys.replace(key) {
-                return Err(A::Error::custom(format_args!("`{key}` stands in it twice")));
+                return Err(A::Error::custom(format_args!("it contains `{key}` twice")));
             }
         }
         Ok(EachOnce)

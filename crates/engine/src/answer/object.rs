@@ -248,7 +248,7 @@ impl<'a> Fields<'a> {
         let text = |item: &Value| match item {
             Value::String(text) => Ok(text.clone()),
             found => Err(format!(
-                "`{}{name}` has {} in it, expected only texts",
+                "`{}{name}` contains {}, expected only strings",
                 self.path,
                 shown(found)
             )),

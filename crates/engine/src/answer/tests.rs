@@ -268,7 +268,7 @@ fn a_wrong_word_or_type_is_broken_and_says_which() {
         (json!({ "additionalContext": 1 }), "`additionalContext` is `1`, expected text".into()),
         (
             json!({ "additionalContext": ["a", 1] }),
-            "`additionalContext` has `1` in it, expected only texts".into(),
+            "`additionalContext` contains `1`, expected only strings".into(),
         ),
         (json!({ "updatedInput": "ls" }), "`updatedInput` is `ls`, expected an object".into()),
         (json!({ "suppressOutput": 0 }), "`suppressOutput` is `0`, expected true or false".into()),
@@ -437,7 +437,7 @@ fn what_restricts_among_text_but_has_a_field_wrong_is_broken() {
 
 #[test]
 fn output_that_begins_like_an_object_and_is_none_is_broken() {
-    let begins = "it begins with `{` but is no JSON:";
+    let begins = "it begins with `{` but is not JSON:";
     let table = [
         ("{", "EOF while parsing an object at line 1 column 1"),
         ("{\"decision\": \"deny\"", "EOF while parsing an object at line 1 column 19"),
@@ -468,7 +468,7 @@ fn spaces_and_a_byte_order_mark_around_the_object_do_not_matter() {
 #[test]
 fn output_that_was_cut_grants_nothing_and_is_broken_without_an_answer() {
     let cut = |stdout: &str| read(stdout, false, &event("tool:pre_execute"));
-    let too_long = broken("it begins with `{` but was too long to be kept whole");
+    let too_long = broken("it begins with `{` but was truncated because it is too long");
     assert_eq!(cut("{\"decision\":\"allow\"}"), Reading::Among(Answer::default()));
     assert_eq!(cut("{\"decision\":\"deny\",\"reason\":\"no\"}"), Reading::Among(deny("no")));
     assert_eq!(cut("{\"level\":\"info\"}\n{\"level\":\"in"), too_long);
@@ -519,7 +519,7 @@ fn the_async_line_is_not_part_of_the_late_answer() {
 #[test]
 fn deep_nesting_is_not_parsable_and_does_not_exhaust_the_stack() {
     let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
-    let why = "it begins with `{` but is no JSON: recursion limit exceeded at line 1 column 636";
+    let why = "it begins with `{` but is not JSON: recursion limit exceeded at line 1 column 636";
     assert_eq!(read_here(&deep), broken(why));
     assert_eq!(read_here(&"[".repeat(1 << 20)), Reading::Nothing);
     assert_eq!(
@@ -545,7 +545,7 @@ fn a_megabyte_of_openings_is_read_in_linear_time() {
     for line in [" {\"a\":\n", "{\"a\":[\n"] {
         assert_eq!(
             read_after(line, "{\"decision\":\"allow\"}"),
-            broken("too many unfinished JSON objects to look for an answer in them"),
+            broken("it contains too many unfinished JSON objects to search for an answer"),
             "{line}"
         );
     }
@@ -558,7 +558,7 @@ fn looking_for_objects_ends_after_too_many_bytes_in_vain() {
     let some_context = "{\"additionalContext\":\"x\"}";
     assert_eq!(
         read_here(&format!("{some_context}\n{nested}{padding}")),
-        broken("too many unfinished JSON objects to look for an answer in them")
+        broken("it contains too many unfinished JSON objects to search for an answer")
     );
     assert_eq!(
         read_here(&format!("{{\"decision\":\"deny\",\"reason\":\"no\"}}\n{nested}{padding}")),

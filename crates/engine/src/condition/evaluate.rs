@@ -8,7 +8,7 @@
 //!   point.
 //! - As text, `true` and `false` are these words, nothing and `null` are empty, and lists and objects
 //!   are compact JSON. Two lists are equal when their items are.
-//! - On its own a value is false when it is false, empty, the text `false`, an empty list, or reads
+//! - On its own a value is false when it is false, empty, the string `false`, an empty list, or reads
 //!   as zero.
 //!
 //! How numbers are read and calculated is in `number.rs`.

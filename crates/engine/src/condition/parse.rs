@@ -321,7 +321,7 @@ fn compile(pattern: &str, at: Range<usize>) -> Result<Regex, ConditionError> {
 /// What a regular expression's error says, without the picture around it.
 fn cause(error: &regex::Error) -> String {
     match error {
-        regex::Error::CompiledTooBig(limit) => format!("it takes more than {limit} bytes"),
+        regex::Error::CompiledTooBig(limit) => format!("it needs more than {limit} bytes"),
         error => {
             let message = error.to_string();
             let last = message.lines().last().unwrap_or_default();

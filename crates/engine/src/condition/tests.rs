@@ -509,7 +509,7 @@ fn faults_of_the_text_itself_are_named() {
         fault("${X} matches '(a{1000}){1000}'"),
         Err(ConditionError::BadRegex {
             pattern: "(a{1000}){1000}".into(),
-            cause: "it takes more than 1048576 bytes".into(),
+            cause: "it needs more than 1048576 bytes".into(),
             at: 13..30
         })
     );
@@ -522,8 +522,8 @@ fn every_fault_has_a_message_and_a_place() {
         ("${ITERATON}", "unknown variable `ITERATON`", 2..10),
         ("1 ==", "expected a value but found the end", 4..4),
         ("1 = 1", "expected `==` but found `=`", 2..3),
-        ("'", "the text that begins here has no closing quote", 0..1),
-        ("1 matches '('", "`(` is no regular expression: unclosed group", 10..13),
+        ("'", "the string that begins here has no closing quote", 0..1),
+        ("1 matches '('", "`(` is not a valid regular expression: unclosed group", 10..13),
     ];
     for (text, message, at) in table {
         let error = parse(text).unwrap_err();
@@ -532,7 +532,7 @@ fn every_fault_has_a_message_and_a_place() {
     let long = parse(&"1".repeat(CONDITION_BYTES_MAX + 1)).unwrap_err();
     assert_eq!(long, ConditionError::TooLong { length: 10_001 });
     assert_eq!(long.at(), 0..0);
-    assert_eq!(long.to_string(), "the condition is 10001 bytes long, at most 10000 are read");
+    assert_eq!(long.to_string(), "the condition has 10001 bytes, expected at most 10000");
 }
 
 #[test]

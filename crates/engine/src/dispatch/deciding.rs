@@ -83,8 +83,8 @@ impl Dispatch {
         if let Verdict::Ask { reason, .. } = &decision.verdict
             && self.given.nobody_to_ask
         {
-            let reason = reason.as_deref().unwrap_or("a hook wants a person to be asked");
-            let reason = format!("nobody can be asked: {reason}");
+            let reason = reason.as_deref().unwrap_or("a hook asks for a person's decision");
+            let reason = format!("cannot ask a person: {reason}");
             decision.verdict = Verdict::Block { reason };
         }
         let agent = StopBlocks::agent_of(&self.given.event);
@@ -101,7 +101,7 @@ impl Dispatch {
 
     fn unreadable(&self) -> Option<Decision> {
         let first = self.given.broken.first().filter(|_| self.power.can_block())?;
-        let reason = format!("a hook cannot be read, so nothing may pass it: {first}");
+        let reason = format!("a hook cannot be read, so the event is blocked: {first}");
         Some(Decision { verdict: Verdict::Block { reason }, ..Decision::default() })
     }
 }

@@ -166,7 +166,8 @@ impl Run {
             },
             Status::Success if answer.stop => {
                 let why = answer.stop_reason.clone().or_else(|| answer.reason.clone());
-                let reason = why.unwrap_or_else(|| format!("hook {} ended it", self.hook.id));
+                let reason =
+                    why.unwrap_or_else(|| format!("hook {} stopped the work", self.hook.id));
                 Verdict::Stop { reason }
             }
             // Where nothing can be blocked there is nothing to allow and nobody to ask.

@@ -34,8 +34,8 @@ pub(super) fn mind(event: &Event, decision: &mut Decision, blocked_before: u32) 
     let ignored = match forced(event) {
         Some(why) => format!("a hook blocked the stop, which is ignored after `{why}`: {reason}"),
         None if blocked_before >= STOP_BLOCKS_MAX => format!(
-            "hooks blocked the stop {blocked_before} times in a row with no work between; it ends \
-             anyway: {reason}"
+            "hooks blocked the stop {blocked_before} times in a row with no work in between; the \
+             session stops anyway: {reason}"
         ),
         None => return Some(blocked_before + 1),
     };

@@ -539,7 +539,7 @@ fn disabled_unmet_done_and_skipped_hooks_are_passed_with_a_reason() {
             "skip a: enabled: false",
             "skip b: --skip b",
             "skip c: when: ${TOOL_NAME} == 'write'",
-            "skip d: once: it has run in this session",
+            "skip d: once: it has already run in this session",
             "start e",
             "finished"
         ]
@@ -550,7 +550,7 @@ fn disabled_unmet_done_and_skipped_hooks_are_passed_with_a_reason() {
             "a skipped x0: enabled: false",
             "b skipped x0: --skip b",
             "c skipped x0: when: ${TOOL_NAME} == 'write'",
-            "d skipped x0: once: it has run in this session",
+            "d skipped x0: once: it has already run in this session",
             "e success x1"
         ]
     );
@@ -564,7 +564,7 @@ async fn a_hook_with_once_runs_once_in_a_session_however_it_ends() {
     let first = fire_in(&memory, Firing::at(GUARD, entries), [("a", vec![exit(1).into()])]).await;
     assert_eq!(first.order(), ["start a", "finished"]);
     let second = fire_in(&memory, Firing::at(GUARD, entries), []).await;
-    assert_eq!(second.order(), ["skip a: once: it has run in this session", "finished"]);
+    assert_eq!(second.order(), ["skip a: once: it has already run in this session", "finished"]);
 }
 
 #[test]
@@ -586,8 +586,8 @@ fn a_condition_that_fails_is_a_failed_hook_and_blocks_at_a_guard() {
          id: b, command: x",
     )
     .play([]);
-    let reason = "hook a failed (cannot start: its condition `${ITERATION} + 1 > 1` fails: `+` \
-                  needs a number but `${ITERATION}` is empty); end it with exit 0, or set \
+    let reason = "hook a failed (cannot start: its condition `${ITERATION} + 1 > 1` cannot be evaluated: `+` \
+                  needs a number but `${ITERATION}` is empty); make it exit with 0, or set \
                   on_failure: continue";
     assert_eq!(machine.order(), ["skip b: a blocked", "finished"]);
     assert_eq!(
@@ -600,7 +600,7 @@ fn a_condition_that_fails_is_a_failed_hook_and_blocks_at_a_guard() {
 #[test]
 fn a_condition_that_fails_goes_through_on_failure_and_is_not_tried_again() {
     let fails = "command: x, when: \"${ITERATION} + 1 > 1\"";
-    let cause = "cannot start: its condition `${ITERATION} + 1 > 1` fails: `+` needs a number but \
+    let cause = "cannot start: its condition `${ITERATION} + 1 > 1` cannot be evaluated: `+` needs a number but \
                  `${ITERATION}` is empty";
     for (terms, decision) in [
         ("on_failure: continue", Decision::default()),
@@ -730,7 +730,7 @@ fn a_failed_guard_blocks_and_the_reason_names_it_and_says_how_to_mend_it() {
         ),
         (
             Outcome::Process(ProcessOutcome::WantedTerminal { output: Output::default() }),
-            "stopped to read the terminal, which hooks do not have",
+            "stopped because it tried to read the terminal, which hooks do not have",
         ),
         (
             Outcome::Process(ProcessOutcome::NotStarted { cause: "bash not found".into() }),
@@ -746,8 +746,8 @@ fn a_failed_guard_blocks_and_the_reason_names_it_and_says_how_to_mend_it() {
                 code: 0,
                 output: Output { held: true, ..Output::default() },
             }),
-            "a background child still holds its output, so its answer is not known to be \
-             complete; redirect that child's output (`>/dev/null 2>&1 &`)",
+            "a background child still holds its output open, so its answer may be incomplete; \
+             redirect that child's output (`>/dev/null 2>&1 &`)",
         ),
     ] {
         let status = match outcome {
@@ -762,7 +762,7 @@ fn a_failed_guard_blocks_and_the_reason_names_it_and_says_how_to_mend_it() {
         )
         .play([("a", vec![outcome.into()])]);
         let reason =
-            format!("hook a failed ({how}); end it with exit 0, or set on_failure: continue");
+            format!("hook a failed ({how}); make it exit with 0, or set on_failure: continue");
         assert_eq!(machine.decided(), blocked(&reason));
         assert_eq!(machine.order(), ["start a", "skip b: a blocked", "start c", "finished"]);
         assert_eq!(machine.reports()[0], format!("a {status} x1: {reason}"));
@@ -771,7 +771,7 @@ fn a_failed_guard_blocks_and_the_reason_names_it_and_says_how_to_mend_it() {
 
 #[test]
 fn what_a_failure_leads_to_depends_on_the_event_unless_it_is_written() {
-    let sentence = "hook a failed (exit code 1); end it with exit 0, or set on_failure: continue";
+    let sentence = "hook a failed (exit code 1); make it exit with 0, or set on_failure: continue";
     let plain = "hook a failed (exit code 1)";
     let go_on = Decision::default;
     for (event, terms, expected) in [
@@ -941,7 +941,7 @@ fn a_persons_yes_at_a_permission_prompt_is_an_allow_and_elsewhere_it_only_goes_o
 
 #[test]
 fn nobodys_answer_does_what_on_timeout_says_and_is_not_asked_for_again() {
-    let (proceed, reason) = (Decision::default, "nobody answered within 60 s");
+    let (proceed, reason) = (Decision::default, "no answer within 60 s");
     for (event, more, expected) in [
         (OBSERVED, "", aborted(reason)),
         (OBSERVED, ", on_timeout: continue, on_failure: abort", proceed()),
@@ -1042,7 +1042,7 @@ fn a_report_counts_the_delays_between_attempts() {
 #[test]
 fn exhausted_attempts_lead_to_on_exhausted_or_to_what_the_event_does_by_default() {
     let plain = "hook a failed in 2 attempts (exit code 1)";
-    let sentence = format!("{plain}; end it with exit 0, or set on_failure: continue");
+    let sentence = format!("{plain}; make it exit with 0, or set on_failure: continue");
     for (event, exhausted, expected) in [
         (GUARD, "", blocked(&sentence)),
         (GUARD, ", on_exhausted: continue", Decision::default()),
@@ -1202,7 +1202,7 @@ fn the_reason_of_a_stop_is_its_stop_reason_then_its_reason_then_the_hook() {
     for (answer, reason) in [
         (json!({ "continue": false, "stopReason": "s", "reason": "r" }), "s"),
         (json!({ "continue": false, "reason": "r" }), "r"),
-        (json!({ "continue": false }), "hook a ended it"),
+        (json!({ "continue": false }), "hook a stopped the work"),
         (json!({ "continue": false, "stopReason": "s", "decision": "block", "reason": "r" }), "s"),
     ] {
         let machine = Firing::at(GUARD, "id: a, command: x")
@@ -1398,8 +1398,7 @@ fn of_hooks_that_are_the_same_only_the_strictest_runs() {
     .fire();
     machine.ends("b", exit(0));
     machine.ends("d", exit(0));
-    let order =
-        ["skip a: the same as b, which runs", "start b", "skip c: the same as b, which runs"];
+    let order = ["skip a: b does the same and runs", "start b", "skip c: b does the same and runs"];
     assert_eq!(machine.order()[..3], order);
     let mut machine = same(Firing::at(
         GUARD,
@@ -1410,7 +1409,7 @@ fn of_hooks_that_are_the_same_only_the_strictest_runs() {
     .fire();
     machine.ends("b", exit(0));
     let order =
-        ["skip a: enabled: false", "start b", "skip c: the same as b, which runs", "finished"];
+        ["skip a: enabled: false", "start b", "skip c: b does the same and runs", "finished"];
     assert_eq!(machine.order(), order);
 }
 
@@ -1791,7 +1790,9 @@ fn an_answer_decides_at_a_guard() {
         (exited(1, r#"{"decision": "deny", "reason": "no"}"#, ""), blocked("no")),
         (
             exited(1, r#"{"decision": "allow"}"#, ""),
-            blocked("hook a failed (exit code 1); end it with exit 0, or set on_failure: continue"),
+            blocked(
+                "hook a failed (exit code 1); make it exit with 0, or set on_failure: continue",
+            ),
         ),
         (exited(0, "checking\n{\"decision\": \"deny\", \"reason\": \"no\"}\n", ""), blocked("no")),
         (exited(0, "checking\n{\"decision\": \"allow\"}\n", ""), Decision::default()),
@@ -1821,7 +1822,7 @@ fn a_guard_that_asks_and_exits_with_1_blocks() {
         .play([("a", vec![exited(1, r#"{"decision": "ask"}"#, "").into()])]);
     assert_eq!(
         machine.decided(),
-        blocked("hook a failed (exit code 1); end it with exit 0, or set on_failure: continue")
+        blocked("hook a failed (exit code 1); make it exit with 0, or set on_failure: continue")
     );
 }
 
@@ -1960,7 +1961,7 @@ fn events_are_fired_at_most_4_deep() {
     assert_eq!(at_depth(3).reports(), ["a success x1"]);
     assert_eq!(
         at_depth(4).reports(),
-        ["a failed x0: cannot start: events are fired 4 deep already: session:start (1) → \
+        ["a failed x0: cannot start: events are already nested 4 deep: session:start (1) → \
           stage:start (2) → tool:error (3) → llm:stream_end (4)"]
     );
 }
@@ -2001,8 +2002,8 @@ async fn a_stop_is_blocked_eight_times_in_a_row_and_then_it_ends_anyway() {
                 ninth.decided(),
                 Decision {
                     system_messages: vec![
-                        "hooks blocked the stop 8 times in a row with no work between; it ends \
-                         anyway: work left"
+                        "hooks blocked the stop 8 times in a row with no \
+                         work in between; the session stops anyway: work left"
                             .into()
                     ],
                     ..Decision::default()
@@ -2190,17 +2191,17 @@ fn an_entry_that_cannot_be_read_blocks_where_it_can_and_observers_still_start() 
         .play([]);
         assert_eq!(
             machine.order(),
-            ["skip a: an entry that cannot be read blocks this event", "start b", "finished"]
+            ["skip a: a hook that cannot be read blocks this event", "start b", "finished"]
         );
         assert_eq!(
             machine.decided(),
             blocked(
-                "a hook cannot be read, so nothing may pass it: hookwright.yaml:3:5: unknown key"
+                "a hook cannot be read, so the event is blocked: hookwright.yaml:3:5: unknown key"
             )
         );
     }
     let machine = Firing::at(GUARD, "").broken(&["x"]).play([]);
-    assert_eq!(machine.decided(), blocked("a hook cannot be read, so nothing may pass it: x"));
+    assert_eq!(machine.decided(), blocked("a hook cannot be read, so the event is blocked: x"));
 }
 
 #[test]

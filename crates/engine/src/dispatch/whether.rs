@@ -54,7 +54,10 @@ pub(crate) fn condition(hook: &Hook, variables: &Variables<'_>) -> Whether {
     match when.holds(variables) {
         Ok(true) => Whether::Runs,
         Ok(false) => Whether::Passed(format!("when: {}", when.source())),
-        Err(error) => Whether::Refused(format!("its condition `{}` fails: {error}", when.source())),
+        Err(error) => Whether::Refused(format!(
+            "its condition `{}` cannot be evaluated: {error}",
+            when.source()
+        )),
     }
 }
 
@@ -65,7 +68,7 @@ pub(crate) fn start(hook: &Hook, event: &Event, chain: &Chain) -> Whether {
         return Whether::RefusedByChain(format!("it would wake itself again: {circle}"));
     }
     if chain.depth() >= FIRING_DEPTH_MAX {
-        let cause = format!("events are fired {FIRING_DEPTH_MAX} deep already: {chain}");
+        let cause = format!("events are already nested {FIRING_DEPTH_MAX} deep: {chain}");
         return Whether::RefusedByChain(cause);
     }
     match hook.action.action_type().missing {

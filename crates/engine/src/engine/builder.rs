@@ -20,7 +20,7 @@ use crate::variables::Environment;
 ///
 /// The order of the calls does not matter, except among hooks of the same kind: those run in the
 /// order in which they were given.
-#[must_use = "an engine comes into being with `build`"]
+#[must_use = "call `build` to get an engine"]
 pub struct EngineBuilder {
     root: PathBuf,
     environment: Environment,

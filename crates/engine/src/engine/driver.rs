@@ -310,7 +310,7 @@ impl Driver {
     fn start(&mut self, hook: usize, attempt: u32, refused: Option<std::io::Error>) {
         let mut ending = Ending { hook, sender: self.sender.clone(), sent: false };
         if let Some(error) = refused {
-            let cause = format!("its start could not be journalled: {error}");
+            let cause = format!("its start could not be recorded in the journal: {error}");
             return ending
                 .send(Outcome::Process(ProcessOutcome::NotStarted { cause }), Duration::ZERO);
         }
@@ -465,7 +465,7 @@ impl Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         if !self.sent {
-            let cause = "it was given up before it ended".to_owned();
+            let cause = "it was abandoned before it ended".to_owned();
             self.send(Outcome::Process(ProcessOutcome::NotStarted { cause }), Duration::ZERO);
         }
     }

@@ -100,15 +100,15 @@ pub struct Shell {
 impl Shell {
     const TYPE: ActionType = ActionType {
         keys: &[
-            ActionKey("command", Text, "the shell's text; values stand in its environment"),
-            ActionKey("env", Texts, "variables for the command, taken as they are"),
+            ActionKey("command", Text, "shell command; it reads values from its environment"),
+            ActionKey("env", Texts, "environment variables for the command, used literally"),
             ActionKey(
                 "working_dir",
                 Text,
-                "where it runs; of a spawned pipeline: project or session",
+                "working directory; for a spawned pipeline: project or session",
             ),
-            ActionKey("shell", Text, "the shell, by name or path; bash if left out"),
-            ActionKey("kill_grace", KeyValue::Duration, "between SIGTERM and SIGKILL"),
+            ActionKey("shell", Text, "the shell, by name or path; default: bash"),
+            ActionKey("kill_grace", KeyValue::Duration, "time between SIGTERM and SIGKILL"),
         ],
         told_by: Some("command"),
         ..ActionType::COMMAND
@@ -178,22 +178,26 @@ impl Webhook {
             ActionKey(
                 "url",
                 Text,
-                "where the request goes: https, or http to this machine; a question may go nowhere",
+                "address of the request: https, or http to this machine; optional for a question",
             ),
-            ActionKey("method", Words(Self::METHODS), "POST if left out"),
+            ActionKey("method", Words(Self::METHODS), "HTTP method; default: POST"),
             ActionKey("headers", Texts, "headers of the request"),
             ActionKey("body", Json, "the request's JSON"),
             ActionKey("callback_port", Port, ""),
-            ActionKey("on_timeout", Words(Exhausted::WORDS), "when nobody answers in time"),
-            ActionKey("on_reject", Words(Exhausted::WORDS), "when the answer is no"),
+            ActionKey(
+                "on_timeout",
+                Words(Exhausted::WORDS),
+                "what to do when no answer arrives in time",
+            ),
+            ActionKey("on_reject", Words(Exhausted::WORDS), "what to do when the answer is no"),
             ActionKey("secret", Text, "signs the request"),
-            ActionKey("allow_http", Switch, "plain http beyond this machine"),
+            ActionKey("allow_http", Switch, "allow plain http to other machines"),
         ],
         told_by: Some("url"),
         timeout: SEND_TIMEOUT,
         awaited_timeout: PATIENT_TIMEOUT,
         is_request: true,
-        way_out: "let its receiver answer, or set on_failure: continue",
+        way_out: "make its receiver answer, or set on_failure: continue",
         missing: if cfg!(feature = "http") {
             None
         } else {
@@ -260,11 +264,11 @@ impl Spawn {
         name: "spawn",
         keys: &[
             ActionKey("pipeline", Text, "the pipeline or loop to run"),
-            ActionKey("inputs", Map, "what it is given"),
+            ActionKey("inputs", Map, "inputs of the pipeline"),
             ActionKey(
                 "working_dir",
                 Text,
-                "where it runs; of a spawned pipeline: project or session",
+                "working directory; for a spawned pipeline: project or session",
             ),
         ],
         told_by: Some("pipeline"),
@@ -272,7 +276,7 @@ impl Spawn {
         awaited_timeout: PATIENT_TIMEOUT,
         retries: 0,
         starts_session: true,
-        way_out: "let its pipeline complete, or set on_failure: continue",
+        way_out: "make its pipeline complete, or set on_failure: continue",
         ..ActionType::COMMAND
     };
 }
@@ -316,7 +320,7 @@ impl GitCommit {
         name: "git-commit",
         keys: &[
             ActionKey("message", Text, "the commit's message"),
-            ActionKey("no_verify", Switch, "leave git's own hooks out"),
+            ActionKey("no_verify", Switch, "skip git's own hooks"),
         ],
         ..ActionType::COMMAND
     };
@@ -349,8 +353,8 @@ impl GitPush {
     const TYPE: ActionType = ActionType {
         name: "git-push",
         keys: &[
-            ActionKey("remote", Text, "where to push; origin if left out"),
-            ActionKey("branch", Text, "what to push; the current branch if left out"),
+            ActionKey("remote", Text, "remote to push to; default: origin"),
+            ActionKey("branch", Text, "branch to push; default: the current branch"),
         ],
         ..ActionType::COMMAND
     };
@@ -373,7 +377,7 @@ impl Described for GitPush {
 impl Callback {
     const TYPE: ActionType = ActionType {
         name: "callback",
-        way_out: "let it return an answer, or set its on_failure to continue",
+        way_out: "make it return an answer, or set its on_failure to continue",
         ..ActionType::COMMAND
     };
 }

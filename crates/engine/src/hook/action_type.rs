@@ -43,7 +43,7 @@ impl ActionType {
         retries: RETRIES,
         is_request: false,
         starts_session: false,
-        way_out: "end it with exit 0, or set on_failure: continue",
+        way_out: "make it exit with 0, or set on_failure: continue",
         missing: None,
     };
 }

@@ -78,20 +78,20 @@ impl fmt::Display for HookFault {
 pub enum HookConflict {
     /// `await: false` beside something that needs the result.
     #[error(
-        "`await: false` cannot stand beside `abort` or `block`: nobody would wait for the failure"
+        "`await: false` cannot be combined with `abort` or `block`: nothing waits for the failure"
     )]
     NobodyWaits,
     /// `block` at an event that cannot be blocked.
-    #[error("`block` is for events that can be blocked, and this one cannot")]
+    #[error("`block` needs an event that can be blocked, and this one cannot")]
     NothingToBlock,
     /// `on_exhausted` without retries.
-    #[error("`on_exhausted` needs `on_failure: retry` beside it")]
+    #[error("`on_exhausted` needs `on_failure: retry`")]
     NothingToExhaust,
     /// `matcher` at an event without a subject.
-    #[error("`matcher` looks at an event's subject, and this event has none")]
+    #[error("`matcher` compares an event's subject, but this event has none")]
     NothingToMatch,
     /// `pipe_output` at the end of a session.
-    #[error("`pipe_output` has no reader at the end of a session")]
+    #[error("`pipe_output` reaches no agent at the end of a session")]
     NobodyReads,
 }
 

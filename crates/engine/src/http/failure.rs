@@ -6,13 +6,13 @@ use std::io;
 /// Why a request had no response. No variant holds the address it went to: that may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SendError {
-    #[error("the address is no URL: {cause}")]
+    #[error("the address is not a valid URL: {cause}")]
     BadAddress { cause: String },
     #[error("the address begins with `{scheme}:`, expected https or http")]
     OtherScheme { scheme: String },
     #[error("plain http is for this machine only, or with `allow_http: true`")]
     PlainHttp,
-    #[error("`{method}` is no HTTP method")]
+    #[error("`{method}` is not an HTTP method")]
     BadMethod { method: String },
     #[error("the header `{name}` cannot be sent")]
     BadHeader { name: String },

@@ -41,13 +41,13 @@ struct NameFiles {
 /// Why a host has no address. The host's name is not in it: an address may be a secret.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum NameError {
-    #[error("no such host: neither /etc/hosts nor a DNS server knows its name")]
+    #[error("unknown host: neither /etc/hosts nor a DNS server knows its name")]
     Unknown,
-    #[error("the host's name cannot be looked up: no DNS server of /etc/resolv.conf answers")]
+    #[error("cannot resolve the host name: no DNS server of /etc/resolv.conf answers")]
     NoServer,
-    #[error("the host's name cannot be looked up: the DNS server failed")]
+    #[error("cannot resolve the host name: the DNS server failed")]
     ServerFailed,
-    #[error("the host's name cannot be looked up: {file} cannot be read: {cause}")]
+    #[error("cannot resolve the host name: {file} cannot be read: {cause}")]
     Unreadable { file: PathBuf, cause: String },
 }
 

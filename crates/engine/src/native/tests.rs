@@ -300,7 +300,7 @@ fn broken_json_is_a_failure_at_exit_0() {
         assert_eq!(found.answer, Answer::default());
         let reason = found.reason.expect("a failure has a reason");
         assert!(
-            reason.starts_with("its answer cannot be read: it begins with `{` but is no JSON"),
+            reason.starts_with("its answer cannot be read: it begins with `{` but is not JSON"),
             "{reason}"
         );
     }
@@ -321,8 +321,8 @@ fn broken_json_beside_another_exit_code_leaves_the_exit_code_to_speak() {
 
 #[test]
 fn held_output_fails_a_guard_that_gave_no_answer_and_nothing_else() {
-    let reason = "a background child still holds its output, so its answer is not known to be \
-                  complete; redirect that child's output (`>/dev/null 2>&1 &`)";
+    let reason = "a background child still holds its output open, so its answer may be \
+         incomplete; redirect that child's output (`>/dev/null 2>&1 &`)";
     assert_eq!(meaning(GUARD, &held("started\n")), failed(reason));
     assert_eq!(meaning(STOP, &held("")), failed(reason));
     for (name, awaited) in [(RESULT, true), (OBSERVED, true), (GUARD, false)] {
@@ -374,7 +374,9 @@ fn what_does_not_end_by_itself_is_a_failure_that_says_how() {
                 name,
                 &Outcome::Process(ProcessOutcome::WantedTerminal { output: output.clone() })
             ),
-            failed_for_good("stopped to read the terminal, which hooks do not have")
+            failed_for_good(
+                "stopped because it tried to read the terminal, which hooks do not have"
+            )
         );
     }
 }

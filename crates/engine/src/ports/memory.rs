@@ -145,7 +145,7 @@ pub struct NoPipelines;
 impl Pipelines for NoPipelines {
     fn start(&self, _child: Child) -> Promise<'_, Result<ChildEnd, NotRun>> {
         let cause =
-            "pipelines run within a session, and this event was fired outside of one".to_owned();
+            "pipelines need a session, but this event was fired outside a session".to_owned();
         Box::pin(std::future::ready(Err(NotRun { cause, may_retry: false })))
     }
 }

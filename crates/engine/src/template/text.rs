@@ -95,16 +95,14 @@ pub enum FillError {
         nearest: Option<String>,
     },
     /// A value that a header cannot hold.
-    #[error("the value of `{name}` holds a line break or another control character")]
+    #[error("the value of `{name}` contains a line break or another control character")]
     ControlCharacter {
         /// Whose value.
         name: String,
     },
     /// A value that makes a segment of a path `.` or `..`, which leads to another address. No way to
     /// write it keeps them what they are: `%2e` means the same.
-    #[error(
-        "the value of `{name}` makes a path segment `{segment}`, which leads to another address"
-    )]
+    #[error("the value of `{name}` adds the path segment `{segment}`, which changes the address")]
     DotSegment {
         /// Whose value.
         name: String,

@@ -151,7 +151,7 @@ async fn where_nobody_can_be_asked_ask_is_deny() {
     let event = crate::support::event("PreToolUse", json!({ "tool_name": "bash" }));
     let firing = hookwright_engine::Firing { nobody_to_ask: true, ..Default::default() };
     let fired = host.engine.fire(event, firing).await;
-    assert_eq!(fired.decision.verdict, block("nobody can be asked: sure?"));
+    assert_eq!(fired.decision.verdict, block("cannot ask a person: sure?"));
 }
 
 #[tokio::test]

@@ -220,7 +220,7 @@ async fn at_a_point_that_can_block_a_person_decides_the_operation() {
 
 #[tokio::test]
 async fn nobody_in_time_does_what_on_timeout_says() {
-    let reason = || "nobody answered within 20 ms".to_owned();
+    let reason = || "no answer within 20 ms".to_owned();
     let proceed = Verdict::Proceed { rewritten_input: None };
     for (name, more, expected) in [
         ("stage:complete", "", Verdict::Abort { reason: reason() }),
@@ -428,7 +428,7 @@ async fn where_nobody_can_be_asked_nothing_is_sent_and_the_hook_fails_at_once() 
     let mut receiver = Receiver::new([]).await;
     let host = Host::new(&gate(&receiver.url("/"), "on_failure: abort").replace("${KEY}", "x"));
     let fired = host.fire("stage:complete", json!({ "stage": "plan" })).await;
-    let reason = "hook gate failed (nobody can be asked: this program has no way to ask people)";
+    let reason = "hook gate failed (cannot ask a person: this program cannot ask people)";
     assert_eq!(fired.decision.verdict, Verdict::Abort { reason: reason.into() });
     assert!(receiver.is_quiet());
 }

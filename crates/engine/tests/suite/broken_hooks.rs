@@ -40,7 +40,7 @@ async fn a_guard_that_is_broken_in_any_way_blocks_and_says_how_to_mend_it() {
         assert_eq!(found, status, "{entry}: {reason}");
         assert!(reason.contains(said), "{entry}: {reason}");
         assert!(reason.contains("hook hookwright/tool:pre_execute#0 failed"), "{reason}");
-        assert!(reason.ends_with("end it with exit 0, or set on_failure: continue"), "{reason}");
+        assert!(reason.ends_with("make it exit with 0, or set on_failure: continue"), "{reason}");
         assert_eq!(record["decision"], "block", "{entry}");
         assert_eq!(record["reason"], *reason);
     }

@@ -102,10 +102,10 @@ fn everything_that_is_wrong_is_said_with_its_place_before_anything_runs() {
         "expected at most 30 days but found `2678400s`",
         "expected a whole number from 0 to 100 but found `101`",
         "expected an id but found ` `",
-        "`block` is for events that can be blocked, and this one cannot",
-        "`on_exhausted` needs `on_failure: retry` beside it",
-        "`matcher` looks at an event's subject, and this event has none",
-        "`await: false` cannot stand beside `abort` or `block`",
+        "`block` needs an event that can be blocked, and this one cannot",
+        "`on_exhausted` needs `on_failure: retry`",
+        "`matcher` compares an event's subject, but this event has none",
+        "`await: false` cannot be combined with `abort` or `block`",
         &format!("the id `twice` appears twice, first in line {line}"),
     ] {
         assert!(text.contains(fact), "{fact} is not in\n{text}");

@@ -124,7 +124,7 @@ async fn an_error_fails_the_hook_and_a_guard_that_fails_blocks() {
     };
     let cause = "No such file or directory (os error 2)";
     let reason = format!(
-        "hook reads failed ({cause}); let it return an answer, or set its on_failure to continue"
+        "hook reads failed ({cause}); make it return an answer, or set its on_failure to continue"
     );
     assert_eq!(at_a_guard(hook()).await.decision.verdict, block(&reason));
     // The two ways out that the reason names.
@@ -409,6 +409,6 @@ async fn what_nobody_can_be_asked_about_stays_so_below_a_callback() {
     let firing = Firing { nobody_to_ask: true, ..Firing::default() };
     let engine = engine([asks, outer]);
     let fired = engine.fire(event("tool:pre_execute", json!({})), firing).await;
-    let verdict = format!("{:?}", block("nobody can be asked: sure?"));
+    let verdict = format!("{:?}", block("cannot ask a person: sure?"));
     assert_eq!(fired.decision.additional_context, [verdict]);
 }

@@ -54,7 +54,7 @@ async fn a_command_that_names_such_a_value_cannot_start_and_says_where_it_is() {
     let fired = host.fire("tool:error", json!({ "output": large })).await;
     assert_eq!(
         only(&fired).1,
-        "cannot start: `${OUTPUT}` has 200000 bytes, too many for an environment; read it from the \
+        "cannot start: `${OUTPUT}` has 200000 bytes, too many for an environment variable; read it from the \
          JSON on standard input, or from the file that `${OUTPUT_FILE}` names"
     );
     let fired = host.fire("tool:pre_execute", json!({ "tool_input": { "content": large } })).await;

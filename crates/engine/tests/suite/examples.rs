@@ -46,11 +46,11 @@ fn these_programs_are_the_ones_that_the_front_pages_show() {
 
 #[test]
 fn callbacks_guard_fail_closed_are_tried_again_and_observe() {
-    let way_out = "let it return an answer, or set its on_failure to continue";
+    let way_out = "make it return an answer, or set its on_failure to continue";
     assert_eq!(
         printed_by("callbacks"),
         format!(
-            "go on
+            "continue
 for the agent: src/main.rs was looked at
 audit: tool:pre_execute (read)
 block: prod/.env may hold secrets
@@ -59,7 +59,7 @@ block: hook no-secrets failed (a tool without a path); {way_out}
 audit: tool:pre_execute (edit)
 block: hook slow failed (timed out after 50 ms); {way_out}
 audit: tool:pre_execute (bash)
-go on, nobody needs to be asked
+continue, no person has to be asked
 audit: tool:pre_execute (glob)
 "
         )
@@ -85,7 +85,7 @@ fn a_journal_of_ones_own_keeps_what_it_cannot_write_from_starting() {
         printed_by("own_journal"),
         r#"the guard runs
 Proceed { rewritten_input: None }
-Block { reason: "hook guard failed (cannot start: its start could not be journalled: the journal is full); let it return an answer, or set its on_failure to continue" }
+Block { reason: "hook guard failed (cannot start: its start could not be recorded in the journal: the journal is full); make it return an answer, or set its on_failure to continue" }
 journal: 1 "fired"
 journal: 1 "hook_starting"
 journal: 1 "hook_ended"

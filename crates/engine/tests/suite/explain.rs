@@ -65,7 +65,10 @@ hooks:
         ("unmet", "skipped: when: ${TOOL_NAME} == 'read'"),
         ("met", "runs"),
         ("depends", "depends on met"),
-        ("fails", "fails: its condition `'a' % 2 == 0` fails: `%` needs a number but"),
+        (
+            "fails",
+            "fails: its condition `'a' % 2 == 0` cannot be evaluated: `%` needs a number but",
+        ),
         ("commit", "runs"),
         ("child", "runs"),
         ("elsewhere", "missed: Event"),

@@ -216,7 +216,7 @@ async fn a_message_that_cannot_be_is_a_failure_and_nothing_is_staged() {
         (
             "'${ISSUE_TITLE}'",
             json!({ "issue_title": "a\0b" }),
-            "the commit message holds a NUL byte, which no commit can",
+            "the commit message contains a NUL byte, which git does not allow",
         ),
     ] {
         // Trying again would not help, so it is not.
@@ -349,10 +349,10 @@ hooks:
 #[tokio::test]
 async fn a_pre_commit_hook_that_asks_blocks_and_one_that_fails_blocks() {
     for (command, reason) in [
-        (r#"echo "{\"decision\":\"ask\",\"reason\":\"sure?\"}""#, "nobody can be asked: sure?"),
+        (r#"echo "{\"decision\":\"ask\",\"reason\":\"sure?\"}""#, "cannot ask a person: sure?"),
         (
             "exit 1",
-            "hook guard failed (exit code 1); end it with exit 0, or set on_failure: continue",
+            "hook guard failed (exit code 1); make it exit with 0, or set on_failure: continue",
         ),
         (r#"echo "{\"continue\":false,\"stopReason\":\"enough\"}""#, "enough"),
     ] {
@@ -377,7 +377,9 @@ async fn a_post_commit_hook_that_ends_the_session_is_not_hidden_and_the_commit_s
     repository.write("a", "a");
     assert_eq!(
         repository.ends().await,
-        failure("committed, but git:post_commit ended it: hook last failed (exit code 1)")
+        failure(
+            "committed, but a hook at git:post_commit stopped the work: hook last failed (exit code 1)"
+        )
     );
     assert_eq!(repository.commits(), 1);
 }
@@ -448,7 +450,7 @@ async fn what_keeps_git_from_committing_has_words_of_its_own() {
     repository.write("a", "a");
     assert_eq!(
         repository.ends().await,
-        failure("git does not know who commits: user.name and user.email are not set")
+        failure("git does not know the author: user.name and user.email are not set")
     );
     repository.configure("[user]\nname = Me\nemail = me@example.com\n");
     repository.write("b", "b");
@@ -458,7 +460,7 @@ async fn what_keeps_git_from_committing_has_words_of_its_own() {
         let (status, reason) = repository.ends().await;
         assert_eq!(status, Status::Failed);
         assert!(
-            reason.starts_with("another git process is at work, or has crashed and left `"),
+            reason.starts_with("another git process is running, or has crashed and left `"),
             "{reason}"
         );
         let advice = format!(".git/{name}`: remove that file if no git is running");
@@ -706,7 +708,7 @@ async fn the_current_branch_is_pushed_and_its_upstream_set() {
         let fields = format!("type: git-push, pipe_output: true{branch}");
         let repository = Repository::with_remote(&hook(&fields));
         let fired = repository.fire(json!({})).await;
-        assert_eq!(only(&fired), success("nothing to push: `origin` has all of `main`"));
+        assert_eq!(only(&fired), success("nothing to push: `origin` already has all of `main`"));
         assert!(fired.decision.piped_output.contains("Everything up-to-date"), "{fired:?}");
         repository.commit("second");
         // A tag of the same name is not meant.
@@ -778,9 +780,9 @@ async fn what_keeps_git_from_pushing_has_words_of_its_own() {
 #[tokio::test]
 async fn no_name_is_taken_for_an_option_or_for_more_than_a_branch() {
     for (fields, cause) in [
-        ("remote: --mirror", "`--mirror` cannot be the name of a remote"),
-        ("branch: 'main:other'", "`main:other` cannot be the name of a branch"),
-        ("branch: ':main'", "`:main` cannot be the name of a branch"),
+        ("remote: --mirror", "`--mirror` is not a valid name for a remote"),
+        ("branch: 'main:other'", "`main:other` is not a valid name for a branch"),
+        ("branch: ':main'", "`:main` is not a valid name for a branch"),
         ("branch: --delete", "there is no branch `--delete` with a commit to push"),
         ("branch: +main", "there is no branch `+main` with a commit to push"),
         ("branch: none", "there is no branch `none` with a commit to push"),

@@ -71,7 +71,10 @@ async fn what_cannot_be_journalled_does_not_start() {
     let fired = host.fire("tool:pre_execute", json!({})).await;
     let (status, reason) = only(&fired);
     assert_eq!(status, Status::Failed);
-    assert!(reason.contains("its start could not be journalled: disk full"), "{reason}");
+    assert!(
+        reason.contains("its start could not be recorded in the journal: disk full"),
+        "{reason}"
+    );
     assert!(matches!(fired.decision.verdict, Verdict::Block { .. }));
     assert!(!host.exists("ran"));
 }

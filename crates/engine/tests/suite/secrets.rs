@@ -157,7 +157,7 @@ async fn git_gets_no_secret_and_shows_none() {
     host.write("a", "a");
     let fired = host.fire("session:start", json!({})).await;
     let reason = fired.reports[0].reason.as_deref().unwrap_or_default();
-    assert!(reason.contains("the secret `TOKEN` cannot stand in a commit message"), "{reason}");
+    assert!(reason.contains("the commit message must not contain the secret `TOKEN`"), "{reason}");
     git(&["remote", "add", "up", "file:///nowhere/correct%20horse/x.git"]);
     let fired = host.fire("session:end", json!({})).await;
     assert_eq!(fired.reports[0].status, Status::Failed);

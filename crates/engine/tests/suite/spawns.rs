@@ -169,8 +169,8 @@ async fn outside_of_a_session_such_a_hook_fails_and_says_why() {
     let ports = Ports { pipelines: Arc::new(NoPipelines), ..Ports::default() };
     let host = Host::with("hooks: {tool:pre_execute: [{id: a, pipeline: x}]}", ports, &[]);
     let fired = host.fire("tool:pre_execute", json!({})).await;
-    let reason = "hook a failed (pipelines run within a session, and this event was fired outside \
-                  of one); let its pipeline complete, or set on_failure: continue";
+    let reason = "hook a failed (pipelines need a session, but this \
+                  event was fired outside a session); make its pipeline complete, or set on_failure: continue";
     assert_eq!(fired.decision.verdict, Verdict::Block { reason: reason.to_owned() });
 }
 

@@ -59,7 +59,7 @@ async fn a_value_that_would_lead_to_another_address_is_not_sent() {
     let report = &fired.reports[0];
     assert_eq!((report.status, report.attempts), (Status::Failed, 1));
     let reason = report.reason.as_deref().unwrap_or_default();
-    let expected = "the value of `STAGE` makes a path segment `..`, which leads to another address";
+    let expected = "the value of `STAGE` adds the path segment `..`, which changes the address";
     assert!(reason.contains(expected), "{reason}");
     assert!(receiver.is_quiet());
     host.fire("stage:complete", json!({ "stage": "../.." })).await;
@@ -144,8 +144,7 @@ async fn where_something_can_be_blocked_the_response_answers() {
         (
             "{\"decision\": ",
             Verdict::Block {
-                reason: "hook ask failed (its answer cannot be read: it begins with `{` but is \
-                         no JSON: EOF while parsing a value at line 1 column 12); let its receiver answer, or set on_failure: continue"
+                reason: "hook ask failed (its answer cannot be read: it begins with `{` but is not JSON: EOF while parsing a value at line 1 column 12); make its receiver answer, or set on_failure: continue"
                     .into(),
             },
         ),
@@ -179,8 +178,8 @@ async fn a_guard_whose_receiver_is_down_blocks() {
         "hooks: {{tool:pre_execute: [{{id: ask, url: 'http://127.0.0.1:{free}/', retries: 0}}]}}"
     ));
     let fired = host.fire("tool:pre_execute", json!({ "tool_name": "bash" })).await;
-    let reason = "hook ask failed (cannot connect: Connection refused (os error 111)); let its \
-                  receiver answer, or set on_failure: continue"
+    let reason = "hook ask failed (cannot connect: Connection refused (os error 111)); make its receiver answer, or \
+                  set on_failure: continue"
         .to_owned();
     assert_eq!(fired.decision.verdict, Verdict::Block { reason });
 }
@@ -245,7 +244,8 @@ async fn a_signature_can_be_verified_by_whoever_has_the_secret() {
 async fn a_secret_that_cannot_sign_fails_once_and_says_what_is_expected() {
     let mut receiver = Receiver::new([]).await;
     let host = awaited(&receiver.url("/"), "secret: 'not base64!'");
-    let reason = "hook send failed (`secret` is no signing secret, expected `whsec_` and base64)";
+    let reason =
+        "hook send failed (`secret` is not a signing secret, expected `whsec_` and base64)";
     assert_eq!(ended(&host).await, (Status::Failed, reason.into()));
     assert!(receiver.is_quiet());
 }
@@ -278,9 +278,9 @@ async fn redirects_stay_with_the_same_host_and_keep_the_body() {
         (307, "/moved".to_owned(), None),
         (308, "?again".to_owned(), None),
         (302, "/moved".to_owned(), Some(", and such a redirect drops the body")),
-        (307, elsewhere.clone(), Some(", which is not the host it was sent to")),
-        (301, elsewhere, Some(", which is not the host it was sent to")),
-        (307, "http://localhost/x".to_owned(), Some(", which is not the host it was sent to")),
+        (307, elsewhere.clone(), Some(", which is another host")),
+        (301, elsewhere, Some(", which is another host")),
+        (307, "http://localhost/x".to_owned(), Some(", which is another host")),
     ] {
         let headers = format!("location: {location}\r\n");
         let mut receiver = Receiver::new([Reply::of(status, &headers, "")]).await;
@@ -354,8 +354,8 @@ async fn a_guard_whose_answer_was_cut_blocks_and_is_not_asked_again() {
             "hooks: {{tool:pre_execute: [{{id: ask, url: '{url}', retries: 3, retry_delay: 1ms, timeout: 3s}}]}}"
         ));
         let fired = host.fire("tool:pre_execute", json!({ "tool_name": "bash" })).await;
-        let reason = "hook ask failed (status 200, but its body is not complete, so an answer in it may be \
-                      lost); let its receiver answer, or set on_failure: continue";
+        let reason = "hook ask failed (status 200, but its body is \
+                      incomplete, so an answer in it may be lost); make its receiver answer, or set on_failure: continue";
         assert_eq!(fired.decision.verdict, Verdict::Block { reason: reason.into() }, "{case}");
         receiver.next().await;
         assert!(receiver.is_quiet(), "{case}");

@@ -364,9 +364,9 @@ impl Git {
                 ended.stdout.bytes().map(<[u8]>::to_vec).ok_or(GitProblem::TooMany)
             }
             How::Exited { code } => Err(failure(&ended.stderr.text(), code)),
-            How::Killed { signal } => failed(format!("it was ended by signal {signal}")),
+            How::Killed { signal } => failed(format!("it was killed by signal {signal}")),
             How::TimedOut { .. } | How::Cancelled => Err(GitProblem::TookTooLong),
-            How::WantedTerminal => failed("it wanted to use the terminal".to_owned()),
+            How::WantedTerminal => failed("it tried to use the terminal".to_owned()),
             How::NotStarted { cause } => failed(cause.to_string()),
         }
     }
@@ -377,7 +377,7 @@ fn failed<T>(said: String) -> Result<T, GitProblem> {
 }
 
 fn misread(command: &str) -> GitProblem {
-    GitProblem::Failed { said: format!("`git {command}` prints something unknown") }
+    GitProblem::Failed { said: format!("`git {command}` printed unexpected output") }
 }
 
 fn failure(stderr: &str, code: i32) -> GitProblem {

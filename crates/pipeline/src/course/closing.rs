@@ -81,8 +81,8 @@ impl Way {
     /// Leaves the hooks of the end to `resume`: these in the background, or else those of `session:end`.
     async fn end_later(&mut self, in_background: &[String]) -> (SessionStatus, String) {
         let words = match in_background {
-            [] => "hooks of session:end had not ended".to_owned(),
-            hooks => format!("hooks in the background had not ended: {}", hooks.join(", ")),
+            [] => "hooks at session:end had not finished".to_owned(),
+            hooks => format!("background hooks had not finished: {}", hooks.join(", ")),
         };
         self.end(Interrupted, words).await
     }

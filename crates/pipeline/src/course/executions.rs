@@ -280,7 +280,7 @@ impl Way {
         let (state, _) = self.look_at(task).await?;
         Ok(match state {
             TaskState::Blocked => Some((ItemState::Blocked, "the agent says it is blocked")),
-            TaskState::Open => Some((ItemState::Open, "the agent has put it back")),
+            TaskState::Open => Some((ItemState::Open, "the agent has reopened it")),
             TaskState::Cancelled => Some((ItemState::Blocked, "the agent has cancelled it")),
             TaskState::InProgress | TaskState::Completed => None,
         })

@@ -46,7 +46,7 @@ impl Way {
                 // What was said to an iteration that has ended is not said again.
                 let next = self.position.turn(self.position.iteration + 1);
                 if !self.history.has_ended(&next) {
-                    let said = format!("The session shall not stop yet: {why}");
+                    let said = format!("The session must not stop yet: {why}");
                     self.carry_out(Step::Tell(said)).await?;
                 }
                 let end = self.iteration().await?;
@@ -65,7 +65,7 @@ impl Way {
         // What was begun is gone on with, however long it took until then.
         let is_begun = self.history.last_begun(self.position.stage_number()) > done;
         if !is_begun && self.is_out_of_time() {
-            return Some("max_runtime is over".to_owned());
+            return Some("max_runtime is reached".to_owned());
         }
         (blocks > STOP_BLOCKS_MAX).then(|| {
             format!("it was blocked {STOP_BLOCKS_MAX} times before, and the session ends anyway")
@@ -93,7 +93,7 @@ impl Way {
             return Ok(());
         }
         let why = match self.is_delivered {
-            false if self.is_out_of_time() => "max_runtime is over",
+            false if self.is_out_of_time() => "max_runtime is reached",
             _ => "the final delivery was made before",
         };
         self.carry_out(Step::NoteUndelivered(why)).await

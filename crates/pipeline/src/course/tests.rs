@@ -223,7 +223,7 @@ fn what_becomes_of_a_piece_of_work_follows_from_its_iterations_its_hooks_and_its
         (
             one().task("TAS-1", TaskState::Open),
             queue(3, 9),
-            "TAS-1 open after 1: the agent has put it back",
+            "TAS-1 open after 1: the agent has reopened it",
         ),
         (
             one().task("TAS-1", TaskState::Cancelled),
@@ -324,7 +324,7 @@ fn a_hook_that_blocks_the_stop_gets_one_more_iteration_until_a_bound_is_reached(
         behind(&steps),
         [
             "session:stop/1",
-            "tell: The session shall not stop yet: not yet",
+            "tell: The session must not stop yet: not yet",
             "iteration:start/0/2",
             "turn 1.2",
             "iteration:complete/0/2",
@@ -337,7 +337,7 @@ fn a_hook_that_blocks_the_stop_gets_one_more_iteration_until_a_bound_is_reached(
     let late = StageBounds { max_runtime: Some(Duration::from_secs(5)), ..fixed(1) };
     for (mut world, bounds, why) in [
         (blocked(), hard, "max_iterations is reached"),
-        (blocked().turns_take(9), late, "max_runtime is over"),
+        (blocked().turns_take(9), late, "max_runtime is reached"),
     ] {
         let note = format!("note: a hook blocked the stop, but {why}: not yet");
         assert_eq!(behind(&world.steps([bounds]))[1], note);
@@ -350,7 +350,7 @@ fn a_hook_that_blocks_the_stop_gets_one_more_iteration_until_a_bound_is_reached(
     assert_eq!(turns(&steps), 1 + STOP_BLOCKS_MAX as usize);
     let more = World::default().items(WorkSource::Issues, &["1"]);
     let steps = more.hooks("session:stop/1", blocks("not yet")).steps([queue(1, 1)]);
-    assert_eq!(behind(&steps)[1], "tell: The session shall not stop yet: not yet");
+    assert_eq!(behind(&steps)[1], "tell: The session must not stop yet: not yet");
 }
 
 #[test]
@@ -395,7 +395,7 @@ fn an_interrupt_ends_the_session_with_its_own_events() {
     );
     let at_its_end = "closing/session:end/0/completed";
     let steps = World::default().leaves(at_its_end, interrupt()).steps([fixed(1)]);
-    assert_eq!(end(&steps), "interrupted: hooks of session:end had not ended");
+    assert_eq!(end(&steps), "interrupted: hooks at session:end had not finished");
 }
 
 #[test]

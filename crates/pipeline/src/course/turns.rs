@@ -93,7 +93,7 @@ impl Way {
         let before = self.history.at_work.replace(to.clone());
         let from = before.filter(|from| *from != to && names.contains(from))?;
         let reason = self.history.availability.reason(&from);
-        let reason = reason.map_or_else(|| format!("{to} may be asked again"), str::to_owned);
+        let reason = reason.map_or_else(|| format!("{to} can be used again"), str::to_owned);
         Some(RunEventKind::Turn(TurnEvent::AgentChanged { from, to, reason }))
     }
 
@@ -126,7 +126,7 @@ impl Way {
         if !is_bound || is_told || self.without_cost.contains(&agent) {
             return Ok(());
         }
-        let note = format!("max_cost cannot be kept: {agent} reports no cost");
+        let note = format!("max_cost cannot be enforced: {agent} reports no cost");
         self.without_cost.push(agent);
         self.carry_out(Step::Write(RunEventKind::Session(SessionEvent::Noted { note }))).await
     }

@@ -19,13 +19,13 @@ pub struct DeskPlace {
 #[derive(Debug, thiserror::Error)]
 pub enum DeskError {
     /// Others may enter the folder, or it is another user's.
-    #[error("`{}` is not a private folder of this user", path.display())]
+    #[error("`{}` is not a private folder of the current user", path.display())]
     NotPrivate {
         /// Which.
         path: PathBuf,
     },
     /// The system says no.
-    #[error("the desk `{}` cannot be used: {cause}", path.display())]
+    #[error("the socket folder `{}` cannot be used: {cause}", path.display())]
     Io {
         /// Its socket.
         path: PathBuf,
@@ -84,7 +84,8 @@ impl DeskPlace {
         if !opened.exists() {
             let length = path.as_os_str().as_bytes().len();
             return Err(io::Error::other(format!(
-                "its path has {length} bytes, and a socket's may have {PATH_BYTES_MAX} here"
+                "its path has {length} bytes, and a socket path can have at most {PATH_BYTES_MAX} \
+                 here"
             )));
         }
         act(&opened.join(&self.name))
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!(fs::metadata(&folder).expect("there").permissions().mode() & 0o777, 0o700);
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o750)).expect("ours");
         let refused = place.create_folder().expect_err("others may enter");
-        let words = format!("`{}` is not a private folder of this user", folder.display());
+        let words = format!("`{}` is not a private folder of the current user", folder.display());
         assert_eq!(refused.to_string(), words);
     }
 }

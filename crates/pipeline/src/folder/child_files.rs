@@ -55,7 +55,7 @@ impl SessionFolder {
             Read::Missing => ChildOutput::Missing,
             Read::Whole(bytes) => match serde_json::from_slice(&bytes) {
                 Ok(value) => ChildOutput::Read(value),
-                Err(error) => ChildOutput::Broken(format!("`{name}` is no JSON: {error}")),
+                Err(error) => ChildOutput::Broken(format!("`{name}` is not JSON: {error}")),
             },
             Read::TooBig { bytes } => ChildOutput::Broken(format!(
                 "`{name}` has {bytes} bytes, expected at most {OUTPUT_BYTES_MAX}"

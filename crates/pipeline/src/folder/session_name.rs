@@ -27,8 +27,8 @@ pub enum SessionNameError {
     },
     /// A character that can't stand in one.
     #[error(
-        "`{}` can't stand in a session's name (character {at} of `{}`), expected letters \
-         of a to z, digits, `_` and `-`",
+        "`{}` is not allowed in a session's name (character {at} of `{}`), expected letters from \
+         a to z, digits, `_` and `-`",
         character.escape_debug(), name.escape_debug()
     )]
     BadCharacter {
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn anything_else_is_refused_with_what_and_where() {
         let said = |name: &str| name.parse::<SessionName>().expect_err("refused").to_string();
-        let expected = "expected letters of a to z, digits, `_` and `-`";
+        let expected = "expected letters from a to z, digits, `_` and `-`";
         assert_eq!(said(""), "the session's name is empty");
         assert_eq!(
             said(&"é".repeat(65)),
@@ -125,7 +125,7 @@ mod tests {
             assert_eq!(
                 said(name),
                 format!(
-                    "`{what}` can't stand in a session's name (character {at} of `{shown}`), \
+                    "`{what}` is not allowed in a session's name (character {at} of `{shown}`), \
                      {expected}"
                 )
             );

@@ -226,14 +226,14 @@ fn usage<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Usage>, D::
     let tokens = |key: &str| match value(key) {
         None => Ok(0),
         Some(number) => number.as_u64().ok_or_else(|| {
-            serde::de::Error::custom(format_args!("`{key}`: expected how many, 0 or more"))
+            serde::de::Error::custom(format_args!("`{key}`: expected a number, 0 or more"))
         }),
     };
     let cost_usd = match value("cost_usd") {
         None => None,
         Some(cost) => {
             let cost = cost.as_f64().filter(|cost| *cost >= 0.0);
-            let expected = "`cost_usd`: expected what it cost in US dollars, 0 or more";
+            let expected = "`cost_usd`: expected an amount of US dollars, 0 or more";
             Some(cost.ok_or_else(|| serde::de::Error::custom(expected))?)
         }
     };
@@ -333,7 +333,7 @@ mod tests {
             ("{}", "status.json:1:2: missing field `decision`".to_owned()),
             (
                 "{\"decision\": \"continue\", \"usage\": {\"cost_usd\": -1}}",
-                "status.json:1:51: `cost_usd`: expected what it cost in US dollars, 0 or more".to_owned(),
+                "status.json:1:51: `cost_usd`: expected an amount of US dollars, 0 or more".to_owned(),
             ),
             (
                 "{\"decision\": \"continue\", \"usage\": 5}",
@@ -343,7 +343,7 @@ mod tests {
             ),
             (
                 "{\"decision\": \"stop\", \"usage\": {\"input_tokens\": -1}}",
-                "status.json:1:51: `input_tokens`: expected how many, 0 or more".to_owned(),
+                "status.json:1:51: `input_tokens`: expected a number, 0 or more".to_owned(),
             ),
             (
                 "{\"decision\": \"error\", \"retry_after\": \"x\"}",

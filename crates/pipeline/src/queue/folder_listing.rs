@@ -173,7 +173,7 @@ fn is_a_file(entry: &DirEntry) -> io::Result<()> {
     if kind.is_dir() {
         return Err(rustix::io::Errno::ISDIR.into());
     }
-    if kind.is_file() { Ok(()) } else { Err(io::Error::other("it is no file")) }
+    if kind.is_file() { Ok(()) } else { Err(io::Error::other("it is not a file")) }
 }
 
 #[cfg(test)]

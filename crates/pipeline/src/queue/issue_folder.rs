@@ -66,7 +66,7 @@ pub enum IssueError {
         cause: io::Error,
     },
     /// A file that is no text.
-    #[error("{path} is no text: an issue is Markdown in UTF-8")]
+    #[error("{path} is not text: an issue is Markdown in UTF-8")]
     NotText {
         /// Which, from the root.
         path: String,
@@ -174,7 +174,7 @@ impl IssueFolder {
         let first = files[..files.len().min(MISNAMED_TOLD_MAX)].join(", ");
         let more = files.len().saturating_sub(MISNAMED_TOLD_MAX);
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        let are = if files.len() == 1 { "is no issue" } else { "are no issues" };
+        let are = if files.len() == 1 { "is not an issue" } else { "are not issues" };
         let expected = "expected a name like `6-title.md`";
         (!files.is_empty()).then(|| format!("{first}{more} {are}: {expected}"))
     }
@@ -209,7 +209,7 @@ pub(super) fn below(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-/// The number of `7-title.md` or `7.md`; other files are no issues.
+/// The number of `7-title.md` or `7.md`; other files are not issues.
 pub(super) fn number_of(name: &str) -> Option<u64> {
     let stem = name.strip_suffix(".md")?;
     let (number, title) = stem.split_once('-').unwrap_or((stem, "-"));
@@ -236,7 +236,7 @@ fn title_of(path: &Path, shown: &str, name: &str) -> Result<String, IssueError> 
     // To open a pipe would wait for somebody who writes.
     let kind = path.metadata().map_err(failed)?.file_type();
     if !kind.is_file() && !kind.is_dir() {
-        return Err(failed(io::Error::other("it is no file")));
+        return Err(failed(io::Error::other("it is not a file")));
     }
     let mut file = BufReader::new(File::open(path).map_err(failed)?);
     (&mut file).take(ISSUE_HEAD_BYTES_MAX).read_to_end(&mut head).map_err(failed)?;
@@ -362,9 +362,9 @@ mod tests {
         let said = |folder: &str| IssueFolder::new(root.path(), Path::new(folder)).misnamed();
         let names = "issues/4-.md, issues/6_a.md, issues/7-b.MD, \
                      issues/99999999999999999999-c.md, issues/Issue 9.md and 1 more";
-        let expected = format!("{names} are no issues: expected a name like `6-title.md`");
+        let expected = format!("{names} are not issues: expected a name like `6-title.md`");
         assert_eq!(said("issues"), Some(expected));
-        let expected = "issues/plans/5_a.md is no issue: expected a name like `6-title.md`";
+        let expected = "issues/plans/5_a.md is not an issue: expected a name like `6-title.md`";
         assert_eq!(said("issues/plans").as_deref(), Some(expected));
         assert_eq!(said("nowhere"), None);
     }
@@ -406,14 +406,14 @@ mod tests {
         fs::write(root.path().join("issues/1-a.md"), b"# \xff\xfe").expect("written");
         let folder = IssueFolder::new(root.path(), Path::new("issues"));
         let error = folder.read().and_then(FoundIssues::whole).expect_err("no text").to_string();
-        assert_eq!(error, "issues/1-a.md is no text: an issue is Markdown in UTF-8");
+        assert_eq!(error, "issues/1-a.md is not text: an issue is Markdown in UTF-8");
         let root = project(&[("issues/README.md", "")]);
         let pipe = root.path().join("issues/1-a.md");
         let made = std::process::Command::new("mkfifo").arg(pipe).status().expect("started");
         assert!(made.success());
         let folder = IssueFolder::new(root.path(), Path::new("issues"));
         let error = folder.read().and_then(FoundIssues::whole).expect_err("no file").to_string();
-        assert_eq!(error, "issues/1-a.md cannot be read: it is no file");
+        assert_eq!(error, "issues/1-a.md cannot be read: it is not a file");
     }
 
     #[test]

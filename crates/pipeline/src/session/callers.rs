@@ -56,7 +56,7 @@ impl TaskDesk {
         let answer = match desk::read::<Request>(&mut caller).await {
             Ok(request) => self.answer(request).await,
             Err(error) => {
-                Answer::Failed { reason: format!("the request cannot be understood: {error}") }
+                Answer::Failed { reason: format!("the request cannot be parsed: {error}") }
             }
         };
         let _ = desk::write(&mut caller, &answer).await;
@@ -83,7 +83,9 @@ impl TaskDesk {
         }
         match self.other_holder(id) {
             Ok(None) => self.complete(id, None, chain).await,
-            Ok(Some(other)) => failed(format!("session `{other}` works on it and has to be asked")),
+            Ok(Some(other)) => {
+                failed(format!("session `{other}` is working on it and has to complete it"))
+            }
             Err(error) => failed(error.to_string()),
         }
     }

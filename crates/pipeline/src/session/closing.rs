@@ -30,8 +30,7 @@ impl Session {
         for engine in self.engines.made.values() {
             let waiting_for = engine.in_background();
             if !waiting_for.is_empty() {
-                let note =
-                    format!("waiting for hooks in the background: {}", waiting_for.join(", "));
+                let note = format!("waiting for background hooks: {}", waiting_for.join(", "));
                 self.recorder.show_note(note);
             }
             let mut settled = std::pin::pin!(engine.settle());

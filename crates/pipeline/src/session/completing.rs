@@ -110,7 +110,8 @@ impl Session {
         match Reception::open(self.desk.take()?) {
             Ok(reception) => Some(reception),
             Err(error) => {
-                let note = format!("this session cannot be asked to complete tasks: {error}");
+                let note =
+                    format!("this session cannot receive requests to complete tasks: {error}");
                 self.recorder.show_note(note);
                 None
             }
@@ -153,7 +154,7 @@ impl Session {
             return;
         }
         let ids: Vec<String> = underway.iter().map(ToString::to_string).collect();
-        let note = format!("waiting for hooks of tasks: {}", ids.join(", "));
+        let note = format!("waiting for the hooks of tasks: {}", ids.join(", "));
         self.recorder.show_note(note);
         let mut idle = std::pin::pin!(self.task_desk.idle());
         tokio::select! {

@@ -234,7 +234,7 @@ impl Session {
     /// A session goes on without files that only people read.
     fn note_unkept(&self, error: Option<&FolderError>) -> Result<(), Halt> {
         let Some(error) = error else { return Ok(()) };
-        let note = format!("what is said in this turn cannot be kept: {error}");
+        let note = format!("the output of this turn cannot be saved: {error}");
         Ok(self.recorder.note(note)?)
     }
 

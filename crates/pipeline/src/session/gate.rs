@@ -51,7 +51,7 @@ impl Session {
         if !self.gate.is_closed() {
             return Ok(());
         }
-        let (cause, reason) = (PauseCause::Person, "somebody wants it to wait".to_owned());
+        let (cause, reason) = (PauseCause::Person, "a person paused it".to_owned());
         self.recorder.write(vec![RunEventKind::Session(SessionEvent::Paused {
             cause,
             reason,

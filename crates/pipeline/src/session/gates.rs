@@ -56,9 +56,12 @@ impl Session {
     pub(super) fn note_skipped_gates(&self) -> Result<(), Halt> {
         for id in &self.questions.skipped {
             let note = match self.course.history().failed_at_ends().any(|failed| failed == id) {
-                true => format!("the question of hook {id} is passed (--skip-gate)"),
+                true => format!("the question of hook {id} is skipped (--skip-gate)"),
                 false => {
-                    format!("--skip-gate {id}: no question of such a hook has ended the session")
+                    format!(
+                        "--skip-gate {id}: no question of a hook with this id has ended the \
+                         session"
+                    )
                 }
             };
             self.recorder.note(note)?;

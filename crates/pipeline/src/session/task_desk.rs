@@ -395,9 +395,7 @@ impl TaskDesk {
                 Look::Ours(fence) => return Ok(fence),
                 Look::Underway => return Err(Answer::Underway),
                 Look::Busy { pid } => {
-                    return Err(failed(format!(
-                        "process {pid} has been completing it all the time"
-                    )));
+                    return Err(failed(format!("process {pid} is still completing it")));
                 }
                 Look::Theirs { .. } => {}
             }

@@ -95,7 +95,7 @@ impl Session {
                     && matches!(done.ended.outcome, ProcessOutcome::TimedOut { .. })
                 {
                     result.out_of_time = true;
-                    result.error = Some("the agent was ended: max_runtime is over".to_owned());
+                    result.error = Some("the agent was stopped: max_runtime is reached".to_owned());
                 }
                 result.changed_files = changed.paths;
                 (result, (took * 1_000_000.0).round() / 1000.0)
@@ -330,16 +330,18 @@ pub(super) fn failure_of(who: &str, outcome: &ProcessOutcome) -> Option<String> 
     match outcome {
         ProcessOutcome::Exited { code: 0, .. } => None,
         ProcessOutcome::Exited { code, .. } => Some(format!("{who} exited with {code}{said}")),
-        ProcessOutcome::TimedOut { after_ms, .. } => {
-            Some(format!("{who} was ended after {} s, its time was over", after_ms / 1000))
-        }
+        ProcessOutcome::TimedOut { after_ms, .. } => Some(format!(
+            "{who} was stopped after {} s: it reached its time limit",
+            after_ms / 1000
+        )),
         ProcessOutcome::Killed { signal, .. } => {
-            Some(format!("{who} was ended by signal {signal}{said}"))
+            Some(format!("{who} was killed by signal {signal}{said}"))
         }
         ProcessOutcome::Interrupted { .. } => Some(format!("{who} was interrupted")),
-        ProcessOutcome::WantedTerminal { .. } => {
-            Some(format!("{who} stopped to read the terminal, which it does not have"))
-        }
+        ProcessOutcome::WantedTerminal { .. } => Some(format!(
+            "{who} was stopped because it tried to read the terminal, which it does \
+                 not have"
+        )),
         ProcessOutcome::NotStarted { cause } => {
             Some(format!("{who} could not be started: {cause}"))
         }

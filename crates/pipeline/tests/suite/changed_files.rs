@@ -619,7 +619,7 @@ async fn a_git_that_fails_is_noted_in_its_own_words() {
     assert!(matches!(changes.note, Some(Unseen::GitFailed { .. })), "{changes:?}");
     let changes =
         tree.changes(|tree| fs::remove_dir_all(tree.path(".git")).expect("removed")).await;
-    let said = "git could not tell: there is no repository any more";
+    let said = "git could not tell: the repository no longer exists";
     assert_eq!(changes.note.map(|note| note.to_string()).as_deref(), Some(said));
 }
 

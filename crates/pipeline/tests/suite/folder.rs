@@ -477,9 +477,9 @@ fn what_stands_in_the_way_is_named() {
 
     let file = root.path().join(".hookwright");
     fs::write(&file, "x").expect("written");
-    let in_the_way = format!("`{}` is in the way: a folder has to be there", file.display());
+    let in_the_way = format!("expected a folder at `{}` but found something else", file.display());
     assert_eq!(folder_in(root.path()).create().expect_err("a file").to_string(), in_the_way);
-    let in_the_way = format!("`{}` is in the way: a folder has to be there", file.display());
+    let in_the_way = format!("expected a folder at `{}` but found something else", file.display());
     assert_eq!(folder_in(root.path()).exists().expect_err("a file").to_string(), in_the_way);
     fs::remove_file(file).expect("removed");
 
@@ -492,7 +492,7 @@ fn what_stands_in_the_way_is_named() {
         } else {
             folder.write_output(FIRST, b"x", KEEP).expect_err("a folder")
         };
-        let said = format!("`{}` is in the way: a file has to be there", path.display());
+        let said = format!("expected a file at `{}` but found something else", path.display());
         assert_eq!(error.to_string(), said);
     }
     assert_eq!(unfinished(folder.output(FIRST).parent().expect("a folder")), Vec::<String>::new());
@@ -718,7 +718,7 @@ fn what_a_child_leaves_is_any_json_and_nothing_else() {
     let ChildOutput::Broken(why) = folder.read_child_output().expect("read") else {
         panic!("it is broken")
     };
-    assert!(why.starts_with("`output.json` is no JSON: "), "{why}");
+    assert!(why.starts_with("`output.json` is not JSON: "), "{why}");
     fs::remove_file(&path).expect("removed");
     symlink("/etc/passwd", &path).expect("linked");
     let why = "expected a file `output.json` but found a symbolic link".to_owned();

@@ -114,7 +114,7 @@ pub(crate) fn nothing() -> Markup {
     plain(
         "Nothing here",
         html! {
-            "Open the address that " code { "hookwright serve" } " printed when it was started; it lets this "
+            "Open the address that " code { "hookwright serve" } " printed at its start; it lets this "
             "browser in for as long as that program runs."
         },
     )
@@ -122,7 +122,7 @@ pub(crate) fn nothing() -> Markup {
 
 /// For requests that name somebody else.
 pub(crate) fn other_host() -> Markup {
-    plain("Not here", html! { "This server is not known under the name in the address." })
+    plain("Not here", html! { "This server does not answer to the host name in the address." })
 }
 
 /// For streams that are too many.
@@ -163,7 +163,7 @@ fn layout(title: &str, live: Option<Live>, way_back: &Markup, content: &Markup) 
                     p #live role="status" {}
                 }
                 main { (content) }
-                footer { p { "What runs on this machine, as its store tells it." } }
+                footer { p { "Sessions on this machine." } }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -173,7 +173,7 @@ fn layout(title: &str, live: Option<Live>, way_back: &Markup, content: &Markup) 
 /// The way back, on pages below others.
 fn back(session: Option<(&str, &str)>) -> Markup {
     html! {
-        nav aria-label="Where this page stands" {
+        nav aria-label="Connection of this page" {
             a href="/" { "Sessions" }
             @if let Some((name, path)) = session { span aria-hidden="true" { "/" } a href=(path) { (name) } }
         }

@@ -29,7 +29,7 @@ pub struct Serving {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Somebody else has the port that was asked for.
-    #[error("the port for the page, {address}, is used by another program")]
+    #[error("another program is using the port for the page, {address}")]
     Taken {
         /// Where.
         address: SocketAddr,
@@ -56,7 +56,7 @@ pub fn serve(board: Board, bind: IpAddr, port: Option<u16>) -> Result<Serving, S
             }
             let free = TcpListener::bind(SocketAddr::new(bind, 0)).map_err(refused)?;
             let port = free.local_addr().map_err(refused)?.port();
-            notes.push(format!("port {PORT} is used already, so the page is at port {port}"));
+            notes.push(format!("port {PORT} is already in use, so the page is at port {port}"));
             free
         }
         bound => bound.map_err(refused)?,
@@ -65,8 +65,8 @@ pub fn serve(board: Board, bind: IpAddr, port: Option<u16>) -> Result<Serving, S
     let address = listener.local_addr().map_err(refused)?;
     if !bind.is_loopback() {
         notes.push(
-            "others can reach this address, and what goes there and back is not encrypted; put a \
-             proxy or a tunnel with TLS in front of it"
+            "others can reach this address, and its traffic is not encrypted; put a proxy or a \
+             tunnel with TLS in front of it"
                 .to_owned(),
         );
     }

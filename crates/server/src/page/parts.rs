@@ -33,11 +33,11 @@ pub(super) fn asked(wait: &Wait) -> Markup {
     let is_short = question.chars().count() <= HEADING_CHARS_MAX && !question.contains('\n');
     html! {
         @if question.is_empty() {
-            h1 { "Shall this go on?" }
+            h1 { "Continue?" }
         } @else if is_short {
             h1 { (question) }
         } @else {
-            h1 { "Shall this go on?" }
+            h1 { "Continue?" }
             p.asked { (question) }
         }
     }

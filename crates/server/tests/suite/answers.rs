@@ -39,7 +39,7 @@ async fn a_form_decides_and_gets_a_page() {
     let WaitState::Decided(decision) = situation.state_of(&asked) else { panic!("decided") };
     assert_eq!(decision.response, json!({ "message": "not yet!", "action": "reject" }));
     assert_eq!((decision.word, decision.message.as_deref()), (Word::No, Some("not yet!")));
-    assert_eq!(decision.by, "somebody at the page");
+    assert_eq!(decision.by, "a person at the page");
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn words_that_mean_nothing_here_are_refused_and_the_wait_stays() {
     let refused = situation.post_json(&path, json!({ "action": "maybe" })).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
     let told = json!({
-        "version": 1, "status": "refused", "error": "this action means nothing here",
+        "version": 1, "status": "refused", "error": "this question does not accept this action",
         "expected": ["approve", "later", "reject"],
     });
     assert_eq!(refused.json(), told);
@@ -134,7 +134,7 @@ async fn a_second_answer_is_told_who_decided_and_when() {
     let second = situation.post_json(&path, json!({ "action": "reject" })).await;
     assert_eq!(second.status, StatusCode::CONFLICT);
     let told = json!({
-        "version": 1, "status": "used", "error": "this has been decided already",
+        "version": 1, "status": "used", "error": "this has already been decided",
         "id": "aaaaaaaa", "action": "approve", "message": "go", "by": "a request",
         "at": first.json()["at"],
     });
@@ -157,7 +157,7 @@ async fn late_answers_and_those_that_nobody_waits_for_are_told_so() {
     let alone = Wait { key: None, keeper: DEAD.into(), ..wait("bbbbbbbb") };
     for (asked, status, error, heading) in [
         (&late, "expired", "the time to decide is over", "Too late"),
-        (&alone, "abandoned", "whoever asked does not wait any more", "Nobody waits any more"),
+        (&alone, "abandoned", "the process that asked no longer waits", "No longer needed"),
     ] {
         let path = situation.keep(asked);
         let answer = situation.post_json(&path, json!({ "action": "approve" })).await;

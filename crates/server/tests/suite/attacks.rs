@@ -42,7 +42,7 @@ async fn guessed_cut_replayed_and_foreign_tokens_get_one_and_the_same_answer() {
     assert_eq!(situation.state_of(&asked), WaitState::Waiting);
     let json = situation.post_json(&format!("/callback/{cut}"), json!({ "action": "ok" })).await;
     assert_eq!(json.status, StatusCode::NOT_FOUND);
-    let error = "there is nothing to decide at this address";
+    let error = "there is no question at this address";
     assert_eq!(json.json(), json!({ "version": 1, "status": "unknown", "error": error }));
 }
 
@@ -300,7 +300,7 @@ async fn a_body_that_does_not_come_is_given_up() {
     let request = request("POST", &path).header("content-type", "application/json");
     let answer = situation.ask(request.body(Body::new(Silent)).unwrap()).await;
     assert_eq!(answer.status, StatusCode::REQUEST_TIMEOUT);
-    let error = "the body did not come within 20 seconds";
+    let error = "the body did not arrive within 20 seconds";
     assert_eq!(answer.json(), json!({ "version": 1, "status": "refused", "error": error }));
     assert_eq!(situation.state_of(&asked), WaitState::Waiting);
 }

@@ -338,7 +338,7 @@ fn a_session_whose_process_was_killed_is_told_without_anybody_writing_it_down() 
     let news = stream.whole();
     assert_eq!(news[0].name, "head");
     assert!(read(&news[0].html).contains("! cut off Plan"), "{}", news[0].html);
-    assert!(read(&news[0].html).contains("Go on with hookwright resume calm-fox"));
+    assert!(read(&news[0].html).contains("Resume with hookwright resume calm-fox"));
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn a_person_approves_on_the_page_and_the_hooks_read_what_was_said() {
     let visitor = Visitor::of(&board);
     for page in ["/", "/sessions/calm-fox"] {
         let words = read(&visitor.get(page).body);
-        let asks = "‖ Your decision is asked for Plan ready. Shall the work begin?";
+        let asks = "‖ Your decision is needed Plan ready. Shall the work begin?";
         assert!(words.contains(asks), "{words}");
     }
     let page = visitor.get("/sessions/calm-fox").body;
@@ -361,12 +361,12 @@ fn a_person_approves_on_the_page_and_the_hooks_read_what_was_said() {
     assert_eq!((told.status, told.header("location")), (303, Some("/sessions/calm-fox")));
     let WaitState::Decided(decision) = situation.state_of(&asked) else { panic!("decided") };
     assert_eq!(decision.response, json!({ "message": "go on", "action": "later" }));
-    assert_eq!(decision.by, "somebody at the page, from 127.0.0.1");
+    assert_eq!(decision.by, "a person at the page, from 127.0.0.1");
     // Whoever comes second is told who was first.
     let again = visitor.post("/answers/aaaaaaaa", "", &body);
     assert_eq!(again.status, 409);
     let words = read(&again.body);
-    assert!(words.contains("Decided by somebody at the page, from 127.0.0.1"), "{words}");
+    assert!(words.contains("Decided by a person at the page, from 127.0.0.1"), "{words}");
     let page = visitor.get("/sessions/calm-fox").body;
     assert!(!page.contains("<form"), "{page}");
 }
@@ -395,14 +395,14 @@ fn an_answer_that_nobody_has_used_yet_is_shown_with_who_gave_it() {
     let board = board_of_project(&situation);
     let visitor = Visitor::of(&board);
     let page = visitor.get("/sessions/calm-fox").body;
-    let nobody = "Nobody runs this session at the moment. An answer is kept until it is resumed.";
+    let nobody = "This session is not running. Your answer is kept until it is resumed.";
     assert!(read(&page).contains(nobody), "{}", read(&page));
     let token = form_token(&page);
     let told = visitor.post("/answers/aaaaaaaa", "", &format!("form={token}&action=approve"));
     assert_eq!(told.status, 303);
     let words = read(&visitor.get("/sessions/calm-fox").body);
-    assert!(words.contains("Approved by somebody at the page, from 127.0.0.1, "), "{words}");
-    let resumed = "It counts as soon as somebody resumes the session: hookwright resume calm-fox";
+    assert!(words.contains("Approved by a person at the page, from 127.0.0.1, "), "{words}");
+    let resumed = "It takes effect when the session is resumed: hookwright resume calm-fox";
     assert!(words.contains(resumed), "{words}");
 }
 

@@ -63,13 +63,13 @@ async fn a_person_decides_with_a_click_with_and_without_scripts() {
         let WaitEnd::Decided { response, word, by, .. } = end.unwrap() else { panic!("decided") };
         let expected = json!({ "message": "looks good,\r\ngo on", "action": "revise" });
         assert_eq!((response, word), (expected, Word::Offered));
-        assert_eq!(by, "somebody at the page, from 127.0.0.1");
+        assert_eq!(by, "a person at the page, from 127.0.0.1");
         until_heading(&browser, "Answered: revise").await;
         if scripts {
             assert_eq!(browser.execute(LOOK, vec![]).await.unwrap(), json!([]));
             picture(&browser, "approval-decided").await;
         }
-        let now = "The session calm-fox goes on now. You can close this page.";
+        let now = "The session calm-fox continues now. You can close this page.";
         assert_eq!(text(&browser, ".lead").await, now);
         assert_eq!(text(&browser, "blockquote").await, "looks good,\ngo on");
         // Whoever comes later is told.
@@ -148,7 +148,7 @@ async fn a_form_on_another_site_is_refused_by_a_real_browser_too() {
     browser.goto(&page).await.unwrap();
     let button = browser.find(Locator::Css("button")).await.unwrap();
     button.click().await.unwrap();
-    until_heading(&browser, "Not from there").await;
+    until_heading(&browser, "Not allowed from there").await;
     assert_eq!(situation.approvals.waiting().unwrap().len(), 1);
     browser.close().await.unwrap();
 }

@@ -75,14 +75,14 @@ async fn a_default_port_that_a_stranger_has_moves_with_a_note_and_a_named_one_is
     let moved = default.open(new_wait("1")).await.unwrap();
     let port = port_of(&moved.callback_url);
     assert_ne!(port, taken);
-    let note = format!("port {taken} is used by another program, so answers go to port {port}");
+    let note = format!("another program is using port {taken}, so answers go to port {port}");
     assert_eq!(moved.notes, [note]);
     // Said once; the next wait goes to the same port.
     let next = default.open(new_wait("2")).await.unwrap();
     assert_eq!((port_of(&next.callback_url), next.notes), (port, vec![]));
     let named = desk_at(&situation, address(taken), 0);
     let refused = named.open(new_wait("3")).await.unwrap_err().to_string();
-    let expected = format!("the port for answers, 127.0.0.1:{taken}, is used by another program");
+    let expected = format!("another program is using the port for answers, 127.0.0.1:{taken}");
     assert_eq!(refused, expected);
     let of_hook = desk(&situation);
     let own_port = NewWait { port: Some(taken), ..new_wait("4") };
@@ -107,10 +107,7 @@ async fn a_hookwright_with_another_store_is_a_stranger() {
     first.open(new_wait("1")).await.unwrap();
     let second = desk_at(&ours, address(port), 0);
     let refused = second.open(new_wait("1")).await.unwrap_err().to_string();
-    assert_eq!(
-        refused,
-        format!("the port for answers, 127.0.0.1:{port}, is used by another program")
-    );
+    assert_eq!(refused, format!("another program is using the port for answers, 127.0.0.1:{port}"));
 }
 
 #[tokio::test]
@@ -167,8 +164,8 @@ async fn a_wait_from_before_whose_port_a_stranger_has_goes_on_and_says_how_to_an
     hanging_up.await.unwrap();
     let port = port_of(&before.callback_url);
     let note = format!(
-        "the address that was sent leads to 127.0.0.1:{port}, which another program uses now; \
-         answer with `hookwright approve` or `hookwright reject`"
+        "the address that was sent points to 127.0.0.1:{port}, which another program \
+         is using now; answer with `hookwright approve` or `hookwright reject`"
     );
     assert_eq!((after.callback_url, after.notes), (before.callback_url, vec![note]));
 }

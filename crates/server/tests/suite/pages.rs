@@ -38,7 +38,7 @@ async fn the_page_says_what_is_asked_by_whom_what_changed_and_how_long_there_is(
     assert!(left.ends_with(" left"), "{left}");
     let expected = [
         "Hookwright",
-        "Your decision is asked for",
+        "Your decision is needed",
         "Plan ready. Shall the work begin?",
         "· until",
         "1 January 2100, 01:00 UTC",
@@ -59,7 +59,7 @@ async fn the_page_says_what_is_asked_by_whom_what_changed_and_how_long_there_is(
         "What changed",
         "1 file",
         "src/main.rs",
-        "What the stage has put out",
+        "Outputs of the stage",
         "1 file",
         "stage-01-plan/output.md",
         "Decide",
@@ -67,7 +67,7 @@ async fn the_page_says_what_is_asked_by_whom_what_changed_and_how_long_there_is(
         "(optional)",
         "Approve",
         "Reject",
-        "The first answer counts, and cannot be taken back. The comment goes along with it.",
+        "The first answer counts and cannot be undone. The comment is sent with it.",
         "Wait",
         "aaaaaaaa",
         "of the hook",
@@ -118,9 +118,7 @@ async fn a_long_question_stands_below_a_heading_and_many_files_are_folded() {
     };
     let path = situation.keep(&asked);
     let page = situation.get(&path).await.text;
-    assert!(
-        page.contains("<h1>Shall this go on?</h1><p class=\"asked\">first line\nsecond line</p>")
-    );
+    assert!(page.contains("<h1>Continue?</h1><p class=\"asked\">first line\nsecond line</p>"));
     assert!(page.contains("<span class=\"count\">500 files</span>"), "{page}");
     assert!(page.contains("<li>f7</li></ul><details><summary>492 more files</summary>"), "{page}");
     assert!(page.contains("<li>f19</li></ul><p class=\"quiet\">and 480 more files</p>"), "{page}");

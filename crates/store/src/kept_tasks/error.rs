@@ -19,10 +19,10 @@ pub enum TaskError {
         cause: String,
     },
     /// It says nothing.
-    #[error("a task needs a text, and there is none")]
+    #[error("the task has no text")]
     Empty,
     /// Over one of the [`limits`](crate::limits).
-    #[error("{what}: {found}, and at most {max} are kept")]
+    #[error("{what}: expected at most {max} but found {found}")]
     TooLarge {
         /// What there is too much of.
         what: &'static str,
@@ -32,13 +32,13 @@ pub enum TaskError {
         max: usize,
     },
     /// There is no such priority.
-    #[error("a priority is a number from 0 (the highest) to {LOWEST}, not {found}")]
+    #[error("expected a priority from 0 (the highest) to {LOWEST} but found {found}")]
     Priority {
         /// What was wanted.
         found: u8,
     },
     /// There is one like it.
-    #[error("`{id}` says the same and is {}", state.as_str())]
+    #[error("`{id}` has the same text and is {}", state.as_str())]
     Same {
         /// Which.
         id: TaskId,

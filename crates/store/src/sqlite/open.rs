@@ -38,7 +38,7 @@ pub(super) fn open(files: &mut Files, how: Use) -> Result<Connection, StoreError
         return Err(files.damaged("the file has been cut short"));
     }
     if !log::is_readable(&files.log).map_err(|error| files.explain_io(&error))? {
-        return Err(files.damaged("the log of its last commits is not one"));
+        return Err(files.damaged("the log of its last commits is not valid"));
     }
     files.identity = Some(identity_of(&metadata));
     let opened = connect(&files.main).map_err(Failure::from);

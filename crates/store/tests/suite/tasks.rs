@@ -207,20 +207,20 @@ fn an_unknown_id_is_named_with_the_nearest_one() {
 fn what_is_no_task_is_refused() {
     both(|tasks| {
         let refused = |new: NewTask| tasks.add(&new, NOW).unwrap_err().to_string();
-        assert_eq!(refused(NewTask::new(" \n")), "a task needs a text, and there is none");
+        assert_eq!(refused(NewTask::new(" \n")), "the task has no text");
         let long = "x".repeat(limits::TASK_CONTENT_BYTES_MAX + 1);
         assert_eq!(
             refused(NewTask::new(long)),
-            "bytes of a task's text: 65537, and at most 65536 are kept"
+            "bytes of a task's text: expected at most 65536 but found 65537"
         );
         assert_eq!(
             refused(NewTask { priority: 5, ..NewTask::new("x") }),
-            "a priority is a number from 0 (the highest) to 4, not 5"
+            "expected a priority from 0 (the highest) to 4 but found 5"
         );
         let ids = vec!["1"; limits::TASK_DEPENDENCIES_MAX + 1];
         assert_eq!(
             refused(after("x", &ids)),
-            "tasks that one task waits for: 257, and at most 256 are kept"
+            "tasks that one task waits for: expected at most 256 but found 257"
         );
     });
 }

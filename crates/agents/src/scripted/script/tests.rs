@@ -125,11 +125,11 @@ then: again
     let expected = [
         "2:7: unknown key `sya`, expected one of: say, complain, write, append, delete, status, \
          raw_status, fail, exit, sleep, wait_for, run, if_prompt",
-        "3:12: expected a text but found a list",
+        "3:12: expected a string but found a list",
         "4:7: expected one deed in each item of the list but found a map with 2 keys",
         "5:15: expected a path within the working directory but found `../a`",
         "5:24: expected a path within the working directory but found `/b`",
-        "5:34: expected a text but found nothing",
+        "5:34: expected a string but found nothing",
         "6:16: expected a path within the working directory but found `a/../../b`",
         "7:26: expected continue, stop, error but found `maybe`",
         "7:33: unknown key `becuase`, expected one of: decision, reason, summary, work, failure, \
@@ -139,12 +139,12 @@ then: again
         "10:14: expected a duration of at most 30 days like 30, 0.5, 500ms, 5m or 2h but found `soon`",
         "11:12: expected a command but found ` `",
         "12:25: expected a list of deeds but found an empty list",
-        "12:18: missing `contains`, a text to look for",
+        "12:18: missing `contains`, a string to look for",
         "13:17: expected a path within the working directory but found `/tmp/x`",
         "14:26: expected continue, stop, error but found `a list`",
-        "14:42: expected a text but found an empty map",
+        "14:42: expected a string but found an empty map",
         "15:5: missing `do`, a list of deeds",
-        "16:5: expected a turn: a list of deeds, or a map with `stage` and `do` but found a text",
+        "16:5: expected a turn: a list of deeds, or a map with `stage` and `do` but found a string",
         "17:7: expected repeat, stop, fail but found `again`",
     ];
     let expected: Vec<String> =
@@ -175,6 +175,6 @@ fn what_is_no_script_at_all_says_so() {
     let fault = "turns.yaml:1:71: expected at most 64 levels of nesting but found more";
     assert_eq!(deep, [fault]);
     let huge = format!("turns: [[say: {}]]", "x".repeat(5 * 1024 * 1024));
-    let fault = "turns.yaml: the file has 5242896 bytes, at most 4194304 are read";
+    let fault = "turns.yaml: the file has 5242896 bytes, expected at most 4194304";
     assert_eq!(faults(&huge), [fault]);
 }

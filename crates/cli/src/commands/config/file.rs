@@ -147,9 +147,9 @@ impl EditedFile {
         if !has_hooks(&text) || has_hooks(before) == has_hooks(after) {
             return None;
         }
-        let now = if has_hooks(after) { "no longer count in this project" } else { "count again" };
+        let now = if has_hooks(after) { "no longer run in this project" } else { "run again" };
         let file = "~/.autoagent/config.json";
-        Some(format!("note: the hooks of {file} {now}: those of a project replace them\n"))
+        Some(format!("note: the hooks of {file} {now}: a project's own hooks replace them\n"))
     }
 }
 

@@ -25,8 +25,8 @@ pub(super) fn refusal(
     let gone: Vec<PathBuf> = known.into_iter().filter(|place| trust::is_gone(place)).collect();
     let first = still_trusted(gone).into_iter().next()?;
     Some(format!(
-        "the hook file {} is gone, and its hooks guarded this session; put it back, or, to go on \
-         without it, type in a terminal: {}",
+        "the hook file {} is missing, and its hooks guarded this session; restore it, or, to \
+         continue without it, run in a terminal: {}",
         visible_path(&first),
         trust::command_to_revoke(&first)
     ))

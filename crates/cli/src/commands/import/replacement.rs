@@ -194,7 +194,9 @@ fn rename_to_backup(old: &Path) -> io::Result<PathBuf> {
         });
         let backup = old.with_file_name(backup_name);
         if hookwright_dialects::of_file(&backup).is_some() {
-            return Err(io::Error::other("every name for a backup is one that is looked for"));
+            return Err(io::Error::other(
+                "every possible backup name is a name that hookwright looks for",
+            ));
         }
         match rename_if_free(old, &backup) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

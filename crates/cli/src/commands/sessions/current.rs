@@ -10,9 +10,9 @@ use crate::render::session_table;
 use crate::screen::Screen;
 use hookwright_events::SessionStatus;
 
-/// Show the sessions of this project that run now, else the latest one
+/// Show the sessions of this project that are running, else the latest one
 ///
-/// Ends with 1 if this project has no session.
+/// Exits with 1 if this project has no session.
 #[derive(Debug, Args)]
 pub(crate) struct CurrentArguments {
     /// Print one JSON value on standard output instead of a table

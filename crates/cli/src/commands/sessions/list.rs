@@ -12,17 +12,18 @@ use crate::text::{count, visible};
 
 /// List sessions, newest first
 ///
-/// The columns are the session's name, its status, the loop or pipeline, the stage it came to and the
-/// iterations that ended, when it began, how long it took, and the git branch it began on. A session
-/// whose process is gone although it has not ended is `cut off`; `hookwright resume` goes on with it.
-/// Sessions that hooks have started are part of another one, and listed with `--children`.
+/// The columns are the session's name, its status, the loop or pipeline, the stage it has reached
+/// and the iterations that ended, when it began, how long it took, and the git branch it began on.
+/// A session that has not ended but whose process is gone is `cut off`; `hookwright resume`
+/// continues it. Sessions that hooks have started are part of another session, and are listed with
+/// `--children`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
-    /// Only sessions whose names begin so
+    /// Only sessions whose names begin with this
     #[arg(value_name = "PREFIX")]
     prefix: Option<String>,
 
-    /// At most so many
+    /// Show at most N
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
@@ -30,11 +31,11 @@ pub(crate) struct ListArguments {
     #[arg(long, value_name = "STATUS")]
     status: Vec<StatusWord>,
 
-    /// The sessions of every project
+    /// Include the sessions of every project
     #[arg(long)]
     all_projects: bool,
 
-    /// Also sessions that hooks of others have started
+    /// Include sessions that hooks of other sessions have started
     #[arg(long)]
     children: bool,
 
@@ -105,5 +106,5 @@ pub(super) fn hint_at_cut_off(list: &[KnownSession], project: &str) -> Option<St
         there => format!(" --cwd {}", visible(there)),
     };
     let name = visible(newest.name());
-    Some(format!("{number} {was} cut off; go on with: hookwright resume {name}{elsewhere}\n"))
+    Some(format!("{number} {was} cut off; resume with: hookwright resume {name}{elsewhere}\n"))
 }

@@ -16,14 +16,15 @@ use crate::text::escaped;
 /// Between two looks for new entries.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
 
-/// Print everything that was written down of a session, one line each
+/// Print the journal of a session, one line per entry
 #[derive(Debug, Args)]
 pub(crate) struct LogArguments {
-    /// The session: its name or id, or the beginning of one; not needed where only one runs or is known
+    /// The session: its name or id, or the beginning of one; optional if only one is running or
+    /// known
     #[arg(value_name = "SESSION")]
     name: Option<String>,
 
-    /// Go on with what happens, until the session ends
+    /// Print new entries as they are written, until the session ends
     #[arg(long, short)]
     follow: bool,
 

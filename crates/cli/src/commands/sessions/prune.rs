@@ -32,21 +32,21 @@ const OVER: [SessionStatus; 4] = [
 /// Free space in the store's file from which on it is worth a word.
 const FREE_MEGABYTES_TOLD: u64 = 10;
 
-/// Delete sessions that are over: what the store has of them, and their folders
+/// Delete sessions that have ended: their data in the store and their folders
 ///
-/// Without `--yes` nothing is deleted and what would be is listed. With both `--older-than` and
-/// `--keep` a session has to be old and not among the newest. A session that runs is never deleted;
-/// one that was cut off only with `--status cut-off`. What hooks of a session have started goes with
-/// it. What a prune that was killed left behind is deleted too. Then the store's file shrinks. Ends with 1
-/// if something could not be deleted.
+/// Without `--yes`, nothing is deleted: the command lists what it would delete. With both
+/// `--older-than` and `--keep`, a session has to be old and not among the newest. A running session
+/// is never deleted; one that was cut off only with `--status cut-off`. Sessions that a session's
+/// hooks have started are deleted with it. What a killed prune left behind is deleted too. Then the
+/// store's file shrinks. Exits with 1 if something could not be deleted.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["older_than", "keep"]))]
 pub(crate) struct PruneArguments {
-    /// Only sessions that ended before so long, like 30d or 12h
+    /// Only sessions that ended longer ago than this, like 30d or 12h
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     older_than: Option<Duration>,
 
-    /// All but the newest so many, counted as `sessions list` shows them
+    /// Keep the newest N, counted as `sessions list` shows them
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
 
@@ -54,16 +54,16 @@ pub(crate) struct PruneArguments {
     #[arg(long, value_name = "STATUS")]
     status: Vec<StatusWord>,
 
-    /// The sessions of every project
+    /// Include the sessions of every project
     #[arg(long)]
     all_projects: bool,
 
-    /// Do it
+    /// Delete them
     #[arg(long)]
     yes: bool,
 
-    /// Shrink the store's file also where that needs a large file to be written anew, which other sessions
-    /// wait for; only a store that an older version made ever needs it
+    /// Rewrite the store's file if that is needed to shrink it, while other sessions wait; only a
+    /// store that an older version created ever needs it
     #[arg(long, requires = "yes")]
     compact: bool,
 
@@ -158,8 +158,8 @@ fn say_what_is_left(reclaimed: &Reclaimed, screen: &Screen) {
     let megabytes = reclaimed.bytes_left / 1_000_000;
     if megabytes >= FREE_MEGABYTES_TOLD {
         screen.talk(&format!(
-            "{megabytes} MB are free in the store's file; `--compact` gives them back, and other \
-             sessions wait meanwhile\n"
+            "the store's file has {megabytes} MB of unused space; `--compact` releases it while \
+             other sessions wait\n"
         ));
     }
 }

@@ -19,22 +19,23 @@ use one_iteration::WhichIteration;
 
 /// Show one session: its stages, iterations and hooks as a tree
 ///
-/// Each hook with its event, how it ended, how long it took and why; each iteration with what came of
-/// it and what it used; pieces of work, questions with who answered, pauses, sessions that hooks
-/// started. Of a long stage the first and the last iterations are shown, and those with trouble; hooks
-/// that were skipped are counted.
+/// Shows each hook with its event, how it ended, how long it took and why; each iteration with its
+/// result and what it used; pieces of work, questions and who answered them, pauses, and sessions
+/// that hooks started. Of a long stage, only the first and the last iterations and those with
+/// problems are shown; skipped hooks are counted.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArguments {
-    /// The session: its name or id, or the beginning of one; not needed where only one runs or is known
+    /// The session: its name or id, or the beginning of one; optional if only one is running or
+    /// known
     #[arg(value_name = "SESSION")]
     name: Option<String>,
 
-    /// Leave nothing out
+    /// Show everything
     #[arg(long)]
     all: bool,
 
-    /// Show one iteration: its hooks, the prompt that the agent got, and what it said; `final` is the
-    /// final delivery
+    /// Show one iteration: its hooks, the agent's prompt and its output; `final` is the final
+    /// delivery
     #[arg(long, value_name = "N", conflicts_with = "all")]
     iteration: Option<WhichIteration>,
 

@@ -17,10 +17,10 @@ use crate::tasks::{TaskJson, Tasks, state_word, task_failure};
 
 /// Add a task
 ///
-/// Prints its id. A task that is in the list already and not finished is not added again.
+/// Prints its id. A task that is already in the list and not finished is not added again.
 #[derive(Debug, Args)]
 pub(crate) struct AddArguments {
-    /// What is to be done; `-` reads it from standard input
+    /// The text of the task; `-` reads it from standard input
     #[arg(value_name = "TEXT")]
     text: String,
 
@@ -28,11 +28,11 @@ pub(crate) struct AddArguments {
     #[arg(long, value_name = "N", default_value_t = USUAL)]
     priority: u8,
 
-    /// A task that has to be completed before; may be given more than once
+    /// A task that has to be completed first; may be given more than once
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     after: Vec<String>,
 
-    /// How far it is already; hooks are not asked about it
+    /// Its state; no hooks run for it
     #[arg(long, value_name = "STATE", default_value = "open")]
     state: String,
 

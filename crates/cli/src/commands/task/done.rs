@@ -10,11 +10,11 @@ use crate::screen::Screen;
 use crate::tasks::{Completed, Tasks, complete, completed_as_json, task_failure};
 use crate::text::visible;
 
-/// Say that a task is done
+/// Mark a task as done
 ///
-/// The hooks of `task:complete` are asked: those of the session that runs here, else the project's own.
-/// If they block, the task stays as it was, the reason is on standard error and the exit code is 2. What
-/// they have to say to the agent comes with its next prompt, or, without a session, on standard
+/// Runs the hooks at `task:complete`: those of the session that is running here, else the project's
+/// own. If they block, the task stays as it was, the reason is on standard error and the exit code
+/// is 2. What they tell the agent comes with its next prompt, or, without a session, on standard
 /// output.
 #[derive(Debug, Args)]
 pub(crate) struct DoneArguments {

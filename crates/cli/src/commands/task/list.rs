@@ -17,19 +17,19 @@ const TEXT_CHARS_MAX: usize = 160;
 
 /// List tasks that are not finished, the most urgent first
 ///
-/// The columns are the task's id, its state, its priority, the tasks that it still waits for, and its
-/// text. Those of the same priority stand in the order in which they were added.
+/// The columns are the task's id, its state, its priority, the tasks that it still waits for, and
+/// its text. Tasks with the same priority are in the order in which they were added.
 #[derive(Debug, Args)]
 pub(crate) struct TaskListArguments {
     /// Only tasks in this state; may be given more than once
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     state: Vec<String>,
 
-    /// Only tasks that can be begun now: open, and waiting for nothing
+    /// Only tasks that can be started now: open, and waiting for nothing
     #[arg(long)]
     ready: bool,
 
-    /// Also tasks that are completed or cancelled
+    /// Include tasks that are completed or cancelled
     #[arg(long, conflicts_with = "state")]
     all: bool,
 

@@ -15,8 +15,8 @@ use crate::tasks::{TaskJson, Tasks, state_word, task_failure};
 
 /// Change a task
 ///
-/// What is not named stays as it is. `--state completed` is what `task done` does: the hooks of
-/// `task:complete` are asked.
+/// Options that are not given stay as they are. `--state completed` does the same as `task done`:
+/// the hooks at `task:complete` run.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("change").required(true).multiple(true))]
 pub(crate) struct UpdateArguments {
@@ -24,11 +24,11 @@ pub(crate) struct UpdateArguments {
     #[arg(value_name = "ID")]
     id: String,
 
-    /// How far it is: open, in_progress, completed, blocked or cancelled
+    /// Its state: open, in_progress, completed, blocked or cancelled
     #[arg(long, value_name = "STATE", group = "change")]
     state: Option<String>,
 
-    /// What is to be done; `-` reads it from standard input
+    /// The text of the task; `-` reads it from standard input
     #[arg(long, value_name = "TEXT", group = "change")]
     content: Option<String>,
 
@@ -36,12 +36,12 @@ pub(crate) struct UpdateArguments {
     #[arg(long, value_name = "N", group = "change")]
     priority: Option<u8>,
 
-    /// The tasks that have to be completed before, in place of those it had; may be given more than
-    /// once
+    /// The tasks that have to be completed first, replacing the previous ones; may be given more
+    /// than once
     #[arg(long, value_name = "ID", value_delimiter = ',', group = "change")]
     after: Option<Vec<String>>,
 
-    /// It waits for no other task
+    /// Make it wait for no other task
     #[arg(long, conflicts_with = "after", group = "change")]
     after_none: bool,
 

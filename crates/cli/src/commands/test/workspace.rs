@@ -68,8 +68,7 @@ impl Workspace {
     pub(super) fn lay_down(&self, files: &[(PathBuf, String)]) -> Result<(), String> {
         for (path, text) in files {
             let written = self.lay_one_down(path, text);
-            written
-                .map_err(|cause| format!("`{}` cannot be laid down: {cause}", path.display()))?;
+            written.map_err(|cause| format!("`{}` cannot be created: {cause}", path.display()))?;
         }
         Ok(())
     }
@@ -80,7 +79,7 @@ impl Workspace {
             fs::create_dir_all(folder)?;
             // A hook of an earlier step may have put a link there.
             if !fs::canonicalize(folder)?.starts_with(&self.root) {
-                return Err(io::Error::other("its folder leads out of the copy"));
+                return Err(io::Error::other("its folder is outside the copy"));
             }
         }
         if fs::symlink_metadata(&target).is_ok_and(|metadata| metadata.is_symlink()) {

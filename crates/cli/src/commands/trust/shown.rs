@@ -117,7 +117,7 @@ impl fmt::Display for Candidate {
         if !self.has_faults() {
             return Ok(());
         }
-        writeln!(f, "  what has a fault is not among them; the whole file:")?;
+        writeln!(f, "  entries with faults are not listed; the whole file:")?;
         let width = self.text.lines().count().to_string().len();
         for (at, line) in self.text.split_terminator('\n').enumerate() {
             writeln!(f, "    {:>width$} | {}", at + 1, in_line(line))?;

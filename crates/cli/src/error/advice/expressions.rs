@@ -20,12 +20,12 @@ pub(super) fn pattern(error: &PatternError, near: Option<String>) -> Advice {
         }
         PatternError::BadSubject { name, event } => Advice::new(
             error.to_string(),
-            format!("write `{event}` and put a regular expression into `matcher: /…/`"),
+            format!("write `{event}` and put a regular expression in `matcher: /…/`"),
         )
         .found(name),
         PatternError::BadGlob { name } => Advice::new(
             error.to_string(),
-            "write one pattern for each, separated by commas, or narrow with `matcher`",
+            "write one pattern for each, separated by commas, or use `matcher`",
         )
         .found(name),
         PatternError::Empty => Advice::new(
@@ -38,12 +38,12 @@ pub(super) fn pattern(error: &PatternError, near: Option<String>) -> Advice {
 pub(super) fn matcher(error: &MatcherError) -> Advice {
     let help = match error {
         MatcherError::BadRegex { .. } => {
-            "fix the expression between the slashes, or leave them out to match plain names"
+            "fix the expression between the slashes, or remove the slashes to match plain names"
         }
         MatcherError::EmptyName => "remove the `|` that has no name beside it",
         MatcherError::Comma => "write `A|B`",
         MatcherError::OddName { .. } => {
-            "write a regular expression as `/…/`, any characters as `*`, several names as `A|B`"
+            "use `/…/` for a regular expression, `*` for any characters, `A|B` for several names"
         }
     };
     Advice::new(error.to_string(), help)
@@ -68,7 +68,7 @@ pub(super) fn condition(error: &ConditionError, near: Option<String>) -> Advice 
         }
         ConditionError::BadRegex { pattern, .. } => Advice::new(
             message,
-            "fix the expression; `contains` and `startsWith` compare plain text",
+            "fix the expression, or use `contains` or `startsWith` to compare plain text",
         )
         .found(pattern),
         ConditionError::TooLong { length } => {
@@ -79,9 +79,8 @@ pub(super) fn condition(error: &ConditionError, near: Option<String>) -> Advice 
 }
 
 const IN_A_SCRIPT: &str =
-    "let the hook's command decide: a script can exit 0 when it has nothing to do";
+    "test it in the hook's command: a script can exit with 0 when it has nothing to do";
 
 pub(super) fn variable_help() -> String {
-    "`hookwright events NAME` lists an event's variables; others have to be in the environment"
-        .into()
+    "use a variable that `hookwright events NAME` lists, or set it in the environment".into()
 }

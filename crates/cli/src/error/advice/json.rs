@@ -16,8 +16,7 @@ pub(super) fn is_json(path: &Path) -> bool {
 pub(super) fn help(fault: &Fault, help: &str) -> String {
     match &fault.kind {
         FaultKind::Syntax { .. } => {
-            "look for a missing comma, quote or bracket near this place; keys and texts stand in double \
-             quotes"
+            "look for a missing comma, quote or bracket nearby; keys and strings need double quotes"
                 .to_owned()
         }
         FaultKind::WrongKind { expected: "a list of hooks", .. } => {
@@ -26,7 +25,7 @@ pub(super) fn help(fault: &Fault, help: &str) -> String {
         FaultKind::WrongKind { expected: "a list of cases", .. } => {
             "put the cases in brackets: `[{\"name\": \"sudo is blocked\"}]`".to_owned()
         }
-        FaultKind::WrongKind { expected: "a text", .. } => "put it in double quotes".to_owned(),
+        FaultKind::WrongKind { expected: "a string", .. } => "put it in double quotes".to_owned(),
         _ => translated(help),
     }
 }
@@ -94,8 +93,8 @@ mod tests {
     fn yaml_in_backticks_becomes_json_and_all_else_stays() {
         for (yaml, json) in [
             (
-                "say what to run: `command: cargo test`",
-                "say what to run: `\"command\": \"cargo test\"`",
+                "set what to run: `command: cargo test`",
+                "set what to run: `\"command\": \"cargo test\"`",
             ),
             (
                 "write a first hook: `hooks: {session:start: [{command: echo hello}]}`",

@@ -11,10 +11,10 @@ pub(super) fn syntax_help(message: &str) -> &'static str {
     } else if message.starts_with("unexpected character") {
         "remove it, or write it as an escape in double quotes: `\"\\e\"`"
     } else if message.contains("multiple") {
-        "keep one document: remove the line `---` and what stands under it"
+        "keep one document: remove the line `---` and everything below it"
     } else {
-        "look for a missing quote, bracket or space near this place; text with `: `, ` #`, `{` or \
-         `*` needs quotes"
+        "look for a missing quote, bracket or space nearby; a string with `: `, ` #`, `{` or `*` \
+         needs quotes"
     }
 }
 
@@ -27,8 +27,8 @@ pub(super) fn kind_help(expected: &str) -> String {
             "write events with their hooks: `hooks: {session:start: [{command: echo hello}]}`"
                 .into()
         }
-        "a map from names to texts" => "write names with their values: `{NAME: value}`".into(),
-        "a text" => "put it in quotes".into(),
+        "a map from names to strings" => "write names with their values: `{NAME: value}`".into(),
+        "a string" => "put it in quotes".into(),
         _ if expected.starts_with("a hook, a map with") => {
             "write what it does: `- command: cargo test`".into()
         }
@@ -41,31 +41,33 @@ pub(super) fn value_help(expected: &str) -> String {
         return "use https, or write `allow_http: true` beside it".into();
     }
     if expected.starts_with("a variable that no event sets") {
-        return "move it to `data`, in small letters".into();
+        return "move it to `data`, in lower case".into();
     }
     format!("write {expected}")
 }
 
 pub(super) fn missing_help(missing: &str) -> String {
     match missing {
-        "`event`" => "say what it waits for: `event: tool:pre_execute`".into(),
-        "`command`" => "say what to run: `command: cargo test`".into(),
-        "`url`" => "say where to send it: `url: https://example.com/hook`; a question with `await: true` needs none".into(),
-        "`pipeline`" => "say what to run: `pipeline: review`".into(),
+        "`event`" => "name the event: `event: tool:pre_execute`".into(),
+        "`command`" => "set what to run: `command: cargo test`".into(),
+        "`url`" => "set where to send it: `url: https://example.com/hook`; a question with \
+             `await: true` needs no address".into(),
+        "`pipeline`" => "set what to run: `pipeline: review`".into(),
         "`cases`" => "write a first case: `cases: [{name: …, event: …, expect: {…}}]`".into(),
-        "`name`" => "say what the case shows: `name: sudo is blocked`".into(),
-        "`event` or `steps`" => "say what is fired: `event: tool:pre_execute`".into(),
-        "`expect`" => "say what has to come: `expect: {decision: block}`".into(),
-        "`contains` or `matches`" => "say what stands in the text: `contains: sudo`".into(),
+        "`name`" => "name the case: `name: sudo is blocked`".into(),
+        "`event` or `steps`" => "name the event to fire: `event: tool:pre_execute`".into(),
+        "`expect`" => "set the expected result: `expect: {decision: block}`".into(),
+        "`contains` or `matches`" => "set what the text has to contain: `contains: sudo`".into(),
         "`stages`" => "list the stages: `stages: [{name: work, loop: work}]`; a file with a single loop needs another name".into(),
-        "`loop`" => "name the loop of the stage: `loop: work`, or write it there: `loop: {prompt: …, agent: …}`".into(),
+        "`loop`" => "name the loop of the stage: `loop: work`, or write the loop itself: `loop: \
+             {prompt: …, agent: …}`".into(),
         "`name` of the stage" => "name the stage: `name: work`".into(),
         "`from`, an earlier stage" => "name the stage whose outputs you want: `from: plan`".into(),
         "`script`, a file of turns" => "name the file: `script: turns.yaml`".into(),
         "`type`: fixed, judgment or queue" => {
-            "say when the loop ends: `termination: {type: fixed, iterations: 5}`".into()
+            "set when the loop ends: `termination: {type: fixed, iterations: 5}`".into()
         }
-        _ => "say what the hook does: `command: cargo test`".into(),
+        _ => "set what the hook does: `command: cargo test`".into(),
     }
 }
 
@@ -75,11 +77,9 @@ pub(super) fn hook_conflict_help(conflict: HookConflict) -> &'static str {
         HookConflict::NothingToBlock => {
             "use `abort` or `continue`; `hookwright events` shows which events can be blocked"
         }
-        HookConflict::NothingToExhaust => {
-            "write `on_failure: retry` beside it, or use `on_failure` alone"
-        }
+        HookConflict::NothingToExhaust => "add `on_failure: retry`, or use `on_failure` alone",
         HookConflict::NothingToMatch => {
-            "remove `matcher`; `when` can look at all of an event's data"
+            "remove `matcher`, or use `when`, which can test all of an event's data"
         }
         HookConflict::NobodyReads => "remove `pipe_output`, or listen to `session:stop`",
     }
@@ -89,9 +89,7 @@ pub(super) fn conflict_help(conflict: Conflict) -> &'static str {
     match conflict {
         Conflict::EventTwice => "remove `event`, or move the hook under that event",
         Conflict::TwoPrompts => "keep one of them",
-        Conflict::ModelOfSeveral => {
-            "write it beside the name of its agent: `{type: NAME, model: …}`"
-        }
+        Conflict::ModelOfSeveral => "set it for one agent: `{type: NAME, model: …}`",
         Conflict::BesideSteps => "move it under a dash of `steps`, or remove `steps`",
         Conflict::DataTwice => "keep one of the two",
         Conflict::PreparesInPlace => "remove `in_place`: the case then runs in a copy",

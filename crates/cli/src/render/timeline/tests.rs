@@ -202,7 +202,7 @@ fn everything_has_its_place_at_120_columns() {
 │  │  └─ failed after 1 iteration, 1m04s: a hook at execution:pre_end blocked its end
 │  └─ completed after 1 iteration, 1m04s, 49.2k tokens, $0.31
 │  asked by gate: rejected by kim in the terminal after 12m34s: Deploy version 1.4 to production?
-│    and said: not before Monday
+│    with the message: not before Monday
 └─ completed at 2026-01-02 03:20:00, 49.2k tokens, $0.31
 "
     );
@@ -227,7 +227,7 @@ fn nothing_is_wider_than_80_columns() {
 │  └─ completed after 1 iteration, 1m04s, 49.2k tokens, $0.31
 │  asked by gate: rejected by kim in the terminal after 12m34s
 │    Deploy version 1.4 to production?
-│    and said: not before Monday
+│    with the message: not before Monday
 └─ completed at 2026-01-02 03:20:00, 49.2k tokens, $0.31
 "
     );

@@ -130,7 +130,7 @@ pub(super) fn of_deed(page: Page, trunk: &str, deed: &Deed) -> String {
             }
             let mut text = line(&what, Words::after_colon(question));
             if let Some(message) = message {
-                text.push_str(&line("  and said", Words::after_colon(message)));
+                text.push_str(&line("  with the message", Words::after_colon(message)));
             }
             text
         }

@@ -260,12 +260,12 @@ fn what_is_typed_stays_in_sight_and_cannot_steer_the_terminal() {
     let foot = |scene: Scene, columns: usize| {
         scene.drawn(columns, 24).lines().last().map(str::to_owned).expect("a line")
     };
-    assert_eq!(foot(asked().typed("r"), 90), "why not? (Enter goes on, Esc goes back) ▏");
+    assert_eq!(foot(asked().typed("r"), 90), "why not? (Enter continues, Esc goes back) ▏");
     assert_eq!(foot(asked().typed("rnot yet"), 40), "why not? not yet▏");
     assert_eq!(foot(asked().typed("rabcdefghijklmnopq"), 20), "why not? ijklmnopq▏");
     assert_eq!(
         foot(asked().typed("rno\u{202e}\n"), 60),
-        "reject w1 saying `no\\u{202e}`: sure? y/n"
+        "reject w1 with the message `no\\u{202e}`: sure? y/n"
     );
 }
 
@@ -283,15 +283,15 @@ fn a_pause_says_why_and_how_long() {
     let scene = || Scene::new().at(1, 0, fired("session:start"));
     assert_eq!(
         line(scene().at(5, 0, limited.clone())).as_deref(),
-        Some("‖ paused for 1m00s, goes on in 1h03m: asked too often")
+        Some("‖ paused for 1m00s, continues in 1h03m: asked too often")
     );
     assert_eq!(
         line(scene().at(5, 0, pause(None, PauseCause::Person))).as_deref(),
-        Some("‖ paused for 1m00s (p: go on): asked too often")
+        Some("‖ paused for 1m00s (p: continue): asked too often")
     );
     assert_eq!(
         line(scene().typed("p")).as_deref(),
-        Some("will pause before the next step (p: go on)")
+        Some("will pause before the next step (p: continue)")
     );
     let over =
         scene().at(5, 0, limited).at(6, 0, RunEventKind::Session(SessionEvent::Continued {}));
@@ -404,9 +404,9 @@ fn help_says_what_the_keys_do_until_it_is_closed() {
 ── one: full-workflow ────────────────────────────────────── 1m05s ──
 stage 2/2 work, iteration 3 of at most 25
 ▸ agent codex works, 1m04s, process 4711
-  a approve, r reject what is asked; Tab takes the next question
-  p pause before the next step, p again goes on
-  s stop the session, as Ctrl-C does; once more leaves at once
+  a approve, r reject the question; Tab shows the next question
+  p pause before the next step, p again continues
+  s stop the session, like Ctrl-C; once more exits at once
   o more or less of the agent's output, i its prompt, ? this help
 p pause  s stop  o more output  i prompt  ? help
 "
@@ -440,7 +440,7 @@ fn what_the_agent_was_told_is_shown_instead_of_its_output_when_asked_for() {
 ── one: full-workflow ──────────────────────────────────────── 1m05s ──
 stage 2/2 work, iteration 3 of at most 25
 ▸ agent codex works, 1m04s, process 4711
-  what the agent was told:
+  the agent's prompt:
   > line 1␛[2J
   > line 2␛[2J
   > line 3␛[2J

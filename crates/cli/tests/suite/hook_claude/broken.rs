@@ -21,8 +21,8 @@ fn in_session(mut event: Value, session: &str) -> Value {
 fn not_trusted(sandbox: &Sandbox, how: &str) -> String {
     let file = file(sandbox);
     format!(
-        "the hook file {file} {how}, so its hooks do not run; to look at it and let it run, type in \
-         a terminal: hookwright trust {file}"
+        "the hook file {file} {how}, so its hooks do not run; \
+         to review and trust it, run in a terminal: hookwright trust {file}"
     )
 }
 
@@ -81,8 +81,8 @@ fn a_trust_file_that_others_can_write_means_that_nothing_is_trusted() {
     assert_eq!(
         call(&sandbox, &sent("PreToolUse")),
         denied(&format!(
-            "{}: others can write the trust file (mode 666, expected 600), so nothing is trusted (it \
-             may say what they like: remove it, then trust your files again: `hookwright trust`)",
+            "{}: others can write the trust file (mode 666, expected 600), so nothing is trusted (they may have changed it: remove it, then trust \
+             your files again: `hookwright trust`)",
             path.display()
         ))
     );
@@ -95,7 +95,7 @@ fn an_entry_that_cannot_be_read_blocks_the_events_that_it_would_have_woken() {
     let said: Value = serde_json::from_str(&stdout).unwrap();
     let reason = said["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
     let start =
-        "a hook cannot be read, so nothing may pass it: hookwright.yaml:3:7: unknown key `comand`";
+        "a hook cannot be read, so the event is blocked: hookwright.yaml:3:7: unknown key `comand`";
     assert!(reason.starts_with(start), "{reason}");
     assert_eq!((code, stderr.as_str()), (0, ""));
     let mut other = sent("PreToolUse");
@@ -113,7 +113,7 @@ fn a_file_that_cannot_be_read_blocks_every_event_and_elsewhere_the_user_is_told_
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
         said["reason"].as_str().or(said["systemMessage"].as_str()).unwrap().to_owned()
     };
-    let start = "a hook cannot be read, so nothing may pass it: hookwright.yaml:";
+    let start = "a hook cannot be read, so the event is blocked: hookwright.yaml:";
     for event in ["UserPromptSubmit", "PreCompact", "TaskCreated"] {
         let reason = reason(call(&sandbox, &sent(event)));
         assert!(reason.starts_with(start), "{reason}");
@@ -131,8 +131,8 @@ fn two_files_of_which_only_one_can_be_meant_block_and_are_named() {
         call(&sandbox, &sent("PreToolUse")),
         denied(
             "no hook could run: ~/project: expected one configuration in this folder but found \
-             `hookwright.yaml` and `hookwright.json` (move everything into `hookwright.yaml` and \
-             remove the rest, or name one with `--config`)"
+             `hookwright.yaml` and `hookwright.json` (move everything into `hookwright.yaml` and remove \
+             the others, or name one file with `--config`)"
         )
     );
 }
@@ -145,7 +145,7 @@ fn a_guard_that_fails_blocks_and_an_observer_that_fails_is_told() {
     );
     assert_eq!(
         call(&sandbox, &sent("PreToolUse")),
-        denied("hook a failed (exit code 1); end it with exit 0, or set on_failure: continue")
+        denied("hook a failed (exit code 1); make it exit with 0, or set on_failure: continue")
     );
     assert_eq!(call(&sandbox, &sent("PostToolUse")), told("hook b failed: exit code 1: oh"));
 }
@@ -153,17 +153,17 @@ fn a_guard_that_fails_blocks_and_an_observer_that_fails_is_told() {
 #[test]
 fn what_is_no_event_blocks_and_says_what_was_expected() {
     let sandbox = trusted(GUARD);
-    let help = "help: `hookwright hook` is what Claude Code's settings call; to try hooks yourself: \
-                `hookwright fire EVENT --data JSON`\n";
+    let help = "help: Claude Code calls `hookwright hook`; to try hooks \
+                yourself: `hookwright fire EVENT --data JSON`\n";
     for (text, cause) in [
-        ("", "expected a JSON object but found none: EOF while parsing a value at line 1 column 0"),
+        ("", "expected a JSON object: EOF while parsing a value at line 1 column 0"),
         (
             "[1]",
-            "expected a JSON object but found none: invalid type: sequence, expected a map at line \
+            "expected a JSON object: invalid type: sequence, expected a map at line \
              1 column 0",
         ),
         ("{}", "missing `hook_event_name`"),
-        ("{\"hook_event_name\":\"no such\"}", "`no such` cannot be the name of an event"),
+        ("{\"hook_event_name\":\"no such\"}", "`no such` is not a valid event name"),
     ] {
         let said = format!(
             "error: expected an event of Claude Code but found none: {cause}\n \
@@ -181,8 +181,8 @@ fn an_event_that_lacks_what_guards_look_at_blocks_and_elsewhere_is_told() {
     assert_eq!(
         call(&sandbox, &event),
         denied(
-            "the event PreToolUse cannot be read: missing field `tool_input`, so no hook could look \
-             at it"
+            "the event PreToolUse cannot be read: missing \
+             field `tool_input`, so no hook could check it"
         )
     );
     let mut event = sent("SessionStart");

@@ -18,8 +18,8 @@ fn call(sandbox: &Sandbox, event: &str) -> Ran {
 fn late(say: fn(&str) -> Ran) -> [Ran; 2] {
     ["hook a", "its hooks"].map(|who| {
         say(&format!(
-            "{who} had not answered after 1.4 s, shortly before Claude Code would have gone on \
-             without an answer"
+            "{who} had not answered after 1.4 s, shortly before \
+             Claude Code would have continued without an answer"
         ))
     })
 }

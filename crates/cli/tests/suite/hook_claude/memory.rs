@@ -24,8 +24,7 @@ fn a_stop_is_blocked_eight_times_in_a_row_and_work_begins_the_count_anew() {
             assert_eq!(call(&sandbox, &sent("PostToolUse")), nothing());
         }
     }
-    let message =
-        "hooks blocked the stop 8 times in a row with no work between; it ends anyway: more";
+    let message = "hooks blocked the stop 8 times in a row with no work in between; the session stops anyway: more";
     assert_eq!(call(&sandbox, &stop), told(message));
     assert_eq!(call(&sandbox, &stop), block);
 }
@@ -48,8 +47,7 @@ fn blocked_stops_are_counted_for_each_subagent() {
         assert_eq!(call(&sandbox, &of_agent("PostToolUse", "agent-1")), nothing());
         assert_eq!(call(&sandbox, &of_agent("SubagentStop", "agent-0")), block, "{time}");
     }
-    let message =
-        "hooks blocked the stop 8 times in a row with no work between; it ends anyway: more";
+    let message = "hooks blocked the stop 8 times in a row with no work in between; the session stops anyway: more";
     assert_eq!(call(&sandbox, &of_agent("SubagentStop", "agent-0")), told(message));
     assert_eq!(call(&sandbox, &of_agent("SubagentStop", "agent-2")), block);
 }

@@ -106,9 +106,9 @@ fn an_agent_that_runs_the_tool_when_it_is_told_to_ask_is_told_no() {
     let hooks =
         "hooks: {tool:pre_execute: [{command: 'echo \"{\\\"decision\\\": \\\"ask\\\"}\"'}]}";
     for event in ["copilot-pascal/PreToolUse", "droid/PreToolUse-Execute"] {
-        let why = "a hook wants a person's answer";
+        let why = "a hook asks for a person's decision";
         let said = json!({ "systemMessage":
-                format!("PreToolUse: nobody can be asked here, so it is denied: {why}"),
+                format!("PreToolUse: cannot ask a person here, so it is denied: {why}"),
             "hookSpecificOutput": { "hookEventName": "PreToolUse",
                 "permissionDecision": "deny", "permissionDecisionReason": why } });
         assert_eq!(call(&trusted(hooks), &sent(event)), reply(&said), "{event}");

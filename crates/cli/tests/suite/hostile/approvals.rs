@@ -52,7 +52,7 @@ fn was_refused(sandbox: &Sandbox, told: &str) {
     let id = only_question(sandbox)["id"].as_str().unwrap().to_owned();
     let expected = [
         format!("error: `{id}` cannot be answered {told}"),
-        "help: a person has to answer, in a terminal or browser outside of the session".to_owned(),
+        "help: a person has to answer, in a terminal or browser outside the session".to_owned(),
     ];
     assert_eq!(said, [expected.clone(), expected.clone(), expected.clone(), expected].concat());
     let statuses = lines(sandbox, "statuses");

@@ -14,8 +14,8 @@ fn gone(sandbox: &Sandbox, name: &str) -> String {
     let place = fs::canonicalize(sandbox.path("..")).unwrap().join(name);
     let place = place.display();
     format!(
-        "the hook file {place} is gone, and its hooks guarded this session; put it back, or, to go on \
-         without it, type in a terminal: hookwright trust --revoke {place}"
+        "the hook file {place} is missing, and its hooks guarded this session; \
+         restore it, or, to continue without it, run in a terminal: hookwright trust --revoke {place}"
     )
 }
 
@@ -53,7 +53,7 @@ fn every_guard_point_is_closed_while_a_hook_file_is_gone() {
     fs::remove_file(sandbox.path("hookwright.yaml")).unwrap();
     for point in guard_points() {
         let ran = agent.call(&point);
-        assert!(ran.stdout.contains("is gone") || ran.code == 2, "{point}: {ran:?}");
+        assert!(ran.stdout.contains("is missing") || ran.code == 2, "{point}: {ran:?}");
     }
 }
 

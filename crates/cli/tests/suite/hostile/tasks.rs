@@ -64,7 +64,7 @@ fn a_forged_chain_completes_no_task() {
     assert_eq!(lines(&sandbox, "asked"), ["TAS-1"; 2]);
     let log = lines(&sandbox, "log");
     assert!(log.iter().any(|line| line.contains("it would wake itself again")), "{log:?}");
-    assert!(log.iter().any(|line| line.contains("4 deep already")), "{log:?}");
+    assert!(log.iter().any(|line| line.contains("already nested 4 deep")), "{log:?}");
     assert_eq!(state_of(&sandbox, "TAS-1"), "open");
     // The same without a session.
     let sandbox = sandbox.file("hookwright.yaml", format!("hooks: {{task:complete: [{GUARD}]}}"));
@@ -117,9 +117,9 @@ fn a_session_that_cannot_be_reached_completes_nothing() {
     assert_eq!(
         lines(&sandbox, "log"),
         [
-            "waiting for session s, whose socket is missing",
-            "error: session `s` runs and cannot be asked; `TAS-1` is open",
-            "help: try again; if that does not help, see what its first lines say about tasks",
+            "waiting for session s: its socket is missing",
+            "error: session `s` is running but cannot be reached; `TAS-1` is open",
+            "help: try again; if that does not help, read what the session's first lines say about tasks",
         ]
     );
     assert_eq!(lines(&sandbox, "codes"), ["1"]);
@@ -194,7 +194,7 @@ fn the_session_that_works_on_a_task_is_asked_whoever_says_that_it_is_done() {
             "TAS-1 stays in_progress: no",
             "2",
             "error: session `s` works on `TAS-1`",
-            "help: wait until it has ended, or change the task outside of any session",
+            "help: wait until it has ended, or change the task outside any session",
             "1",
         ]
     );
@@ -222,7 +222,7 @@ fn a_session_completes_no_task_on_which_another_one_works() {
     caller.write_all(format!("{request}\n").as_bytes()).unwrap();
     let mut answer = String::new();
     caller.read_to_string(&mut answer).unwrap();
-    let reason = "session `s` works on it and has to be asked";
+    let reason = "session `s` is working on it and has to complete it";
     assert_eq!(answer, format!("{}\n", json!({ "answer": "failed", "reason": reason })));
     std::fs::write(sandbox.path("over"), "").unwrap();
     assert_eq!((started.ran().code, lenient.ran().code), (0, 0));
@@ -296,7 +296,7 @@ fn an_agent_does_not_switch_the_projects_guard_off() {
     agent.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let ran = Ran::from(agent.output().unwrap());
     assert_eq!(ran.code, 2, "{ran:?}");
-    assert!(ran.stderr.starts_with("HOOKWRIGHT=0 is ignored, and hooks are asked"), "{ran:?}");
+    assert!(ran.stderr.starts_with("HOOKWRIGHT=0 is ignored, and hooks run"), "{ran:?}");
     assert_eq!(state_of(&sandbox, "TAS-1"), "open");
 }
 

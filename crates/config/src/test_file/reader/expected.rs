@@ -12,7 +12,7 @@ use crate::{Conflict, FaultKind};
 impl Reader<'_> {
     pub(super) fn expected(&mut self, node: &Node) -> Expected {
         let mut expected = Expected::default();
-        let fields = self.notes.map(node, "a map of what has to come").unwrap_or_default();
+        let fields = self.notes.map(node, "a map of the expected results").unwrap_or_default();
         for field in fields {
             let value = &field.value;
             match &*field.key {
@@ -35,7 +35,7 @@ impl Reader<'_> {
     }
 
     fn texts(&mut self, node: &Node) -> Option<Vec<WantedText>> {
-        let items = self.notes.list(node, "a list of texts")?;
+        let items = self.notes.list(node, "a list of strings")?;
         Some(items.iter().filter_map(|item| self.text(item)).collect())
     }
 
@@ -46,7 +46,7 @@ impl Reader<'_> {
             Raw::Text(text) => return Some(WantedText::Exactly(text.to_string())),
             _ => {}
         }
-        let fields = self.notes.map(node, "a text, or a map with `contains` or `matches`")?;
+        let fields = self.notes.map(node, "a string, or a map with `contains` or `matches`")?;
         let (mut contains, mut matches) = (Vec::new(), Vec::new());
         for field in fields {
             match &*field.key {
@@ -75,7 +75,7 @@ impl Reader<'_> {
         };
         let mut texts = Vec::new();
         for node in nodes {
-            let text = self.notes.text(node, "a text");
+            let text = self.notes.text(node, "a string");
             texts.extend(text.map(|text| (text.to_owned(), node.at)));
         }
         texts

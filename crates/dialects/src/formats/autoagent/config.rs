@@ -227,7 +227,7 @@ impl<'a> HookFields<'a> {
         match &self.get(key)?.raw {
             Raw::Text(text) => Some(&**text).filter(|text| !text.is_empty()),
             _ => {
-                notes.wrong_kind(self.get(key)?, "a text");
+                notes.wrong_kind(self.get(key)?, "a string");
                 None
             }
         }

@@ -41,7 +41,7 @@ pub(super) fn meaning(blocking: Blocking, outcome: &Outcome, at: At<'_>) -> Mean
             broken(blocking, format!("killed by signal {signal}"), at)
         }
         Outcome::Process(ProcessOutcome::WantedTerminal { .. }) => {
-            let cause = "stopped to read the terminal, which hooks do not have";
+            let cause = "stopped because it tried to read the terminal, which hooks do not have";
             broken(blocking, cause.to_owned(), at)
         }
         Outcome::Process(ProcessOutcome::NotStarted { cause }) => {
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn outcomes_that_no_command_brings_about_by_itself_follow_the_same_rules() {
         let output = Output::default;
-        let stopped = "stopped to read the terminal, which hooks do not have";
+        let stopped = "stopped because it tried to read the terminal, which hooks do not have";
         let denied =
             Outcome::Function(FunctionOutcome::Answered { answer: Box::new(Answer::deny("no")) });
         let granted = Outcome::Function(FunctionOutcome::Answered { answer: Box::default() });
@@ -181,7 +181,7 @@ mod tests {
                 Outcome::Person(PersonOutcome::Unanswered { after_ms: 2000 }),
                 Status::TimedOut,
                 Status::TimedOut,
-                Some("nobody answered within 2 s"),
+                Some("no answer within 2 s"),
             ),
         ] {
             let reason = reason.map(str::to_owned);

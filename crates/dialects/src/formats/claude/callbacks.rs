@@ -107,7 +107,7 @@ pub struct Group<T> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
     /// The matcher is no name and no glob.
-    #[error("`{matcher}` is no name and no glob")]
+    #[error("`{matcher}` is not a name or a glob")]
     BadMatcher {
         /// The text.
         matcher: String,

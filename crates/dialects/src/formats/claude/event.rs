@@ -102,7 +102,7 @@ pub struct OtherEvent {
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// It is no JSON object.
-    #[error("expected a JSON object but found none: {0}")]
+    #[error("expected a JSON object: {0}")]
     NoObject(serde_json::Error),
     /// It does not say which event it is.
     #[error("missing `hook_event_name`")]
@@ -111,7 +111,7 @@ pub enum InputError {
     #[error("{0}")]
     OtherAgent(OtherAgentsEvent),
     /// No event can be called like that.
-    #[error("`{name}` cannot be the name of an event")]
+    #[error("`{name}` is not a valid event name")]
     BadName {
         /// The name.
         name: String,

@@ -180,7 +180,7 @@ fn http(own: &HandlerFields<'_>, place: &Where<'_>, notes: &mut Notes<'_>) -> Op
     };
     let allowed = own.texts("allowedEnvVars", notes).unwrap_or_default();
     let headers = match own.get("headers") {
-        Some(node) => notes.texts(node, "a map from names to texts"),
+        Some(node) => notes.texts(node, "a map from names to strings"),
         None => Vec::new(),
     };
     let shared = CommonFields::read(own, place, notes);
@@ -361,19 +361,19 @@ impl<'n> HandlerFields<'n> {
         match &node.raw {
             Raw::Text(text) => Some(text.to_string()).filter(|text| !text.is_empty()),
             _ => {
-                notes.wrong_kind(node, "a text");
+                notes.wrong_kind(node, "a string");
                 None
             }
         }
     }
 
     fn texts(&self, key: &str, notes: &mut Notes<'_>) -> Option<Vec<String>> {
-        let items = notes.list(self.get(key)?, "a list of texts")?;
+        let items = notes.list(self.get(key)?, "a list of strings")?;
         let mut texts = Vec::with_capacity(items.len());
         for item in items {
             match &item.raw {
                 Raw::Text(text) => texts.push(text.to_string()),
-                _ => notes.wrong_kind(item, "a text"),
+                _ => notes.wrong_kind(item, "a string"),
             }
         }
         Some(texts)

@@ -100,9 +100,9 @@ impl Wire for ClaudeWire {
                 }
             }
             Outcome::Process(ProcessOutcome::Interrupted { .. }) => failed("interrupted".into()),
-            Outcome::Process(ProcessOutcome::WantedTerminal { .. }) => {
-                failed("stopped to read the terminal, which hooks do not have".into())
-            }
+            Outcome::Process(ProcessOutcome::WantedTerminal { .. }) => failed(
+                "stopped because it tried to read the terminal, which hooks do not have".into(),
+            ),
             Outcome::Process(ProcessOutcome::NotStarted { cause }) => {
                 failed(format!("cannot start: {cause}"))
             }
@@ -117,7 +117,7 @@ impl Wire for ClaudeWire {
                 responded(*status, output, at)
             }
             Outcome::Person(PersonOutcome::Decided { .. } | PersonOutcome::Unanswered { .. }) => {
-                failed("a person was asked, which these hooks do not do".into())
+                failed("a person was asked, which these hooks cannot do".into())
             }
         }
     }
@@ -180,7 +180,7 @@ impl ClaudeWire {
         match at.event.name {
             EventName::PERMISSION_PROMPT if denies(&answer) => return heard(answer, at),
             EventName::PERMISSION_PROMPT => {
-                return failed("exit code 2 is no answer to a permission request".into());
+                return failed("exit code 2 is not an answer to a permission request".into());
             }
             // An interpreter that cannot open its script exits with 2 as well, and must not trap an agent.
             EventName::SESSION_STOP | EventName::AGENT_STOP | EventName::TASK_COMPLETE
@@ -226,7 +226,9 @@ fn responded(status: u16, output: &Output, at: At<'_>) -> Meaning {
         Manner::Listens | Manner::TakesText => {}
     }
     match ParsedOutput::parse(output, at) {
-        ParsedOutput::Text(_) => failed(format!("status {status}, but its body is no JSON object")),
+        ParsedOutput::Text(_) => {
+            failed(format!("status {status}, but its body is not a JSON object"))
+        }
         said => exit_0(said, at),
     }
 }

@@ -228,10 +228,10 @@ fn read_field(entry: &mut Entry, field: &Field, notes: &mut Notes<'_>) {
 }
 
 fn environment(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
-    let texts = notes.texts(node, "an object from names to texts");
+    let texts = notes.texts(node, "an object from names to strings");
     for (name, value) in &texts {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-            let expected = "a variable's name and a text without NUL bytes";
+            let expected = "a variable's name and a string without NUL bytes";
             notes.note(node.at, FaultKind::BadValue { found: name.replace('\0', "\\0"), expected });
         }
     }
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn everything_that_is_wrong_is_said() {
-        let text = "an object from names to texts";
+        let text = "an object from names to strings";
         for (value, wrong) in [
             (
                 json!([]),
@@ -299,7 +299,7 @@ mod tests {
                 vec![
                     "unknown event `x:y`",
                     "expected a command but found ` `",
-                    "expected a number of seconds but found the text `5`",
+                    "expected a number of seconds but found the string `5`",
                     "expected true or false but found the number `1`",
                 ],
             ),
@@ -316,7 +316,7 @@ mod tests {
                 json!({ "event": "*", "command": "echo ${NOBODY.x}", "env": { "A=B": "c" } }),
                 vec![
                     "unknown variable `NOBODY`",
-                    "expected a variable's name and a text without NUL bytes but found `A=B`",
+                    "expected a variable's name and a string without NUL bytes but found `A=B`",
                 ],
             ),
             (

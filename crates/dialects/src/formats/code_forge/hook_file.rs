@@ -47,7 +47,7 @@ pub fn default_hooks() -> Vec<Entry> {
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// Nobody knows where the user's files are.
-    #[error("there is no folder for the user's configuration")]
+    #[error("the user's configuration folder does not exist")]
     NoFolder,
     /// What stands there is not Code-Forge's.
     #[error("{}: expected an object with a list `hooks`: {cause}", path.display())]
@@ -116,7 +116,7 @@ fn file_of(path: &Path) -> Result<Map<String, Value>, SaveError> {
         .map_err(|error| not_theirs(error.to_string()))?;
     match file.get("hooks") {
         None | Some(Value::Array(_)) => Ok(file),
-        Some(_) => Err(not_theirs("`hooks` is no list".to_owned())),
+        Some(_) => Err(not_theirs("`hooks` is not a list".to_owned())),
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn piped_output(outcome: &Outcome) -> String {
             format!("[Hook timed out after {seconds}s]\nPartial output:\n{}", printed(output))
         }
         Outcome::Process(ProcessOutcome::WantedTerminal { output }) => {
-            failed("stopped to read the terminal, which hooks do not have", output)
+            failed("stopped because it tried to read the terminal, which hooks do not have", output)
         }
         Outcome::Process(ProcessOutcome::NotStarted { cause }) => failed(cause, &Output::default()),
         Outcome::Work(WorkOutcome::Failed { cause, output, .. }) => failed(cause, output),
@@ -189,7 +189,7 @@ mod tests {
             ),
             (
                 Outcome::Process(ProcessOutcome::WantedTerminal { output: output("name? ", "") }),
-                "[Hook command failed: stopped to read the terminal, which hooks do not have]\nname? ",
+                "[Hook command failed: stopped because it tried to read the terminal, which hooks do not have]\nname? ",
             ),
             (
                 said("there is no remote `up`"),
@@ -209,7 +209,7 @@ mod tests {
             (decided(true), "[Hook command failed: rejected by ann]\n"),
             (
                 Outcome::Person(PersonOutcome::Unanswered { after_ms: 2000 }),
-                "[Hook command failed: nobody answered within 2 s]\n",
+                "[Hook command failed: no answer within 2 s]\n",
             ),
             (Outcome::Process(ProcessOutcome::Interrupted { output: output("half", "") }), ""),
             (Outcome::Function(FunctionOutcome::Answered { answer: Box::default() }), ""),

@@ -79,9 +79,10 @@ impl ReplyWriter<'_> {
             Verdict::Proceed { .. } | Verdict::Allow { .. } => None,
             Verdict::Ask { .. } if self.can.ask => None,
             Verdict::Ask { reason, .. } => {
-                let why = reason.clone().unwrap_or_else(|| "a hook wants a person's answer".into());
+                let why =
+                    reason.clone().unwrap_or_else(|| "a hook asks for a person's decision".into());
                 let then = if self.can_refuse() { ", so it is denied" } else { "" };
-                self.lose(format!("nobody can be asked here{then}: {why}"));
+                self.lose(format!("cannot ask a person here{then}: {why}"));
                 self.can_refuse().then_some(why)
             }
             Verdict::Block { reason } if self.can.deny != Deny::Never => Some(said(reason)),
@@ -163,8 +164,8 @@ impl ReplyWriter<'_> {
         if fitting.is_none() {
             let tool = self.event.text("tool_name").unwrap_or("this tool");
             self.lose(format!(
-                "the output of {tool} is an object, which a text cannot replace, so it stays as it \
-                 is; let `updatedOutput` be an object like `tool_response`"
+                "the output of {tool} is an object, which a string cannot replace, so it was not \
+                 changed; make `updatedOutput` an object like `tool_response`"
             ));
         }
         fitting

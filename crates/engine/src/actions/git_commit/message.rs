@@ -17,7 +17,7 @@ pub(super) fn of(written: Option<&TextTemplate>, attempt: &Attempt) -> Result<St
         return Err("the commit message is empty".to_owned());
     }
     if message.contains('\0') {
-        return Err("the commit message holds a NUL byte, which no commit can".to_owned());
+        return Err("the commit message contains a NUL byte, which git does not allow".to_owned());
     }
     Ok(message.to_owned())
 }
@@ -28,7 +28,7 @@ fn filled(written: &TextTemplate, attempt: &Attempt) -> Result<String, String> {
         .map_err(|error| error.within("the commit message"))?;
     // Whoever can read the repository could read it, for ever.
     if let Some(secret) = filled.secrets().next() {
-        return Err(format!("the secret `{secret}` cannot stand in a commit message"));
+        return Err(format!("the commit message must not contain the secret `{secret}`"));
     }
     Ok(filled.shown())
 }

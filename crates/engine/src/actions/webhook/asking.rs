@@ -48,7 +48,7 @@ pub(super) async fn run(attempt: &Attempt, webhook: &Webhook, news: &mut dyn New
     };
     let outcome = match end {
         End::Of(Ok(end)) => outcome(attempt, end),
-        End::Of(Err(error)) => failed(format!("nobody can be asked: {error}"), false),
+        End::Of(Err(error)) => failed(format!("cannot ask a person: {error}"), false),
         End::NotSent(outcome) => outcome,
         End::Interrupted => {
             if attempt.place.is_kept {
@@ -68,7 +68,7 @@ pub(super) async fn run(attempt: &Attempt, webhook: &Webhook, news: &mut dyn New
 /// The wait of this hook in this firing, stored now or before a crash.
 async fn open(attempt: &Attempt, webhook: &Webhook) -> Result<OpenWait, Outcome> {
     // Who cannot be asked now cannot be asked a few seconds later.
-    let nobody = |error: io::Error| failed(format!("nobody can be asked: {error}"), false);
+    let nobody = |error: io::Error| failed(format!("cannot ask a person: {error}"), false);
     if let Some(key) = question::key(attempt)
         && let Some(known) = attempt.waits.find(&key).await.map_err(nobody)?
     {
@@ -94,8 +94,8 @@ fn tell(attempt: &Attempt, rendered: &Rendered, wait: &OpenWait, news: &mut dyn 
         && !rendered.request(secrets, "").is_ok_and(|request| is_here(&request.url)))
     .then(|| {
         format!(
-            "hook {hook} sends an address on this machine to somebody outside; set \
-             `callback: {{public_url: …}}` to one that can be reached from there"
+            "hook {hook} sends an address of this machine to another machine; set `callback: \
+             {{public_url: …}}` to an address that can be reached from there"
         )
     });
     for note in wait.notes.iter().cloned().chain(unreachable) {
@@ -176,7 +176,7 @@ fn outcome(attempt: &Attempt, end: WaitEnd) -> Outcome {
                 after_ms: u64::try_from(after).unwrap_or(u64::MAX),
             })
         }
-        WaitEnd::Abandoned => failed("nobody may answer any more".to_owned(), false),
+        WaitEnd::Abandoned => failed("the question was withdrawn".to_owned(), false),
     }
 }
 

@@ -113,7 +113,7 @@ impl Rendered {
             method: self.method.clone(),
             url: match &self.url {
                 Some(url) => reveal(url, "`url`")?,
-                None => return Err("there is no address to send it to".to_owned()),
+                None => return Err("the request has no address".to_owned()),
             },
             headers,
             body: body.map(String::into_bytes),
@@ -192,7 +192,7 @@ fn message_id(attempt: &Attempt) -> String {
 /// The headers by which a receiver that has the same secret knows that we sent it.
 fn signature(secret: &str, id: &str, body: &str) -> Result<[(String, String); 2], String> {
     let key = standardwebhooks::Webhook::new(secret)
-        .map_err(|_| "`secret` is no signing secret, expected `whsec_` and base64".to_owned())?;
+        .map_err(|_| "`secret` is not a signing secret, expected `whsec_` and base64".to_owned())?;
     let now = jiff::Timestamp::now().as_second();
     let signature = key
         .sign(id, now, body.as_bytes())

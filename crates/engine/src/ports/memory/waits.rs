@@ -147,7 +147,7 @@ pub struct NobodyToAsk;
 
 impl NobodyToAsk {
     fn error<T: Send + 'static>() -> Promise<'static, io::Result<T>> {
-        let error = io::Error::other("this program has no way to ask people");
+        let error = io::Error::other("this program cannot ask people");
         Box::pin(std::future::ready(Err(error)))
     }
 }

@@ -153,7 +153,7 @@ pub enum Trouble {
     #[error("`{0}` is never closed")]
     Unterminated(&'static str),
     /// The shell would not accept this here, or we don't know what it would do with it.
-    #[error("the shell would not expect this here")]
+    #[error("the shell does not expect this here")]
     Unexpected,
     /// `((` that is no arithmetic: POSIX wants a space between the two.
     #[error("`((` begins arithmetic, but `))` doesn't end it")]

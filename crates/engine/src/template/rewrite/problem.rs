@@ -22,7 +22,7 @@ pub enum Problem {
     #[error("this command can't be read: {0}")]
     Unreadable(LexError),
     /// A value can't stand there.
-    #[error("`{reference}` can't stand {}", standing(*quoting))]
+    #[error("`{reference}` can't be used {}", standing(*quoting))]
     Misplaced {
         /// The reference as it is written.
         reference: String,

@@ -160,7 +160,7 @@ impl Session {
     fn queue_of(&self, index: usize) -> Queue {
         match &self.plan.stages[index].until {
             Until::Queue { queue, .. } => queue.clone(),
-            Until::Fixed | Until::Judgment { .. } => unreachable!("it works off a queue"),
+            Until::Fixed | Until::Judgment { .. } => unreachable!("it works through a queue"),
         }
     }
 

@@ -106,7 +106,7 @@ impl Session {
     /// Before a session starts, what is wrong with the names of issues is a fault. Later the others are still
     /// worked off, and what is left out is told, once.
     fn note_fault_of_issue(&mut self, fault: &str) -> Result<(), Halt> {
-        let note = format!("left out: {fault}");
+        let note = format!("skipped: {fault}");
         if self.queues.told.insert(note.clone()) {
             self.recorder.note(note)?;
         }

@@ -43,7 +43,7 @@ async fn the_first_agent_works_again_when_its_time_has_come() {
         .collect();
     assert_eq!(
         changes,
-        [("command", "command-2", "quota"), ("command-2", "command", "command may be asked again"),]
+        [("command", "command-2", "quota"), ("command-2", "command", "command can be used again"),]
     );
     assert_eq!(told.ended.status, SessionStatus::Completed);
 }

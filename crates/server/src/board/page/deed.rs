@@ -169,10 +169,10 @@ fn told(mark: Mark, event: &str, words: Markup) -> Markup {
 
 fn answer_of(state: QuestionState) -> &'static str {
     match state {
-        QuestionState::Waiting => "nobody has answered yet",
+        QuestionState::Waiting => "no answer yet",
         QuestionState::Approved => "approved",
         QuestionState::Rejected => "rejected",
-        QuestionState::Unanswered => "nobody answered in time",
+        QuestionState::Unanswered => "no answer in time",
         QuestionState::CutOff => "cut off",
         QuestionState::Withdrawn => "withdrawn",
     }

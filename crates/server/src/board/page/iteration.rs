@@ -44,7 +44,7 @@ impl Drawing<'_> {
                             " · " (said(agent))
                         }
                         @if let Some(used) = used_in_full(result.and_then(|result| result.usage)) { " · " (used) }
-                        @if iteration.attempt > 0 { " · " a href=(self.turn_path(iteration)) { "prompt and what the agent said" } }
+                        @if iteration.attempt > 0 { " · " a href=(self.turn_path(iteration)) { "prompt and output of the agent" } }
                     }
                     @if let Some(result) = result {
                         @if let Some(error) = &result.error { p.why { (said(error)) } }

@@ -31,7 +31,7 @@ pub(crate) fn regions(seen: &Overview, context: &Context<'_>) -> Vec<Region> {
 pub(super) fn content(regions: &[Region], seen: &Overview, before: Option<Place>) -> Markup {
     html! {
         h1 { "Sessions" }
-        section #questions aria-label="Questions that wait for you" aria-live="polite" {
+        section #questions aria-label="Questions for you" aria-live="polite" {
             (element(regions, "questions"))
         }
         ol #sessions { (element(regions, "sessions")) }

@@ -42,14 +42,14 @@ fn open(id: &str, question: &Question, context: &Context<'_>, on: On<'_>) -> Mar
     let (heading, message) = (format!("{id}-asks"), format!("{id}-message"));
     html! {
         article.question id=(id) aria-labelledby=(heading) {
-            p.kicker { (Mark::Waits.sign()) "Your decision is asked for" }
+            p.kicker { (Mark::Waits.sign()) "Your decision is needed" }
             h2 id=(heading) { (asks(wait)) }
             p.quiet {
                 (by(wait, context, on))
                 " · until " (moment_of(wait.until_ms)) span.left data-until=(wait.until_ms) {}
             }
             @if !question.is_attended {
-                p.quiet { "Nobody runs this session at the moment. An answer is kept until it is resumed." }
+                p.quiet { "This session is not running. Your answer is kept until it is resumed." }
             }
             form method="post" action={ "/answers/" (wait.id) } {
                 input type="hidden" name="form" value=(context.gate.form_token(&wait.id));
@@ -80,7 +80,7 @@ fn answered(id: &str, question: &Question, decision: &PersonsDecision) -> Markup
             (answered_with(decision))
             @if !question.is_attended {
                 p.quiet {
-                    "It counts as soon as somebody resumes the session: "
+                    "It takes effect when the session is resumed: "
                     @if let Some(session) = wait.resumable_session() {
                         code { "hookwright resume " (visible(session)) }
                     }
@@ -92,7 +92,7 @@ fn answered(id: &str, question: &Question, decision: &PersonsDecision) -> Markup
 
 fn asks(wait: &Wait) -> String {
     match said(&wait.question) {
-        nothing if nothing.is_empty() => "Shall this go on?".to_owned(),
+        nothing if nothing.is_empty() => "Continue?".to_owned(),
         question => question,
     }
 }

@@ -45,10 +45,10 @@ pub(super) fn content(
     let record = &story.session.record;
     html! {
         h1 { (record.name) }
-        section #questions aria-label="Questions that wait for you" aria-live="polite" {
+        section #questions aria-label="Questions for you" aria-live="polite" {
             (element(regions, "questions"))
         }
-        section #head aria-label="How it stands" { (element(regions, "head")) }
+        section #head aria-label="Status" { (element(regions, "head")) }
         ol #stages aria-label="Stages" { (element(regions, "stages")) }
         h2 { "Timeline " span.quiet { "newest first" } }
         @if which.before.is_some() {
@@ -116,7 +116,7 @@ fn facts(story: &Story, context: &Context<'_>) -> Markup {
                 @if let Some(pid) = process { div { dt { "Process" } dd { (pid) } } }
             }
             @if let Some(command) = record.resume_command(*status) {
-                p.quiet { "Go on with " code { (command) } }
+                p.quiet { "Resume with " code { (command) } }
             }
         }
     }
@@ -209,13 +209,13 @@ fn stages(session: &SeenSession, rows: &Rows) -> Vec<Fragment> {
 
 fn stage(id: &str, name: &str, sum: Option<&StageSum>, runs: bool) -> Markup {
     let (mark, state) = match sum {
-        None => (Mark::Quiet, "not begun".to_owned()),
+        None => (Mark::Quiet, "not started".to_owned()),
         Some(StageSum { reason: Some(reason), .. }) => {
             (if reason == "failed" { Mark::Bad } else { Mark::Good }, word(reason))
         }
-        Some(StageSum { was_left: true, .. }) => (Mark::Warn, "left before its end".to_owned()),
+        Some(StageSum { was_left: true, .. }) => (Mark::Warn, "left unfinished".to_owned()),
         Some(_) if runs => (Mark::Runs, "running".to_owned()),
-        Some(_) => (Mark::Warn, "left before its end".to_owned()),
+        Some(_) => (Mark::Warn, "left unfinished".to_owned()),
     };
     html! {
         li.chip id=(id) {

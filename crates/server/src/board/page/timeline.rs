@@ -109,7 +109,7 @@ impl Drawing<'_> {
     fn milestone(&self, milestone: &Milestone) -> Markup {
         match milestone {
             Milestone::SessionResumed { at, time } => html! {
-                p { (Mark::Runs.sign()) "taken up again, " (moment(at)) @if *time > 1 { " (for the " (time) ". time)" } }
+                p { (Mark::Runs.sign()) "resumed, " (moment(at)) @if *time > 1 { " (" (time) " times now)" } }
             },
             Milestone::SessionEnded { at, status, reason, usage } => html! {
                 p {
@@ -142,7 +142,7 @@ fn end_of_stage(ended: Option<&What>, at: &str, most: Option<u32>, runs: bool) -
                 (Some(reason), Some(iterations)) => {
                     (word(reason)) " after " (count(*iterations as usize, "iteration"))
                 }
-                _ => "left before its end",
+                _ => "left unfinished",
             }
             @if let Some(took) = duration_ms { " · " (duration(*took)) }
             @if let Some(used) = used(*usage) { " · " (used) }
@@ -151,7 +151,7 @@ fn end_of_stage(ended: Option<&What>, at: &str, most: Option<u32>, runs: bool) -
             @match most {
                 Some(ITERATIONS_MAX..) => "until the work is done",
                 Some(most) => { "at most " (count(most as usize, "iteration")) }
-                None => "goes on",
+                None => "continues",
             }
             " · " @if runs { (since(at)) } @else { "began " (moment(at)) }
         },
@@ -175,7 +175,7 @@ fn end_of_item(ended: Option<&What>, at: &str, goes_on: bool, runs: bool) -> Mar
             };
             html! {
                 (mark.sign())
-                (state.map_or("left before its end", ItemState::as_str))
+                (state.map_or("left unfinished", ItemState::as_str))
                 @if let Some(iterations) = iterations { " after " (count(*iterations as usize, "iteration")) }
                 @if let Some(took) = duration_ms { " · " (duration(*took)) }
                 @if let Some(used) = used(*usage) { " · " (used) }
@@ -183,7 +183,7 @@ fn end_of_item(ended: Option<&What>, at: &str, goes_on: bool, runs: bool) -> Mar
             }
         }
         _ => html! {
-            @if goes_on { "goes on, " }
+            @if goes_on { "continues, " }
             @if runs { (since(at)) } @else { "began " (moment(at)) }
         },
     }

@@ -14,7 +14,7 @@ pub(super) fn content(turn: &SeenTurn) -> Markup {
             h1 { (title(turn)) }
             p.quiet { "Stage " (turn.stage) ": " (said(&turn.stage_name)) }
             (kept("Prompt", prompt.as_deref()))
-            (kept("What the agent said", answer.as_deref()))
+            (kept("Output of the agent", answer.as_deref()))
         }
     }
 }

@@ -165,7 +165,7 @@ fn as_text(
     let head = format!("{}, stage {number} {}\n", visible(session.name()), visible(stage));
     let drawn = timeline::iteration_alone(iteration, screen.columns());
     let prompt = section("prompt", texts.prompt.as_deref());
-    format!("{head}{drawn}\n{prompt}\n{}", section("what the agent said", texts.said.as_deref()))
+    format!("{head}{drawn}\n{prompt}\n{}", section("the agent's output", texts.said.as_deref()))
 }
 
 fn section(heading: &str, text: Option<&str>) -> String {

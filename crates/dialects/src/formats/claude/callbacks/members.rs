@@ -86,7 +86,7 @@ impl Member {
         let call = move |input: HookInput, told: MemberCall| -> Answering {
             let MemberCall { call, cancelled, leaving, .. } = told;
             let Some(input) = T::from_input(input) else {
-                let cause = "the event's data do not have the types that they should";
+                let cause = "the event's data does not have the expected types";
                 return Box::pin(async move { Err(Failure::from(cause)) });
             };
             let answering =

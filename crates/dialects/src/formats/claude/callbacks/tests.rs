@@ -436,7 +436,7 @@ async fn data_of_another_shape_are_a_failure_of_the_member() {
     let group = Group::<Stop>::all().then(|_| async { Ok(HookOutput::nothing()) });
     let odd = json!({ "stop_hook_active": "yes" });
     let decision = fire([group.into_hook("a").unwrap()], "Stop", odd).await;
-    let told = "Hook callback failed: the event's data do not have the types that they should";
+    let told = "Hook callback failed: the event's data does not have the expected types";
     assert_eq!(decision.system_messages, [told]);
 }
 

@@ -310,15 +310,12 @@ fn what_is_no_event_says_why() {
         format!(r#"{{"session_id":"s","transcript_path":"","cwd":"","hook_event_name":"{name}"}}"#)
     };
     for (text, why) in [
-        ("", "expected a JSON object but found none: EOF while parsing a value at line 1 column 0"),
-        (
-            "[]",
-            "expected a JSON object but found none: invalid type: sequence, expected a map at line 1 column 0",
-        ),
+        ("", "expected a JSON object: EOF while parsing a value at line 1 column 0"),
+        ("[]", "expected a JSON object: invalid type: sequence, expected a map at line 1 column 0"),
         ("{}", "missing `hook_event_name`"),
         (r#"{"hook_event_name":1}"#, "missing `hook_event_name`"),
-        (&long("tool:pre_execute"), "`tool:pre_execute` cannot be the name of an event"),
-        (&long(""), "`` cannot be the name of an event"),
+        (&long("tool:pre_execute"), "`tool:pre_execute` is not a valid event name"),
+        (&long(""), "`` is not a valid event name"),
         (&long("PreToolUse"), "the event PreToolUse cannot be read: missing field `tool_name`"),
     ] {
         assert_eq!(HookInput::parse(text).unwrap_err().to_string(), why, "{text}");

@@ -43,7 +43,7 @@ fn an_end_that_is_not_the_hooks_own_is_a_failure() {
         (Outcome::Process(ProcessOutcome::Interrupted { output: output() }), "interrupted"),
         (
             Outcome::Process(ProcessOutcome::WantedTerminal { output: output() }),
-            "stopped to read the terminal, which hooks do not have",
+            "stopped because it tried to read the terminal, which hooks do not have",
         ),
         (Outcome::Process(ProcessOutcome::NotStarted { cause: "no".into() }), "cannot start: no"),
         (

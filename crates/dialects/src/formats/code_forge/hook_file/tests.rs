@@ -100,7 +100,7 @@ fn a_file_that_is_not_theirs_stays_as_it_is() {
     for (text, why) in [
         ("{\"hooks\": [", "EOF while parsing a list at line 1 column 11"),
         ("[]", "invalid type: sequence, expected a map at line 1 column 0"),
-        ("{\"hooks\": {}}", "`hooks` is no list"),
+        ("{\"hooks\": {}}", "`hooks` is not a list"),
     ] {
         let place = Place::new();
         place.write("project/.src/forge/hooks.json", "{}");
@@ -138,5 +138,5 @@ fn what_the_system_does_not_allow_is_said() {
     assert!(path.is_file());
     let nowhere = Whereabouts { config_home: None, ..place.whereabouts() };
     let error = save_global(&nowhere, &[]).expect_err("no folder");
-    assert_eq!(error.to_string(), "there is no folder for the user's configuration");
+    assert_eq!(error.to_string(), "the user's configuration folder does not exist");
 }

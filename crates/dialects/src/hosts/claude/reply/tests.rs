@@ -196,10 +196,10 @@ fn an_ask_where_nobody_can_be_asked_is_a_deny_but_never_traps_an_agent() {
     assert_eq!(
         said_at("UserPromptSubmit", &ask()),
         json!({ "decision": "block", "reason": "sure?", "systemMessage":
-            "UserPromptSubmit: nobody can be asked here, so it is denied: sure?" })
+            "UserPromptSubmit: cannot ask a person here, so it is denied: sure?" })
     );
     for name in ["Stop", "SubagentStop", "TeammateIdle", "TaskCompleted", "SessionStart"] {
-        let wanted = json!({ "systemMessage": format!("{name}: nobody can be asked here: sure?") });
+        let wanted = json!({ "systemMessage": format!("{name}: cannot ask a person here: sure?") });
         assert_eq!(said_at(name, &ask()), wanted);
         assert_eq!(reply_to(&event(name), &ask()).exit_code, 0);
     }
@@ -297,7 +297,7 @@ fn an_agent_that_gives_calls_no_id_is_not_told_to_ask() {
     assert!(reply_to(&call("toolu_1"), &ask).stdout.contains("\"permissionDecision\":\"ask\""));
     let denied = reply_to(&call(""), &ask).stdout;
     assert!(denied.contains("\"permissionDecision\":\"deny\""), "{denied}");
-    assert!(denied.contains("nobody can be asked here, so it is denied: sure?"), "{denied}");
+    assert!(denied.contains("cannot ask a person here, so it is denied: sure?"), "{denied}");
 }
 
 #[test]
@@ -317,8 +317,8 @@ fn a_text_takes_the_place_of_what_a_command_printed_and_of_no_other_object() {
     );
     assert_eq!(
         after("Read", json!({ "type": "text", "file": {} })),
-        json!({ "systemMessage": "PostToolUse: the output of Read is an object, which a text cannot \
-            replace, so it stays as it is; let `updatedOutput` be an object like `tool_response`" })
+        json!({ "systemMessage": "PostToolUse: the output of Read is an object, which a string cannot replace, so it \
+            was not changed; make `updatedOutput` an object like `tool_response`" })
     );
     for response in [json!("text"), json!([{ "type": "text", "text": "x" }]), Value::Null] {
         let said = after("mcp__probe__poke", response);
