@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use hookwright_events::{EventName, PauseCause, RunEvent, SessionStatus, TaskId, Wait};
 use hookwright_pipeline::lease;
 use hookwright_pipeline::record::milliseconds;
+use hookwright_pipeline::session_state::{RunningHook, WorkingAgent};
 use hookwright_server::approvals::{iso, now_ms};
 use hookwright_store::Store;
 use serde_json::{Value, json};
 
 use crate::error::{ApprovalFailure, Failure};
 use crate::known_session::{KnownSession, Query, Sessions};
-use crate::view::model::{Model, RunningHook, Working};
+use crate::view::model::Model;
 use crate::{approvals, state};
 
 /// Entries of a journal, from its end, in which hooks and agents that still run are looked for. A hook
@@ -30,7 +31,7 @@ pub(crate) enum SessionWait {
     /// A hook that runs, or is tried again later.
     Hook(RunningHook),
     /// The agent, which works.
-    Agent(Working),
+    Agent(WorkingAgent),
     /// A time, or a person, with nothing running meanwhile.
     Pause { cause: Option<PauseCause>, reason: String, until_ms: Option<i64> },
     /// Another process that has locked the task which the session wants to complete.
@@ -94,12 +95,12 @@ fn of_session(
     }
     let model = now(store, session)?;
     // The task is completed right after this event, before the next one.
-    let completes = model.last_event() == Some(&EventName::EXECUTION_PRE_END);
-    let hooks = model.hooks.into_iter().filter(|hook| !asked_by.contains(hook.id.as_str()));
+    let completes = model.state.last_event() == Some(&EventName::EXECUTION_PRE_END);
+    let (agent, task) = (model.agent(), model.state.task());
+    let hooks = model.state.hooks.into_iter().filter(|hook| !asked_by.contains(hook.id.as_str()));
     let mut waits: Vec<SessionWait> = hooks.map(SessionWait::Hook).collect();
-    waits.extend(model.agent.map(SessionWait::Agent));
-    if let Some(task) = model.task.filter(|_| completes && waits.is_empty() && asked_by.is_empty())
-    {
+    waits.extend(agent.map(SessionWait::Agent));
+    if let Some(task) = task.filter(|_| completes && waits.is_empty() && asked_by.is_empty()) {
         let lock = lease::name_of_task(&record.workspace, task);
         let holder = lease::holder(store, &lock).map_err(Failure::Store)?;
         let own = session.holder.as_ref().map(|holder| holder.pid);
@@ -161,11 +162,11 @@ impl SessionWait {
                 "kind": "hook",
                 "session": session,
                 "hook": hook.id,
-                "event": Some(&hook.event).filter(|event| !event.is_empty()),
-                "since": iso(hook.since_ms),
+                "event": hook.event,
+                "since": iso(hook.since_ms()),
                 "attempt": hook.attempt,
                 "background": !hook.awaited,
-                "retryAt": hook.retry.as_ref().map(|retry| iso(retry.at_ms)),
+                "retryAt": hook.retry.as_ref().map(|retry| iso(retry.at_ms())),
                 "retryReason": hook.retry.as_ref().map(|retry| &retry.reason),
                 "child": hook.child,
             }),
@@ -173,7 +174,7 @@ impl SessionWait {
                 "kind": "agent",
                 "session": session,
                 "agent": agent.name,
-                "since": iso(agent.since_ms),
+                "since": iso(agent.since_ms()),
                 "attempt": agent.attempt,
                 "pid": agent.pid,
             }),

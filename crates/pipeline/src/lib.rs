@@ -43,6 +43,7 @@ pub mod record;
 pub mod session;
 pub mod session_id;
 pub mod session_issues;
+pub mod session_state;
 pub mod sources;
 pub mod stored_session;
 pub mod task_firing;

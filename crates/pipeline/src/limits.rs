@@ -83,7 +83,7 @@ pub const LONG_WAIT: Duration = Duration::from_secs(1);
 /// a prompt beyond this would push the task itself out of the agent's sight.
 pub const PENDING_OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Firings whose events a timeline remembers: hooks in the background are reported long after the
+/// Firings whose events a session's state remembers: hooks in the background are reported long after the
 /// decision.
 pub const FIRINGS_REMEMBERED_MAX: usize = 10_000;
 
@@ -97,7 +97,7 @@ pub const HOOK_LINES_MAX: usize = 10;
 /// Characters of such a line.
 pub const HOOK_LINE_CHARS_MAX: usize = 200;
 
-/// Hooks and questions of a timeline that have begun and not ended. More than ever are at once; beyond it,
+/// Hooks and questions of a session that have begun and not ended. More than ever are at once; beyond it,
 /// the oldest count as cut off.
 pub const UNDER_WAY_MAX: usize = 1_000;
 

@@ -114,7 +114,7 @@ pub const CHECKPOINT_ENTRIES: u64 = 250;
 
 /// Bytes of one checkpoint, about. Where more is under way, none is made, and older pages read on from the one
 /// before.
-pub const CHECKPOINT_BYTES_MAX: usize = 16 * 1024;
+pub const CHECKPOINT_BYTES_MAX: usize = 24 * 1024;
 
 /// Bytes of all checkpoints of a session, about. Where they would take more, every other one goes.
 /// [`CHRONICLES_KEPT_MAX`] sessions take 32 MB at most.

@@ -1,6 +1,6 @@
 //! A session while it runs: one line for each thing that happens, and a summary at the end.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use hookwright_config::limits::ITERATIONS_MAX;
@@ -13,6 +13,7 @@ use hookwright_pipeline::plan::{Plan, Until};
 use hookwright_pipeline::queue::Queue;
 use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session::SessionOutcome;
+use hookwright_pipeline::session_state::SessionState;
 use serde_json::{Value, json};
 
 use super::agent_lines::AgentLines;
@@ -28,9 +29,6 @@ const NOTE_MAX: usize = 1000;
 /// A delay before a hook's next attempt that is worth a line.
 const DELAY_SHOWN_MS: u64 = 1_000;
 
-/// Firings whose names are kept: hooks in the background are reported long after the decision.
-const EVENTS_MAX: usize = 1_000;
-
 /// What stands before the lines of a session that a hook has started, once for each depth.
 const CHILD_INDENT: &str = "    ";
 
@@ -42,10 +40,8 @@ pub(crate) struct SessionScreen {
     main: Option<String>,
     /// How deep sessions are that hooks have started.
     depths: HashMap<String, usize>,
-    /// The pieces of work that sessions are at, by name.
-    items: HashMap<Option<String>, String>,
-    /// The latest firings: session, number and event.
-    events: VecDeque<(Option<String>, u64, EventName)>,
+    /// Where sessions are.
+    states: HashMap<Option<String>, SessionState>,
     /// Lines that have not ended, by session.
     printed: HashMap<Option<String>, AgentLines>,
 }
@@ -57,8 +53,7 @@ impl SessionScreen {
             agent_output,
             main: None,
             depths: HashMap::new(),
-            items: HashMap::new(),
-            events: VecDeque::new(),
+            states: HashMap::new(),
             printed: HashMap::new(),
         }
     }
@@ -70,7 +65,13 @@ impl SessionScreen {
             return Some(format!("{}\n", escaped(&value.to_string())));
         }
         let depth = self.depth(event);
-        let text = self.text(event)?;
+        let text = self.text(event);
+        // What it ends is named before it is forgotten.
+        self.states.entry(event.session.clone()).or_default().apply(event);
+        if depth > 0 && is_end(event) {
+            self.states.remove(&event.session);
+        }
+        let text = text?;
         if depth == 0 {
             return Some(text);
         }
@@ -86,7 +87,7 @@ impl SessionScreen {
         }
         // One that is taken up again was told of by an earlier process.
         let depth = self.depths.get(session).copied().unwrap_or(1);
-        if matches!(event.kind, RunEventKind::Session(SessionEvent::SessionEnded { .. })) {
+        if is_end(event) {
             self.depths.remove(session);
         }
         self.below(event, depth)
@@ -145,7 +146,6 @@ impl SessionScreen {
             }
             RunEventKind::Session(SessionEvent::ItemStarted { item, .. }) => {
                 let (name, title) = (item.name(), &item.title);
-                self.items.insert(event.session.clone(), name.clone());
                 match name == *title {
                     true => format!("  {}", one_line(title, WORDS_MAX)),
                     false => {
@@ -162,7 +162,7 @@ impl SessionScreen {
             }) => {
                 let reason = reason.as_deref().map(|why| format!(": {}", one_line(why, WORDS_MAX)));
                 // Where the session was taken up in the middle of it, its beginning was not seen.
-                let name = self.items.remove(&event.session).unwrap_or_else(|| match key {
+                let name = self.item_of(event).unwrap_or_else(|| match key {
                     key if key.parse::<u64>().is_ok() => format!("issue {key}"),
                     key if TaskId::typed(key).is_some() => format!("task {key}"),
                     key => key.clone(),
@@ -199,15 +199,6 @@ impl SessionScreen {
                 let lines = self.printed.entry(event.session.clone()).or_default();
                 return Some(lines.push(stream, text)).filter(|text| !text.is_empty());
             }
-            RunEventKind::Firing(
-                FiringEvent::Fired { event: name, .. } | FiringEvent::TakenUp { event: name, .. },
-            ) => {
-                self.events.push_back((event.session.clone(), event.firing, name.clone()));
-                if self.events.len() > EVENTS_MAX {
-                    self.events.pop_front();
-                }
-                return None;
-            }
             RunEventKind::Firing(FiringEvent::HookWaiting { .. }) => {
                 return human::waiting(&event.kind).map(|text| format!("    {text}"));
             }
@@ -238,9 +229,12 @@ impl SessionScreen {
 
     /// The event in whose firing this happened.
     fn event_of(&self, event: &RunEvent) -> Option<&EventName> {
-        let mut latest = self.events.iter().rev();
-        let fired = latest.find(|known| known.0 == event.session && known.1 == event.firing);
-        fired.map(|(_, _, name)| name)
+        self.states.get(&event.session)?.event_of(event.firing)
+    }
+
+    /// The piece of work that the session is at, by name.
+    fn item_of(&self, event: &RunEvent) -> Option<String> {
+        Some(self.states.get(&event.session)?.item.as_ref()?.name())
     }
 
     /// What a person wants to know at the end.
@@ -285,6 +279,10 @@ impl SessionScreen {
         }
         text
     }
+}
+
+fn is_end(event: &RunEvent) -> bool {
+    matches!(event.kind, RunEventKind::Session(SessionEvent::SessionEnded { .. }))
 }
 
 /// What agents used in all, and what those of children used of it.

@@ -1,12 +1,12 @@
 //! What a session waits for, in words.
 
 use hookwright_events::PauseCause;
+use hookwright_pipeline::session_state::RunningHook;
 use hookwright_server::approvals::iso;
 
 use crate::session_waits::{SessionWait, answers};
 use crate::text::{Paint, count, local, one_line, visible};
 use crate::view::drawing::span;
-use crate::view::model::RunningHook;
 
 /// Lines of one session; `--json` has all.
 const LINES_MAX: usize = 8;
@@ -58,8 +58,11 @@ fn line(session: &str, wait: &SessionWait, is_idle: bool, now_ms: i64) -> String
         }
         SessionWait::Hook(hook) => format!("  {session} runs {}\n", hook_in_words(hook, now_ms)),
         SessionWait::Agent(agent) => {
-            let took = span(now_ms - agent.since_ms);
-            format!("  {session} {waits} for agent {} ({took})\n", visible(&agent.name))
+            let took = span(now_ms - agent.since_ms());
+            format!(
+                "  {session} {waits} for agent {} ({took})\n",
+                visible(agent.name.as_deref().unwrap_or_default())
+            )
         }
     }
 }
@@ -67,20 +70,20 @@ fn line(session: &str, wait: &SessionWait, is_idle: bool, now_ms: i64) -> String
 /// `hook tests at iteration:complete, in the background (35s), attempt 2 in 4s: exit code 1`
 fn hook_in_words(hook: &RunningHook, now_ms: i64) -> String {
     let mut words = format!("hook {}", visible(&hook.id));
-    if !hook.event.is_empty() {
-        words.push_str(&format!(" at {}", visible(&hook.event)));
+    if let Some(event) = &hook.event {
+        words.push_str(&format!(" at {}", visible(event.as_str())));
     }
     if !hook.awaited {
         words.push_str(", in the background");
     }
-    words.push_str(&format!(" ({})", span(now_ms - hook.since_ms)));
+    words.push_str(&format!(" ({})", span(now_ms - hook.since_ms())));
     if let Some(child) = &hook.child {
         words.push_str(&format!(", session {}", visible(child)));
     }
     match &hook.retry {
         Some(retry) => {
             let (attempt, reason) = (hook.attempt, one_line(&retry.reason, WORDS_MAX));
-            let wait = span(retry.at_ms - now_ms);
+            let wait = span(retry.at_ms() - now_ms);
             words.push_str(&format!(", attempt {attempt} in {wait}: {reason}"));
         }
         None if hook.attempt > 1 => words.push_str(&format!(", attempt {}", hook.attempt)),

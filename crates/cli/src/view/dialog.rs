@@ -2,7 +2,8 @@
 
 use super::keys::Key;
 use super::limits::MESSAGE_CHARS_MAX;
-use super::model::{Model, Question};
+use super::model::Model;
+use hookwright_pipeline::session_state::OpenQuestion;
 
 /// Where the conversation with the person at the keys is.
 #[derive(Debug, Default)]
@@ -45,10 +46,10 @@ pub(crate) enum Request {
 
 impl Dialog {
     /// The question that keys are about.
-    pub(crate) fn chosen<'a>(&self, model: &'a Model) -> Option<&'a Question> {
+    pub(crate) fn chosen<'a>(&self, model: &'a Model) -> Option<&'a OpenQuestion> {
         let chosen = self.chosen.as_deref();
-        let named = model.questions.iter().find(|question| Some(&*question.wait) == chosen);
-        named.or_else(|| model.questions.first())
+        let named = model.state.questions.iter().find(|question| Some(&*question.wait) == chosen);
+        named.or_else(|| model.state.questions.first())
     }
 
     /// A question that was answered elsewhere is no longer asked about.
@@ -57,7 +58,7 @@ impl Dialog {
             Asks::Message { wait, .. } | Asks::Answer { wait, .. } => wait,
             Asks::Nothing | Asks::Stop => return,
         };
-        if !model.questions.iter().any(|question| question.wait == *wait) {
+        if !model.state.questions.iter().any(|question| question.wait == *wait) {
             self.asks = Asks::Nothing;
         }
     }
@@ -138,8 +139,8 @@ fn is_no(key: Key) -> bool {
 
 /// The wait behind this one; behind the last comes the first.
 fn next(model: &Model, wait: &str) -> Option<String> {
-    let at = model.questions.iter().position(|question| question.wait == wait)?;
-    let next = model.questions.get(at + 1).or_else(|| model.questions.first())?;
+    let at = model.state.questions.iter().position(|question| question.wait == wait)?;
+    let next = model.state.questions.get(at + 1).or_else(|| model.state.questions.first())?;
     Some(next.wait.clone())
 }
 

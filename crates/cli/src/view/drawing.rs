@@ -3,11 +3,13 @@
 //! Every line fits the width. Where there are too few rows, the lines that matter least go first.
 
 use hookwright_config::limits::ITERATIONS_MAX;
-use hookwright_events::PauseCause;
+use hookwright_events::{EventName, PauseCause};
+use hookwright_pipeline::record::{Pause, milliseconds};
+use hookwright_pipeline::session_state::{OpenQuestion, RunningHook, SessionState, WorkingAgent};
 
 use super::dialog::{Asks, Dialog};
 use super::limits::{HOOKS_SHOWN_MAX, OUTPUT_LINES_SHOWN};
-use super::model::{Model, Pause, Question, RunningHook, Working};
+use super::model::Model;
 use crate::render::human;
 use crate::text::columns::{columns, cut};
 use crate::text::{count, one_line};
@@ -53,12 +55,13 @@ pub(crate) fn lines(model: &Model, dialog: &Dialog, around: Surroundings) -> Vec
     let now = around.now_ms;
     drawn.rule(model, now);
     drawn.add(Weight::Place, Tone::Strong, &place(model));
-    if let Some(agent) = &model.agent {
+    if let Some(agent) = &model.agent() {
         drawn.add(Weight::Runs, Tone::Plain, &working(agent, now));
     }
-    drawn.hooks(&model.hooks, now);
-    if let Some(pause) = &model.pause {
-        drawn.add(Weight::Waits, Tone::Asking, &paused(pause, now));
+    drawn.hooks(&model.state.hooks, now);
+    let SessionState { record, paused_at, .. } = &model.state;
+    if let Some((pause, since)) = record.pause.as_ref().zip(paused_at.as_deref()) {
+        drawn.add(Weight::Waits, Tone::Asking, &paused(pause, since, now));
     } else if dialog.paused {
         drawn.add(Weight::Waits, Tone::Asking, "will pause before the next step (p: continue)");
     }
@@ -66,8 +69,8 @@ pub(crate) fn lines(model: &Model, dialog: &Dialog, around: Surroundings) -> Vec
         drawn.add(Weight::Waits, Tone::Asking, "ending the session (Ctrl-C exits at once)");
     }
     let chosen = dialog.chosen(model).map(|question| &*question.wait);
-    for question in &model.questions {
-        let is_chosen = model.questions.len() > 1 && Some(&*question.wait) == chosen;
+    for question in &model.state.questions {
+        let is_chosen = model.state.questions.len() > 1 && Some(&*question.wait) == chosen;
         drawn.question(question, is_chosen, now);
     }
     drawn.output(model, dialog, rows);
@@ -123,9 +126,10 @@ impl Drawn {
 
     /// `── one: full-workflow ───────────── 3m12s ──`
     fn rule(&mut self, model: &Model, now_ms: i64) {
-        let name = format!("{}: {}", shown(&model.session), shown(&model.plan));
+        let name = format!("{}: {}", shown(&model.session), shown(&model.state.record.plan));
         let took = if model.since_ms == 0 { 0 } else { now_ms - model.since_ms };
-        let cost = model.used.map(|used| format!("{}, ", human::usage(used))).unwrap_or_default();
+        let used = model.state.record.usage.map(|used| human::usage(used.into()));
+        let cost = used.map(|used| format!("{used}, ")).unwrap_or_default();
         let right = format!(" {cost}{} ──", span(took));
         let left = cut(&format!("── {name} "), self.width.saturating_sub(columns(&right)).max(8));
         let room = self.width.saturating_sub(columns(&left) + columns(&right));
@@ -142,8 +146,9 @@ impl Drawn {
         }
     }
 
-    fn question(&mut self, question: &Question, is_chosen: bool, now_ms: i64) {
-        let left = question.until_ms.map(|until| format!("{} left", span(until - now_ms)));
+    fn question(&mut self, question: &OpenQuestion, is_chosen: bool, now_ms: i64) {
+        let left =
+            milliseconds(&question.until).map(|until| format!("{} left", span(until - now_ms)));
         let left = left.unwrap_or_default();
         let mark = if is_chosen { ">" } else { "?" };
         let text = format!("{mark} {} asks ({left}): ", shown(&question.hook));
@@ -192,7 +197,7 @@ impl Drawn {
         if more > 0 {
             let (more, session) = (count(more, "line"), shown(&model.session));
             let whole =
-                format!("hookwright sessions show {session} --iteration {}", model.iteration);
+                format!("hookwright sessions show {session} --iteration {}", model.state.iteration);
             self.add(Weight::Prompt, Tone::Faint, &format!("  … {more} more: {whole}"));
         }
     }
@@ -253,33 +258,33 @@ impl Drawn {
 /// `stage 1/2 plan, iteration 3 of at most 25, issue 3: Parser`
 fn place(model: &Model) -> String {
     if model.is_at_its_end() {
-        return match model.hooks.len() {
+        return match model.state.hooks.len() {
             0 => "at the end".to_owned(),
             hooks => format!("at the end, waiting for {}", count(hooks, "hook")),
         };
     }
-    let mut text = match model.stage {
+    let mut text = match model.state.record.stage {
         0 => "before the first stage".to_owned(),
         stage => {
-            let name = model.stages.get(stage as usize - 1);
+            let name = model.state.record.stages.get(stage as usize - 1);
             let name = name.map(|name| format!(" {}", shown(name))).unwrap_or_default();
-            format!("stage {stage}/{}{name}", model.stages.len())
+            format!("stage {stage}/{}{name}", model.state.record.stages.len())
         }
     };
-    if model.iteration > 0 {
-        text.push_str(&format!(", iteration {}", model.iteration));
+    if model.state.iteration > 0 {
+        text.push_str(&format!(", iteration {}", model.state.iteration));
         // A queue without a bound of its own has one that nobody means.
-        if let Some(most) = model.iterations_max.filter(|most| *most < ITERATIONS_MAX) {
+        if let Some(most) = model.state.iterations_max.filter(|most| *most < ITERATIONS_MAX) {
             text.push_str(&format!(" of at most {most}"));
         }
     }
-    if let Some(item) = &model.item {
+    if let Some(item) = &model.item() {
         text.push_str(&format!(", {}", shown(item)));
     }
     text
 }
 
-fn working(agent: &Working, now_ms: i64) -> String {
+fn working(agent: &WorkingAgent, now_ms: i64) -> String {
     let pid = agent.pid.map(|pid| format!(", process {pid}")).unwrap_or_default();
     let attempt = match agent.attempt {
         0 | 1 => String::new(),
@@ -288,8 +293,8 @@ fn working(agent: &Working, now_ms: i64) -> String {
     let what = if agent.is_final { "works on the final delivery" } else { "works" };
     format!(
         "▸ agent {} {what}, {}{attempt}{pid}",
-        shown(&agent.name),
-        span(now_ms - agent.since_ms)
+        shown(agent.name.as_deref().unwrap_or_default()),
+        span(now_ms - agent.since_ms())
     )
 }
 
@@ -297,7 +302,7 @@ fn running(hook: &RunningHook, now_ms: i64) -> String {
     let background = if hook.awaited { "" } else { ", in the background" };
     let attempt = match (hook.attempt, &hook.retry) {
         (attempt, Some(retry)) => {
-            format!(", attempt {attempt} in {}", span(retry.at_ms - now_ms))
+            format!(", attempt {attempt} in {}", span(retry.at_ms() - now_ms))
         }
         (0 | 1, None) => String::new(),
         (attempt, None) => format!(", attempt {attempt}"),
@@ -307,20 +312,21 @@ fn running(hook: &RunningHook, now_ms: i64) -> String {
     format!(
         "▸ hook {} at {}, {}{background}{attempt}{}{}",
         shown(&hook.id),
-        shown(&hook.event),
-        span(now_ms - hook.since_ms),
+        hook.event.as_ref().map_or("", EventName::as_str),
+        span(now_ms - hook.since_ms()),
         child.unwrap_or_default(),
         why.unwrap_or_default()
     )
 }
 
-fn paused(pause: &Pause, now_ms: i64) -> String {
-    let goes_on = match (pause.cause, pause.until_ms) {
+fn paused(pause: &Pause, since: &str, now_ms: i64) -> String {
+    let goes_on = match (pause.cause, pause.until.as_deref().and_then(milliseconds)) {
         (_, Some(until)) => format!(", continues in {}", span(until - now_ms)),
-        (PauseCause::Person, None) => " (p: continue)".to_owned(),
+        (Some(PauseCause::Person), None) => " (p: continue)".to_owned(),
         (_, None) => String::new(),
     };
-    let (long, why) = (span(now_ms - pause.since_ms), shown(&pause.reason));
+    let since_ms = milliseconds(since).unwrap_or(0);
+    let (long, why) = (span(now_ms - since_ms), shown(&pause.reason));
     format!("‖ paused for {long}{goes_on}: {why}")
 }
 
@@ -330,10 +336,10 @@ fn keys(model: &Model, dialog: &Dialog, width: usize) -> String {
     let output = if dialog.more_output { "less output" } else { "more output" };
     let prompt = if dialog.shows_prompt { "output" } else { "prompt" };
     let mut names = Vec::new();
-    if !model.questions.is_empty() {
+    if !model.state.questions.is_empty() {
         names.extend([("a", "approve"), ("r", "reject")]);
     }
-    if model.questions.len() > 1 {
+    if model.state.questions.len() > 1 {
         names.push(("Tab", "next question"));
     }
     names.extend([("p", pause), ("s", "stop"), ("o", output), ("i", prompt), ("?", "help")]);

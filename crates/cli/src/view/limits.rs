@@ -27,9 +27,6 @@ pub(super) const OUTPUT_LINES_SHOWN: usize = 5;
 /// Hooks that are shown while they run; more are counted.
 pub(super) const HOOKS_SHOWN_MAX: usize = 5;
 
-/// Firings whose names are kept: hooks in the background run long after the decision.
-pub(super) const EVENTS_MAX: usize = 1_000;
-
 /// Characters of a message that is typed; later hooks read it from their environment.
 pub(super) const MESSAGE_CHARS_MAX: usize = 1_000;
 

@@ -1,5 +1,5 @@
-//! [`Course`]: where a session is by now: its stage, the piece of work, the iteration; and the parts
-//! that are whole.
+//! [`OpenParts`]: the stage, the piece of work and the iteration that are being told, and the parts that
+//! are whole.
 //!
 //! The end of a stage or of a piece of work is told late, when the next thing begins: what their last
 //! hooks do still belongs to them.
@@ -12,11 +12,11 @@ use super::deed::Deed;
 use super::part::{Iteration, IterationState, Milestone, Part};
 use crate::limits::DEEDS_KEPT_AT_EACH_END;
 use crate::record::milliseconds;
+use crate::session_state::SessionState;
 
-/// Where a session is.
+/// What is being told, and what is whole.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Course {
-    stages: Vec<String>,
+pub(super) struct OpenParts {
     stage: Option<OpenStage>,
     /// Why stages ended that did: a hook that blocks the stop lets the last one go on.
     complete: BTreeMap<u32, String>,
@@ -24,13 +24,9 @@ pub(super) struct Course {
     /// The piece of work that was left before its end.
     left_item: Option<(u32, u32, WorkItem)>,
     iteration: Option<Iteration>,
-    /// The iteration that delivers what hooks reported after the last one.
-    pub(super) final_delivery: Option<TurnName>,
     /// Its latest deeds, once there are more than are kept at the beginning.
     latest_deeds: VecDeque<Deed>,
-    /// What agents used in all.
-    pub(super) used: Option<Usage>,
-    pub(super) parts: Vec<Part>,
+    pub(super) whole: Vec<Part>,
 }
 
 #[derive(Debug, Clone)]
@@ -68,9 +64,8 @@ pub(super) struct ItemEnd {
     pub(super) duration_ms: f64,
 }
 
-impl Course {
+impl OpenParts {
     pub(super) fn begin_session(&mut self, at: String, plan: String, stages: Vec<String>) {
-        self.stages.clone_from(&stages);
         self.reach(Milestone::SessionBegan { at, plan, stages });
     }
 
@@ -87,9 +82,16 @@ impl Course {
         self.reach(Milestone::StageBegan { at, stage, index, iterations_max });
     }
 
-    pub(super) fn begin_item(&mut self, at: String, stage: u32, execution: u32, item: WorkItem) {
+    pub(super) fn begin_item(
+        &mut self,
+        at: String,
+        stage: u32,
+        execution: u32,
+        item: WorkItem,
+        state: &SessionState,
+    ) {
         self.end_item();
-        self.stand_in_stage(&at, stage);
+        self.stand_in_stage(&at, stage, state);
         let left = self.left_item.take();
         let goes_on = left.is_some_and(|(s, e, _)| (s, e) == (stage, execution));
         self.item =
@@ -103,10 +105,11 @@ impl Course {
         turn: TurnName,
         attempt: u32,
         agent: Option<String>,
+        state: &SessionState,
     ) {
         let waits = |open: &Iteration| open.is(&turn) && open.state == IterationState::NotStarted;
         if !self.iteration.as_ref().is_some_and(waits) {
-            self.begin_iteration(at, turn);
+            self.begin_iteration(at, turn, state);
         }
         if let Some(iteration) = &mut self.iteration {
             iteration.state = IterationState::Running;
@@ -115,7 +118,7 @@ impl Course {
         }
     }
 
-    pub(super) fn begin_iteration(&mut self, at: String, turn: TurnName) {
+    pub(super) fn begin_iteration(&mut self, at: String, turn: TurnName, state: &SessionState) {
         self.end_iteration();
         if self.item.as_ref().is_some_and(|open| open.ended.is_some()) {
             self.end_item();
@@ -123,29 +126,29 @@ impl Course {
         if turn.iteration == 0 {
             self.end_stage();
         } else {
-            self.stand_in_stage(&at, turn.stage);
-            self.go_on_with_item(&at, turn.stage);
+            self.stand_in_stage(&at, turn.stage, state);
+            self.go_on_with_item(&at, turn.stage, state);
         }
-        let is_final = turn.iteration == 0 || self.final_delivery.as_ref() == Some(&turn);
+        let is_final = turn.iteration == 0 || state.final_delivery.as_ref() == Some(&turn);
         self.iteration = Some(Iteration { is_final, ..Iteration::new(at, &turn) });
     }
 
     /// A stage that goes on is not announced in the journal.
-    fn stand_in_stage(&mut self, at: &str, stage: u32) {
+    fn stand_in_stage(&mut self, at: &str, stage: u32, state: &SessionState) {
         if self.stage.as_ref().is_none_or(|open| open.index != stage) {
-            let name = self.stages.get((stage as usize).wrapping_sub(1));
+            let name = state.record.stages.get((stage as usize).wrapping_sub(1));
             let name = name.cloned().unwrap_or_default();
             self.begin_stage(at.to_owned(), name, stage, None);
         }
     }
 
     /// Neither is a piece of work.
-    fn go_on_with_item(&mut self, at: &str, stage: u32) {
+    fn go_on_with_item(&mut self, at: &str, stage: u32, state: &SessionState) {
         if self.item.is_none()
             && let Some((of, execution, item)) = self.left_item.take_if(|left| left.0 == stage)
         {
             self.left_item = Some((of, execution, item.clone()));
-            self.begin_item(at.to_owned(), of, execution, item);
+            self.begin_item(at.to_owned(), of, execution, item, state);
         }
     }
 
@@ -156,9 +159,10 @@ impl Course {
         attempt: u32,
         result: TurnResult,
         duration_ms: f64,
+        state: &SessionState,
     ) {
         if self.iteration.as_ref().is_none_or(|open| !open.is(&turn)) {
-            self.begin_turn(at, turn, attempt, result.agent.clone());
+            self.begin_turn(at, turn, attempt, result.agent.clone(), state);
         }
         self.count_usage(result.usage);
         if let Some(iteration) = &mut self.iteration {
@@ -181,7 +185,7 @@ impl Course {
         let Some(usage) = usage else { return };
         let stage = self.stage.as_mut().map(|stage| &mut stage.used);
         let item = self.item.as_mut().map(|item| &mut item.used);
-        for used in [Some(&mut self.used), stage, item].into_iter().flatten() {
+        for used in [stage, item].into_iter().flatten() {
             *used = Some(used.unwrap_or_default().and(usage));
         }
     }
@@ -195,7 +199,7 @@ impl Course {
         let item = self.item.as_mut().filter(is_its).map(|item| &mut item.used);
         let stage = self.stage.as_mut().filter(|open| open.index == stage);
         let stage = stage.map(|stage| &mut stage.used);
-        for used in [Some(&mut self.used), stage, item].into_iter().flatten() {
+        for used in [stage, item].into_iter().flatten() {
             *used = Some(used.unwrap_or_default().and(usage));
         }
     }
@@ -214,9 +218,16 @@ impl Course {
     }
 
     /// The piece of work is over, but for what its last hooks do.
-    pub(super) fn see_item_end(&mut self, at: &str, stage: u32, execution: u32, end: ItemEnd) {
+    pub(super) fn see_item_end(
+        &mut self,
+        at: &str,
+        stage: u32,
+        execution: u32,
+        end: ItemEnd,
+        state: &SessionState,
+    ) {
         self.end_iteration();
-        self.go_on_with_item(at, stage);
+        self.go_on_with_item(at, stage, state);
         if let Some(item) = &mut self.item
             && (item.stage, item.execution) == (stage, execution)
         {
@@ -308,7 +319,7 @@ impl Course {
 
     pub(super) fn add(&mut self, deed: Deed) {
         let Some(iteration) = &mut self.iteration else {
-            self.parts.push(Part::Deed(deed));
+            self.whole.push(Part::Deed(deed));
             return;
         };
         if iteration.deeds.len() < DEEDS_KEPT_AT_EACH_END {
@@ -326,7 +337,7 @@ impl Course {
     }
 
     pub(super) fn reach(&mut self, milestone: Milestone) {
-        self.parts.push(Part::Milestone(milestone));
+        self.whole.push(Part::Milestone(milestone));
     }
 
     /// Whether the agent's turn of the open iteration is over.
