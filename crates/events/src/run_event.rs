@@ -68,37 +68,73 @@ impl From<SessionEvent> for RunEventKind {
     }
 }
 
+/// Where the name of what happened is looked for first: behind version, firing, time and session.
+const HEAD_BYTES: usize = 256;
+
 impl RunEvent {
     /// The event that a line of a journal or of `--json` tells.
-    ///
-    /// The text is read twice, and nothing is kept in between: first for the name of what happened,
-    /// which says the level, then as an event of that level.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        if let Some(kind) = kind_in_head(text)
+            && let Ok(event) = Self::of_kind(kind, text)
+        {
+            return Ok(event);
+        }
+        // Its fields are in another order, or something is wrong with it, which this says.
         #[derive(Deserialize)]
-        struct Head<'t> {
+        struct Kind<'t> {
+            #[serde(borrow)]
+            kind: Cow<'t, str>,
+        }
+        let Kind { kind } = serde_json::from_str(text)?;
+        Self::of_kind(&kind, text)
+    }
+
+    /// Reads the level that this name is of.
+    fn of_kind(kind: &str, text: &str) -> Result<Self, serde_json::Error> {
+        match kind {
+            _ if kind.starts_with("hook_") => Self::of_level::<FiringEvent>(text),
+            "fired" | "taken_up" | "late_answer" | "decided" | "remembered" | "child_used" => {
+                Self::of_level::<FiringEvent>(text)
+            }
+            _ if kind.starts_with("turn_") || kind.starts_with("agent_") => {
+                Self::of_level::<TurnEvent>(text)
+            }
+            "final_delivery" => Self::of_level::<TurnEvent>(text),
+            _ => Self::of_level::<SessionEvent>(text),
+        }
+    }
+
+    fn of_level<'t, L>(text: &'t str) -> Result<Self, serde_json::Error>
+    where
+        L: Deserialize<'t> + Into<RunEventKind>,
+    {
+        #[derive(Deserialize)]
+        struct Line<L> {
             version: u32,
             firing: u64,
             at: String,
             session: Option<String>,
-            #[serde(borrow)]
-            kind: Cow<'t, str>,
+            #[serde(flatten)]
+            level: L,
         }
-        let Head { version, firing, at, session, kind } = serde_json::from_str(text)?;
-        let kind = match &*kind {
-            "fired" | "taken_up" | "late_answer" | "decided" | "remembered" | "child_used" => {
-                RunEventKind::Firing(serde_json::from_str(text)?)
-            }
-            kind if kind.starts_with("hook_") => RunEventKind::Firing(serde_json::from_str(text)?),
-            kind if kind.starts_with("turn_")
-                || kind.starts_with("agent_")
-                || kind == "final_delivery" =>
-            {
-                RunEventKind::Turn(serde_json::from_str(text)?)
-            }
-            _ => RunEventKind::Session(serde_json::from_str(text)?),
-        };
-        Ok(Self { version, firing, at, session, kind })
+        let Line::<L> { version, firing, at, session, level } = serde_json::from_str(text)?;
+        Ok(Self { version, firing, at, session, kind: level.into() })
     }
+}
+
+/// The name of what happened, if it is where we write it. One letter is looked for, since a search for
+/// a whole text takes longer to prepare than this takes.
+fn kind_in_head(text: &str) -> Option<&str> {
+    let mut rest = &text[..text.floor_char_boundary(HEAD_BYTES)];
+    while let Some((before, behind)) = rest.split_once('k') {
+        if before.ends_with('"')
+            && let Some(kind) = behind.strip_prefix("ind\":\"")
+        {
+            return kind.split_once('"').map(|(kind, _)| kind);
+        }
+        rest = behind;
+    }
+    None
 }
 
 /// For other formats than JSON text, which [`RunEvent::from_json`] reads faster.

@@ -14,6 +14,19 @@ fn every_kind_is_read_and_written_as_it_was_recorded() {
 }
 
 #[test]
+fn the_fields_of_a_line_may_be_in_any_order() {
+    for line in RECORDED.lines() {
+        let fields: serde_json::Map<String, Value> = serde_json::from_str(line).expect(line);
+        let turned: serde_json::Map<String, Value> = fields.into_iter().rev().collect();
+        let turned = serde_json::to_string(&turned).expect("plain data");
+        let event = RunEvent::from_json(line).expect(line);
+        assert_eq!(RunEvent::from_json(&turned).expect(&turned), event);
+    }
+    let within = r#"{"data":{"kind":"hook_output"},"version":1,"firing":1,"at":"","session":null,"kind":"fired","event":"stage:start","subject":null}"#;
+    assert!(RunEvent::from_json(within).is_ok());
+}
+
+#[test]
 fn a_kind_that_is_unknown_or_lacks_a_field_is_an_error_that_says_so() {
     let head = r#"{"version":1,"firing":3,"at":"x","session":null"#;
     for (rest, said) in [
