@@ -305,7 +305,7 @@ impl Place {
             observers: vec![observer],
             clock: Ports::default().clock,
             waits: self.waits(&store),
-            state_folder: Some(state::folder()?),
+            desks: Some(Arc::new(state::desks()?)),
             gate,
         };
         let interrupt = EndRequest::default();

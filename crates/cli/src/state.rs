@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hookwright_pipeline::desk::SocketDesks;
 use hookwright_store::{Kind, Loss, Record, RecordKey, Store, StoreLocation};
 
 use crate::error::Failure;
@@ -24,6 +25,11 @@ pub(crate) fn existing_store() -> Result<Option<Arc<dyn Store>>, Failure> {
     let store = location.find().map_err(Failure::Store)?;
     store.iter().for_each(|store| tell_losses(&**store, &location));
     Ok(store)
+}
+
+/// Where commands reach the user's running sessions.
+pub(crate) fn desks() -> Result<SocketDesks, Failure> {
+    Ok(SocketDesks::new(folder()?))
 }
 
 /// Where the user's store is.

@@ -49,7 +49,7 @@ use hookwright_store::StoreError;
 use serde_json::json;
 
 use crate::course::{Course, EarlyEnd, Happening, Measured, Step};
-use crate::desk::DeskPlace;
+use crate::desk::Desks;
 use crate::folder::{FolderError, SessionFolder};
 use crate::journal::SessionJournal;
 use crate::limits::LONG_WAIT;
@@ -87,7 +87,7 @@ pub struct Session {
     interrupt: EndRequest,
     questions: Questions,
     task_desk: Arc<TaskDesk>,
-    desk: Option<DeskPlace>,
+    desks: Option<Arc<dyn Desks>>,
     /// The stage and iteration of which the task desk was told last.
     desk_at: Option<(usize, u32)>,
     /// The turn that an agent does.
@@ -157,13 +157,13 @@ impl Session {
         if self.course.history().last == 0 {
             task_desk.open();
         }
-        let mut reception = self.open_desk();
+        let mut desk = self.open_desk();
         let ended = tokio::select! {
             biased;
             ended = self.go_to_its_end() => ended,
-            never = task_desk.serve(&mut reception) => match never {},
+            never = task_desk.serve(&mut desk) => match never {},
         };
-        task_desk.dismiss(reception).await;
+        task_desk.dismiss(desk).await;
         ended
     }
 

@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use hookwright_engine::{CHAIN_VARIABLE, Chain};
 use hookwright_events::{Task, TaskId, TaskState};
-use hookwright_pipeline::desk::caller::{Asked, ask};
-use hookwright_pipeline::desk::{Answer, DeskPlace, Request};
+use hookwright_pipeline::desk::{Answer, DeskReply, Desks, Request};
 use hookwright_pipeline::limits::{DESK_OPEN_TIMEOUT, LONG_WAIT, TASK_PAUSE};
 use hookwright_pipeline::task_lease::{Look, TaskLease};
 use hookwright_store::{Fence, KeptTasks};
@@ -70,10 +69,10 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
             }));
         }
         match at_the_desk(tasks, &task, &session, &chain, screen)? {
-            Asked::Answered(Answer::Closed) => break,
-            Asked::Answered(answer) => return answered(answer, id, &session, screen),
-            Asked::NoAnswer => asked = Some(session.name().to_owned()),
-            Asked::NobodyThere | Asked::Deserted => {
+            DeskReply::Answered(Answer::Closed) => break,
+            DeskReply::Answered(answer) => return answered(answer, id, &session, screen),
+            DeskReply::NoAnswer => asked = Some(session.name().to_owned()),
+            DeskReply::NobodyThere | DeskReply::Deserted => {
                 if began.elapsed() > LONG_WAIT && !std::mem::replace(&mut is_told, true) {
                     let name = session.name();
                     screen.talk(&format!("waiting for session {name}: its socket is missing\n"));
@@ -93,9 +92,8 @@ fn at_the_desk(
     session: &KnownSession,
     chain: &Chain,
     screen: &Screen,
-) -> Result<Asked, Failure> {
+) -> Result<DeskReply, Failure> {
     let name = session.name();
-    let place = DeskPlace::new(&state::folder()?, &tasks.project, name);
     let request = Request {
         version: hookwright_events::run_event::VERSION,
         project: tasks.project.clone(),
@@ -103,9 +101,10 @@ fn at_the_desk(
         complete_task: task.id,
         chain: chain.clone(),
     };
-    let waits = || screen.talk(&format!("waiting for the hooks of session {name}\n"));
+    let mut waits = || screen.talk(&format!("waiting for the hooks of session {name}\n"));
     let pid = session.holder.as_ref().map_or(0, |holder| holder.pid);
-    ask(&place, pid, &request, waits).map_err(|error| Failure::Task(TaskFailure::Desk(error)))
+    let reply = state::desks()?.ask(pid, &request, &mut waits);
+    reply.map_err(|error| Failure::Task(TaskFailure::Desk(error)))
 }
 
 fn answered(

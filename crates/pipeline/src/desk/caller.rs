@@ -10,7 +10,7 @@ use crate::limits::{DESK_ANSWER_BYTES_MAX, DESK_ANSWER_TIMEOUT, DESK_TALK_TIMEOU
 
 /// What asking led to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum DeskReply {
     /// The session has answered.
     Answered(Answer),
     /// There is no desk, or another process has put its own there: the session has not heard the
@@ -24,36 +24,36 @@ pub enum Asked {
 
 /// Asks a session, which the process with the id `pid` runs, and waits for its answer. `waits` is called
 /// once if that takes longer.
-pub fn ask(
+pub(super) fn ask(
     place: &DeskPlace,
     pid: u32,
     request: &Request,
-    waits: impl FnOnce(),
-) -> Result<Asked, DeskError> {
+    waits: &mut dyn FnMut(),
+) -> Result<DeskReply, DeskError> {
     let failure = |cause| place.failure(cause);
     let mut desk = match place.with_short_path(connect) {
         Ok((desk, Some(other))) if other == pid => desk,
         // Where the system does not tell, it is believed.
         Ok((desk, None)) if !cfg!(target_os = "linux") => desk,
-        Ok(_) => return Ok(Asked::NobodyThere),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Asked::NobodyThere),
+        Ok(_) => return Ok(DeskReply::NobodyThere),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(DeskReply::NobodyThere),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            return Ok(Asked::Deserted);
+            return Ok(DeskReply::Deserted);
         }
         Err(error) => return Err(failure(error)),
     };
     match speak(&mut desk, request) {
         Ok(()) => {}
-        Err(error) if is_hanging_up(&error) => return Ok(Asked::NoAnswer),
+        Err(error) if is_hanging_up(&error) => return Ok(DeskReply::NoAnswer),
         Err(error) => return Err(failure(error)),
     }
     match listen(desk, waits) {
-        Ok(line) if line.is_empty() => Ok(Asked::NoAnswer),
+        Ok(line) if line.is_empty() => Ok(DeskReply::NoAnswer),
         Ok(line) => {
             let answer = serde_json::from_slice(&line).map_err(io::Error::from);
-            answer.map(Asked::Answered).map_err(failure)
+            answer.map(DeskReply::Answered).map_err(failure)
         }
-        Err(error) if is_hanging_up(&error) => Ok(Asked::NoAnswer),
+        Err(error) if is_hanging_up(&error) => Ok(DeskReply::NoAnswer),
         Err(error) => Err(failure(error)),
     }
 }
@@ -78,7 +78,7 @@ fn speak(desk: &mut UnixStream, request: &Request) -> io::Result<()> {
 }
 
 /// The answer's line; empty if the session went away instead.
-fn listen(desk: UnixStream, waits: impl FnOnce()) -> io::Result<Vec<u8>> {
+fn listen(desk: UnixStream, waits: &mut dyn FnMut()) -> io::Result<Vec<u8>> {
     let (began, mut waits) = (Instant::now(), Some(waits));
     desk.set_read_timeout(Some(LONG_WAIT))?;
     let mut answer = BufReader::new(desk.take(DESK_ANSWER_BYTES_MAX));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Where a session's desk is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeskPlace {
+pub(super) struct DeskPlace {
     folder: PathBuf,
     /// Short, whatever the session and its project are called.
     name: String,
@@ -42,7 +42,7 @@ const PATH_BYTES_MAX: usize = 103;
 
 impl DeskPlace {
     /// The desk of a session, for the user with this state folder.
-    pub fn new(state_folder: &Path, project: &str, session: &str) -> Self {
+    pub(super) fn new(state_folder: &Path, project: &str, session: &str) -> Self {
         // FNV-1a. Two that met by chance are told apart by what is asked there.
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         for byte in project.bytes().chain([0]).chain(session.bytes()) {
@@ -52,7 +52,7 @@ impl DeskPlace {
     }
 
     /// Its socket.
-    pub fn path(&self) -> PathBuf {
+    pub(super) fn path(&self) -> PathBuf {
         self.folder.join(&self.name)
     }
 

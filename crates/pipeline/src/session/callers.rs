@@ -1,27 +1,26 @@
-//! Serves the clients of a session's socket, beside everything else that the session does.
+//! Serves the callers at a session's desk, beside everything else that the session does.
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::Poll;
 
-use tokio::net::UnixStream;
 use tokio::time::Instant;
 
 use super::task_desk::{Hours, TaskDesk};
-use crate::desk::{self, Answer, Reception, Request};
+use crate::desk::{Answer, DeskCaller, OpenDesk, Request};
 use crate::limits::{DESK_CALLERS_MAX, DESK_LOOK_FIRST, DESK_LOOK_MAX, LONG_WAIT};
 
 impl TaskDesk {
     /// Attends to callers, for ever.
-    pub(super) async fn serve(&self, reception: &mut Option<Reception>) -> Infallible {
+    pub(super) async fn serve(&self, desk: &mut Option<Box<dyn OpenDesk>>) -> Infallible {
         let mut callers = Together::default();
-        let Some(reception) = reception else { return std::future::pending().await };
+        let Some(desk) = desk else { return std::future::pending().await };
         let mut pause = DESK_LOOK_FIRST;
         let mut look = std::pin::pin!(tokio::time::sleep(pause));
         loop {
             tokio::select! {
-                caller = reception.next(), if callers.len() < DESK_CALLERS_MAX => {
+                caller = desk.next(), if callers.len() < DESK_CALLERS_MAX => {
                     callers.push(self.attend(caller));
                 }
                 () = callers.one_ended() => {}
@@ -29,7 +28,7 @@ impl TaskDesk {
                     pause = DESK_LOOK_MAX.min(pause * 2);
                     look.as_mut().reset(Instant::now() + pause);
                     // Another process has removed the socket, or put its own there.
-                    let waiting = reception.renew_if_gone();
+                    let waiting = desk.renew_if_gone();
                     waiting.into_iter().for_each(|caller| callers.push(self.attend(caller)));
                 }
             }
@@ -37,10 +36,10 @@ impl TaskDesk {
     }
 
     /// Tells callers that came at the last moment that the session has ended.
-    pub(super) async fn dismiss(&self, reception: Option<Reception>) {
+    pub(super) async fn dismiss(&self, desk: Option<Box<dyn OpenDesk>>) {
         self.close();
         let mut callers = Together::default();
-        let waiting = reception.map(Reception::close).unwrap_or_default();
+        let waiting = desk.map(OpenDesk::close).unwrap_or_default();
         waiting.into_iter().for_each(|caller| callers.push(self.attend(caller)));
         let dismissed = async {
             while callers.len() > 0 {
@@ -52,14 +51,14 @@ impl TaskDesk {
     }
 
     /// One caller. Nothing that it does or leaves undone matters to anybody else.
-    async fn attend(&self, mut caller: UnixStream) {
-        let answer = match desk::read::<Request>(&mut caller).await {
+    async fn attend(&self, mut caller: Box<dyn DeskCaller>) {
+        let answer = match caller.request().await {
             Ok(request) => self.answer(request).await,
             Err(error) => {
                 Answer::Failed { reason: format!("the request cannot be parsed: {error}") }
             }
         };
-        let _ = desk::write(&mut caller, &answer).await;
+        let _ = caller.answer(&answer).await;
     }
 
     async fn answer(&self, request: Request) -> Answer {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::task_desk::DeskPosition;
 use super::{Halt, Session};
 use crate::course::Happening;
-use crate::desk::{Answer, Reception};
+use crate::desk::{Answer, OpenDesk};
 use crate::history::LeftTask;
 
 impl Session {
@@ -105,10 +105,11 @@ impl Session {
         self.plan.stages.iter().position(|stage| Some(stage.name.as_str()) == name)
     }
 
-    /// Opens the desk's socket. Without one no command can complete a task that needs this session's hooks.
-    pub(super) fn open_desk(&mut self) -> Option<Reception> {
-        match Reception::open(self.desk.take()?) {
-            Ok(reception) => Some(reception),
+    /// Opens the desk. Without one no command can complete a task that needs this session's hooks.
+    pub(super) fn open_desk(&mut self) -> Option<Box<dyn OpenDesk>> {
+        let journal = &self.recorder.journal;
+        match self.desks.take()?.open(journal.project(), &self.recorder.session) {
+            Ok(desk) => Some(desk),
             Err(error) => {
                 let note =
                     format!("this session cannot receive requests to complete tasks: {error}");

@@ -25,7 +25,7 @@ use super::{PauseGate, Session, Spending};
 use crate::changed_files::WorkTree;
 use crate::children::{Children, Known};
 use crate::course::Course;
-use crate::desk::DeskPlace;
+use crate::desk::Desks;
 use crate::folder::SessionFolder;
 use crate::history::History;
 use crate::journal::SessionJournal;
@@ -58,8 +58,8 @@ pub struct Around {
     pub clock: Arc<dyn Clock>,
     /// Asks people, for a session with this plan.
     pub waits: Arc<AskPeople>,
-    /// The user's folder in which sessions can be reached while they run.
-    pub state_folder: Option<PathBuf>,
+    /// Where callers reach sessions while they run.
+    pub desks: Option<Arc<dyn Desks>>,
     /// Keeps them from their next steps while it is closed.
     pub gate: PauseGate,
 }
@@ -146,8 +146,6 @@ impl Session {
         let pending = SharedOutput::from(std::mem::take(&mut history.pending));
         let interrupt = parts.interrupt.token().clone();
         let task_desk = task_desk(&name, &history, &journal, &pending, &interrupt);
-        let state_folder = around.state_folder.as_deref();
-        let desk = state_folder.map(|folder| DeskPlace::new(folder, journal.project(), &name));
         let firings = Arc::new(AtomicU64::new(history.firings));
         let course = Course::new(&plan, history);
         let work_tree = WorkTree::new(&around.root, around.environment.for_agents());
@@ -188,7 +186,7 @@ impl Session {
             interrupt: parts.interrupt,
             questions: Questions { skipped: parts.skip_gates, ended_by: None },
             task_desk: Arc::new(task_desk),
-            desk,
+            desks: around.desks,
             desk_at: None,
             turn: None,
             queues: IssueQueues::default(),

@@ -2,6 +2,7 @@
 //! count from outside.
 
 mod clock;
+mod desks;
 mod forgetful;
 mod journal;
 mod project;

@@ -13,6 +13,7 @@ use hookwright_engine::ports::{Clock, EndRequest, Ports, Promise};
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Observer, Secrets};
 use hookwright_events::{Output, ProcessOutcome, RunEvent};
+use hookwright_pipeline::desk::Desks;
 use hookwright_pipeline::folder::{SessionFolder, SessionName};
 use hookwright_pipeline::history::History;
 use hookwright_pipeline::lease;
@@ -32,6 +33,7 @@ use super::forgetful::Forgetful;
 pub(super) struct Project {
     root: tempfile::TempDir,
     agents: AgentFactory,
+    desks: Option<Arc<dyn Desks>>,
     observers: Vec<Observer>,
     store: Forgetful,
     clock: Option<Arc<dyn Clock>>,
@@ -58,7 +60,7 @@ impl Project {
         }
         let (agents, store) = (AgentFactory::default(), Forgetful::default());
         let (observers, interrupt) = (Vec::new(), EndRequest::default());
-        Self { root, agents, observers, store, clock: None, interrupt }
+        Self { root, agents, desks: None, observers, store, clock: None, interrupt }
     }
 
     pub(super) fn path(&self, file: &str) -> PathBuf {
@@ -76,6 +78,11 @@ impl Project {
     pub(super) fn watched(mut self, observer: impl Fn(&RunEvent) + Send + Sync + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
+    }
+
+    /// Here callers reach its sessions.
+    pub(super) fn set_desks(&mut self, desks: Arc<dyn Desks>) {
+        self.desks = Some(desks);
     }
 
     /// From here on its sessions read the time from this clock.
@@ -199,7 +206,7 @@ impl Project {
                 observers: self.observers.clone(),
                 clock,
                 waits: Arc::new(|_| Ports::default().waits),
-                state_folder: None,
+                desks: self.desks.clone(),
                 gate: PauseGate::default(),
             },
             skip_gates: Vec::new(),

@@ -1,19 +1,18 @@
-//! [`Reception`]: the socket of a desk, and the lines that come and go there.
+//! [`SocketDesk`]: the socket of a desk, and the lines that come and go there.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use hookwright_engine::ports::Promise;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::{DeskError, DeskPlace};
+use super::{Answer, DeskCaller, DeskError, DeskPlace, OpenDesk, Request};
 use crate::limits::{DESK_PAUSE, DESK_REQUEST_BYTES_MAX, DESK_TALK_TIMEOUT};
 
 /// The socket of a desk, as long as it is open.
-pub(crate) struct Reception {
+pub(super) struct SocketDesk {
     /// `None` once it is closed.
     listener: Option<UnixListener>,
     /// The socket's file, by its device and inode.
@@ -21,10 +20,10 @@ pub(crate) struct Reception {
     place: DeskPlace,
 }
 
-impl Reception {
+impl SocketDesk {
     /// Opens a desk. Whoever runs the session is alone with its place, so what is left there is of a
     /// run that is dead.
-    pub(crate) fn open(place: DeskPlace) -> Result<Self, DeskError> {
+    pub(super) fn open(place: DeskPlace) -> Result<Self, DeskError> {
         let listener = Self::bind(&place)?;
         let file = Self::file_at(&place);
         Ok(Self { listener: Some(listener), file, place })
@@ -50,9 +49,29 @@ impl Reception {
         fs::symlink_metadata(place.path()).ok().map(|file| (file.dev(), file.ino()))
     }
 
-    /// Opens the desk once more if its socket is not in its place any more. Gives those who had reached
-    /// the old one.
-    pub(crate) fn renew_if_gone(&mut self) -> Vec<UnixStream> {
+    async fn next_caller(&self) -> Box<dyn DeskCaller> {
+        let Some(listener) = &self.listener else { return std::future::pending().await };
+        loop {
+            match listener.accept().await {
+                Ok((caller, _)) => return Box::new(caller),
+                // The caller is gone, or there is no room for one more open file just now.
+                Err(_) => tokio::time::sleep(DESK_PAUSE).await,
+            }
+        }
+    }
+
+    fn remove(&self) {
+        // Where it stays, nobody answers there, which callers understand as well.
+        let _ = fs::remove_file(self.place.path());
+    }
+}
+
+impl OpenDesk for SocketDesk {
+    fn next(&mut self) -> Promise<'_, Box<dyn DeskCaller>> {
+        Box::pin(self.next_caller())
+    }
+
+    fn renew_if_gone(&mut self) -> Vec<Box<dyn DeskCaller>> {
         if self.file.is_some() && Self::file_at(&self.place) == self.file {
             return Vec::new();
         }
@@ -62,42 +81,24 @@ impl Reception {
         waiting_at(self.listener.replace(listener))
     }
 
-    /// The next caller.
-    pub(crate) async fn next(&self) -> UnixStream {
-        let Some(listener) = &self.listener else { return std::future::pending().await };
-        loop {
-            match listener.accept().await {
-                Ok((caller, _)) => return caller,
-                // The caller is gone, or there is no room for one more open file just now.
-                Err(_) => tokio::time::sleep(DESK_PAUSE).await,
-            }
-        }
-    }
-
-    /// Closes it: nobody finds it any more. Gives those who stand in front of it.
-    pub(crate) fn close(mut self) -> Vec<UnixStream> {
+    fn close(mut self: Box<Self>) -> Vec<Box<dyn DeskCaller>> {
         self.remove();
         waiting_at(self.listener.take())
     }
-
-    fn remove(&self) {
-        // Where it stays, nobody answers there, which callers understand as well.
-        let _ = fs::remove_file(self.place.path());
-    }
 }
 
-impl Drop for Reception {
+impl Drop for SocketDesk {
     fn drop(&mut self) {
         self.remove();
     }
 }
 
 /// Those who stand in front of a desk that is closed.
-fn waiting_at(listener: Option<UnixListener>) -> Vec<UnixStream> {
+fn waiting_at(listener: Option<UnixListener>) -> Vec<Box<dyn DeskCaller>> {
     // The system knows of callers of whom the runtime has not heard yet.
     let Some(Ok(listener)) = listener.map(UnixListener::into_std) else { return Vec::new() };
     let callers = std::iter::from_fn(|| listener.accept().ok());
-    callers.filter_map(|(caller, _)| adopted(caller).ok()).collect()
+    callers.filter_map(|(caller, _)| Some(Box::new(adopted(caller).ok()?) as _)).collect()
 }
 
 fn adopted(caller: std::os::unix::net::UnixStream) -> io::Result<UnixStream> {
@@ -105,18 +106,22 @@ fn adopted(caller: std::os::unix::net::UnixStream) -> io::Result<UnixStream> {
     UnixStream::from_std(caller)
 }
 
-/// The line that a caller says, in time.
-pub(crate) async fn read<T: DeserializeOwned>(caller: &mut UnixStream) -> io::Result<T> {
-    let mut line = Vec::new();
-    let most = DESK_REQUEST_BYTES_MAX as u64;
-    let mut bounded = BufReader::new(caller.take(most));
-    tokio::time::timeout(DESK_TALK_TIMEOUT, bounded.read_until(b'\n', &mut line)).await??;
-    Ok(serde_json::from_slice(&line)?)
-}
+impl DeskCaller for UnixStream {
+    fn request(&mut self) -> Promise<'_, io::Result<Request>> {
+        Box::pin(async move {
+            let mut line = Vec::new();
+            let most = DESK_REQUEST_BYTES_MAX as u64;
+            let mut bounded = BufReader::new(self.take(most));
+            tokio::time::timeout(DESK_TALK_TIMEOUT, bounded.read_until(b'\n', &mut line)).await??;
+            Ok(serde_json::from_slice(&line)?)
+        })
+    }
 
-/// Says a line to a caller that listens.
-pub(crate) async fn write<T: Serialize>(caller: &mut UnixStream, said: &T) -> io::Result<()> {
-    let mut line = serde_json::to_vec(said)?;
-    line.push(b'\n');
-    tokio::time::timeout(DESK_TALK_TIMEOUT, caller.write_all(&line)).await?
+    fn answer<'a>(&'a mut self, answer: &'a Answer) -> Promise<'a, io::Result<()>> {
+        Box::pin(async move {
+            let mut line = serde_json::to_vec(answer)?;
+            line.push(b'\n');
+            tokio::time::timeout(DESK_TALK_TIMEOUT, self.write_all(&line)).await?
+        })
+    }
 }
