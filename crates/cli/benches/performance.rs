@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use hookwright_config::{ConfigFile, load_text};
 use hookwright_engine::hook::Layer;
-use hookwright_engine::policy::{Reader, Wire};
+use hookwright_engine::policy::{Wire, WireReader};
 use hookwright_engine::variables::{Carried, ChildEnvironment, Environment, Variables};
 use hookwright_engine::{Answer, Engine, Firing, Hook, NativeWire, Setup};
 use hookwright_events::{Event, EventName, SessionStatus, TaskId};
@@ -428,7 +428,7 @@ fn some_hook() -> Hook {
 
 /// What a hook reads on standard input.
 fn input_of(event: &Event, hook: &Hook) -> String {
-    NativeWire.input(&Reader { event, hook, attempt: 1, root: Path::new("/") }).stdin
+    NativeWire.input(&WireReader { event, hook, attempt: 1, root: Path::new("/") }).stdin
 }
 
 impl Floor {

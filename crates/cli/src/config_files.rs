@@ -15,7 +15,7 @@ use hookwright_dialects::hosts::{self, Connection};
 use hookwright_dialects::{Foreign, Location, Whereabouts, agent_pipelines};
 use hookwright_engine::Secrets;
 use hookwright_engine::hook::Layer;
-use hookwright_engine::template::WarningKind as OfVariable;
+use hookwright_engine::template::CommandWarningKind as OfVariable;
 use hookwright_engine::variables::Environment;
 
 use crate::error::Failure;

@@ -14,7 +14,7 @@
 
 use std::fmt::Write as _;
 
-use hookwright_config::{Fault, Place, Warning};
+use hookwright_config::{Fault, FilePlace, Warning};
 
 use crate::error::{Advice, Failure, advice, warning_advice};
 use crate::text::{Paint, visible, width};
@@ -60,7 +60,7 @@ struct Drawing<'a> {
     advice: Advice,
     location: String,
     file: &'a str,
-    place: Option<&'a Place>,
+    place: Option<&'a FilePlace>,
 }
 
 impl<'a> Drawing<'a> {
@@ -122,7 +122,7 @@ struct Snippet {
 }
 
 impl Snippet {
-    fn of(text: &str, place: &Place) -> Option<Self> {
+    fn of(text: &str, place: &FilePlace) -> Option<Self> {
         let at = place.range.start.min(text.len());
         if !text.is_char_boundary(at) {
             return None;

@@ -36,7 +36,7 @@ pub(super) const COMMON_KEYS: &[&str] = &[
     "dialect",
 ];
 
-type ReadAction = fn(&Own<'_>, &mut Notes<'_>) -> Option<Action>;
+type ReadAction = fn(&OwnFields<'_>, &mut Notes<'_>) -> Option<Action>;
 
 /// How the fields of each type are read.
 const READERS: [(&str, ReadAction); ACTION_TYPES.len()] = [
@@ -64,7 +64,7 @@ pub(super) fn read(
         check_key(field, kind, notes);
     }
     let (_, read) = READERS.iter().find(|(name, _)| *name == kind.name)?;
-    read(&Own { node, fields, wire }, notes)
+    read(&OwnFields { node, fields, wire }, notes)
 }
 
 fn type_of(node: &Node, fields: &[Field], notes: &mut Notes<'_>) -> Option<&'static ActionType> {
@@ -126,13 +126,13 @@ fn check_key_of_any(field: &Field, notes: &mut Notes<'_>) -> bool {
 }
 
 /// A hook's fields, asked for by name.
-struct Own<'a> {
+struct OwnFields<'a> {
     node: &'a Node,
     fields: &'a [Field],
     wire: &'a dyn Wire,
 }
 
-impl<'a> Own<'a> {
+impl<'a> OwnFields<'a> {
     fn get(&self, key: &str) -> Option<&'a Node> {
         self.fields.iter().find(|field| &*field.key == key).map(|field| &field.value)
     }
@@ -171,7 +171,7 @@ impl<'a> Own<'a> {
     }
 }
 
-fn shell(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Action> {
+fn shell(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     let node = own.required("command", "`command`", notes)?;
     let command = notes.command(node, own.wire)?;
     Some(Action::Shell(Shell {
@@ -200,7 +200,7 @@ pub(super) fn env(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
     pairs
 }
 
-fn webhook(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Action> {
+fn webhook(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     let allow_http = own.bool("allow_http", notes);
     let asks = own.get("await").is_some_and(|node| matches!(node.raw, Raw::Bool(true)));
     let url = match own.get("url") {
@@ -259,7 +259,7 @@ fn check_url(url: &str, allow_http: bool, node: &Node, notes: &mut Notes<'_>) {
     }
 }
 
-fn spawn(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Action> {
+fn spawn(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     const DIRS: &[&str] = &["project", "session"];
     let node = own.required("pipeline", "`pipeline`", notes)?;
     let pipeline = notes.text(node, "the name of a pipeline")?.to_owned();
@@ -277,14 +277,14 @@ fn spawn(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     Some(Action::Spawn(Box::new(Spawn { pipeline, place, inputs, working_dir })))
 }
 
-fn git_commit(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Action> {
+fn git_commit(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     Some(Action::GitCommit(GitCommit {
         message: own.template("message", notes),
         no_verify: own.bool("no_verify", notes),
     }))
 }
 
-fn git_push(own: &Own<'_>, notes: &mut Notes<'_>) -> Option<Action> {
+fn git_push(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     Some(Action::GitPush(GitPush {
         remote: own.text("remote", notes),
         branch: own.text("branch", notes),

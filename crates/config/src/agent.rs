@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::node::{Field, Mark, Node, Raw};
 use super::notes::Notes;
-use super::{FaultKind, Place};
+use super::{FaultKind, FilePlace};
 use hookwright_engine::nearest;
 
 /// Characters of an agent's name: it is shown in tables and lines.
@@ -76,9 +76,9 @@ pub struct AgentSpec {
     /// Which agent.
     pub definition: AgentDefinition,
     /// The name that its user gave it, and where.
-    pub name: Option<(String, Place)>,
+    pub name: Option<(String, FilePlace)>,
     /// Where in the file.
-    pub place: Place,
+    pub place: FilePlace,
 }
 
 /// Which agent: its kind and its settings.
@@ -279,7 +279,7 @@ impl Shape {
 }
 
 /// The name of an agent, which is shown beside words of ours.
-fn agent_name(node: &Node, notes: &mut Notes<'_>) -> Option<(String, Place)> {
+fn agent_name(node: &Node, notes: &mut Notes<'_>) -> Option<(String, FilePlace)> {
     const EXPECTED: &str = "a name of at most 64 letters, digits, `.`, `_` and `-`";
     let name = notes.text(node, EXPECTED)?;
     let is_known = |letter: char| letter.is_alphanumeric() || "._-".contains(letter);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_engine::condition::{Condition, ConditionError};
-use hookwright_engine::hook::{Exhausted, Hook, Layer, OnFailure, RETRIES_EXPECTED, Source};
+use hookwright_engine::hook::{Exhausted, Hook, HookSource, Layer, OnFailure, RETRIES_EXPECTED};
 use hookwright_engine::limits::RETRIES_MAX;
 use hookwright_engine::matcher::{Matcher, SubjectOf};
 use hookwright_engine::pattern::Pattern;
@@ -18,7 +18,7 @@ use super::notes::Notes;
 use super::{Conflict, Dialect, FaultKind, KnownSystems, action};
 
 /// Where an entry stands.
-pub(super) struct Place<'a> {
+pub(super) struct EntryPlace<'a> {
     pub(super) event: &'a Arc<str>,
     pub(super) event_at: Mark,
     pub(super) pattern: &'a Pattern,
@@ -34,7 +34,7 @@ pub(super) struct Place<'a> {
 }
 
 /// What hooks of every type say, read whether or not what the hook does could be read.
-struct CommonFields {
+struct HookFields {
     id: Option<String>,
     description: Option<String>,
     enabled: bool,
@@ -53,11 +53,11 @@ struct CommonFields {
 }
 
 /// Reads one hook. `None`, or noted faults, or both, when it cannot be used.
-pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Option<Hook> {
+pub(super) fn read(node: &Node, place: EntryPlace<'_>, notes: &mut Notes<'_>) -> Option<Hook> {
     let fields = notes.map(node, "a hook, a map with `command`, `url` or `pipeline`")?;
     let policy = policy(fields, place.known.dialects, notes);
     let action = action::read(node, fields, policy.wire, notes);
-    let common = CommonFields::read(fields, &place, notes);
+    let common = HookFields::read(fields, &place, notes);
     if !place.in_a_list
         && let Some(field) = fields.iter().find(|field| &*field.key == "event")
     {
@@ -66,7 +66,7 @@ pub(super) fn read(node: &Node, place: Place<'_>, notes: &mut Notes<'_>) -> Opti
     let hook = Hook {
         id: common.id.unwrap_or_else(|| place.id.clone()),
         description: common.description,
-        source: Source {
+        source: HookSource {
             file: Arc::clone(place.file),
             path: Arc::clone(place.path),
             line: node.at.line,
@@ -118,8 +118,8 @@ fn policy(
     }
 }
 
-impl CommonFields {
-    fn read(fields: &[Field], place: &Place<'_>, notes: &mut Notes<'_>) -> Self {
+impl HookFields {
+    fn read(fields: &[Field], place: &EntryPlace<'_>, notes: &mut Notes<'_>) -> Self {
         let mut common = Self {
             id: None,
             description: None,
@@ -143,7 +143,7 @@ impl CommonFields {
         common
     }
 
-    fn read_field(&mut self, field: &Field, place: &Place<'_>, notes: &mut Notes<'_>) {
+    fn read_field(&mut self, field: &Field, place: &EntryPlace<'_>, notes: &mut Notes<'_>) {
         let value = &field.value;
         match &*field.key {
             "id" => {
@@ -249,7 +249,7 @@ fn condition(node: &Node, environment: &Environment, notes: &mut Notes<'_>) -> O
 }
 
 /// The rules between fields, and between a field and the events it is for.
-fn check_together(hook: &Hook, fields: &[Field], place: &Place<'_>, notes: &mut Notes<'_>) {
+fn check_together(hook: &Hook, fields: &[Field], place: &EntryPlace<'_>, notes: &mut Notes<'_>) {
     for (key, conflict) in hook.conflicts() {
         let field = fields.iter().find(|field| &*field.key == key);
         let at = field.map_or(place.event_at, |field| field.at);

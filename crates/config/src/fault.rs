@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hookwright_engine::condition::ConditionError;
-use hookwright_engine::hook::{HookConflict, Place};
+use hookwright_engine::hook::{FilePlace, HookConflict};
 use hookwright_engine::matcher::MatcherError;
 use hookwright_engine::pattern::PatternError;
 use hookwright_events::EventName;
@@ -26,7 +26,7 @@ pub struct Fault {
     /// The file.
     pub source: Arc<SourceFile>,
     /// The place in it; `None` when it is about the whole file.
-    pub place: Option<Place>,
+    pub place: Option<FilePlace>,
     /// What is wrong.
     pub kind: FaultKind,
 }

@@ -15,7 +15,7 @@ use crate::limits::{CONFIG_DEPTH_MAX, CONFIG_NODES_MAX};
 
 /// The tree of a whole text. Nothing but blanks is nothing.
 pub(super) fn parse(source: &Arc<SourceFile>) -> Result<Node, Fault> {
-    let mut reader = Reader::new(source);
+    let mut reader = JsonReader::new(source);
     reader.pass_blanks()?;
     if reader.rest().is_empty() {
         return Ok(Node { at: reader.mark(reader.here()), raw: Raw::Null });
@@ -36,7 +36,7 @@ pub(super) fn seems_to_be(text: &str) -> bool {
 /// Keys of one map that are compared with each other; more of them go into a set.
 const KEYS_COMPARED_MAX: usize = 16;
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     source: &'a Arc<SourceFile>,
     text: &'a str,
     at: usize,
@@ -53,7 +53,7 @@ struct Here {
     column: u32,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn new(source: &'a Arc<SourceFile>) -> Self {
         let text = &*source.text;
         let at = text.len() - text.trim_start_matches('\u{feff}').len();

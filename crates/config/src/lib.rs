@@ -96,7 +96,7 @@ pub use callback_address::CallbackAddress;
 pub use config_file::ConfigFile;
 pub use file_kind::{TopLevel, is_loop, is_pipeline};
 pub use hook_files::{FaultyFiles, HookFiles};
-pub use hookwright_engine::hook::Place;
+pub use hookwright_engine::hook::FilePlace;
 pub use load::{check, check_text, load, load_read, load_text, load_texts, read_text};
 pub use loaded::{Loaded, Scope};
 pub use schema::schema;

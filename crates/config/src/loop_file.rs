@@ -8,7 +8,7 @@ use super::agent::{self, AgentSpec};
 use super::node::{Field, Mark};
 use super::notes::Notes;
 use super::termination::{self, Termination};
-use super::{FaultKind, Place};
+use super::{FaultKind, FilePlace};
 
 /// A loop as its file says it. What is not written is `None`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,7 +20,7 @@ pub struct LoopFile {
     /// Who does the work: tried in this order. It is empty where what is written is a fault.
     pub agents: Option<Vec<AgentSpec>>,
     /// The agent's model, for a loop with one agent.
-    pub model: Option<(String, Place)>,
+    pub model: Option<(String, FilePlace)>,
     /// What the agent is told.
     pub prompt: Option<PromptSpec>,
     /// When it is enough.
@@ -41,7 +41,7 @@ pub enum PromptSpec {
     /// In the loop's file.
     Text(String),
     /// In a file of its own, named from the loop's folder.
-    File(PathBuf, Place),
+    File(PathBuf, FilePlace),
 }
 
 /// Reads the keys of a loop that are not its hooks. Keys that nobody knows were noted before.

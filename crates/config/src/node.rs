@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Location, Spanned};
 
-use super::{Fault, FaultKind, Place, SourceFile, json};
+use super::{Fault, FaultKind, FilePlace, SourceFile, json};
 use crate::limits::{
     CONFIG_DEPTH_MAX, CONFIG_NODES_MAX, CONFIG_REPEATED_MAX, CONFIG_TEXT_BYTES_MAX,
 };
@@ -167,7 +167,7 @@ impl Mark {
     }
 
     /// The place as an editor opens it.
-    pub fn place(self, source: &SourceFile) -> Place {
+    pub fn place(self, source: &SourceFile) -> FilePlace {
         let text = &source.text;
         // Syntax errors come without a byte offset; line and column lead there as well.
         let start = if self.start == u32::MAX {
@@ -184,7 +184,7 @@ impl Mark {
         };
         let end = (start + self.len as usize).min(text.len());
         let written = text.get(start..end).unwrap_or_default().trim_end();
-        Place { line: self.line, column: self.column, range: start..start + written.len() }
+        FilePlace { line: self.line, column: self.column, range: start..start + written.len() }
     }
 }
 

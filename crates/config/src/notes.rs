@@ -11,7 +11,7 @@ use hookwright_engine::policy::Wire;
 use hookwright_engine::template::{CommandText, TextError};
 
 use super::node::{Field, Mark, Node, Raw, shortened};
-use super::written::Written;
+use super::written::WrittenText;
 use super::{Fault, FaultKind, SourceFile, duration};
 
 /// Collects the faults of one file while its tree is read.
@@ -38,7 +38,7 @@ impl<'a> Notes<'a> {
     pub fn note_within(&mut self, node: &Node, part: Range<usize>, kind: FaultKind) {
         let whole = node.at.place(self.source);
         let exact = match &node.raw {
-            Raw::Text(text) => Written::new(&whole, &self.source.text, text).place(&part),
+            Raw::Text(text) => WrittenText::new(&whole, &self.source.text, text).place(&part),
             _ => None,
         };
         let place = exact.unwrap_or(whole);

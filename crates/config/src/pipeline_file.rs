@@ -6,7 +6,7 @@ use super::loop_file::{self, LoopFile};
 use super::node::{Field, Node, Raw};
 use super::notes::Notes;
 use super::termination;
-use super::{FaultKind, Place};
+use super::{FaultKind, FilePlace};
 use crate::limits::STAGES_MAX;
 
 /// A pipeline as its file says it.
@@ -34,7 +34,7 @@ pub struct StageSpec {
     /// What it gets from an earlier stage.
     pub inputs: Option<Inputs>,
     /// Where in the file.
-    pub place: Place,
+    pub place: FilePlace,
 }
 
 /// A stage's loop.
@@ -45,7 +45,7 @@ pub enum StageBody {
         /// The name or path.
         name: String,
         /// Where in the file.
-        place: Place,
+        place: FilePlace,
     },
     /// The loop itself. Its hooks are known by their stage.
     Inline(Box<LoopFile>),

@@ -17,7 +17,7 @@ use hookwright_engine::variables::is_ours;
 use hookwright_engine::{Secrets, answer};
 
 use crate::limits::SECRETS_BYTES_MAX;
-use crate::{Fault, FaultKind, Place, SourceFile};
+use crate::{Fault, FaultKind, FilePlace, SourceFile};
 
 /// Reads a file of secrets. `shown_as` is how messages name it.
 pub fn read_secrets(path: &Path, shown_as: &Path) -> Result<Secrets, Vec<Fault>> {
@@ -25,7 +25,7 @@ pub fn read_secrets(path: &Path, shown_as: &Path) -> Result<Secrets, Vec<Fault>>
         let source = Arc::new(SourceFile { path: shown_as.into(), text: "".into() });
         vec![Fault { source, place: None, kind }]
     })?;
-    let mut reader = Reader { text: &text, at: 0, entries: Vec::new(), faults: Vec::new() };
+    let mut reader = SecretsReader { text: &text, at: 0, entries: Vec::new(), faults: Vec::new() };
     reader.read_all();
     if reader.faults.is_empty() {
         return Ok(Secrets::new(reader.entries));
@@ -66,7 +66,7 @@ fn text_of(path: &Path) -> Result<String, FaultKind> {
         .map_err(|error| FaultKind::NotText { byte: error.utf8_error().valid_up_to() })
 }
 
-struct Reader<'a> {
+struct SecretsReader<'a> {
     text: &'a str,
     at: usize,
     entries: Vec<(String, String)>,
@@ -74,7 +74,7 @@ struct Reader<'a> {
     faults: Vec<(usize, FaultKind)>,
 }
 
-impl Reader<'_> {
+impl SecretsReader<'_> {
     fn read_all(&mut self) {
         while self.at < self.text.len() {
             let line = self.text[..self.at].matches('\n').count();
@@ -215,11 +215,11 @@ fn without_values(text: &str) -> String {
     text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
 }
 
-fn place(text: &str, line: usize) -> Place {
+fn place(text: &str, line: usize) -> FilePlace {
     let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
     let shown = text[start..].split('\n').next().unwrap_or_default();
     let number = u32::try_from(line + 1).unwrap_or(u32::MAX);
-    Place { line: number, column: 1, range: start..start + shown.len() }
+    FilePlace { line: number, column: 1, range: start..start + shown.len() }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::node::{Field, Node};
 use super::notes::Notes;
-use super::{FaultKind, Place};
+use super::{FaultKind, FilePlace};
 use crate::limits::ITERATIONS_MAX;
 
 /// When it is enough.
@@ -37,7 +37,7 @@ pub enum QueueSpec {
     /// What a command prints, one a line.
     Command(String),
     /// A folder of issues, named from the project root.
-    Issues(PathBuf, Place),
+    Issues(PathBuf, FilePlace),
     /// The project's own list of tasks.
     Tasks,
 }

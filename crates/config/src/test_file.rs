@@ -22,14 +22,14 @@ use super::Fault;
 #[derive(Debug, Default)]
 pub struct TestFile {
     /// The cases that could be read, in the order of the file.
-    pub cases: Vec<Case>,
+    pub cases: Vec<TestCase>,
     /// Everything that is wrong, from top to bottom.
     pub faults: Vec<Fault>,
 }
 
 /// One case: a project as it is found, one event or several, and what has to come of them.
 #[derive(Debug, Clone)]
-pub struct Case {
+pub struct TestCase {
     /// What it is called.
     pub name: String,
     /// Where it begins in its file.
@@ -58,12 +58,12 @@ pub struct CaseStep {
     /// Files to lay down before it, named from the project root.
     pub files: Vec<(PathBuf, String)>,
     /// What has to come of it.
-    pub expected: Expected,
+    pub expected: ExpectedResult,
 }
 
 /// What has to come of firing an event. What is `None` is not looked at.
 #[derive(Debug, Clone, Default)]
-pub struct Expected {
+pub struct ExpectedResult {
     /// One of [`DECISIONS`].
     pub decision: Option<&'static str>,
     /// Why.
@@ -84,7 +84,7 @@ pub struct Expected {
     pub files: Option<Vec<WantedFile>>,
 }
 
-impl Expected {
+impl ExpectedResult {
     /// Whether nothing is looked at, so that it always holds.
     pub fn is_empty(&self) -> bool {
         let Self {

@@ -69,7 +69,7 @@ pub(super) fn read(
         loaded.entry_is_broken(None, std::mem::take(&mut notes.faults));
     }
     let stem = file.path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into());
-    let mut reading = Reading {
+    let mut reading = HookReading {
         stem: loaded.unused_stem(&stem),
         shown_as: file.shown_as.as_path().into(),
         path: file.path.as_path().into(),
@@ -137,7 +137,7 @@ fn permissions(node: &Node, notes: &mut Notes<'_>) {
 }
 
 /// The `hooks:` of one file on their way into the set.
-struct Reading<'a> {
+struct HookReading<'a> {
     stem: String,
     shown_as: Arc<Path>,
     path: Arc<Path>,
@@ -157,7 +157,7 @@ struct Listens<'a> {
     in_a_list: bool,
 }
 
-impl Reading<'_> {
+impl HookReading<'_> {
     /// A loop that stands in its pipeline's file.
     fn inline(&mut self, fields: &[Field]) {
         for field in fields {
@@ -243,7 +243,7 @@ impl Reading<'_> {
     fn entry(&mut self, node: &Node, listens: Listens<'_>, number: usize) {
         let Listens { event, at, pattern, in_a_list } = listens;
         let mut notes = Notes::new(self.source);
-        let place = entry::Place {
+        let place = entry::EntryPlace {
             event,
             event_at: at,
             pattern: &pattern,

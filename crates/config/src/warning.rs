@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use hookwright_engine::hook::{Action, Hook, Layer, Shell};
 use hookwright_engine::nearest;
-use hookwright_engine::policy::{Known, Wire};
+use hookwright_engine::policy::{VariableContent, Wire};
 use hookwright_engine::template::{self, Names, warnings};
 use hookwright_engine::variables::{self, Environment, PREFIX};
 
 use super::node::{Field, Mark, Node, Raw};
-use super::written::Written;
-use super::{Place, SourceFile};
+use super::written::WrittenText;
+use super::{FilePlace, SourceFile};
 use crate::first_program::{WhyNot, cannot_run};
 use crate::limits::WARNINGS_OF_A_COMMAND_MAX;
 
@@ -26,7 +26,7 @@ pub struct Warning {
     /// The file.
     pub source: Arc<SourceFile>,
     /// The place of the variable's name in it, or of what else the warning is about.
-    pub place: Place,
+    pub place: FilePlace,
     /// What is odd about it.
     pub kind: WarningKind,
     /// The variable's name, or what else was found there.
@@ -42,7 +42,7 @@ pub struct Warning {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WarningKind {
     /// A variable in a command.
-    Variable(template::WarningKind),
+    Variable(template::CommandWarningKind),
     /// Rules that nothing enforces.
     NotEnforced,
     /// A hook that nothing fires. Its name is the event, as written.
@@ -84,7 +84,7 @@ impl Warnings {
 impl Warning {
     /// File, line and column, as an editor opens them.
     pub fn location(&self) -> String {
-        let Place { line, column, .. } = self.place;
+        let FilePlace { line, column, .. } = self.place;
         format!("{}:{line}:{column}", self.source.path.display())
     }
 }
@@ -173,7 +173,7 @@ impl Warnings {
         let whole = node.at.place(source);
         let start = text.find(found.name)?;
         let part = start..start + found.name.len();
-        let place = Written::new(&whole, &source.text, text).place(&part).unwrap_or(whole);
+        let place = WrittenText::new(&whole, &source.text, text).place(&part).unwrap_or(whole);
         Some(Warning {
             source: Arc::clone(source),
             place,
@@ -216,7 +216,7 @@ fn of_shell_hook(
             && !shell.env.iter().any(|(set, _)| set == name)
     };
     let is_free_text = |name: &str| match wire.variable(name) {
-        Some(known) => known == Known::FreeText,
+        Some(known) => known == VariableContent::FreeText,
         None => {
             let is_path = name == PROJECT || variables::is_path(name);
             variables::is_free_text(name) || (are_paths_odd && is_path)
@@ -229,7 +229,7 @@ fn of_shell_hook(
         is_in_environment: &is_set,
     };
     let whole = node.at.place(source);
-    let mut written = Some(Written::new(&whole, &source.text, text));
+    let mut written = Some(WrittenText::new(&whole, &source.text, text));
     let found = warnings(text, &names).into_iter().take(WARNINGS_OF_A_COMMAND_MAX);
     found
         .map(|warning| {
@@ -242,10 +242,12 @@ fn of_shell_hook(
                 source: Arc::clone(source),
                 place: exact.unwrap_or_else(|| whole.clone()),
                 nearest: match warning.kind {
-                    template::WarningKind::Unknown => nearest_name(&warning.name, environment),
-                    template::WarningKind::Literal
-                    | template::WarningKind::Unquoted
-                    | template::WarningKind::EvaluatedAgain(_) => None,
+                    template::CommandWarningKind::Unknown => {
+                        nearest_name(&warning.name, environment)
+                    }
+                    template::CommandWarningKind::Literal
+                    | template::CommandWarningKind::Unquoted
+                    | template::CommandWarningKind::EvaluatedAgain(_) => None,
                 },
                 kind: WarningKind::Variable(warning.kind),
                 name: warning.name,

@@ -8,10 +8,10 @@
 
 use std::ops::Range;
 
-use super::Place;
+use super::FilePlace;
 
 /// A value and its written form, walked from the beginning. Parts are asked for in order.
-pub(super) struct Written<'a> {
+pub(super) struct WrittenText<'a> {
     value: &'a str,
     file: &'a str,
     style: Style,
@@ -31,15 +31,15 @@ enum Style {
 }
 
 /// A character of the value as the file shows it.
-struct Shown {
+struct WrittenCharacter {
     character: char,
     /// Bytes it takes there.
     length: usize,
 }
 
-impl<'a> Written<'a> {
+impl<'a> WrittenText<'a> {
     /// The text that begins at `whole`; a block begins with its first line, not with its `|`.
-    pub(super) fn new(whole: &Place, file: &'a str, value: &'a str) -> Self {
+    pub(super) fn new(whole: &FilePlace, file: &'a str, value: &'a str) -> Self {
         let start = whole.range.start;
         let written = Self {
             value,
@@ -73,13 +73,13 @@ impl<'a> Written<'a> {
     }
 
     /// The place of a part of the value. `None` where it isn't certain.
-    pub(super) fn place(&mut self, part: &Range<usize>) -> Option<Place> {
+    pub(super) fn place(&mut self, part: &Range<usize>) -> Option<FilePlace> {
         while self.passed < part.start {
             self.step()?;
         }
         // Blanks in the file before a character of the value belong to no part.
         if self.value[part.start..].starts_with(|next: char| !next.is_whitespace()) {
-            while self.shown()?.character.is_whitespace() {
+            while self.next_character()?.character.is_whitespace() {
                 self.pass_shown()?;
             }
         }
@@ -87,22 +87,24 @@ impl<'a> Written<'a> {
         while self.passed < part.end {
             self.step()?;
         }
-        Some(Place { line, column, range: start..self.at })
+        Some(FilePlace { line, column, range: start..self.at })
     }
 
     /// Passes one character of the value, and what shows it.
     fn step(&mut self) -> Option<()> {
         let wanted = self.value[self.passed..].chars().next()?;
         loop {
-            let shown = self.shown();
+            let shown = self.next_character();
             match shown {
-                Some(Shown { character, .. }) if character == wanted => {
+                Some(WrittenCharacter { character, .. }) if character == wanted => {
                     self.pass_shown()?;
                     break;
                 }
                 // A line end of the value may be none in the file, and the other way round.
                 _ if wanted.is_whitespace() => break,
-                Some(Shown { character, .. }) if character.is_whitespace() => self.pass_shown()?,
+                Some(WrittenCharacter { character, .. }) if character.is_whitespace() => {
+                    self.pass_shown()?
+                }
                 _ => return None,
             }
         }
@@ -111,21 +113,21 @@ impl<'a> Written<'a> {
     }
 
     /// The next character that the file shows; an escaped line end counts as a blank.
-    fn shown(&self) -> Option<Shown> {
+    fn next_character(&self) -> Option<WrittenCharacter> {
         let rest = &self.file[self.at..];
         let character = rest.chars().next()?;
         match (self.style, character) {
             (Style::Single, '\'') => {
-                rest.starts_with("''").then_some(Shown { character, length: 2 })
+                rest.starts_with("''").then_some(WrittenCharacter { character, length: 2 })
             }
             (Style::Double, '"') => None,
             (Style::Double, '\\') => escape(&rest[1..]),
-            _ => Some(Shown { character, length: character.len_utf8() }),
+            _ => Some(WrittenCharacter { character, length: character.len_utf8() }),
         }
     }
 
     fn pass_shown(&mut self) -> Option<()> {
-        let end = self.at + self.shown()?.length;
+        let end = self.at + self.next_character()?.length;
         for character in self.file[self.at..end].chars() {
             match character {
                 '\n' => {
@@ -143,12 +145,12 @@ impl<'a> Written<'a> {
 }
 
 /// What stands after a backslash in double quotes.
-fn escape(rest: &str) -> Option<Shown> {
+fn escape(rest: &str) -> Option<WrittenCharacter> {
     let letter = rest.chars().next()?;
-    let short = |character| Some(Shown { character, length: 1 + letter.len_utf8() });
+    let short = |character| Some(WrittenCharacter { character, length: 1 + letter.len_utf8() });
     let coded = |digits: usize| {
         let number = u32::from_str_radix(rest.get(1..=digits)?, 16).ok()?;
-        Some(Shown { character: char::from_u32(number)?, length: 2 + digits })
+        Some(WrittenCharacter { character: char::from_u32(number)?, length: 2 + digits })
     };
     match letter {
         '0' => short('\0'),

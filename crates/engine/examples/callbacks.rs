@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use hookwright_engine::serde_json::json;
 use hookwright_engine::{
-    Answer, Call, Engine, Event, Failure, Fired, Firing, Hook, OnFailure, Verdict,
+    Answer, Call, CallbackFailure, Engine, Event, Fired, Firing, Hook, OnFailure, Verdict,
 };
 
 /// A rule with a name of its own: lists show it.
-async fn no_secrets(call: Call) -> Result<Answer, Failure> {
+async fn no_secrets(call: Call) -> Result<Answer, CallbackFailure> {
     let path = call.event.text_at("/tool_input/file_path").ok_or("a tool without a path")?;
     if path.ends_with(".env") {
         return Ok(Answer::deny(format!("{path} may hold secrets")));

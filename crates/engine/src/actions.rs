@@ -24,7 +24,7 @@ use crate::Engine;
 use crate::chain::Chain;
 use crate::hook::{Action, Hook, Terms};
 use crate::past::CutOff;
-use crate::policy::{Policy, Reader};
+use crate::policy::{Policy, WireReader};
 use crate::ports::{Pipelines, Waits};
 use crate::secrets::Secrets;
 use crate::slots::Slots;
@@ -36,7 +36,7 @@ pub(crate) use shell::Shells;
 
 /// All that one attempt of one hook needs.
 #[derive(Clone)]
-pub(crate) struct Attempt {
+pub(crate) struct HookAttempt {
     pub(crate) hook: Arc<Hook>,
     pub(crate) event: Arc<Event>,
     pub(crate) carried: Carried,
@@ -56,7 +56,7 @@ pub(crate) struct Attempt {
     /// Starts pipelines.
     pub(crate) pipelines: Arc<dyn Pipelines>,
     pub(crate) run_id: String,
-    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) surroundings: Arc<ActionContext>,
     /// Nobody can be asked about what the action fires either.
     pub(crate) nobody_to_ask: bool,
     /// Fires what the action announces.
@@ -64,7 +64,7 @@ pub(crate) struct Attempt {
     pub(crate) cancel: CancellationToken,
 }
 
-impl Attempt {
+impl HookAttempt {
     /// Our variables as this attempt sees them.
     pub(crate) fn variables(&self) -> Variables<'_> {
         Variables {
@@ -98,8 +98,8 @@ impl Attempt {
     }
 
     /// Who reads what the hook's wire writes.
-    pub(crate) fn reader(&self) -> Reader<'_> {
-        Reader {
+    pub(crate) fn reader(&self) -> WireReader<'_> {
+        WireReader {
             event: &self.event,
             hook: &self.hook,
             attempt: self.number,
@@ -126,7 +126,7 @@ pub(crate) struct FiringPlace {
 }
 
 /// What all actions of one engine share.
-pub(crate) struct Surroundings {
+pub(crate) struct ActionContext {
     pub(crate) root: PathBuf,
     pub(crate) environment: Arc<Environment>,
     pub(crate) secrets: Secrets,
@@ -139,7 +139,7 @@ pub(crate) struct Surroundings {
 }
 
 /// News of an action while it runs.
-pub(crate) trait News: Send {
+pub(crate) trait ActionNews: Send {
     /// It has turned itself into a background one, with an answer or without.
     fn went_async(&mut self, answer: Option<Box<Answer>>);
 
@@ -157,7 +157,7 @@ pub(crate) trait News: Send {
 }
 
 /// How an attempt ended, and how long the action itself took.
-pub(crate) async fn run(attempt: Attempt, news: &mut dyn News) -> (Outcome, Duration) {
+pub(crate) async fn run(attempt: HookAttempt, news: &mut dyn ActionNews) -> (Outcome, Duration) {
     match &attempt.hook.action {
         Action::Shell(shell) => shell::run(&attempt, shell, news).await,
         // In boxes, so that a shell hook does not carry their size.

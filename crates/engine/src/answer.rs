@@ -21,7 +21,7 @@ pub use object::field_names;
 
 /// What standard output says.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reading {
+pub enum AnswerReading {
     /// No answer: text, or JSON that is not meant for us.
     Nothing,
     /// The whole output is the answer.
@@ -36,29 +36,29 @@ pub enum Reading {
 }
 
 /// Reads a hook's standard output. `whole` is false when the middle of it was not kept.
-pub fn read(stdout: &str, whole: bool, event: &EventName) -> Reading {
+pub fn read(stdout: &str, whole: bool, event: &EventName) -> AnswerReading {
     let text = without_async_line(trimmed(stdout));
     let parsed = serde_json::from_str::<Value>(text);
     match &parsed {
         Ok(Value::Object(object)) if whole => return read_whole(text, object, event),
         Ok(_) | Err(_) => {}
     }
-    let search = Search::through(text, event);
+    let search = ObjectSearch::through(text, event);
     if let Some(answer) = search.merged() {
-        return Reading::Among(answer.restricting());
+        return AnswerReading::Among(answer.restricting());
     }
     if let Some(why) = search.broken {
-        return Reading::Broken { why };
+        return AnswerReading::Broken { why };
     }
     if text.starts_with('{') && !whole {
         let why = "it begins with `{` but was truncated because it is too long";
-        return Reading::Broken { why: why.into() };
+        return AnswerReading::Broken { why: why.into() };
     }
     match parsed {
         Err(error) if search.starts_in_vain => {
-            Reading::Broken { why: no_json_at_the_start(&error) }
+            AnswerReading::Broken { why: no_json_at_the_start(&error) }
         }
-        Ok(_) | Err(_) => Reading::Nothing,
+        Ok(_) | Err(_) => AnswerReading::Nothing,
     }
 }
 
@@ -97,22 +97,22 @@ fn without_async_line(text: &str) -> &str {
     if async_for(first, Duration::from_secs(1)).is_some() { rest.trim_start() } else { text }
 }
 
-fn read_whole(text: &str, object: &Map<String, Value>, event: &EventName) -> Reading {
+fn read_whole(text: &str, object: &Map<String, Value>, event: &EventName) -> AnswerReading {
     if !object::is_for_us(object) {
-        return Reading::Nothing;
+        return AnswerReading::Nothing;
     }
     if let Some(why) = each_once::fault(text) {
-        return Reading::Broken { why };
+        return AnswerReading::Broken { why };
     }
     match object::answer(object, event) {
-        Ok(answer) => Reading::Whole(answer),
-        Err(why) => Reading::Broken { why },
+        Ok(answer) => AnswerReading::Whole(answer),
+        Err(why) => AnswerReading::Broken { why },
     }
 }
 
 /// What was found by looking for an object at every line's start.
 #[derive(Default)]
-struct Search {
+struct ObjectSearch {
     answers: Vec<Answer>,
     /// The text begins with `{` and is no object there.
     starts_in_vain: bool,
@@ -121,7 +121,7 @@ struct Search {
     broken: Option<String>,
 }
 
-impl Search {
+impl ObjectSearch {
     fn through(text: &str, event: &EventName) -> Self {
         let mut search = Self::default();
         let mut vain_bytes = 0;

@@ -18,15 +18,15 @@ pub const CHAIN_VARIABLE: &str = "HOOKWRIGHT_CHAIN";
 
 /// The hooks that are running above this firing, outermost first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Vec<Link>", into = "Vec<Link>")]
+#[serde(from = "Vec<ChainLink>", into = "Vec<ChainLink>")]
 pub struct Chain {
-    links: Vec<Link>,
+    links: Vec<ChainLink>,
     /// It was read from a text that anybody could have written.
     is_claimed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Link {
+struct ChainLink {
     event: String,
     hook: String,
     /// The file that the hook came from: two projects may use the same id.
@@ -34,19 +34,19 @@ struct Link {
     file: String,
 }
 
-impl From<Vec<Link>> for Chain {
-    fn from(links: Vec<Link>) -> Self {
+impl From<Vec<ChainLink>> for Chain {
+    fn from(links: Vec<ChainLink>) -> Self {
         Self { links, is_claimed: true }
     }
 }
 
-impl From<Chain> for Vec<Link> {
+impl From<Chain> for Vec<ChainLink> {
     fn from(chain: Chain) -> Self {
         chain.links
     }
 }
 
-impl Link {
+impl ChainLink {
     fn new(event: &EventName, hook: &str, file: &Path) -> Self {
         let file = file.to_string_lossy().into_owned();
         Self { event: event.to_string(), hook: hook.to_owned(), file }
@@ -78,7 +78,7 @@ impl Chain {
     /// This chain and one hook more.
     pub fn with(&self, event: &EventName, hook: &str, file: &Path) -> Self {
         let mut longer = self.clone();
-        longer.links.push(Link::new(event, hook, file));
+        longer.links.push(ChainLink::new(event, hook, file));
         longer
     }
 
@@ -89,20 +89,20 @@ impl Chain {
 
     /// The circle that waking this hook at this event would close.
     pub fn circle(&self, event: &EventName, hook: &str, file: &Path) -> Option<String> {
-        let again = Link::new(event, hook, file);
+        let again = ChainLink::new(event, hook, file);
         let start = self.links.iter().position(|link| *link == again)?;
         let links = self.links[start..].iter().chain([&again]);
-        Some(links.map(Link::to_string).collect::<Vec<_>>().join(" → "))
+        Some(links.map(ChainLink::to_string).collect::<Vec<_>>().join(" → "))
     }
 }
 
 impl fmt::Display for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.links.iter().map(Link::to_string).collect::<Vec<_>>().join(" → "))
+        f.write_str(&self.links.iter().map(ChainLink::to_string).collect::<Vec<_>>().join(" → "))
     }
 }
 
-impl fmt::Display for Link {
+impl fmt::Display for ChainLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.event, self.hook)
     }

@@ -1,6 +1,6 @@
 //! Dispatch: how hooks become a decision. Every choice, no IO, no clock.
 //!
-//! What happened goes in through [`Dispatch::advance`], what to do next comes out as [`Step`]s:
+//! What happened goes in through [`Dispatch::advance`], what to do next comes out as [`HookStep`]s:
 //! start a hook, sleep, record, remember, finished. A resumed run is the same machine fed with the
 //! outcomes that were journalled.
 //!
@@ -29,9 +29,9 @@ use std::time::Duration;
 use hookwright_events::{Event, FiringEvent, Outcome, Power, ProcessOutcome, Report, Status};
 
 use crate::chain::Chain;
-use crate::dispatch::run::{Run, State, milliseconds};
+use crate::dispatch::run::{Run, RunState, milliseconds};
 use crate::dispatch::step::Steps;
-pub(crate) use crate::dispatch::step::{Happening, Step};
+pub(crate) use crate::dispatch::step::{HookHappening, HookStep};
 pub use crate::dispatch::stop::can_block;
 use crate::dispatch::whether::Whether;
 use crate::handed_over::Background;
@@ -43,7 +43,7 @@ use crate::variables::{Carried, Environment, Variables};
 
 /// What a firing is given.
 #[derive(Debug, Clone)]
-pub(crate) struct Given {
+pub(crate) struct DispatchInput {
     /// The event.
     pub event: Arc<Event>,
     /// The hooks that fit, in the order in which they run.
@@ -75,7 +75,7 @@ pub(crate) struct Given {
 /// One firing of one event.
 #[derive(Debug)]
 pub(crate) struct Dispatch {
-    given: Given,
+    given: DispatchInput,
     power: Power,
     runs: Vec<Run>,
     /// The hooks that run although nothing waits for them, by number.
@@ -107,7 +107,7 @@ enum EndedBy {
 
 impl Dispatch {
     /// A firing that has not begun.
-    pub(crate) fn new(given: Given) -> Self {
+    pub(crate) fn new(given: DispatchInput) -> Self {
         let power = given.event.name.power();
         let runs = given.hooks.iter().map(|hook| Run::new(Arc::clone(hook), power)).collect();
         let carried = given.remembered.carried.clone();
@@ -129,10 +129,10 @@ impl Dispatch {
     }
 
     /// The whole of dispatch: what happened goes in, what to do next comes out.
-    pub(crate) fn advance(&mut self, happening: Happening) -> Vec<Step> {
+    pub(crate) fn advance(&mut self, happening: HookHappening) -> Vec<HookStep> {
         let mut steps = Steps::new(self.given.is_watched);
         match happening {
-            Happening::Fired => {
+            HookHappening::Fired => {
                 let (event, given) = (&self.given.event, &self.given);
                 steps.record(|| FiringEvent::Fired {
                     event: event.name.clone(),
@@ -142,12 +142,12 @@ impl Dispatch {
                     late_answers: given.remembered.late_answers.clone(),
                 });
             }
-            Happening::Ended { hook, outcome, took } => {
+            HookHappening::Ended { hook, outcome, took } => {
                 self.attempt_ended(hook, outcome, took, &mut steps);
             }
-            Happening::WentAsync { hook, answer } => self.went_async(hook, answer, &mut steps),
-            Happening::TimeToRetry { hook, slept } => self.try_again(hook, slept, &mut steps),
-            Happening::Interrupted => self.interrupted(&mut steps),
+            HookHappening::WentAsync { hook, answer } => self.went_async(hook, answer, &mut steps),
+            HookHappening::TimeToRetry { hook, slept } => self.try_again(hook, slept, &mut steps),
+            HookHappening::Interrupted => self.interrupted(&mut steps),
         }
         self.go_on(&mut steps);
         steps.all
@@ -240,18 +240,18 @@ impl Dispatch {
         }
     }
 
-    fn set_state(&mut self, number: usize, state: State) {
+    fn set_state(&mut self, number: usize, state: RunState) {
         self.runs[number].state = state;
         match state {
-            State::Background | State::BackgroundSleep => {
+            RunState::Background | RunState::BackgroundSleep => {
                 self.in_background.insert(number);
             }
-            State::Waiting
-            | State::Awaited
-            | State::AwaitedSleep
-            | State::HandedOver
-            | State::Skipped
-            | State::Done => {
+            RunState::Waiting
+            | RunState::Awaited
+            | RunState::AwaitedSleep
+            | RunState::HandedOver
+            | RunState::Skipped
+            | RunState::Done => {
                 let was_there = self.in_background.remove(&number);
                 self.out_of_background.extend(was_there.then_some(number));
             }
@@ -282,9 +282,9 @@ impl Dispatch {
         let run = &self.runs[number];
         let awaited = run.terms.awaited;
         let state = match awaited {
-            true => State::Awaited,
-            false if self.given.background.hands_over(&run.hook) => State::HandedOver,
-            false => State::Background,
+            true => RunState::Awaited,
+            false if self.given.background.hands_over(&run.hook) => RunState::HandedOver,
+            false => RunState::Background,
         };
         self.set_state(number, state);
         if awaited {
@@ -294,7 +294,7 @@ impl Dispatch {
             // It did not start, so there is nothing to wait for and nothing to try again.
             let outcome = Outcome::Process(ProcessOutcome::NotStarted { cause });
             let meaning = self.read(number, &outcome);
-            self.set_state(number, State::Done);
+            self.set_state(number, RunState::Done);
             self.settled(number, outcome, meaning, steps);
             return;
         }
@@ -302,7 +302,7 @@ impl Dispatch {
     }
 
     fn pass(&mut self, number: usize, reason: String, steps: &mut Steps) {
-        self.set_state(number, State::Skipped);
+        self.set_state(number, RunState::Skipped);
         let run = &mut self.runs[number];
         run.reason = Some(reason.clone());
         let hook = run.hook.id.clone();
@@ -332,11 +332,11 @@ impl Dispatch {
         });
         // Behind the record: what could not be journalled does not start, and has not run.
         if run.hook.once && attempt == 1 {
-            steps.push(Step::Remember(Keepsake::Once { hook: run.hook.key() }));
+            steps.push(HookStep::Remember(Keepsake::Once { hook: run.hook.key() }));
         }
         steps.push(match run.state {
-            State::HandedOver => Step::HandOver { hook: number },
-            _ => Step::Start { hook: number, attempt },
+            RunState::HandedOver => HookStep::HandOver { hook: number },
+            _ => HookStep::Start { hook: number, attempt },
         });
     }
 
@@ -440,8 +440,8 @@ impl Dispatch {
             let after_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
             let reason = meaning.reason.clone().unwrap_or_default();
             let state = match run.state {
-                State::Awaited => State::AwaitedSleep,
-                _ => State::BackgroundSleep,
+                RunState::Awaited => RunState::AwaitedSleep,
+                _ => RunState::BackgroundSleep,
             };
             run.last = Some((outcome, meaning));
             steps.record(|| FiringEvent::HookRetrying {
@@ -451,11 +451,11 @@ impl Dispatch {
                 reason,
             });
             self.set_state(number, state);
-            steps.push(Step::Sleep { hook: number, delay });
+            steps.push(HookStep::Sleep { hook: number, delay });
             return;
         }
         let was_awaited = run.is_awaited();
-        self.set_state(number, State::Done);
+        self.set_state(number, RunState::Done);
         if !was_awaited {
             let reports_failure = self.runs[number].reports_failure(&meaning);
             self.late_answer(number, &meaning.answer, reports_failure, steps);
@@ -473,15 +473,15 @@ impl Dispatch {
 
     fn try_again(&mut self, number: usize, slept: Duration, steps: &mut Steps) {
         let state = match self.runs[number].state {
-            State::AwaitedSleep => State::Awaited,
-            State::BackgroundSleep => State::Background,
+            RunState::AwaitedSleep => RunState::Awaited,
+            RunState::BackgroundSleep => RunState::Background,
             // It was interrupted while it slept.
-            State::Waiting
-            | State::Awaited
-            | State::Background
-            | State::HandedOver
-            | State::Skipped
-            | State::Done => return,
+            RunState::Waiting
+            | RunState::Awaited
+            | RunState::Background
+            | RunState::HandedOver
+            | RunState::Skipped
+            | RunState::Done => return,
         };
         self.runs[number].took += slept;
         self.set_state(number, state);
@@ -499,8 +499,9 @@ impl Dispatch {
     fn end_retries(&mut self, steps: &mut Steps) {
         self.over = true;
         for number in 0..self.runs.len() {
-            if matches!(self.runs[number].state, State::AwaitedSleep | State::BackgroundSleep) {
-                self.set_state(number, State::Done);
+            if matches!(self.runs[number].state, RunState::AwaitedSleep | RunState::BackgroundSleep)
+            {
+                self.set_state(number, RunState::Done);
                 if let Some((outcome, meaning)) = self.runs[number].last.take() {
                     self.settled(number, outcome, meaning, steps);
                 }

@@ -19,9 +19,9 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::actions::{Shells, Surroundings};
+use crate::actions::{ActionContext, Shells};
 use crate::chain::Chain;
-use crate::dispatch::{Dispatch, Given};
+use crate::dispatch::{Dispatch, DispatchInput};
 use crate::fired::Fired;
 use crate::handed_over::{Background, HandedOver};
 use crate::hook_set::HookSet;
@@ -32,7 +32,7 @@ use crate::slots::Slots;
 use crate::variables::Environment;
 pub use builder::{BuildError, EngineBuilder};
 use driver::Driver;
-pub(crate) use shared::Shared;
+pub(crate) use shared::EngineState;
 
 /// What an engine is made of. [`Engine::builder`] puts it together step by step.
 pub struct Setup {
@@ -76,7 +76,7 @@ impl Setup {
 /// Fires events and owns whatever they start. A handle: clones share everything.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
 }
 
 /// How one event is fired. The default will do for a host that has no sessions and can ask people.
@@ -127,19 +127,19 @@ impl Engine {
 
     /// An engine with everything it needs.
     pub fn new(setup: Setup) -> Self {
-        let surroundings = Surroundings {
+        let surroundings = ActionContext {
             root: setup.root,
             environment: Arc::new(setup.environment),
             secrets: setup.secrets,
             slots: Slots::default(),
             shells: Shells::default(),
             #[cfg(feature = "http")]
-            requests: Slots::of(crate::limits::REQUESTS_MAX),
+            requests: Slots::with_limit(crate::limits::REQUESTS_MAX),
             #[cfg(feature = "http")]
             sender: crate::http::Sender::default(),
         };
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(EngineState {
                 hooks: setup.hooks,
                 skip: setup.skip.into(),
                 started_by: setup.started_by.into(),
@@ -198,9 +198,9 @@ impl Engine {
             remembered.late_answers = known.late_answers();
             if known.is_decided() {
                 // Hooks that came later have no part in what was decided without them.
-                hooks.retain(|hook| known.of(hook) != PastHook::Unknown);
+                hooks.retain(|hook| known.past_of_hook(hook) != PastHook::Unknown);
             }
-            past = hooks.iter().map(|hook| known.of(hook)).collect();
+            past = hooks.iter().map(|hook| known.past_of_hook(hook)).collect();
         }
         // Most events wake nothing. Then there is nothing to put together for anybody.
         if hooks.is_empty() && remembered == Remembered::default() && !self.concerns(&event) {
@@ -210,10 +210,10 @@ impl Engine {
             Some(known) => known.number,
             None => shared.firings.fetch_add(1, Ordering::Relaxed) + 1,
         };
-        let stop_blocks = remembered.stop_blocks.of(StopBlocks::agent_of(&event));
+        let stop_blocks = remembered.stop_blocks.count_for(StopBlocks::agent_of(&event));
         let event = Arc::new(self.complete(event, &firing, stop_blocks));
         let broken = shared.hooks.broken_for(&event).map(ToString::to_string).collect();
-        let dispatch = Dispatch::new(Given {
+        let dispatch = Dispatch::new(DispatchInput {
             event: Arc::clone(&event),
             hooks,
             broken,
@@ -252,7 +252,7 @@ impl Engine {
         let HandedOver { event, carried, session, chain, nobody_to_ask, .. } = handed;
         let event = Arc::new(event);
         let number = shared.firings.fetch_add(1, Ordering::Relaxed) + 1;
-        let dispatch = Dispatch::new(Given {
+        let dispatch = Dispatch::new(DispatchInput {
             event: Arc::clone(&event),
             hooks: vec![Arc::clone(hook)],
             broken: Vec::new(),
@@ -386,7 +386,7 @@ impl Drop for Underway {
 
 /// Counts a firing as one whose hooks still run, as long as it lives.
 struct Tracked {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     number: u64,
 }
 

@@ -10,7 +10,7 @@ use crate::chain::Chain;
 use crate::dispatch::whether::{self, Whether};
 use crate::hook::{Hook, Terms};
 use crate::hook_set::HookSet;
-use crate::pattern::Point;
+use crate::pattern::PatternPoint;
 use crate::variables::{Carried, Environment, Variables};
 
 /// One hook, and what this event means to it.
@@ -52,13 +52,13 @@ pub enum Fate {
     /// It does not fit.
     Missed {
         /// Why.
-        why: Missed,
+        why: MissReason,
     },
 }
 
 /// Why a hook does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Missed {
+pub enum MissReason {
     /// It listens elsewhere.
     Event,
     /// The subject is another one, or there is none.
@@ -77,7 +77,7 @@ pub enum Missed {
 
 /// What else an explanation depends on.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct ExplainOptions<'a> {
     /// Ids that are to be skipped.
     pub skip: &'a [String],
     /// The firings above.
@@ -91,7 +91,7 @@ const LEFT_BY_HOOKS: &[&str] = &["LAST_HOOK_STATUS", "HOOK_RESPONSE", "SPAWN_OUT
 
 /// What would happen to every hook of the set: first those that fit, in the order in which they
 /// run, then the others.
-pub fn explain(hooks: &HookSet, event: &Event, asked: Asked<'_>) -> Vec<Explained> {
+pub fn explain(hooks: &HookSet, event: &Event, asked: ExplainOptions<'_>) -> Vec<Explained> {
     let woken = hooks.woken(event);
     let mut explained: Vec<Explained> = Vec::new();
     for hook in &woken {
@@ -106,7 +106,7 @@ pub fn explain(hooks: &HookSet, event: &Event, asked: Asked<'_>) -> Vec<Explaine
     explained
 }
 
-fn fate(hook: &Hook, event: &Event, asked: Asked<'_>, before: &[Explained]) -> Fate {
+fn fate(hook: &Hook, event: &Event, asked: ExplainOptions<'_>, before: &[Explained]) -> Fate {
     let mut terms = hook.terms(event.name.power());
     if let Some(reason) = whether::switched_off(hook, event, asked.skip) {
         return Fate::Skipped { reason };
@@ -147,31 +147,31 @@ fn may_leave_something(earlier: &Explained) -> bool {
     }
 }
 
-fn why_missed(hook: &Hook, event: &Event) -> Missed {
-    let here: Vec<&Point> = match event.name.spec() {
+fn why_missed(hook: &Hook, event: &Event) -> MissReason {
+    let here: Vec<&PatternPoint> = match event.name.spec() {
         Some(spec) => {
             hook.pattern.points.iter().filter(|point| std::ptr::eq(point.event, spec)).collect()
         }
         None if hook.pattern.open.iter().any(|glob| glob.matches(event.name.as_str())) => {
-            return Missed::Subject { subject: event.subject().map(str::to_owned) };
+            return MissReason::Subject { subject: event.subject().map(str::to_owned) };
         }
         None => Vec::new(),
     };
     if here.is_empty() {
-        return Missed::Event;
+        return MissReason::Event;
     }
     let reason = event.text("reason").unwrap_or_default();
-    let (awake, asleep): (Vec<&Point>, Vec<&Point>) = here
+    let (awake, asleep): (Vec<&PatternPoint>, Vec<&PatternPoint>) = here
         .into_iter()
         .partition(|point| point.only_reasons.is_empty() || point.only_reasons.contains(&reason));
     if awake.is_empty() {
-        return Missed::Reason { only: asleep[0].only_reasons };
+        return MissReason::Reason { only: asleep[0].only_reasons };
     }
-    let subject = crate::matcher::Subject::of(event);
+    let subject = crate::matcher::Subject::from_event(event);
     let fits =
         hook.matcher.wakes(&subject) && awake.iter().any(|point| point.subjects.wakes(&subject));
     if fits {
-        return Missed::GlobalDisabled;
+        return MissReason::GlobalDisabled;
     }
-    Missed::Subject { subject: event.subject().map(str::to_owned) }
+    MissReason::Subject { subject: event.subject().map(str::to_owned) }
 }

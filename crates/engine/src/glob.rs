@@ -7,20 +7,20 @@
 /// A compiled glob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
-    tokens: Box<[Token]>,
-    case: Case,
+    tokens: Box<[GlobToken]>,
+    case: GlobCase,
 }
 
 /// Whether `A` fits `a`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Case {
+enum GlobCase {
     /// It does; the tokens are in lower case.
     Ignored,
     Kept,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+enum GlobToken {
     /// One character.
     Is(char),
     /// Any one character.
@@ -40,27 +40,27 @@ impl Glob {
     /// Compiles a glob whose letters compare without ASCII case; a `[` that is never closed stands
     /// for itself.
     pub fn new(text: &str) -> Self {
-        Self::compile(text, Case::Ignored)
+        Self::compile(text, GlobCase::Ignored)
     }
 
     /// The same for systems in which case counts.
     pub fn case_sensitive(text: &str) -> Self {
-        Self::compile(text, Case::Kept)
+        Self::compile(text, GlobCase::Kept)
     }
 
-    fn compile(text: &str, case: Case) -> Self {
-        let letters: Vec<char> = text.chars().map(|letter| case.of(letter)).collect();
+    fn compile(text: &str, case: GlobCase) -> Self {
+        let letters: Vec<char> = text.chars().map(|letter| case.fold(letter)).collect();
         let mut tokens = Vec::with_capacity(letters.len());
         let mut at = 0;
         while at < letters.len() {
             let (token, next) = match letters[at] {
-                '*' => (Token::Many, at + 1),
-                '?' => (Token::Any, at + 1),
-                '[' => class(&letters, at).unwrap_or((Token::Is('['), at + 1)),
-                letter => (Token::Is(letter), at + 1),
+                '*' => (GlobToken::Many, at + 1),
+                '?' => (GlobToken::Any, at + 1),
+                '[' => class(&letters, at).unwrap_or((GlobToken::Is('['), at + 1)),
+                letter => (GlobToken::Is(letter), at + 1),
             };
             // Two stars mean what one means.
-            if token != Token::Many || tokens.last() != Some(&Token::Many) {
+            if token != GlobToken::Many || tokens.last() != Some(&GlobToken::Many) {
                 tokens.push(token);
             }
             at = next;
@@ -75,7 +75,7 @@ impl Glob {
         // Where to go on when a guess about the last star turns out wrong.
         let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
         loop {
-            if tokens.get(token) == Some(&Token::Many) {
+            if tokens.get(token) == Some(&GlobToken::Many) {
                 retry = Some((token + 1, rest.clone()));
                 token += 1;
                 continue;
@@ -83,7 +83,7 @@ impl Glob {
             let here = rest.clone();
             match (tokens.get(token), rest.next()) {
                 (None, None) => return true,
-                (Some(wanted), Some(letter)) if wanted.fits(self.case.of(letter)) => token += 1,
+                (Some(wanted), Some(letter)) if wanted.fits(self.case.fold(letter)) => token += 1,
                 _ => {
                     let Some((after_star, mut from)) = retry.take() else {
                         return false;
@@ -114,8 +114,8 @@ impl Glob {
             let mut next = vec![false; tokens.len() + 1];
             for (at, token) in tokens.iter().enumerate().filter(|(at, _)| live[*at]) {
                 match token {
-                    Token::Many => next[at] = true,
-                    token if token.fits(self.case.of(letter)) => next[at + 1] = true,
+                    GlobToken::Many => next[at] = true,
+                    token if token.fits(self.case.fold(letter)) => next[at + 1] = true,
                     _ => {}
                 }
             }
@@ -130,29 +130,29 @@ impl Glob {
 
     fn skip_stars(&self, live: &mut [bool]) {
         for (at, token) in self.tokens.iter().enumerate() {
-            if live[at] && *token == Token::Many {
+            if live[at] && *token == GlobToken::Many {
                 live[at + 1] = true;
             }
         }
     }
 }
 
-impl Case {
-    fn of(self, letter: char) -> char {
+impl GlobCase {
+    fn fold(self, letter: char) -> char {
         match self {
-            Case::Ignored => letter.to_ascii_lowercase(),
-            Case::Kept => letter,
+            GlobCase::Ignored => letter.to_ascii_lowercase(),
+            GlobCase::Kept => letter,
         }
     }
 }
 
-impl Token {
+impl GlobToken {
     fn fits(&self, letter: char) -> bool {
         match self {
-            Token::Is(wanted) => *wanted == letter,
-            Token::Any => true,
-            Token::Many => false,
-            Token::OneOf { ranges, negated } => {
+            GlobToken::Is(wanted) => *wanted == letter,
+            GlobToken::Any => true,
+            GlobToken::Many => false,
+            GlobToken::OneOf { ranges, negated } => {
                 ranges.iter().any(|(from, to)| (*from..=*to).contains(&letter)) != *negated
             }
         }
@@ -160,7 +160,7 @@ impl Token {
 }
 
 /// The class that opens at `[`, and where the glob goes on behind its `]`.
-fn class(letters: &[char], open: usize) -> Option<(Token, usize)> {
+fn class(letters: &[char], open: usize) -> Option<(GlobToken, usize)> {
     let negated = matches!(letters.get(open + 1), Some('!' | '^'));
     let first = open + 1 + usize::from(negated);
     // A `]` in first place stands for itself.
@@ -176,7 +176,7 @@ fn class(letters: &[char], open: usize) -> Option<(Token, usize)> {
             at += 1;
         }
     }
-    Some((Token::OneOf { ranges: ranges.into(), negated }, close + 1))
+    Some((GlobToken::OneOf { ranges: ranges.into(), negated }, close + 1))
 }
 
 #[cfg(test)]

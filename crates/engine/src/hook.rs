@@ -23,8 +23,8 @@ pub use action::{
 };
 pub use action_type::{ActionKey, ActionType, KeyValue};
 pub use builder::HookBuilder;
-pub(crate) use callback::{Answering, WithinFiring};
-pub use callback::{Call, Callback, Failure};
+pub use callback::{Call, Callback, CallbackFailure};
+pub(crate) use callback::{CallbackFuture, WithinFiring};
 pub use fault::{HookConflict, HookFault, HookFaultKind, RETRIES_EXPECTED};
 
 use crate::condition::Condition;
@@ -41,7 +41,7 @@ pub struct Hook {
     /// What it is for, in its author's words.
     pub description: Option<String>,
     /// Where it was written.
-    pub source: Source,
+    pub source: HookSource,
     /// Where it came from; decides the order.
     pub layer: Layer,
     /// The key under which it was written.
@@ -84,7 +84,7 @@ pub struct Hook {
 
 /// Where a hook was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct HookSource {
     /// The file as messages name it.
     pub file: Arc<Path>,
     /// The file itself, which tells hooks of the same id apart.
@@ -93,7 +93,7 @@ pub struct Source {
     pub line: u32,
 }
 
-impl std::fmt::Display for Source {
+impl std::fmt::Display for HookSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.line {
             0 => write!(f, "{}", self.file.display()),
@@ -104,7 +104,7 @@ impl std::fmt::Display for Source {
 
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePlace {
     /// From 1.
     pub line: u32,
     /// In characters, from 1.
@@ -113,7 +113,7 @@ pub struct Place {
     pub range: Range<usize>,
 }
 
-impl Place {
+impl FilePlace {
     /// What is written in a line, from 1.
     pub fn of_line(text: &str, line: u32) -> Self {
         let before = text.split_inclusive('\n').take(line.saturating_sub(1) as usize);
@@ -127,11 +127,11 @@ impl Place {
 
 /// What a hook is known by.
 #[derive(Debug, Clone)]
-pub struct Origin {
+pub struct HookOrigin {
     /// Its id.
     pub id: String,
     /// Where it was written.
-    pub source: Source,
+    pub source: HookSource,
     /// Where it came from.
     pub layer: Layer,
     /// The key under which it was written.
@@ -267,14 +267,19 @@ impl Hook {
     pub fn on<F, R>(event: &str, function: F) -> HookBuilder
     where
         F: Fn(Call) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Answer, Failure>> + Send + 'static,
+        R: Future<Output = Result<Answer, CallbackFailure>> + Send + 'static,
     {
         HookBuilder::new(event, Callback::new(function))
     }
 
     /// A hook of which nothing more is said than where it listens and what it does.
-    pub fn new(origin: Origin, pattern: Pattern, action: Action, policy: &'static Policy) -> Self {
-        let Origin { id, source, layer, event } = origin;
+    pub fn new(
+        origin: HookOrigin,
+        pattern: Pattern,
+        action: Action,
+        policy: &'static Policy,
+    ) -> Self {
+        let HookOrigin { id, source, layer, event } = origin;
         Self {
             id,
             description: None,

@@ -15,7 +15,7 @@ use crate::glob::Glob;
 use crate::hook::{Hook, Layer};
 use crate::limits::HOOKS_MAX;
 use crate::matcher::{Matcher, Subject};
-use crate::pattern::{Pattern, Point};
+use crate::pattern::{Pattern, PatternPoint};
 
 /// Hooks from all files, once they have been checked.
 #[derive(Debug, Clone)]
@@ -35,13 +35,13 @@ struct EventIndex {
     /// They look at one subject, by its key.
     by_subject: HashMap<Box<str>, Vec<u32>>,
     /// They look at one subject, and have to be asked about more than that.
-    asked_by_subject: HashMap<Box<str>, Vec<Asked>>,
+    asked_by_subject: HashMap<Box<str>, Vec<AskedHook>>,
     /// These have to be asked.
-    asked: Vec<Asked>,
+    asked: Vec<AskedHook>,
 }
 
 #[derive(Debug, Clone)]
-struct Asked {
+struct AskedHook {
     hook: u32,
     subjects: Matcher,
     only_reasons: &'static [&'static str],
@@ -172,7 +172,7 @@ impl HookSet {
         match event.name.spec() {
             Some(spec) => self.by_event[position(spec)].woken(event, &mut numbers),
             None => {
-                let subject = Subject::of(event);
+                let subject = Subject::from_event(event);
                 // As in the table: where nobody can tell which one it is, every guard has to look.
                 let looks_at_all = looks_at_all(event);
                 numbers.extend(
@@ -211,7 +211,7 @@ impl HookSet {
 
     /// Entries that could not be read and that this event would have woken.
     pub fn broken_for<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a ReadError> {
-        let subject = Subject::of(event);
+        let subject = Subject::from_event(event);
         let looks_at_all = looks_at_all(event);
         self.broken
             .iter()
@@ -249,7 +249,7 @@ fn position(spec: &'static EventSpec) -> usize {
 }
 
 impl EventIndex {
-    fn add(&mut self, hook: u32, point: &Point, matcher: &Matcher) {
+    fn add(&mut self, hook: u32, point: &PatternPoint, matcher: &Matcher) {
         let always_awake = point.only_reasons.is_empty();
         match (&point.subjects, matcher) {
             (Matcher::All, Matcher::All) if always_awake => self.always.push(hook),
@@ -270,13 +270,13 @@ impl EventIndex {
                         Matcher::Both(Box::new((subjects.clone(), matcher.clone())))
                     }
                 };
-                self.ask(point.event, Asked { hook, subjects: narrowed, only_reasons });
+                self.ask(point.event, AskedHook { hook, subjects: narrowed, only_reasons });
             }
         }
     }
 
     /// A hook that has to be asked; behind a hash, if it names its subjects as well.
-    fn ask(&mut self, event: &EventSpec, asked: Asked) {
+    fn ask(&mut self, event: &EventSpec, asked: AskedHook) {
         let names = match &asked.subjects {
             Matcher::Both(both) => match &both.0 {
                 Matcher::Named(names) => names.clone(),
@@ -308,7 +308,7 @@ impl EventIndex {
         if self.asked.is_empty() && by_subject.is_none() {
             return;
         }
-        let subject = Subject::of(event);
+        let subject = Subject::from_event(event);
         let reason = event.text("reason").unwrap_or_default();
         numbers.extend(
             self.asked

@@ -18,7 +18,7 @@ mod retry_after;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use hookwright_process::Filter as _;
+use hookwright_process::OutputFilter as _;
 use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::header::{RETRY_AFTER, TRANSFER_ENCODING};
 use reqwest::{Client, Method, NoProxy, Proxy, Url, redirect};
@@ -32,7 +32,7 @@ use crate::variables::Environment;
 
 /// What is to be sent.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct HttpRequest {
     pub(crate) method: String,
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
@@ -65,7 +65,7 @@ impl Sender {
     /// Sends it and waits for the response until then.
     pub(crate) async fn send(
         &self,
-        request: &Request,
+        request: &HttpRequest,
         environment: &Environment,
         hidden: &Arc<Redaction>,
         until: Instant,
@@ -78,7 +78,7 @@ impl Sender {
     /// The response, its body still to be read.
     async fn answer(
         &self,
-        request: &Request,
+        request: &HttpRequest,
         environment: &Environment,
     ) -> Result<reqwest::Response, SendError> {
         let client = self.client.get_or_init(|| client(environment)).as_ref();
@@ -92,7 +92,7 @@ impl Sender {
             if let Some(body) = &request.body {
                 sending = sending.body(body.clone());
             }
-            let response = sending.send().await.map_err(|error| SendError::of(&error))?;
+            let response = sending.send().await.map_err(|error| SendError::from_error(&error))?;
             match elsewhere(&url, &response)? {
                 Some(next) => url = next,
                 None => return Ok(response),
@@ -119,7 +119,7 @@ fn client(environment: &Environment) -> Result<Client, String> {
     for proxy in proxies(environment)? {
         builder = builder.proxy(proxy);
     }
-    builder.build().map_err(|error| SendError::of(&error).to_string())
+    builder.build().map_err(|error| SendError::from_error(&error).to_string())
 }
 
 /// The proxies that the host's environment names. This machine is always reached directly.

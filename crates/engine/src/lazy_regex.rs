@@ -22,11 +22,11 @@ pub enum Case {
 /// A regular expression. Copies share what was compiled.
 #[derive(Debug, Clone)]
 pub struct LazyRegex {
-    shared: Arc<Shared>,
+    shared: Arc<SharedRegex>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedRegex {
     text: Box<str>,
     case: Case,
     /// `None` for one that could not be compiled.
@@ -39,13 +39,13 @@ impl LazyRegex {
         if !(is_plain(text) && is_well_formed(text, case)) {
             compile(text, case).map_err(|error| one_line(&error.to_string()))?;
         }
-        let shared = Shared { text: text.into(), case, compiled: OnceLock::new() };
+        let shared = SharedRegex { text: text.into(), case, compiled: OnceLock::new() };
         Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Whether it finds something there.
     pub fn is_match(&self, text: &str) -> bool {
-        let Shared { text: expression, case, compiled } = &*self.shared;
+        let SharedRegex { text: expression, case, compiled } = &*self.shared;
         let compiled = compiled.get_or_init(|| compile(expression, *case).ok());
         // It was checked, so there is one. If there were none, no guard may be passed over for it.
         compiled.as_ref().is_none_or(|regex| regex.is_match(text))

@@ -116,7 +116,7 @@ pub use engine::{BuildError, Engine, EngineBuilder, Firing, Interest, Observer, 
 pub use fired::Fired;
 pub use glob::{Glob, is_glob};
 pub use handed_over::{Background, HandedOver};
-pub use hook::{Call, Exhausted, Failure, Hook, HookBuilder, Layer, OnFailure};
+pub use hook::{Call, CallbackFailure, Exhausted, Hook, HookBuilder, Layer, OnFailure};
 pub use hook_set::{Broken, Full, HookSet, ReadError};
 pub use hookwright_events as events;
 pub use hookwright_events::{

@@ -142,7 +142,7 @@ pub struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     /// The subject of `event`; an event may have none.
-    pub fn of(event: &'a Event) -> Self {
+    pub fn from_event(event: &'a Event) -> Self {
         Self { event, spellings: event.subject_spellings() }
     }
 }
@@ -169,7 +169,7 @@ mod tests {
                 let event = tool(name);
                 let wakes = Matcher::parse(matcher, SubjectOf::Tools)
                     .expect("valid")
-                    .wakes(&Subject::of(&event));
+                    .wakes(&Subject::from_event(&event));
                 assert!(wakes, "{matcher} must wake for {name}");
             }
         }
@@ -182,7 +182,7 @@ mod tests {
             assert!(
                 !Matcher::parse(matcher, SubjectOf::Tools)
                     .expect("valid")
-                    .wakes(&Subject::of(&event))
+                    .wakes(&Subject::from_event(&event))
             );
         }
     }
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn an_event_without_a_subject_wakes_only_hooks_that_look_at_all() {
         let event = Event::new(EventName::resolve("user:interrupt").expect("known"), Map::new());
-        let subject = Subject::of(&event);
+        let subject = Subject::from_event(&event);
         assert!(Matcher::parse("*", SubjectOf::Tools).expect("valid").wakes(&subject));
         assert!(Matcher::parse("", SubjectOf::Tools).expect("valid").wakes(&subject));
         assert!(!Matcher::parse("x", SubjectOf::Tools).expect("valid").wakes(&subject));

@@ -10,8 +10,8 @@ use hookwright_events::{
 };
 use serde_json::Value;
 
-use crate::answer::{self, Reading};
-use crate::policy::{At, Input, Meaning, Policy, Reader, Wire};
+use crate::answer::{self, AnswerReading};
+use crate::policy::{At, Input, Meaning, Policy, Wire, WireReader};
 use crate::variables::stdin_line;
 
 /// The policy of native hooks.
@@ -25,7 +25,7 @@ pub struct NativeWire;
 const BLOCK: i32 = 2;
 
 impl Wire for NativeWire {
-    fn input(&self, reader: &Reader<'_>) -> Input {
+    fn input(&self, reader: &WireReader<'_>) -> Input {
         let stdin = stdin_line(reader.event, &reader.hook.id, reader.attempt);
         Input { stdin, variables: Vec::new() }
     }
@@ -103,21 +103,25 @@ fn success(output: &Output, at: At<'_>) -> Meaning {
     let denies = |answer: &Answer| answer.stop || answer.decision == Some(AnswerDecision::Deny);
     match answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name) {
         // The middle of the output was counted, not kept, and may have held a deny.
-        Reading::Among(answer) if guards && output.stdout_left_out > 0 && !denies(&answer) => {
+        AnswerReading::Among(answer)
+            if guards && output.stdout_left_out > 0 && !denies(&answer) =>
+        {
             failed("its output was truncated, so an answer in it may be lost".into())
         }
-        Reading::Whole(answer) | Reading::Among(answer) => of_answer(answer, at),
-        Reading::Broken { why } => failed(format!("its answer cannot be read: {why}")),
-        Reading::Nothing if output.held && at.power.can_block() && at.awaited => failed(
+        AnswerReading::Whole(answer) | AnswerReading::Among(answer) => of_answer(answer, at),
+        AnswerReading::Broken { why } => failed(format!("its answer cannot be read: {why}")),
+        AnswerReading::Nothing if output.held && at.power.can_block() && at.awaited => failed(
             "a background child still holds its output open, so its answer may be incomplete; \
              redirect that child's output (`>/dev/null 2>&1 &`)"
                 .into(),
         ),
         // The middle of the output was counted, not kept, and may have held a deny.
-        Reading::Nothing if output.stdout_left_out > 0 && at.power.can_block() && at.awaited => {
+        AnswerReading::Nothing
+            if output.stdout_left_out > 0 && at.power.can_block() && at.awaited =>
+        {
             failed("its output was truncated, so an answer in it may be lost".into())
         }
-        Reading::Nothing => well(Answer::default()),
+        AnswerReading::Nothing => well(Answer::default()),
     }
 }
 
@@ -163,8 +167,8 @@ fn decided(response: &Value, refused: bool, by: &str, at: At<'_>) -> Meaning {
 
 fn exit_2(output: &Output, at: At<'_>) -> Meaning {
     let mut read = match answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name) {
-        Reading::Whole(answer) | Reading::Among(answer) => answer,
-        Reading::Broken { .. } | Reading::Nothing => Answer::default(),
+        AnswerReading::Whole(answer) | AnswerReading::Among(answer) => answer,
+        AnswerReading::Broken { .. } | AnswerReading::Nothing => Answer::default(),
     };
     if read.decision == Some(AnswerDecision::Allow) {
         // Why it would be allowed is no reason to block.
@@ -185,8 +189,8 @@ fn exit_2(output: &Output, at: At<'_>) -> Meaning {
 fn other_exit(outcome: &Outcome, output: &Output, at: At<'_>) -> Meaning {
     let read = answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name);
     let answer = match read {
-        Reading::Whole(answer) | Reading::Among(answer) => answer.restricting(),
-        Reading::Broken { .. } | Reading::Nothing => Answer::default(),
+        AnswerReading::Whole(answer) | AnswerReading::Among(answer) => answer.restricting(),
+        AnswerReading::Broken { .. } | AnswerReading::Nothing => Answer::default(),
     };
     // A deny counts whatever the exit code. An ask is weaker than the failure of a guard, and
     // counts only where that failure goes on.

@@ -120,7 +120,7 @@ impl PastFiring {
     }
 
     /// What is known of this hook.
-    pub(crate) fn of(&self, hook: &Hook) -> PastHook {
+    pub(crate) fn past_of_hook(&self, hook: &Hook) -> PastHook {
         let found = self.records().find_map(|kind| match kind {
             FiringEvent::HookStarting { hook: id, .. } if *id == hook.id => Some(PastHook::Started),
             FiringEvent::HookSkipped { hook: id, reason } if *id == hook.id => {
@@ -192,12 +192,12 @@ impl PastFiring {
 /// Which records of a firing are written already; each counts once, in the order in which they were
 /// written.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct WrittenRecords {
     left: Vec<FiringEvent>,
 }
 
-impl Written {
-    pub(crate) fn of(past: &PastFiring) -> Self {
+impl WrittenRecords {
+    pub(crate) fn from_past(past: &PastFiring) -> Self {
         let mut ends: HashMap<String, usize> = HashMap::new();
         for kind in past.records() {
             if let FiringEvent::HookEnded { hook, .. } = kind {

@@ -2,7 +2,7 @@
 //!
 //! Exact (`tool:pre_execute`, or any alias), glob (`tool:*`), with a subject
 //! (`tool:pre_execute:bash`, `tool:*:write`), comma lists, `*`. Since the table of events is closed,
-//! a pattern becomes a list of [`Point`]s when it is read, and one that can match no event is a
+//! a pattern becomes a list of [`PatternPoint`]s when it is read, and one that can match no event is a
 //! fault then, not a silence later.
 
 use hookwright_events::table::{self, EVENTS, OPEN_DOMAINS};
@@ -14,7 +14,7 @@ use crate::nearest::nearest;
 
 /// One event that a pattern wakes for, and which subjects of it.
 #[derive(Debug, Clone)]
-pub struct Point {
+pub struct PatternPoint {
     /// The event.
     pub event: &'static EventSpec,
     /// Its subjects.
@@ -23,7 +23,7 @@ pub struct Point {
     pub only_reasons: &'static [&'static str],
 }
 
-impl Point {
+impl PatternPoint {
     /// Whether this event, which is the point's own, has a subject and a reason that it wakes for.
     pub fn is_awake(&self, event: &Event, subject: &Subject<'_>) -> bool {
         let reason = event.text("reason").unwrap_or_default();
@@ -36,7 +36,7 @@ impl Point {
 #[derive(Debug, Clone, Default)]
 pub struct Pattern {
     /// Events of the table.
-    pub points: Vec<Point>,
+    pub points: Vec<PatternPoint>,
     /// Globs over the open namespace, whose events are not listed anywhere.
     pub open: Vec<Glob>,
 }
@@ -107,7 +107,7 @@ impl Pattern {
         }
         if let Some((event, alias)) = table::resolve_with_alias(part) {
             let only_reasons = alias.map_or(&[][..], |alias| alias.only_reasons);
-            self.points.push(Point { event, subjects: Matcher::All, only_reasons });
+            self.points.push(PatternPoint { event, subjects: Matcher::All, only_reasons });
             return Ok(());
         }
         if let Some(point) = exact_with_subject(part) {
@@ -135,12 +135,12 @@ impl Pattern {
         let glob = Glob::new(part);
         for event in EVENTS {
             if glob.matches(event.name) {
-                self.points.push(Point { event, subjects: Matcher::All, only_reasons: &[] });
+                self.points.push(PatternPoint { event, subjects: Matcher::All, only_reasons: &[] });
             } else if event.subject.is_some() {
                 let left = glob.after(&format!("{}:", event.name));
                 if !left.is_empty() {
                     let subjects = Matcher::Globs(left.into());
-                    self.points.push(Point { event, subjects, only_reasons: &[] });
+                    self.points.push(PatternPoint { event, subjects, only_reasons: &[] });
                 }
             }
         }
@@ -151,7 +151,7 @@ impl Pattern {
 }
 
 /// `tool:pre_execute:bash` or `PreToolUse:Bash`: an event's name, then one subject.
-fn exact_with_subject(part: &str) -> Option<Result<Point, PatternError>> {
+fn exact_with_subject(part: &str) -> Option<Result<PatternPoint, PatternError>> {
     let (event, only_reasons, subject) = EVENTS.iter().find_map(|event| {
         std::iter::once((event.name, &[][..]))
             .chain(event.aliases.iter().map(|alias| (alias.name, alias.only_reasons)))
@@ -165,7 +165,7 @@ fn exact_with_subject(part: &str) -> Option<Result<Point, PatternError>> {
     }
     // The same words as in `matcher:`, except that a regular expression has its own field.
     Some(match Matcher::of_names(subject, SubjectOf::events(std::iter::once(event))) {
-        Ok(subjects) => Ok(Point { event, subjects, only_reasons }),
+        Ok(subjects) => Ok(PatternPoint { event, subjects, only_reasons }),
         Err(_) => Err(PatternError::BadSubject { name: part.to_owned(), event: event.name }),
     })
 }

@@ -106,7 +106,7 @@ pub struct At<'a> {
 
 /// Who reads what a [`Wire`] writes: one attempt of one hook.
 #[derive(Debug, Clone, Copy)]
-pub struct Reader<'a> {
+pub struct WireReader<'a> {
     /// The event it is told of.
     pub event: &'a Event,
     /// The hook.
@@ -128,7 +128,7 @@ pub struct Input {
 
 /// What is known of a dialect's variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Known {
+pub enum VariableContent {
     /// Its value is a number, one of a few words, or a name that a program made.
     Plain,
     /// Its value may be any text: somebody's words, a command, a file's name.
@@ -138,7 +138,7 @@ pub enum Known {
 /// A dialect's wire format: pure functions.
 pub trait Wire: fmt::Debug + Send + Sync {
     /// What a hook reads.
-    fn input(&self, reader: &Reader<'_>) -> Input;
+    fn input(&self, reader: &WireReader<'_>) -> Input;
 
     /// What an outcome means at this event.
     fn meaning(&self, outcome: &Outcome, at: At<'_>) -> Meaning;
@@ -154,7 +154,7 @@ pub trait Wire: fmt::Debug + Send + Sync {
 
     /// What is known of a variable that [`Wire::input`] may set, so that `check` does not take it for
     /// one that nobody sets.
-    fn variable(&self, name: &str) -> Option<Known> {
+    fn variable(&self, name: &str) -> Option<VariableContent> {
         let _ = name;
         None
     }

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use hookwright_process::Filter;
+use hookwright_process::OutputFilter;
 use serde_json::Value;
 
 pub(crate) use forms::for_url;
@@ -30,7 +30,7 @@ impl Secrets {
     /// These names and values. A host that reads them from elsewhere answers for their length:
     /// a short value would be found in places where it is no secret.
     pub fn new(all: Vec<(String, String)>) -> Self {
-        let redaction = (!all.is_empty()).then(|| Arc::new(Redaction::of(&all)));
+        let redaction = (!all.is_empty()).then(|| Arc::new(Redaction::new(&all)));
         Self { all, redaction }
     }
 
@@ -67,9 +67,9 @@ impl Secrets {
     }
 
     /// What one stream of a child's output has to pass.
-    pub fn filter(&self) -> Option<Box<dyn Filter>> {
+    pub fn filter(&self) -> Option<Box<dyn OutputFilter>> {
         let redaction = self.redaction.as_ref()?;
-        Some(Box::new(redaction::Stream::new(Arc::clone(redaction))))
+        Some(Box::new(redaction::RedactedStream::new(Arc::clone(redaction))))
     }
 }
 

@@ -17,13 +17,13 @@ pub(crate) struct Slots {
 
 impl Default for Slots {
     fn default() -> Self {
-        Self::of(CHILDREN_MAX)
+        Self::with_limit(CHILDREN_MAX)
     }
 }
 
 impl Slots {
     /// So many that are awaited, and as many that nothing waits for.
-    pub(crate) fn of(most: usize) -> Self {
+    pub(crate) fn with_limit(most: usize) -> Self {
         Self { awaited: Semaphore::new(most), background: Semaphore::new(most) }
     }
 

@@ -15,12 +15,12 @@ mod warnings;
 
 pub use command_text::{CommandText, PathReference, TextError};
 pub use json::{FilledJson, JsonTemplate};
-pub use lexer::{Evaluation, LexError, Place, Quoting, Trouble, places};
+pub use lexer::{Evaluation, LexError, Quoting, ShellPlace, Trouble, places};
 pub use rewrite::{
     Filled, Fix, GeneratedReference, Problem, Reference, Rewritten, TemplateError, Value, rewrite,
 };
-pub use text::{FillError, FilledText, Filling, Revealing, TextTemplate, Writing};
-pub use warnings::{Names, Warning, WarningKind, warnings};
+pub use text::{FillError, FilledText, Filling, Revealing, TextTemplate, ValueWriting};
+pub use warnings::{CommandWarning, CommandWarningKind, Names, warnings};
 
 /// How the names of generated variables begin. A number follows for a path into a value, `T` and a
 /// number for a `{{x}}`, so that one text can have both. No child inherits one.

@@ -10,7 +10,7 @@
 //! cleared its environment and removed the mark of its run. On systems without `/proc` only the caller's
 //! own environment is known.
 
-use hookwright_process::{Ancestor, Ancestry, MARKER};
+use hookwright_process::{AncestorProcess, Ancestry, MARKER};
 
 use crate::lease::LeaseOwner;
 
@@ -63,14 +63,15 @@ impl Caller {
     /// its environment is like that.
     pub fn hides_its_run(&self) -> bool {
         let processes = self.ancestry.processes();
-        processes.first().is_some_and(Ancestor::has_mark_of_a_run)
+        processes.first().is_some_and(AncestorProcess::has_mark_of_a_run)
             && !processes.iter().any(|process| process.variable(MARKER).is_some())
-            && !processes.iter().skip(1).any(Ancestor::runs_our_program)
+            && !processes.iter().skip(1).any(AncestorProcess::runs_our_program)
     }
 
     /// Whether the caller, or a process above it, was started with one of these variables.
     pub fn was_started_with_any(&self, names: &[&str]) -> bool {
-        let has_any = |process: &Ancestor| names.iter().any(|it| process.variable(it).is_some());
+        let has_any =
+            |process: &AncestorProcess| names.iter().any(|it| process.variable(it).is_some());
         self.ancestry.processes().iter().any(has_any)
     }
 
@@ -126,24 +127,25 @@ impl Caller {
             return false;
         }
         let shared = self.ancestry.shared_with(&asking);
-        let is_session = |process: &Ancestor| process.runs_program_of(holder.pid);
-        let is_agent = |process: &Ancestor| Some(process) == agent_above(&asking, agents).as_ref();
+        let is_session = |process: &AncestorProcess| process.runs_program_of(holder.pid);
+        let is_agent =
+            |process: &AncestorProcess| Some(process) == agent_above(&asking, agents).as_ref();
         shared.iter().any(|process| is_session(process) || is_agent(process))
     }
 
     /// Whether the caller works inside a session or a hook of anybody: below this program, or below a
     /// process, or as one, that was started in a run and of which `counts` says that it counts.
-    pub fn is_inside_any(&self, counts: impl Fn(&Ancestor) -> bool) -> bool {
+    pub fn is_inside_any(&self, counts: impl Fn(&AncestorProcess) -> bool) -> bool {
         let processes = self.ancestry.processes();
-        let is_marked = |process: &Ancestor| process.variable(MARKER).is_some();
+        let is_marked = |process: &AncestorProcess| process.variable(MARKER).is_some();
         self.hides_its_run()
-            || processes.iter().skip(1).any(Ancestor::runs_our_program)
+            || processes.iter().skip(1).any(AncestorProcess::runs_our_program)
             || processes.iter().any(|process| is_marked(process) && counts(process))
     }
 }
 
 /// The agent that has called a process, directly or through shells.
-fn agent_above(asking: &Ancestry, agents: &[&str]) -> Option<Ancestor> {
+fn agent_above(asking: &Ancestry, agents: &[&str]) -> Option<AncestorProcess> {
     let above = asking.processes().iter().skip(1);
     let mut named = above.map(|process| (process, process.name().unwrap_or_default()));
     let (process, name) = named.find(|(_, name)| !SHELLS.contains(&name.as_str()))?;

@@ -14,8 +14,8 @@ use std::time::Duration;
 use hookwright_agents::AgentFactory;
 use hookwright_config::limits::ITERATIONS_MAX;
 use hookwright_config::{
-    AgentDefinition, CallbackAddress, ConfigFile, Fault, FaultKind, Inputs, Loaded, LoopFile,
-    Place, PromptSpec, QueueSpec, Scope, StageBody, StageSpec, Termination, load_texts,
+    AgentDefinition, CallbackAddress, ConfigFile, Fault, FaultKind, FilePlace, Inputs, Loaded,
+    LoopFile, PromptSpec, QueueSpec, Scope, StageBody, StageSpec, Termination, load_texts,
 };
 use hookwright_dialects::hosts::Connection;
 use hookwright_engine::HookSet;
@@ -490,15 +490,15 @@ impl<'a> Planning<'a> {
 }
 
 /// Where a stage's loop stands in the file that holds it.
-fn place_of_loop(spec: &StageSpec) -> Place {
+fn place_of_loop(spec: &StageSpec) -> FilePlace {
     match &spec.body {
         StageBody::Inline(_) => spec.place.clone(),
         StageBody::Named { .. } => whole_file(),
     }
 }
 
-fn whole_file() -> Place {
-    Place { line: 1, column: 1, range: 0..0 }
+fn whole_file() -> FilePlace {
+    FilePlace { line: 1, column: 1, range: 0..0 }
 }
 
 /// A name as folders and events have it.

@@ -16,7 +16,7 @@ pub use child_sources::ChildSources;
 pub use project_runs::ProjectRuns;
 
 use hookwright_config::{
-    AgentSpec, ConfigFile, Dialect, Fault, FaultKind, LoopFile, Place, PromptSpec, Scope,
+    AgentSpec, ConfigFile, Dialect, Fault, FaultKind, FilePlace, LoopFile, PromptSpec, Scope,
     SourceFile, StageBody, is_pipeline, load_texts, read_text,
 };
 use hookwright_engine::hook::Layer;
@@ -226,7 +226,7 @@ impl Finder<'_> {
     fn add_named_loop(
         &self,
         name: &str,
-        place: &Place,
+        place: &FilePlace,
         main: &Source,
         sources: &mut Sources,
         faults: &mut Vec<Fault>,
@@ -279,7 +279,7 @@ impl Finder<'_> {
             None => {
                 let path = default_prompt(&source.path);
                 if path.is_file() {
-                    let place = Place { line: 1, column: 1, range: 0..0 };
+                    let place = FilePlace { line: 1, column: 1, range: 0..0 };
                     self.add_file(Role::Prompt, &path, (source, &place), sources, faults);
                 }
             }
@@ -319,7 +319,7 @@ impl Finder<'_> {
         &self,
         role: Role,
         path: &Path,
-        named_at: (&Source, &Place),
+        named_at: (&Source, &FilePlace),
         sources: &mut Sources,
         faults: &mut Vec<Fault>,
     ) {
@@ -397,7 +397,7 @@ impl Finder<'_> {
         what: &'static str,
         name: &str,
         missing: Missing,
-        named_at: Option<(&Source, &Place)>,
+        named_at: Option<(&Source, &FilePlace)>,
     ) -> Fault {
         let Missing { looked_in, names } = missing;
         let nearest = nearest(name, names.iter().map(String::as_str)).map(Box::from);
@@ -448,7 +448,7 @@ pub(crate) fn default_prompt(loop_file: &Path) -> PathBuf {
 }
 
 /// A fault at a place in one of the texts.
-pub(crate) fn fault_at(source: &Source, place: &Place, kind: FaultKind) -> Fault {
+pub(crate) fn fault_at(source: &Source, place: &FilePlace, kind: FaultKind) -> Fault {
     let file = SourceFile { path: source.shown_as.clone(), text: source.text.as_str().into() };
     Fault { source: Arc::new(file), place: Some(place.clone()), kind }
 }

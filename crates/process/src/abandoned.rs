@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::reach::Reach;
 use crate::running;
-use crate::spawn::Child;
+use crate::spawn::ChildProcess;
 
 /// How long a killed tree is given to end.
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -25,13 +25,13 @@ struct Abandoned {
 }
 
 struct Dropped {
-    child: Child,
+    child: ChildProcess,
     run_id: String,
     until: Instant,
 }
 
 /// Sees to it that this killed leader is collected and nobody of its run is left.
-pub(crate) fn hand_over(child: Child, run_id: String) {
+pub(crate) fn hand_over(child: ChildProcess, run_id: String) {
     let until = Instant::now() + WAIT_MAX;
     let mut abandoned = ABANDONED.lock().unwrap_or_else(PoisonError::into_inner);
     abandoned.given_up.retain_mut(|dropped| matches!(running::collect(&dropped.child), Ok(None)));
@@ -65,7 +65,7 @@ fn collect_all() {
 impl Dropped {
     /// Kills who is left of its run. Nobody left: collects the leader.
     fn end(self) -> Option<Self> {
-        let mut reach = Reach::of(&[(self.child.id(), &self.run_id)]);
+        let mut reach = Reach::new(&[(self.child.id(), &self.run_id)]);
         reach.kill_now();
         if reach.anyone_left() || matches!(running::collect(&self.child), Ok(None)) {
             return Some(self);

@@ -14,11 +14,11 @@ use crate::process_table;
 
 /// A process and those above it, as they were when we looked. The process itself comes first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ancestry(Vec<Ancestor>);
+pub struct Ancestry(Vec<AncestorProcess>);
 
 /// One process of an [`Ancestry`]. A process id and a start time name one process of this boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ancestor {
+pub struct AncestorProcess {
     /// Its process id.
     pub pid: u32,
     /// When it started, in clock ticks since boot.
@@ -42,7 +42,7 @@ impl Ancestry {
     /// The process with this id and those above it; empty if there is none.
     #[cfg(target_os = "linux")]
     pub fn of(pid: u32) -> Self {
-        let mut found: Vec<Ancestor> = Vec::new();
+        let mut found: Vec<AncestorProcess> = Vec::new();
         let (mut next, mut looks) = (pid, 0);
         while next != 0 && found.len() < DEPTH_MAX && looks < DEPTH_MAX + LOOKS_MAX {
             looks += 1;
@@ -56,7 +56,7 @@ impl Ancestry {
             match (process.filter(is_above), below) {
                 (Some(process), _) => {
                     let process_table::Process { pid, start_time, parent, .. } = process;
-                    found.push(Ancestor { pid, start_time });
+                    found.push(AncestorProcess { pid, start_time });
                     next = parent;
                 }
                 (None, None) => break,
@@ -76,17 +76,17 @@ impl Ancestry {
     }
 
     /// The processes, nearest first.
-    pub fn processes(&self) -> &[Ancestor] {
+    pub fn processes(&self) -> &[AncestorProcess] {
         &self.0
     }
 
     /// How far above this process is: 0 is the process itself.
     pub fn distance_to(&self, pid: u32, start_time: u64) -> Option<usize> {
-        self.0.iter().position(|above| *above == Ancestor { pid, start_time })
+        self.0.iter().position(|above| *above == AncestorProcess { pid, start_time })
     }
 
     /// The nearest process that is also in another ancestry, and those above it.
-    pub fn shared_with(&self, other: &Ancestry) -> &[Ancestor] {
+    pub fn shared_with(&self, other: &Ancestry) -> &[AncestorProcess] {
         let first = self.0.iter().position(|process| other.0.contains(process));
         first.map_or(&[], |first| &self.0[first..])
     }
@@ -101,7 +101,7 @@ impl Ancestry {
     }
 }
 
-impl Ancestor {
+impl AncestorProcess {
     /// The value that a variable had when the process began its program. `None` also where the process
     /// does not let us look.
     #[cfg(target_os = "linux")]
@@ -189,8 +189,11 @@ mod tests {
         (shell, inner)
     }
 
-    fn at(pid: u32) -> Ancestor {
-        Ancestor { pid, start_time: process_table::process(pid).expect("it does").start_time }
+    fn at(pid: u32) -> AncestorProcess {
+        AncestorProcess {
+            pid,
+            start_time: process_table::process(pid).expect("it does").start_time,
+        }
     }
 
     #[test]

@@ -61,7 +61,7 @@ mod linux {
     }
 
     /// The line of the client's end, if there is one.
-    fn row_of(ends: ((IpAddr, u16), (IpAddr, u16))) -> io::Result<Option<Row>> {
+    fn row_of(ends: ((IpAddr, u16), (IpAddr, u16))) -> io::Result<Option<SocketRow>> {
         let first = fs::read_to_string(LISTS[0])?;
         let second = fs::read_to_string(LISTS[1]).unwrap_or_default();
         let mut rows = first.lines().chain(second.lines()).filter_map(row);
@@ -70,7 +70,7 @@ mod linux {
 
     /// One line of a list.
     #[derive(Debug, PartialEq, Eq)]
-    pub(super) struct Row {
+    pub(super) struct SocketRow {
         pub(super) local: (IpAddr, u16),
         pub(super) remote: (IpAddr, u16),
         pub(super) user: u32,
@@ -78,9 +78,9 @@ mod linux {
         pub(super) inode: u64,
     }
 
-    pub(super) fn row(line: &str) -> Option<Row> {
+    pub(super) fn row(line: &str) -> Option<SocketRow> {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        Some(Row {
+        Some(SocketRow {
             local: address(fields.get(1)?)?,
             remote: address(fields.get(2)?)?,
             user: fields.get(7)?.parse().ok()?,
@@ -139,7 +139,7 @@ mod linux {
             let line = "   1: 0100007F:A1B2 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 4711 1 x";
             let local = (IpAddr::from([127, 0, 0, 1]), 0xa1b2);
             let remote = (IpAddr::from([127, 0, 0, 1]), 8080);
-            let expected = Row { local, remote, user: 1000, inode: 4711 };
+            let expected = SocketRow { local, remote, user: 1000, inode: 4711 };
             assert_eq!(row(line), Some(expected));
             let mapped = "0000000000000000FFFF00000100007F:0001";
             assert_eq!(address(mapped), Some((IpAddr::V4(Ipv4Addr::LOCALHOST), 1)));

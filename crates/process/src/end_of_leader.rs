@@ -17,12 +17,12 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use crate::reach::Reach;
-use crate::spawn::Child;
+use crate::spawn::ChildProcess;
 use crate::{How, abandoned, running};
 
 pub(crate) struct OwnedLeader {
     /// `None` once its end was collected.
-    child: Option<Child>,
+    child: Option<ChildProcess>,
     pid: u32,
     run_id: String,
     end: EndReport,
@@ -39,9 +39,9 @@ enum EndReport {
 const LOOK_PAUSE: Duration = Duration::from_millis(5);
 
 impl OwnedLeader {
-    pub(crate) fn new(child: Child, run_id: String) -> Self {
+    pub(crate) fn new(child: ChildProcess, run_id: String) -> Self {
         let pid = child.id();
-        OwnedLeader { child: Some(child), pid, run_id, end: EndReport::of(pid) }
+        OwnedLeader { child: Some(child), pid, run_id, end: EndReport::for_leader(pid) }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -73,7 +73,7 @@ impl OwnedLeader {
 
     /// Ends the whole tree: SIGTERM, `grace`, SIGKILL. Then collects the leader.
     pub(crate) async fn end_tree(&mut self, grace: Duration) {
-        Reach::of(&[(self.pid, &self.run_id)]).end(grace).await;
+        Reach::new(&[(self.pid, &self.run_id)]).end(grace).await;
         self.collect();
     }
 
@@ -90,7 +90,7 @@ impl OwnedLeader {
 impl Drop for OwnedLeader {
     fn drop(&mut self) {
         if let Some(child) = self.child.take() {
-            Reach::of(&[(self.pid, &self.run_id)]).kill_now();
+            Reach::new(&[(self.pid, &self.run_id)]).kill_now();
             abandoned::hand_over(child, std::mem::take(&mut self.run_id));
         }
     }
@@ -104,7 +104,7 @@ fn how(status: ExitStatus) -> How {
 }
 
 impl EndReport {
-    fn of(pid: u32) -> Self {
+    fn for_leader(pid: u32) -> Self {
         #[cfg(target_os = "linux")]
         if let Some(pidfd) = pidfd(pid) {
             return EndReport::Pidfd(pidfd);

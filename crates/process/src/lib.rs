@@ -44,7 +44,7 @@ mod terminal;
 mod utf8_chunks;
 mod watch;
 
-pub use ancestry::{Ancestor, Ancestry};
+pub use ancestry::{AncestorProcess, Ancestry};
 pub use captured::Captured;
 pub use connection::Client;
 pub use ended::{Ended, How};
@@ -58,4 +58,4 @@ pub use run::run;
 pub use running::{kill_everything_now, runs_started};
 pub use start::StartFailure;
 pub use utf8_chunks::Utf8Chunks;
-pub use watch::{Filter, Stream, Watch};
+pub use watch::{OutputFilter, Stream, Watch};

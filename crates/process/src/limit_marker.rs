@@ -48,7 +48,7 @@ pub(crate) fn spawn_marked<C>(
     if own.maximum.is_some() {
         return spawn();
     }
-    let marked = Rlimit { current: Some(of(run_id)), maximum: None };
+    let marked = Rlimit { current: Some(limit_for_run(run_id)), maximum: None };
     if IS_OWN_HOST.load(Ordering::Relaxed) {
         let _one_at_a_time = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = setrlimit(Resource::Rttime, marked);
@@ -64,7 +64,7 @@ pub(crate) fn spawn_marked<C>(
 
 /// The mark of a run: the same in every version of this program, because one that was killed leaves
 /// its runs to the next.
-pub(crate) fn of(run_id: &str) -> u64 {
+pub(crate) fn limit_for_run(run_id: &str) -> u64 {
     const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const FNV_PRIME: u64 = 0x0100_0000_01b3;
     let hash = run_id
@@ -96,12 +96,12 @@ mod tests {
             let mut child =
                 spawn_marked("run-1", std::process::Child::id, || sleep.arg("1000").spawn())
                     .unwrap();
-            assert_eq!(read(&limits(child.id())), Some(of("run-1")));
+            assert_eq!(read(&limits(child.id())), Some(limit_for_run("run-1")));
             child.kill().unwrap();
             child.wait().unwrap();
             assert_eq!(read(&limits(std::process::id())), None);
         }
-        assert_ne!(of("run-1"), of("run-2"));
+        assert_ne!(limit_for_run("run-1"), limit_for_run("run-2"));
         assert_eq!(
             read("Max realtime timeout      unlimited            unlimited            us"),
             None
@@ -114,6 +114,6 @@ mod tests {
 
     #[test]
     fn a_mark_stays_the_same_from_version_to_version() {
-        assert_eq!(of("run-1"), 0x7a18_676a_3393_1f5c);
+        assert_eq!(limit_for_run("run-1"), 0x7a18_676a_3393_1f5c);
     }
 }

@@ -12,7 +12,7 @@ use rustix::buffer::spare_capacity;
 use rustix::io::{ioctl_fionbio, read, write};
 use tokio::net::unix::pipe;
 
-use crate::{Captured, Filter, Stream, Watch};
+use crate::{Captured, OutputFilter, Stream, Watch};
 
 /// Bytes read at once, to begin with. Most hooks print a line or nothing, and a larger buffer costs
 /// the allocator more than the whole run should.
@@ -30,8 +30,8 @@ pub(crate) struct Pipes {
     stdin: Option<pipe::Sender>,
     unwritten: Vec<u8>,
     written: usize,
-    stdout: Output,
-    stderr: Output,
+    stdout: OutputPipe,
+    stderr: OutputPipe,
     chunk: Vec<u8>,
     bytes_max: usize,
 }
@@ -43,10 +43,10 @@ pub(crate) struct ChildEnds {
     pub(crate) stderr: PipeWriter,
 }
 
-struct Output {
+struct OutputPipe {
     source: Option<pipe::Receiver>,
     captured: Captured,
-    filter: Option<Box<dyn Filter>>,
+    filter: Option<Box<dyn OutputFilter>>,
 }
 
 impl Pipes {
@@ -59,8 +59,8 @@ impl Pipes {
             stdin: None,
             unwritten: Vec::new(),
             written: 0,
-            stdout: Output::new(our_stdout)?,
-            stderr: Output::new(our_stderr)?,
+            stdout: OutputPipe::new(our_stdout)?,
+            stderr: OutputPipe::new(our_stderr)?,
             chunk: Vec::with_capacity(FIRST_CHUNK_BYTES),
             bytes_max,
         };
@@ -172,11 +172,11 @@ impl Pipes {
     }
 }
 
-impl Output {
+impl OutputPipe {
     fn new(ours: PipeReader) -> io::Result<Self> {
         ioctl_fionbio(&ours, true)?;
         let source = pipe::Receiver::from_owned_fd_unchecked(OwnedFd::from(ours))?;
-        Ok(Output { source: Some(source), captured: Captured::default(), filter: None })
+        Ok(OutputPipe { source: Some(source), captured: Captured::default(), filter: None })
     }
 
     /// Reads after readiness was reported. False: there was nothing after all.

@@ -86,7 +86,7 @@ pub(crate) fn carries_marker(pid: u32, run_ids: &[String]) -> bool {
     }
     let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
     let limit = limit_marker::read(&limits);
-    limit.is_some_and(|limit| run_ids.iter().any(|id| limit_marker::of(id) == limit))
+    limit.is_some_and(|limit| run_ids.iter().any(|id| limit_marker::limit_for_run(id) == limit))
 }
 
 /// Sends a signal to this very process, or to nobody.

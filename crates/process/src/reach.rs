@@ -69,7 +69,7 @@ pub(crate) struct Reach {
 
 impl Reach {
     /// The reach of these runs: leader and run id of each.
-    pub(crate) fn of(runs: &[(u32, &str)]) -> Self {
+    pub(crate) fn new(runs: &[(u32, &str)]) -> Self {
         let starts = runs.iter().map(|(leader, _)| process(*leader).map_or(0, |l| l.start_time));
         Reach {
             leaders: runs.iter().filter_map(|(pid, _)| Pid::from_raw(pid.cast_signed())).collect(),

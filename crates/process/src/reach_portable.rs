@@ -29,7 +29,7 @@ pub(crate) struct Reach {
 
 impl Reach {
     /// The reach of these runs: leader and run id of each.
-    pub(crate) fn of(runs: &[(u32, &str)]) -> Self {
+    pub(crate) fn new(runs: &[(u32, &str)]) -> Self {
         let leaders = runs.iter().filter_map(|(pid, _)| Pid::from_raw(pid.cast_signed()));
         Reach { leaders: leaders.collect() }
     }

@@ -28,7 +28,7 @@ pub async fn run(launch: Launch, watch: &mut dyn Watch, cancel: &CancellationTok
     if cancel.is_cancelled() {
         return Ended::without_child(How::Cancelled, called);
     }
-    let limits = Limits::of(&launch);
+    let limits = Limits::from_launch(&launch);
     faults::point("child starts");
     let (mut leader, mut pipes) = match start(launch).await {
         Ok(started) => started,
@@ -39,11 +39,11 @@ pub async fn run(launch: Launch, watch: &mut dyn Watch, cancel: &CancellationTok
     watch.started(&Leader { pid: leader.pid() });
 
     let how = match attend(&mut leader, &mut pipes, watch, cancel, limits.timeout).await {
-        Leave::Alone(how) => {
+        TreeEnd::Alone(how) => {
             linger(&mut pipes, watch, cancel, limits.linger).await;
             how
         }
-        Leave::Ended(how) => {
+        TreeEnd::Ended(how) => {
             end(&mut leader, &mut pipes, watch, limits.kill_grace).await;
             how
         }
@@ -62,14 +62,14 @@ struct Limits {
 }
 
 impl Limits {
-    fn of(launch: &Launch) -> Self {
+    fn from_launch(launch: &Launch) -> Self {
         let Launch { timeout, kill_grace, linger, .. } = *launch;
         Limits { timeout, kill_grace, linger }
     }
 }
 
 /// What to do with a run's processes.
-enum Leave {
+enum TreeEnd {
     /// The leader has ended; whoever it left in the background stays.
     Alone(How),
     /// They have to go.
@@ -83,7 +83,7 @@ async fn attend(
     watch: &mut dyn Watch,
     cancel: &CancellationToken,
     timeout: Duration,
-) -> Leave {
+) -> TreeEnd {
     let started = Instant::now();
     let mut deadline = pin!(sleep_until(far(started, timeout)));
     let mut terminal_wanted = pin!(terminal::wanted(leader.pid()));
@@ -92,13 +92,13 @@ async fn attend(
         tokio::select! {
             // In this order: a child that prints without end must not outrun its deadline.
             biased;
-            () = &mut cancelled => return Leave::Ended(How::Cancelled),
-            how = leader.ended() => return Leave::Alone(how),
+            () = &mut cancelled => return TreeEnd::Ended(How::Cancelled),
+            how = leader.ended() => return TreeEnd::Alone(how),
             () = &mut deadline => {
                 let after = deadline.deadline() - started;
-                return Leave::Ended(How::TimedOut { after });
+                return TreeEnd::Ended(How::TimedOut { after });
             }
-            () = &mut terminal_wanted => return Leave::Ended(How::WantedTerminal),
+            () = &mut terminal_wanted => return TreeEnd::Ended(How::WantedTerminal),
             stream = pipes.next() => {
                 if let Some(from_now) = new_output(watch, stream, pipes) {
                     deadline.as_mut().reset(far(Instant::now(), from_now));

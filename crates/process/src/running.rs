@@ -11,12 +11,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::pipes::ChildEnds;
 use crate::reach::Reach;
-use crate::spawn::{Child, Program};
+use crate::spawn::{ChildProcess, Program};
 
-static RUNNING: Mutex<Running> =
-    Mutex::new(Running { starting: 0, started: 0, killed_all: 0, leaders: BTreeMap::new() });
+static RUNNING: Mutex<RunningLeaders> =
+    Mutex::new(RunningLeaders { starting: 0, started: 0, killed_all: 0, leaders: BTreeMap::new() });
 
-pub(crate) struct Running {
+pub(crate) struct RunningLeaders {
     /// Starts under way: their leaders may live, and even have ended, but are not listed yet.
     starting: usize,
     /// Starts that were ever begun.
@@ -33,7 +33,7 @@ pub fn kill_everything_now() {
     let runs: Vec<(u32, &str)> =
         running.leaders.iter().map(|(pid, run_id)| (*pid, run_id.as_str())).collect();
     if !runs.is_empty() {
-        Reach::of(&runs).kill_now();
+        Reach::new(&runs).kill_now();
     }
 }
 
@@ -45,7 +45,7 @@ pub fn runs_started() -> Option<u64> {
 }
 
 /// Starts a leader and lists it.
-pub(crate) fn spawn(program: &Program, ends: &ChildEnds, run_id: &str) -> io::Result<Child> {
+pub(crate) fn spawn(program: &Program, ends: &ChildEnds, run_id: &str) -> io::Result<ChildProcess> {
     let killed_all = {
         let mut running = running();
         running.starting += 1;
@@ -54,7 +54,8 @@ pub(crate) fn spawn(program: &Program, ends: &ChildEnds, run_id: &str) -> io::Re
     };
     // Not under the lock: starts on several threads need not wait for each other.
     #[cfg(target_os = "linux")]
-    let spawned = crate::limit_marker::spawn_marked(run_id, Child::id, || program.spawn(ends));
+    let spawned =
+        crate::limit_marker::spawn_marked(run_id, ChildProcess::id, || program.spawn(ends));
     #[cfg(not(target_os = "linux"))]
     let spawned = program.spawn(ends);
     let mut running = running();
@@ -62,13 +63,13 @@ pub(crate) fn spawn(program: &Program, ends: &ChildEnds, run_id: &str) -> io::Re
     let child = spawned?;
     running.leaders.insert(child.id(), run_id.to_owned());
     if running.killed_all != killed_all {
-        Reach::of(&[(child.id(), run_id)]).kill_now();
+        Reach::new(&[(child.id(), run_id)]).kill_now();
     }
     Ok(child)
 }
 
 /// Collects a leader's end, if it has ended, and takes it off the list.
-pub(crate) fn collect(child: &Child) -> io::Result<Option<ExitStatus>> {
+pub(crate) fn collect(child: &ChildProcess) -> io::Result<Option<ExitStatus>> {
     let mut running = running();
     let status = child.try_wait();
     if !matches!(status, Ok(None)) {
@@ -78,13 +79,13 @@ pub(crate) fn collect(child: &Child) -> io::Result<Option<ExitStatus>> {
 }
 
 /// The list, locked: nobody starts to be listed or is collected meanwhile.
-pub(crate) fn running() -> MutexGuard<'static, Running> {
+pub(crate) fn running() -> MutexGuard<'static, RunningLeaders> {
     // Every change is one step, so a panic elsewhere leaves the list true.
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(target_os = "linux")]
-impl Running {
+impl RunningLeaders {
     /// Whether this is a leader, or may be one whose start is under way.
     pub(crate) fn may_lead(&self, process: &crate::process_table::Process, session: u32) -> bool {
         let looks_like_a_leader = process.pid == process.group && process.session == session;
@@ -106,7 +107,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         let mut running =
-            Running { starting: 1, started: 1, killed_all: 0, leaders: BTreeMap::new() };
+            RunningLeaders { starting: 1, started: 1, killed_all: 0, leaders: BTreeMap::new() };
         assert!(running.may_lead(&newborn, newborn.session));
         assert!(!running.may_lead(&newborn, newborn.session + 1), "it has a session of its own");
         running.starting = 0;

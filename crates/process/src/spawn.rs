@@ -41,7 +41,7 @@ pub(crate) struct Program {
 
 /// A process that we started and whose end was not collected yet.
 #[derive(Debug)]
-pub(crate) struct Child {
+pub(crate) struct ChildProcess {
     pid: Pid,
 }
 
@@ -82,11 +82,11 @@ impl Program {
     }
 
     /// Starts it with these ends of pipes as its standard streams.
-    pub(crate) fn spawn(&self, ends: &ChildEnds) -> io::Result<Child> {
+    pub(crate) fn spawn(&self, ends: &ChildEnds) -> io::Result<ChildProcess> {
         // A stream must not be overwritten by another one before it is in its place.
-        let stdin = Source::of(ends.stdin.as_fd())?;
-        let stdout = Source::of(ends.stdout.as_fd())?;
-        let stderr = Source::of(ends.stderr.as_fd())?;
+        let stdin = ChildStream::new(ends.stdin.as_fd())?;
+        let stdout = ChildStream::new(ends.stdout.as_fd())?;
+        let stderr = ChildStream::new(ends.stderr.as_fd())?;
         let mut actions = FileActions::new()?;
         for (source, target) in [(&stdin, 0), (&stdout, 1), (&stderr, 2)] {
             actions.duplicate(source.raw(), target)?;
@@ -109,11 +109,11 @@ impl Program {
         };
         check(failed)?;
         let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-        Ok(Child { pid })
+        Ok(ChildProcess { pid })
     }
 }
 
-impl Child {
+impl ChildProcess {
     pub(crate) fn id(&self) -> u32 {
         self.pid.as_raw_pid().cast_unsigned()
     }
@@ -126,13 +126,13 @@ impl Child {
 }
 
 /// A stream on its way to a child, outside of the places 0, 1 and 2.
-enum Source<'a> {
+enum ChildStream<'a> {
     Borrowed(BorrowedFd<'a>),
     Copied(OwnedFd),
 }
 
-impl<'a> Source<'a> {
-    fn of(stream: BorrowedFd<'a>) -> io::Result<Self> {
+impl<'a> ChildStream<'a> {
+    fn new(stream: BorrowedFd<'a>) -> io::Result<Self> {
         if stream.as_raw_fd() > 2 {
             return Ok(Self::Borrowed(stream));
         }

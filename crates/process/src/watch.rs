@@ -14,7 +14,7 @@ pub enum Stream {
 }
 
 /// Changes what a child prints before anybody sees it or keeps it.
-pub trait Filter: Send {
+pub trait OutputFilter: Send {
     /// Takes what was read, and puts what may pass by now behind `out`. It may hold bytes back until
     /// it has seen more.
     fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>);
@@ -26,7 +26,7 @@ pub trait Filter: Send {
 /// Looks on while the child runs. `()` looks away.
 pub trait Watch: Send {
     /// What this stream has to pass before it is kept or shown. Asked once, before the child runs.
-    fn filter(&mut self, stream: Stream) -> Option<Box<dyn Filter>> {
+    fn filter(&mut self, stream: Stream) -> Option<Box<dyn OutputFilter>> {
         let _ = stream;
         None
     }

@@ -3,7 +3,9 @@
 use clap::Args;
 use hookwright_config::{self as config, ConfigFile, Loaded};
 use hookwright_engine::can_block;
-use hookwright_engine::explain::{Asked, Explained, Fate, Missed, explain as explain_hooks};
+use hookwright_engine::explain::{
+    ExplainOptions, Explained, Fate, MissReason, explain as explain_hooks,
+};
 use hookwright_engine::hook::Terms;
 use hookwright_events::Event;
 use serde_json::{Value, json};
@@ -51,7 +53,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, screen: &Screen) -> Result<u
     let all_off = arguments.switches.all_off();
     let chain = chain_above();
     let skip = &arguments.switches.skip;
-    let asked = Asked { skip, chain: &chain, environment: &environment };
+    let asked = ExplainOptions { skip, chain: &chain, environment: &environment };
     let hooks = explain_hooks(&loaded.hooks, &event, asked);
     let blocked_by = unreadable(&loaded, &event);
     let mut runs = Vec::new();
@@ -167,15 +169,17 @@ fn in_words(fate: &Fate) -> (&'static str, String) {
     }
 }
 
-fn why_missed(why: &Missed) -> String {
+fn why_missed(why: &MissReason) -> String {
     match why {
-        Missed::Event => "listens to another event".into(),
-        Missed::Subject { subject: Some(subject) } => {
+        MissReason::Event => "listens to another event".into(),
+        MissReason::Subject { subject: Some(subject) } => {
             format!("matches other subjects than `{subject}`")
         }
-        Missed::Subject { subject: None } => "matches a subject, but this event has none".into(),
-        Missed::Reason { only } => format!("runs only for the reasons {}", only.join(" and ")),
-        Missed::GlobalDisabled => {
+        MissReason::Subject { subject: None } => {
+            "matches a subject, but this event has none".into()
+        }
+        MissReason::Reason { only } => format!("runs only for the reasons {}", only.join(" and ")),
+        MissReason::GlobalDisabled => {
             "global hooks are switched off here (disable_global_hooks)".into()
         }
     }

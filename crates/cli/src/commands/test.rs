@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use hookwright_config::test_file::Case;
+use hookwright_config::test_file::TestCase;
 use hookwright_config::{Fault, load};
 use hookwright_engine::variables::Environment;
 use serde_json::{Value, json};
@@ -123,7 +123,7 @@ pub(crate) fn test(arguments: &TestArguments, screen: &Screen) -> Result<u8, Fai
 /// A case and the file it stands in.
 struct ChosenCase<'a> {
     file: &'a FoundTestFile,
-    case: &'a Case,
+    case: &'a TestCase,
 }
 
 fn chosen<'a>(
@@ -252,7 +252,7 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    fn workspace(&mut self, case: &Case) -> Result<Workspace, Failure> {
+    fn workspace(&mut self, case: &TestCase) -> Result<Workspace, Failure> {
         let root = &self.config.project_root;
         let cannot = |cause: TreeError| cause.into_failure(self.config.display_path(root));
         if (self.arguments.in_place || case.in_place) && !prepares(case) {
@@ -278,7 +278,7 @@ impl Places<'_> {
 }
 
 /// Whether a case changes the project before its first event.
-fn prepares(case: &Case) -> bool {
+fn prepares(case: &TestCase) -> bool {
     case.setup.is_some()
         || !case.files.is_empty()
         || case.steps.iter().any(|step| !step.files.is_empty())

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hookwright_pipeline::caller::Caller;
-use hookwright_process::Ancestor;
+use hookwright_process::AncestorProcess;
 use serde_json::json;
 
 use self::shown::Candidate;
@@ -144,7 +144,7 @@ fn write_down(files: &[&Candidate]) -> Result<(), Failure> {
 fn check_that_a_person_asks() -> Result<(), Failure> {
     let ours = state::folder()?;
     // A run that keeps its state elsewhere is not concerned.
-    let is_concerned = |process: &Ancestor| {
+    let is_concerned = |process: &AncestorProcess| {
         let variable = |name| process.variable(name).map(PathBuf::from);
         state::folder_in(variable("XDG_STATE_HOME"), variable("HOME")).is_none_or(|it| it == ours)
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hookwright_config::first_program::WhyNot;
 use hookwright_config::{Warning, WarningKind};
-use hookwright_engine::template::{Evaluation, WarningKind as OfVariable};
+use hookwright_engine::template::{CommandWarningKind as OfVariable, Evaluation};
 use hookwright_events::tool;
 use hookwright_pipeline::limits::FOLDER_ENTRIES_MAX;
 use serde_json::{Value, json};

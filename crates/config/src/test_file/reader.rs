@@ -13,7 +13,7 @@ use hookwright_engine::variables::is_ours;
 use hookwright_events::{Event, EventName, table};
 use serde_json::{Map, Value};
 
-use super::{Case, CaseStep, TestFile, is_within};
+use super::{CaseStep, TestCase, TestFile, is_within};
 use crate::node::{Field, Mark, Node, Raw, parse};
 use crate::notes::Notes;
 use crate::{ConfigFile, Conflict, FaultKind, SourceFile, action, file};
@@ -58,7 +58,7 @@ pub fn load_test_file(path: &Path, shown_as: &Path) -> TestFile {
         Ok(read) => read,
         Err(fault) => return TestFile { cases: Vec::new(), faults: vec![fault] },
     };
-    let mut reader = Reader {
+    let mut reader = TestFileReader {
         folder: path.parent().unwrap_or(Path::new("")),
         shown_folder: shown_as.parent().unwrap_or(Path::new("")),
         notes: Notes::new(&source),
@@ -72,7 +72,7 @@ pub fn load_test_file(path: &Path, shown_as: &Path) -> TestFile {
     TestFile { cases, faults }
 }
 
-struct Reader<'a> {
+struct TestFileReader<'a> {
     folder: &'a Path,
     shown_folder: &'a Path,
     notes: Notes<'a>,
@@ -82,8 +82,8 @@ struct Reader<'a> {
     faults_of_others: Vec<crate::Fault>,
 }
 
-impl Reader<'_> {
-    fn file(&mut self, root: &Node) -> Vec<Case> {
+impl TestFileReader<'_> {
+    fn file(&mut self, root: &Node) -> Vec<TestCase> {
         let fields = match &root.raw {
             Raw::Null => &[],
             _ => self.notes.map(root, "a map with the key `cases`").unwrap_or_default(),
@@ -111,10 +111,10 @@ impl Reader<'_> {
         cases.iter().filter_map(|case| self.case(case)).collect()
     }
 
-    fn case(&mut self, node: &Node) -> Option<Case> {
+    fn case(&mut self, node: &Node) -> Option<TestCase> {
         let faults_before = self.faults();
         let fields = self.notes.map(node, "a case, a map with `name`, `event` and `expect`")?;
-        let mut case = Case {
+        let mut case = TestCase {
             name: String::new(),
             line: node.at.line,
             session: None,
@@ -141,7 +141,7 @@ impl Reader<'_> {
         self.notes.faults.len() + self.faults_of_others.len()
     }
 
-    fn case_field(&mut self, case: &mut Case, field: &Field) {
+    fn case_field(&mut self, case: &mut TestCase, field: &Field) {
         let value = &field.value;
         match &*field.key {
             "name" => {
@@ -167,7 +167,7 @@ impl Reader<'_> {
         }
     }
 
-    fn name(&mut self, case: &mut Case, name: &str, at: Mark) {
+    fn name(&mut self, case: &mut TestCase, name: &str, at: Mark) {
         let name = name.trim();
         if name.contains('\n') {
             let found = name.lines().next().unwrap_or_default().to_owned();
@@ -190,7 +190,7 @@ impl Reader<'_> {
         }
     }
 
-    fn steps(&mut self, case: &mut Case, node: &Node, fields: &[Field]) {
+    fn steps(&mut self, case: &mut TestCase, node: &Node, fields: &[Field]) {
         if let Some(files) = get(fields, "files") {
             case.files = self.given_files(&files.value);
         }
@@ -334,7 +334,7 @@ impl Reader<'_> {
         None
     }
 
-    fn check_together(&mut self, case: &Case, node: &Node, fields: &[Field]) {
+    fn check_together(&mut self, case: &TestCase, node: &Node, fields: &[Field]) {
         let prepares = !case.files.is_empty()
             || case.setup.is_some()
             || case.steps.iter().any(|step| !step.files.is_empty());

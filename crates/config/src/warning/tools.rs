@@ -14,8 +14,8 @@ use hookwright_events::tool;
 use super::{Warning, WarningKind};
 use crate::limits::WARNINGS_OF_A_COMMAND_MAX;
 use crate::node::{Mark, Node, Raw};
-use crate::written::Written;
-use crate::{Place, SourceFile};
+use crate::written::WrittenText;
+use crate::{FilePlace, SourceFile};
 
 /// The variable whose parts are a tool's input.
 const TOOL_INPUT: &str = "TOOL_INPUT";
@@ -75,7 +75,7 @@ fn place_of_name(
     entry: &Node,
     event_at: Option<Mark>,
     source: &Arc<SourceFile>,
-) -> Place {
+) -> FilePlace {
     let field = |key: &str| match &entry.raw {
         Raw::Map(fields) => fields.iter().find(|field| &*field.key == key),
         _ => None,
@@ -86,7 +86,7 @@ fn place_of_name(
         {
             let whole = node.at.place(source);
             let written =
-                Written::new(&whole, &source.text, text).place(&(start..start + name.len()));
+                WrittenText::new(&whole, &source.text, text).place(&(start..start + name.len()));
             return written.unwrap_or(whole);
         }
     }
@@ -107,7 +107,7 @@ fn look_for_unknown_inputs(
         Raw::Map(fields) => fields.iter().for_each(|field| below(&field.value)),
         Raw::Text(text) => {
             let whole = node.at.place(source);
-            let mut written = Some(Written::new(&whole, &source.text, text));
+            let mut written = Some(WrittenText::new(&whole, &source.text, text));
             let unknown = inputs_in(text).filter(|at| !known.contains(&&text[at.clone()]));
             for at in unknown.take(WARNINGS_OF_A_COMMAND_MAX) {
                 let exact = written.as_mut().and_then(|written| written.place(&at));

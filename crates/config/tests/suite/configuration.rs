@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hookwright_config::{ConfigFile, Place, check_text, load_text};
+use hookwright_config::{ConfigFile, FilePlace, check_text, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::variables::Environment;
 use hookwright_events::table::EVENTS;
@@ -51,7 +51,7 @@ pub(crate) fn holds(data: &[u8]) {
 }
 
 /// The place lies within the text, and line and column lead to where its bytes begin.
-fn is_in_the_file(place: &Place, text: &str) {
+fn is_in_the_file(place: &FilePlace, text: &str) {
     assert!(text.get(place.range.clone()).is_some(), "{place:?} is not in the text");
     assert!(place.line >= 1 && place.column >= 1, "{place:?}");
     let before = &text[..place.range.start];

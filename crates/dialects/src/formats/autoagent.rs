@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use hookwright_config::{Dialect, ForeignFile, Loaded};
 use hookwright_engine::hook::{Action, Exhausted, Hook};
-use hookwright_engine::policy::{At, Input, Meaning, Policy, Reader, Wire};
+use hookwright_engine::policy::{At, Input, Meaning, Policy, Wire, WireReader};
 use hookwright_engine::template::{Reference, Value};
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Event, EventSpec, Outcome};
@@ -99,7 +99,7 @@ const RULES: Policy = Policy {
 struct AutoAgentWire(Blocking);
 
 impl Wire for AutoAgentWire {
-    fn input(&self, reader: &Reader<'_>) -> Input {
+    fn input(&self, reader: &WireReader<'_>) -> Input {
         Input { stdin: event::stdin(reader.event), ..Input::default() }
     }
 

@@ -25,7 +25,7 @@ use std::time::Duration;
 use hookwright_config::{Dialect, ForeignFile, Loaded};
 use hookwright_engine::NativeWire;
 use hookwright_engine::hook::{Exhausted, Hook};
-use hookwright_engine::policy::{At, Input, Known, Meaning, Policy, Reader, Wire};
+use hookwright_engine::policy::{At, Input, Meaning, Policy, VariableContent, Wire, WireReader};
 use hookwright_engine::variables::Environment;
 use hookwright_events::Outcome;
 
@@ -97,7 +97,7 @@ impl Foreign for CodeForge {
 struct ForgeWire;
 
 impl Wire for ForgeWire {
-    fn input(&self, reader: &Reader<'_>) -> Input {
+    fn input(&self, reader: &WireReader<'_>) -> Input {
         event::input(reader)
     }
 
@@ -109,7 +109,7 @@ impl Wire for ForgeWire {
         NativeWire.piped_output(hook, outcome, meaning)
     }
 
-    fn variable(&self, name: &str) -> Option<Known> {
+    fn variable(&self, name: &str) -> Option<VariableContent> {
         event::variable(name)
     }
 }

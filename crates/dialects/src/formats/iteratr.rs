@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use hookwright_config::{Dialect, ForeignFile, Loaded};
 use hookwright_engine::hook::{Exhausted, Hook};
-use hookwright_engine::policy::{At, Input, Meaning, Policy, Reader, Wire};
+use hookwright_engine::policy::{At, Input, Meaning, Policy, Wire, WireReader};
 use hookwright_engine::template::{Reference, Value};
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Event, EventName, EventSpec, Outcome};
@@ -95,7 +95,7 @@ struct IteratrWire;
 
 impl Wire for IteratrWire {
     /// Nothing but the environment: its hooks have no standard input.
-    fn input(&self, _reader: &Reader<'_>) -> Input {
+    fn input(&self, _reader: &WireReader<'_>) -> Input {
         Input::default()
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hookwright_config::{ConfigFile, ForeignFile, SourceFile, read_text};
 use hookwright_engine::hook::Hook;
 use hookwright_engine::matcher::{Matcher, Subject};
-use hookwright_engine::pattern::Point;
+use hookwright_engine::pattern::PatternPoint;
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Event, EventName};
 use serde_json::{Map, Value};
@@ -64,13 +64,14 @@ impl Connection {
     pub fn may_wake(&self, hook: &Hook) -> bool {
         let is_its_host =
             hook.hosts.is_empty() || hook.hosts.iter().any(|host| **host == *self.host);
-        let at_point =
-            |point: &Point| self.event.as_str() == point.event.name && self.passes_on(point, hook);
+        let at_point = |point: &PatternPoint| {
+            self.event.as_str() == point.event.name && self.passes_on(point, hook)
+        };
         let is_open = || hook.pattern.open.iter().any(|glob| glob.matches(self.event.as_str()));
         is_its_host && (hook.pattern.points.iter().any(at_point) || is_open())
     }
 
-    fn passes_on(&self, point: &Point, hook: &Hook) -> bool {
+    fn passes_on(&self, point: &PatternPoint, hook: &Hook) -> bool {
         let ((Matcher::Named(names), _) | (_, Matcher::Named(names))) =
             (&point.subjects, &hook.matcher)
         else {
@@ -79,7 +80,7 @@ impl Connection {
         let Some(field) = self.event.subject_field() else { return true };
         names.iter().any(|name| {
             let data = Map::from_iter([(field.to_owned(), Value::from(&**name))]);
-            self.subjects.wakes(&Subject::of(&Event::new(self.event.clone(), data)))
+            self.subjects.wakes(&Subject::from_event(&Event::new(self.event.clone(), data)))
         })
     }
 }

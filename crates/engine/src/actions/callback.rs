@@ -19,31 +19,31 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::cut::Cut;
-use super::from_within::{FromWithin, Request};
-use super::{Attempt, News};
-use crate::hook::{Answering, Call, Callback};
+use super::from_within::{CallbackRequest, FromWithin};
+use super::{ActionNews, HookAttempt};
+use crate::hook::{Call, Callback, CallbackFuture};
 use crate::limits::CALLBACK_GRACE;
 use crate::panics::catch_panic;
 
 /// Calls the function and waits for its answer.
 pub(super) async fn run(
-    attempt: &Attempt,
+    attempt: &HookAttempt,
     callback: &Callback,
-    news: &mut dyn News,
+    news: &mut dyn ActionNews,
 ) -> (Outcome, Duration) {
     let begun = Instant::now();
     let outcome = outcome(attempt, callback, news).await;
     (outcome, begun.elapsed())
 }
 
-async fn outcome(attempt: &Attempt, callback: &Callback, news: &mut dyn News) -> Outcome {
+async fn outcome(attempt: &HookAttempt, callback: &Callback, news: &mut dyn ActionNews) -> Outcome {
     if attempt.cancel.is_cancelled() {
         return Cut::Short.outcome(attempt);
     }
     let cancelled = attempt.cancel.child_token();
     let (within, mut requests) = FromWithin::new(attempt);
-    let mut hearing = Hearing { news, went_async: false };
-    let mut running = match Contained::start(callback, call(attempt, &cancelled, within)) {
+    let mut hearing = CallbackNews { news, went_async: false };
+    let mut running = match ContainedFuture::start(callback, call(attempt, &cancelled, within)) {
         Ok(running) => running,
         Err(panic) => return panicked("", &panic),
     };
@@ -75,8 +75,8 @@ async fn outcome(attempt: &Attempt, callback: &Callback, news: &mut dyn News) ->
     };
     cancelled.cancel();
     let panic = match timeout(CALLBACK_GRACE, &mut running).await {
-        Ok(Ended::Panicked { message }) => Some(message),
-        Ok(Ended::Answered { .. } | Ended::Failed { .. }) => None,
+        Ok(CallbackEnd::Panicked { message }) => Some(message),
+        Ok(CallbackEnd::Answered { .. } | CallbackEnd::Failed { .. }) => None,
         Err(_) => running.end().err(),
     };
     match panic {
@@ -92,23 +92,23 @@ async fn outcome(attempt: &Attempt, callback: &Callback, news: &mut dyn News) ->
 }
 
 /// Passes on what a callback asks for while it runs.
-struct Hearing<'a> {
-    news: &'a mut dyn News,
+struct CallbackNews<'a> {
+    news: &'a mut dyn ActionNews,
     went_async: bool,
 }
 
-impl Hearing<'_> {
+impl CallbackNews<'_> {
     /// The time that the callback has from now on, if that changes.
-    fn hear(&mut self, request: Request) -> Option<Duration> {
+    fn hear(&mut self, request: CallbackRequest) -> Option<Duration> {
         match request {
-            Request::GoesAsync { answer, time } => {
+            CallbackRequest::GoesAsync { answer, time } => {
                 let is_first = !std::mem::replace(&mut self.went_async, true);
                 is_first.then(|| {
                     self.news.went_async(answer);
                     time
                 })
             }
-            Request::Told(kind) => {
+            CallbackRequest::Told(kind) => {
                 self.news.tells(*kind);
                 None
             }
@@ -116,7 +116,7 @@ impl Hearing<'_> {
     }
 }
 
-fn call(attempt: &Attempt, cancelled: &CancellationToken, within: FromWithin) -> Call {
+fn call(attempt: &HookAttempt, cancelled: &CancellationToken, within: FromWithin) -> Call {
     let (event, hook) = (&attempt.event, &attempt.hook);
     Call {
         event: event.clone(),
@@ -129,18 +129,20 @@ fn call(attempt: &Attempt, cancelled: &CancellationToken, within: FromWithin) ->
 }
 
 /// How a callback came to its end.
-enum Ended {
+enum CallbackEnd {
     Answered { answer: Box<Answer> },
     Failed { cause: String },
     Panicked { message: String },
 }
 
-impl Ended {
+impl CallbackEnd {
     fn outcome(self) -> Outcome {
         match self {
-            Ended::Answered { answer } => Outcome::Function(FunctionOutcome::Answered { answer }),
-            Ended::Failed { cause } => failed(cause),
-            Ended::Panicked { message } => panicked("", &message),
+            CallbackEnd::Answered { answer } => {
+                Outcome::Function(FunctionOutcome::Answered { answer })
+            }
+            CallbackEnd::Failed { cause } => failed(cause),
+            CallbackEnd::Panicked { message } => panicked("", &message),
         }
     }
 }
@@ -160,11 +162,11 @@ fn failed(cause: String) -> Outcome {
 }
 
 /// A callback's future, whose panics reach nobody. Empty once it has ended.
-struct Contained {
-    answering: Option<Answering>,
+struct ContainedFuture {
+    answering: Option<CallbackFuture>,
 }
 
-impl Contained {
+impl ContainedFuture {
     fn start(callback: &Callback, call: Call) -> Result<Self, String> {
         let answering = catch_panic(|| callback.call(call))?;
         Ok(Self { answering: Some(answering) })
@@ -177,10 +179,10 @@ impl Contained {
     }
 }
 
-impl Future for Contained {
-    type Output = Ended;
+impl Future for ContainedFuture {
+    type Output = CallbackEnd;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallbackEnd> {
         let Some(answering) = self.answering.as_mut() else { return Poll::Pending };
         let polled = match catch_panic(|| answering.as_mut().poll(context)) {
             Ok(Poll::Pending) => return Poll::Pending,
@@ -191,16 +193,16 @@ impl Future for Contained {
         Poll::Ready(match (polled, dropped) {
             // A denial counts whatever comes after it.
             (Ok(Ok(answer)), Err(_)) if answer.restricts() => {
-                Ended::Answered { answer: Box::new(answer) }
+                CallbackEnd::Answered { answer: Box::new(answer) }
             }
-            (Err(message), _) | (Ok(_), Err(message)) => Ended::Panicked { message },
-            (Ok(Ok(answer)), Ok(())) => Ended::Answered { answer: Box::new(answer) },
-            (Ok(Err(failure)), Ok(())) => Ended::Failed { cause: failure.cause().to_owned() },
+            (Err(message), _) | (Ok(_), Err(message)) => CallbackEnd::Panicked { message },
+            (Ok(Ok(answer)), Ok(())) => CallbackEnd::Answered { answer: Box::new(answer) },
+            (Ok(Err(failure)), Ok(())) => CallbackEnd::Failed { cause: failure.cause().to_owned() },
         })
     }
 }
 
-impl Drop for Contained {
+impl Drop for ContainedFuture {
     fn drop(&mut self) {
         // The host dropped the firing: nobody is left to be told of a panic.
         let _ = self.end();

@@ -2,7 +2,7 @@
 
 use hookwright_events::{Outcome, Output, ProcessOutcome};
 
-use super::Attempt;
+use super::HookAttempt;
 use crate::process_outcome::timed_out;
 
 /// Why it did not.
@@ -15,7 +15,7 @@ pub(super) enum Cut {
 }
 
 impl Cut {
-    pub(super) fn outcome(self, attempt: &Attempt) -> Outcome {
+    pub(super) fn outcome(self, attempt: &HookAttempt) -> Outcome {
         let output = Output::default();
         match self {
             Cut::OutOfTime => timed_out(attempt.terms.timeout, output).into(),

@@ -9,7 +9,7 @@ use hookwright_events::{Answer, Event, Outcome, RunEventKind};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-use super::{Attempt, News, shell};
+use super::{ActionNews, HookAttempt, shell};
 use crate::engine::Firing;
 use crate::fired::Fired;
 use crate::hook::{Shell, WithinFiring};
@@ -17,15 +17,15 @@ use crate::limits::{ASYNC_TIMEOUT, ASYNC_TIMEOUT_MAX};
 
 /// A callback's way to its own attempt.
 pub(crate) struct FromWithin {
-    attempt: Arc<Attempt>,
+    attempt: Arc<HookAttempt>,
     // Bounded by what runs: each command sends a few.
-    requests: UnboundedSender<Request>,
+    requests: UnboundedSender<CallbackRequest>,
     /// How many commands it has run.
     commands: AtomicU32,
 }
 
 /// Something that the driver of the firing has to hear.
-pub(super) enum Request {
+pub(super) enum CallbackRequest {
     /// The callback goes to the background and has this time from now on.
     GoesAsync { answer: Option<Box<Answer>>, time: Duration },
     /// News of a command that it runs.
@@ -33,7 +33,7 @@ pub(super) enum Request {
 }
 
 impl FromWithin {
-    pub(super) fn new(attempt: &Attempt) -> (Self, UnboundedReceiver<Request>) {
+    pub(super) fn new(attempt: &HookAttempt) -> (Self, UnboundedReceiver<CallbackRequest>) {
         let (requests, receiver) = unbounded_channel();
         let attempt = Arc::new(attempt.clone());
         (Self { attempt, requests, commands: AtomicU32::new(0) }, receiver)
@@ -59,7 +59,7 @@ impl WithinFiring for FromWithin {
     fn go_async(&self, answer: Option<Box<Answer>>, time: Option<Duration>) {
         let time = time.unwrap_or(ASYNC_TIMEOUT).min(ASYNC_TIMEOUT_MAX);
         // The attempt is over if nothing listens.
-        let _ = self.requests.send(Request::GoesAsync { answer, time });
+        let _ = self.requests.send(CallbackRequest::GoesAsync { answer, time });
     }
 
     fn run<'a>(
@@ -69,7 +69,7 @@ impl WithinFiring for FromWithin {
         cancel: &'a CancellationToken,
         went_async: Box<dyn FnMut() + Send + 'a>,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send + 'a>> {
-        let mut attempt = Attempt::clone(&self.attempt);
+        let mut attempt = HookAttempt::clone(&self.attempt);
         attempt.terms.timeout = timeout;
         attempt.cancel = cancel.clone();
         // The end of one command must not end another one, which may run in the background.
@@ -82,11 +82,11 @@ impl WithinFiring for FromWithin {
 
 /// Passes on what a command of a callback tells. Its output is the callback's, and is not shown.
 struct CommandNews<'a> {
-    requests: UnboundedSender<Request>,
+    requests: UnboundedSender<CallbackRequest>,
     went_async: Box<dyn FnMut() + Send + 'a>,
 }
 
-impl News for CommandNews<'_> {
+impl ActionNews for CommandNews<'_> {
     fn went_async(&mut self, _answer: Option<Box<Answer>>) {
         (self.went_async)();
     }
@@ -96,7 +96,7 @@ impl News for CommandNews<'_> {
     }
 
     fn tells(&mut self, kind: RunEventKind) {
-        let _ = self.requests.send(Request::Told(Box::new(kind)));
+        let _ = self.requests.send(CallbackRequest::Told(Box::new(kind)));
     }
 
     fn wants_output(&self) -> bool {

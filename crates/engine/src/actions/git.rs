@@ -13,12 +13,12 @@ use hookwright_events::{
     Answer, Decision, Event, EventName, FiringEvent, Outcome, Output, ProcessOutcome, RunEventKind,
     WorkOutcome, field,
 };
-use hookwright_process::{Filter, Launch, Leader, MARKER, Stream, Watch, find_program};
+use hookwright_process::{Launch, Leader, MARKER, OutputFilter, Stream, Watch, find_program};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::telling::Telling;
-use super::{Attempt, News};
+use super::{ActionNews, HookAttempt};
 use crate::Firing;
 use crate::chain::{CHAIN_VARIABLE, Chain};
 use crate::limits::{KILL_GRACE, LINGER, OUTPUT_BYTES_MAX};
@@ -55,9 +55,9 @@ pub const GIT_LOCATION_VARIABLES: &[&str] = &[
 ];
 
 /// `git` in the project root, for one attempt of one hook.
-pub(super) struct Git<'a> {
-    pub(super) attempt: &'a Attempt,
-    news: &'a mut dyn News,
+pub(super) struct GitRunner<'a> {
+    pub(super) attempt: &'a HookAttempt,
+    news: &'a mut dyn ActionNews,
     program: PathBuf,
     inherited: Arc<[(OsString, OsString)]>,
     /// The firings above whatever git's own hooks, or ours, fire.
@@ -79,14 +79,17 @@ pub(super) struct Ran {
 
 /// Whether anybody is shown what a call prints.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum GitOutput {
     Yes,
     No,
 }
 
-impl<'a> Git<'a> {
+impl<'a> GitRunner<'a> {
     /// Looks for `git` as a shell in the project root would.
-    pub(super) fn new(attempt: &'a Attempt, news: &'a mut dyn News) -> Result<Self, Outcome> {
+    pub(super) fn new(
+        attempt: &'a HookAttempt,
+        news: &'a mut dyn ActionNews,
+    ) -> Result<Self, Outcome> {
         let around = &attempt.surroundings;
         let path = around.environment.get("PATH");
         let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
@@ -110,12 +113,12 @@ impl<'a> Git<'a> {
 
     /// Asks git something; what it prints is for us alone.
     pub(super) async fn ask(&mut self, arguments: &[&str]) -> Result<Ran, Outcome> {
-        self.call(arguments, Vec::new(), Shown::No).await
+        self.call(arguments, Vec::new(), GitOutput::No).await
     }
 
     /// Lets git do something.
     pub(super) async fn act(&mut self, arguments: &[&str], stdin: Vec<u8>) -> Result<Ran, Outcome> {
-        let ran = self.call(arguments, stdin, Shown::Yes).await?;
+        let ran = self.call(arguments, stdin, GitOutput::Yes).await?;
         self.output = ran.output.clone();
         Ok(ran)
     }
@@ -258,7 +261,7 @@ impl<'a> Git<'a> {
         &mut self,
         arguments: &[&str],
         stdin: Vec<u8>,
-        shown: Shown,
+        shown: GitOutput,
     ) -> Result<Ran, Outcome> {
         let attempt = self.attempt;
         let left = self.time_left();
@@ -287,7 +290,7 @@ impl<'a> Git<'a> {
         };
         let telling = Telling::new(&attempt.hook.id, &launch.run_id, &mut *self.news);
         let secrets = &attempt.surroundings.secrets;
-        let mut watching = Watching { secrets, telling, shown };
+        let mut watching = GitWatch { secrets, telling, shown };
         let ended = hookwright_process::run(launch, &mut watching, &attempt.cancel).await;
         drop(slot);
         self.took += ended.duration;
@@ -353,14 +356,14 @@ pub(super) fn complaint(stderr: &str) -> Option<&str> {
 }
 
 /// Looks on while git runs.
-struct Watching<'a> {
+struct GitWatch<'a> {
     secrets: &'a Secrets,
     telling: Telling<'a>,
-    shown: Shown,
+    shown: GitOutput,
 }
 
-impl Watch for Watching<'_> {
-    fn filter(&mut self, _stream: Stream) -> Option<Box<dyn Filter>> {
+impl Watch for GitWatch<'_> {
+    fn filter(&mut self, _stream: Stream) -> Option<Box<dyn OutputFilter>> {
         self.secrets.filter()
     }
 
@@ -369,7 +372,7 @@ impl Watch for Watching<'_> {
     }
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) -> Option<Duration> {
-        if self.shown == Shown::Yes {
+        if self.shown == GitOutput::Yes {
             self.telling.printed(stream, bytes);
         }
         None

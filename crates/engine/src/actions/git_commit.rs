@@ -15,8 +15,8 @@ use std::time::Duration;
 use hookwright_events::{EventName, Outcome, Output, Verdict};
 use serde_json::{Map, Value, json};
 
-use super::git::{Git, Ran};
-use super::{Attempt, News};
+use super::git::{GitRunner, Ran};
+use super::{ActionNews, HookAttempt};
 use crate::hook::GitCommit;
 
 /// Sessions, wherever in the repository they lie.
@@ -25,11 +25,11 @@ const NO_SESSIONS: &str = ":(top,exclude,glob)**/.hookwright/sessions/**";
 
 /// Commits to the end.
 pub(super) async fn run(
-    attempt: &Attempt,
+    attempt: &HookAttempt,
     action: &GitCommit,
-    news: &mut dyn News,
+    news: &mut dyn ActionNews,
 ) -> (Outcome, Duration) {
-    let mut git = match Git::new(attempt, news) {
+    let mut git = match GitRunner::new(attempt, news) {
         Ok(git) => git,
         Err(outcome) => return (outcome, Duration::ZERO),
     };
@@ -37,9 +37,9 @@ pub(super) async fn run(
     (outcome, git.took)
 }
 
-async fn commit(git: &mut Git<'_>, action: &GitCommit) -> Result<Outcome, Outcome> {
+async fn commit(git: &mut GitRunner<'_>, action: &GitCommit) -> Result<Outcome, Outcome> {
     let written = action.message.as_ref();
-    let message = message::of(written, git.attempt).map_err(|fault| git.refused(fault))?;
+    let message = message::for_commit(written, git.attempt).map_err(|fault| git.refused(fault))?;
     let branch = git.current_branch().await?;
     if let Some(made) = made_before::find(git, &message).await? {
         return tell(git, made, Output::default()).await;
@@ -76,11 +76,11 @@ async fn commit(git: &mut Git<'_>, action: &GitCommit) -> Result<Outcome, Outcom
         return Err(not_committed(git, committed));
     }
     let id = id_of_head(git).await?;
-    tell(git, Made { id, message, branch, files }, committed.output).await
+    tell(git, MadeCommit { id, message, branch, files }, committed.output).await
 }
 
 /// A commit that this hook has made.
-struct Made {
+struct MadeCommit {
     id: String,
     message: String,
     branch: Option<String>,
@@ -88,8 +88,12 @@ struct Made {
 }
 
 /// Tells the hooks of `git:post_commit` about the commit.
-async fn tell(git: &mut Git<'_>, made: Made, output: Output) -> Result<Outcome, Outcome> {
-    let Made { id, message, branch, files } = made;
+async fn tell(
+    git: &mut GitRunner<'_>,
+    made: MadeCommit,
+    output: Output,
+) -> Result<Outcome, Outcome> {
+    let MadeCommit { id, message, branch, files } = made;
     let mut told = announcement(&message, branch.as_deref(), &files);
     told.insert("commit_id".to_owned(), id.into());
     let decision = git.tell_hooks(EventName::GIT_POST_COMMIT, told).await?;
@@ -108,7 +112,7 @@ async fn tell(git: &mut Git<'_>, made: Made, output: Output) -> Result<Outcome, 
 }
 
 /// Adding everything would mark conflicts as resolved, with their markers in the files.
-async fn refuse_unmerged(git: &mut Git<'_>) -> Result<(), Outcome> {
+async fn refuse_unmerged(git: &mut GitRunner<'_>) -> Result<(), Outcome> {
     let listed = git.ask(&["ls-files", "--unmerged", "-z", "--", ":/"]).await?;
     if listed.code != 0 {
         return Err(git.failure("git ls-files", listed));
@@ -124,7 +128,7 @@ async fn refuse_unmerged(git: &mut Git<'_>) -> Result<(), Outcome> {
 }
 
 /// The files that a commit would change, sessions taken out.
-async fn staged(git: &mut Git<'_>) -> Result<Vec<String>, Outcome> {
+async fn staged(git: &mut GitRunner<'_>) -> Result<Vec<String>, Outcome> {
     let listed = list_staged(git).await?;
     let has_sessions = |file: &&str| format!("/{file}").contains("/.hookwright/sessions/");
     let is_whole = listed.stdout_left_out == 0;
@@ -138,7 +142,7 @@ async fn staged(git: &mut Git<'_>) -> Result<Vec<String>, Outcome> {
     Ok(files_of(&list_staged(git).await?))
 }
 
-async fn list_staged(git: &mut Git<'_>) -> Result<Output, Outcome> {
+async fn list_staged(git: &mut GitRunner<'_>) -> Result<Output, Outcome> {
     let arguments = [
         "diff",
         "--cached",
@@ -162,7 +166,7 @@ fn files_of(listed: &Output) -> Vec<String> {
     files.filter(|file| !is_cut(file)).map(str::to_owned).collect()
 }
 
-fn nothing(git: &Git<'_>) -> Outcome {
+fn nothing(git: &GitRunner<'_>) -> Outcome {
     let output = Output { stdout: "nothing to commit\n".to_owned(), ..Output::default() };
     git.done("nothing to commit".to_owned(), output)
 }
@@ -192,7 +196,7 @@ fn refusal(verdict: Verdict) -> Option<String> {
     }
 }
 
-fn not_committed(git: &Git<'_>, ran: Ran) -> Outcome {
+fn not_committed(git: &GitRunner<'_>, ran: Ran) -> Outcome {
     let stderr = &ran.output.stderr;
     let nobody = ["tell me who you are", "empty ident name", "auto-detection is disabled"];
     if nobody.iter().any(|words| stderr.contains(words)) {
@@ -202,7 +206,7 @@ fn not_committed(git: &Git<'_>, ran: Ran) -> Outcome {
     git.failure("git commit", ran)
 }
 
-async fn id_of_head(git: &mut Git<'_>) -> Result<String, Outcome> {
+async fn id_of_head(git: &mut GitRunner<'_>) -> Result<String, Outcome> {
     let found = git.ask(&["rev-parse", "--verify", "HEAD"]).await?;
     if found.code != 0 {
         return Err(git.failure("git rev-parse", found));

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use hookwright_events::Outcome;
 
-use super::git::{Git, Ran, complaint};
-use super::{Attempt, News};
+use super::git::{GitRunner, Ran, complaint};
+use super::{ActionNews, HookAttempt};
 use crate::hook::GitPush;
 
 const REMOTE: &str = "origin";
@@ -46,11 +46,11 @@ const UNREACHABLE: &[&str] = &[
 
 /// Pushes to the end.
 pub(super) async fn run(
-    attempt: &Attempt,
+    attempt: &HookAttempt,
     action: &GitPush,
-    news: &mut dyn News,
+    news: &mut dyn ActionNews,
 ) -> (Outcome, Duration) {
-    let mut git = match Git::new(attempt, news) {
+    let mut git = match GitRunner::new(attempt, news) {
         Ok(git) => git,
         Err(outcome) => return (outcome, Duration::ZERO),
     };
@@ -58,7 +58,7 @@ pub(super) async fn run(
     (outcome, git.took)
 }
 
-async fn push(git: &mut Git<'_>, action: &GitPush) -> Result<Outcome, Outcome> {
+async fn push(git: &mut GitRunner<'_>, action: &GitPush) -> Result<Outcome, Outcome> {
     let remote = action.remote.as_deref().unwrap_or(REMOTE);
     // Git would take it for an option.
     if remote.is_empty() || remote.starts_with('-') {
@@ -93,7 +93,7 @@ async fn push(git: &mut Git<'_>, action: &GitPush) -> Result<Outcome, Outcome> {
 }
 
 /// A branch's name as it was written, if it is one: `a:b` would push to another.
-async fn named(git: &mut Git<'_>, branch: &str) -> Result<String, Outcome> {
+async fn named(git: &mut GitRunner<'_>, branch: &str) -> Result<String, Outcome> {
     let checked = git.ask(&["check-ref-format", &format!("refs/heads/{branch}")]).await?;
     if checked.code != 0 {
         return Err(git.refused(format!("`{branch}` is not a valid name for a branch")));

@@ -17,16 +17,16 @@ use hookwright_events::{Outcome, Output, ProcessOutcome};
 use hookwright_process::{How, Launch};
 
 pub(crate) use shells::Shells;
-use watching::Watching;
+use watching::ShellWatch;
 
 use super::telling::Hiding;
-use super::{Attempt, News};
+use super::{ActionNews, HookAttempt};
 use crate::chain::CHAIN_VARIABLE;
 use crate::hook::Shell;
 use crate::limits::{KILL_GRACE, LINGER, LINGER_AT_GUARDS, OUTPUT_BYTES_MAX};
 use crate::policy::Input;
 use crate::process_outcome::{process_outcome, say_start_failure};
-use crate::template::{Filled, Writing};
+use crate::template::{Filled, ValueWriting};
 use crate::variables::{ChildEnvironment, Environment, LeftOut, OfDialect, PREFIX};
 
 /// How long a shell may take to read a command without running it.
@@ -34,9 +34,9 @@ const READING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs the command to its end.
 pub(super) async fn run(
-    attempt: &Attempt,
+    attempt: &HookAttempt,
     shell: &Shell,
-    news: &mut dyn News,
+    news: &mut dyn ActionNews,
 ) -> (Outcome, Duration) {
     let around = &attempt.surroundings;
     let working_dir = working_dir(attempt, shell);
@@ -89,7 +89,7 @@ pub(super) async fn run(
             return (Outcome::Process(ProcessOutcome::Interrupted { output: Output::default() }), Duration::ZERO);
         }
     };
-    let mut watching = Watching::new(attempt, news, slot);
+    let mut watching = ShellWatch::new(attempt, news, slot);
     let (program, shared_env) = (launch.program.clone(), Arc::clone(&launch.shared_env));
     let ended = hookwright_process::run(launch, &mut watching, &attempt.cancel).await;
     drop((watching, files));
@@ -130,7 +130,7 @@ pub(super) async fn run(
 }
 
 /// Where it runs: where its author says, else where its dialect does, else in the project root.
-fn working_dir(attempt: &Attempt, shell: &Shell) -> PathBuf {
+fn working_dir(attempt: &HookAttempt, shell: &Shell) -> PathBuf {
     let root = &attempt.surroundings.root;
     match &shell.working_dir {
         Some(folder) => root.join(folder),
@@ -144,7 +144,7 @@ fn working_dir(attempt: &Attempt, shell: &Shell) -> PathBuf {
 
 /// The shell, and what it is called with.
 fn in_shell(
-    attempt: &Attempt,
+    attempt: &HookAttempt,
     shell: &Shell,
     working_dir: &Path,
     text: &str,
@@ -164,7 +164,7 @@ fn in_shell(
 }
 
 /// What the author adds to the environment: the secrets that the command names, and `env`.
-fn author_env(attempt: &Attempt, shell: &Shell) -> Result<Vec<(String, String)>, String> {
+fn author_env(attempt: &HookAttempt, shell: &Shell) -> Result<Vec<(String, String)>, String> {
     let filling = attempt.filling();
     let secrets = filling.secrets;
     let named = secrets.names().filter(|name| shell.command.mentions(name));
@@ -172,7 +172,7 @@ fn author_env(attempt: &Attempt, shell: &Shell) -> Result<Vec<(String, String)>,
         named.filter_map(|name| Some((name.to_owned(), secrets.get(name)?.to_owned()))).collect();
     for (name, template) in &shell.env {
         let value = template
-            .fill(&filling, Writing::Plain)
+            .fill(&filling, ValueWriting::Plain)
             .and_then(|filled| filled.reveal(secrets))
             .map_err(|error| error.within(&format!("`env: {name}`")))?;
         if value.contains('\0') {

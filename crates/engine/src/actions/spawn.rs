@@ -10,7 +10,7 @@ use hookwright_process::end_run;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::Attempt;
+use super::HookAttempt;
 use super::cut::Cut;
 use crate::hook::Spawn;
 use crate::limits::{KILL_GRACE, OUTPUT_BYTES_MAX, SPAWN_GRACE};
@@ -19,13 +19,13 @@ use crate::ports::{Child, ChildEnd, EndRequest, NotRun, StartedBy};
 use crate::variables::is_ours;
 
 /// Runs the pipeline to its end.
-pub(super) async fn run(attempt: &Attempt, spawn: &Spawn) -> (Outcome, Duration) {
+pub(super) async fn run(attempt: &HookAttempt, spawn: &Spawn) -> (Outcome, Duration) {
     let begun = Instant::now();
     let outcome = outcome(attempt, spawn).await;
     (outcome, begun.elapsed())
 }
 
-async fn outcome(attempt: &Attempt, spawn: &Spawn) -> Outcome {
+async fn outcome(attempt: &HookAttempt, spawn: &Spawn) -> Outcome {
     if attempt.cancel.is_cancelled() {
         return Cut::Short.outcome(attempt);
     }
@@ -56,7 +56,7 @@ async fn outcome(attempt: &Attempt, spawn: &Spawn) -> Outcome {
 }
 
 /// What the child is given. Values are placed inside the JSON, never into its text.
-fn inputs(attempt: &Attempt, spawn: &Spawn) -> Result<Map<String, Value>, String> {
+fn inputs(attempt: &HookAttempt, spawn: &Spawn) -> Result<Map<String, Value>, String> {
     let names = spawn.inputs.names();
     if names.iter().any(|name| name.ends_with("CALLBACK_URL") && is_ours(name)) {
         return Err("`CALLBACK_URL` has no value in `inputs`".to_owned());
@@ -69,7 +69,12 @@ fn inputs(attempt: &Attempt, spawn: &Spawn) -> Result<Map<String, Value>, String
     }
 }
 
-fn child(attempt: &Attempt, spawn: &Spawn, inputs: Map<String, Value>, end: EndRequest) -> Child {
+fn child(
+    attempt: &HookAttempt,
+    spawn: &Spawn,
+    inputs: Map<String, Value>,
+    end: EndRequest,
+) -> Child {
     let (hook, event) = (&attempt.hook, &attempt.event);
     let started_by = StartedBy {
         hook: hook.id.clone(),
@@ -85,7 +90,7 @@ fn child(attempt: &Attempt, spawn: &Spawn, inputs: Map<String, Value>, end: EndR
     Child { pipeline, inputs, working_dir, started_by, end }
 }
 
-fn ended_by_itself(attempt: &Attempt, ended: Result<ChildEnd, NotRun>) -> Outcome {
+fn ended_by_itself(attempt: &HookAttempt, ended: Result<ChildEnd, NotRun>) -> Outcome {
     let ChildEnd { completed, what, output } = match ended {
         Ok(ended) => ended,
         Err(NotRun { cause, may_retry }) => return failed(cause, may_retry, Output::default()),

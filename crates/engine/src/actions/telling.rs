@@ -1,22 +1,22 @@
 //! What an action's child process does, on its way to whoever watches.
 
 use hookwright_events::{FiringEvent, RunEventKind};
-use hookwright_process::{Filter, Leader, Stream, Utf8Chunks, Watch};
+use hookwright_process::{Leader, OutputFilter, Stream, Utf8Chunks, Watch};
 
-use super::News;
+use super::ActionNews;
 use crate::secrets::Secrets;
 
 /// Tells of one child process.
 pub(super) struct Telling<'a> {
     hook: &'a str,
     run_id: String,
-    pub(super) news: &'a mut dyn News,
+    pub(super) news: &'a mut dyn ActionNews,
     /// Standard output and standard error.
     texts: [Utf8Chunks; 2],
 }
 
 impl<'a> Telling<'a> {
-    pub(super) fn new(hook: &'a str, run_id: &str, news: &'a mut dyn News) -> Self {
+    pub(super) fn new(hook: &'a str, run_id: &str, news: &'a mut dyn ActionNews) -> Self {
         let texts = [Utf8Chunks::default(), Utf8Chunks::default()];
         Self { hook, run_id: run_id.to_owned(), news, texts }
     }
@@ -49,7 +49,7 @@ impl<'a> Telling<'a> {
 pub(super) struct Hiding<'a>(pub(super) &'a Secrets);
 
 impl Watch for Hiding<'_> {
-    fn filter(&mut self, _stream: Stream) -> Option<Box<dyn Filter>> {
+    fn filter(&mut self, _stream: Stream) -> Option<Box<dyn OutputFilter>> {
         self.0.filter()
     }
 }

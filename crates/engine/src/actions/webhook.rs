@@ -16,7 +16,7 @@ use std::time::Duration;
 use hookwright_events::{Answer, Outcome, Output, ProcessOutcome, RequestOutcome, WorkOutcome};
 use tokio::time::Instant;
 
-use super::{Attempt, News};
+use super::{ActionNews, HookAttempt};
 use crate::hook::Webhook;
 use crate::http::{Response, SendError};
 use crate::process_outcome::timed_out;
@@ -24,15 +24,15 @@ use rendered::Rendered;
 
 /// Sends the request, and asks a person where the hook does.
 pub(super) async fn run(
-    attempt: &Attempt,
+    attempt: &HookAttempt,
     webhook: &Webhook,
-    news: &mut dyn News,
+    news: &mut dyn ActionNews,
 ) -> (Outcome, Duration) {
     let begun = Instant::now();
     let outcome = if attempt.hook.awaits == Some(true) {
         asking::run(attempt, webhook, news).await
     } else {
-        match Rendered::of(attempt, webhook, false) {
+        match Rendered::new(attempt, webhook, false) {
             Ok(rendered) => send(attempt, &rendered, "", attempt.terms.timeout).await,
             Err(cause) => failed(cause, false),
         }
@@ -42,7 +42,7 @@ pub(super) async fn run(
 
 /// One send, from its place among those that are on their way to its end.
 async fn send(
-    attempt: &Attempt,
+    attempt: &HookAttempt,
     rendered: &Rendered,
     callback_url: &str,
     deadline: Duration,

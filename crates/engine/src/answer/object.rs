@@ -250,7 +250,7 @@ impl<'a> Fields<'a> {
             found => Err(format!(
                 "`{}{name}` contains {}, expected only strings",
                 self.path,
-                shown(found)
+                shortened_value(found)
             )),
         };
         let texts = items.iter().map(text).collect::<Result<Vec<_>, _>>()?;
@@ -299,11 +299,11 @@ impl<'a> Fields<'a> {
     }
 
     fn wrong(&self, name: &str, found: &Value, expected: &str) -> String {
-        format!("`{}{name}` is {}, expected {expected}", self.path, shown(found))
+        format!("`{}{name}` is {}, expected {expected}", self.path, shortened_value(found))
     }
 }
 
-fn shown(value: &Value) -> String {
+fn shortened_value(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() => "empty".into(),
         Value::String(text) => format!("`{}`", shortened(text)),

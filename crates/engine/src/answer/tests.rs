@@ -7,7 +7,7 @@ fn event(name: &str) -> EventName {
     EventName::resolve(name).unwrap()
 }
 
-fn read_here(stdout: &str) -> Reading {
+fn read_here(stdout: &str) -> AnswerReading {
     read(stdout, true, &event("tool:pre_execute"))
 }
 
@@ -27,11 +27,11 @@ fn context(text: &str) -> Answer {
     Answer { additional_context: vec![text.into()], ..Answer::default() }
 }
 
-fn broken(why: &str) -> Reading {
-    Reading::Broken { why: why.into() }
+fn broken(why: &str) -> AnswerReading {
+    AnswerReading::Broken { why: why.into() }
 }
 
-fn expect(table: &[(&str, Reading)]) {
+fn expect(table: &[(&str, AnswerReading)]) {
     for (stdout, expected) in table {
         assert_eq!(read_here(stdout), *expected, "{stdout}");
     }
@@ -48,7 +48,7 @@ fn every_decision_word_means_allow_ask_or_deny() {
     ];
     for (word, decision) in words {
         let stdout = json!({ "decision": word }).to_string();
-        assert_eq!(read_here(&stdout), Reading::Whole(decided(decision)), "{word}");
+        assert_eq!(read_here(&stdout), AnswerReading::Whole(decided(decision)), "{word}");
     }
 }
 
@@ -62,7 +62,7 @@ fn every_field_of_ours_is_read() {
     });
     assert_eq!(
         read_here(&stdout.to_string()),
-        Reading::Whole(Answer {
+        AnswerReading::Whole(Answer {
             decision: Some(AnswerDecision::Deny),
             reason: Some("why\ndo this".into()),
             stop: true,
@@ -82,27 +82,30 @@ fn every_field_of_ours_is_read() {
 fn one_field_is_enough() {
     let reason = Answer { reason: Some("x".into()), ..Answer::default() };
     expect(&[
-        (r#"{"reason": "x"}"#, Reading::Whole(reason.clone())),
-        (r#"{"feedback": "x"}"#, Reading::Whole(reason)),
-        (r#"{"additionalContext": "x"}"#, Reading::Whole(context("x"))),
-        (r#"{"continue": true}"#, Reading::Whole(Answer::default())),
-        (r#"{"continue": false}"#, Reading::Whole(Answer { stop: true, ..Answer::default() })),
-        (r#"{"hookSpecificOutput": {}}"#, Reading::Whole(Answer::default())),
+        (r#"{"reason": "x"}"#, AnswerReading::Whole(reason.clone())),
+        (r#"{"feedback": "x"}"#, AnswerReading::Whole(reason)),
+        (r#"{"additionalContext": "x"}"#, AnswerReading::Whole(context("x"))),
+        (r#"{"continue": true}"#, AnswerReading::Whole(Answer::default())),
+        (
+            r#"{"continue": false}"#,
+            AnswerReading::Whole(Answer { stop: true, ..Answer::default() }),
+        ),
+        (r#"{"hookSpecificOutput": {}}"#, AnswerReading::Whole(Answer::default())),
     ]);
 }
 
 #[test]
 fn null_and_empty_text_are_as_good_as_nothing() {
     expect(&[
-        (r#"{"decision": null, "reason": null}"#, Reading::Nothing),
+        (r#"{"decision": null, "reason": null}"#, AnswerReading::Nothing),
         (
             r#"{"decision": "deny", "reason": "", "feedback": "x", "stopReason": null,
                 "additionalContext": ["", "a"], "updatedInput": null,
                 "hookSpecificOutput": {"hookEventName": null, "decision": null}}"#,
-            Reading::Whole(Answer { additional_context: vec!["a".into()], ..deny("x") }),
+            AnswerReading::Whole(Answer { additional_context: vec!["a".into()], ..deny("x") }),
         ),
         (r#"{"decision": "deny", "hookSpecificOutput": null}"#, {
-            Reading::Whole(decided(AnswerDecision::Deny))
+            AnswerReading::Whole(decided(AnswerDecision::Deny))
         }),
     ]);
 }
@@ -155,7 +158,7 @@ fn claudes_fields_are_read() {
     ];
     for (specific, expected) in table {
         let stdout = json!({ "hookSpecificOutput": specific }).to_string();
-        assert_eq!(read_here(&stdout), Reading::Whole(expected), "{stdout}");
+        assert_eq!(read_here(&stdout), AnswerReading::Whole(expected), "{stdout}");
     }
 }
 
@@ -171,7 +174,7 @@ fn the_special_place_wins_but_a_deny_anywhere_is_a_deny_and_an_ask_beats_an_allo
         read_here(&stdout.to_string())
     };
     let whole = |decision, reason: &str| {
-        Reading::Whole(Answer {
+        AnswerReading::Whole(Answer {
             decision: Some(decision),
             reason: Some(reason.into()),
             ..Answer::default()
@@ -187,7 +190,7 @@ fn the_special_place_wins_but_a_deny_anywhere_is_a_deny_and_an_ask_beats_an_allo
             r#"{"additionalContext": "top", "updatedInput": {"a": 1}, "updatedOutput": 1,
                 "hookSpecificOutput": {"additionalContext": "special", "updatedInput": {"a": 2},
                                        "updatedToolOutput": 2}}"#,
-            Reading::Whole(Answer {
+            AnswerReading::Whole(Answer {
                 updated_input: Some(json!({ "a": 2 })),
                 updated_output: Some(json!(2)),
                 ..context("special")
@@ -195,7 +198,7 @@ fn the_special_place_wins_but_a_deny_anywhere_is_a_deny_and_an_ask_beats_an_allo
         ),
         (
             r#"{"decision": "deny", "hookSpecificOutput": {"decision": {"behavior": "allow"}}}"#,
-            Reading::Whole(decided(AnswerDecision::Deny)),
+            AnswerReading::Whole(decided(AnswerDecision::Deny)),
         ),
     ]);
 }
@@ -206,12 +209,12 @@ fn a_reason_never_speaks_for_a_weaker_decision() {
         (
             r#"{"decision": "deny", "hookSpecificOutput":
                 {"permissionDecision": "allow", "permissionDecisionReason": "looks fine"}}"#,
-            Reading::Whole(decided(AnswerDecision::Deny)),
+            AnswerReading::Whole(decided(AnswerDecision::Deny)),
         ),
         (
             r#"{"reason": "no decision beside it",
                 "hookSpecificOutput": {"permissionDecision": "deny"}}"#,
-            Reading::Whole(deny("no decision beside it")),
+            AnswerReading::Whole(deny("no decision beside it")),
         ),
     ]);
 }
@@ -223,7 +226,7 @@ fn an_answer_for_another_event_is_broken() {
         json!({ "hookSpecificOutput": specific }).to_string()
     };
     for name in ["PreToolUse", "tool:pre_execute"] {
-        assert_eq!(read_here(&stdout(name)), Reading::Whole(context("x")), "{name}");
+        assert_eq!(read_here(&stdout(name)), AnswerReading::Whole(context("x")), "{name}");
     }
     for name in ["PostToolUse", "pretooluse", "Nonsense"] {
         let why = format!("`hookSpecificOutput.hookEventName` is `{name}`, expected PreToolUse");
@@ -232,7 +235,7 @@ fn an_answer_for_another_event_is_broken() {
     for name in ["PostToolBatch", "claude:post_tool_batch"] {
         assert_eq!(
             read(&stdout(name), true, &event("claude:post_tool_batch")),
-            Reading::Whole(context("x")),
+            AnswerReading::Whole(context("x")),
             "{name}"
         );
     }
@@ -309,38 +312,41 @@ fn a_wrong_word_or_type_is_broken_and_says_which() {
         ),
     ];
     for (stdout, why) in table {
-        assert_eq!(read_here(&stdout.to_string()), Reading::Broken { why }, "{stdout}");
+        assert_eq!(read_here(&stdout.to_string()), AnswerReading::Broken { why }, "{stdout}");
     }
 }
 
 #[test]
 fn what_is_not_meant_for_us_is_nothing() {
     expect(&[
-        ("", Reading::Nothing),
-        (" \n\t", Reading::Nothing),
-        ("all tests passed\n", Reading::Nothing),
-        ("{}", Reading::Nothing),
-        (r#"{"level": "info", "message": "x"}"#, Reading::Nothing),
-        ("{\"level\": \"info\"}\n{\"level\": \"warn\", \"message\": \"x\"}\n", Reading::Nothing),
-        ("{\"reason\": \"x\"}\n{\"feedback\": \"y\"}", Reading::Nothing),
-        (r#""{\"decision\": \"deny\"}""#, Reading::Nothing),
-        (r#"[{"decision": "deny"}]"#, Reading::Nothing),
-        ("[1, 2]", Reading::Nothing),
-        ("42", Reading::Nothing),
-        ("null", Reading::Nothing),
-        ("log: {\"decision\": \"deny\"}", Reading::Nothing),
-        ("starting\n{broken\n", Reading::Nothing),
-        ("starting\n{\"decision\": \"merged\", \"systemMessage\": \"x\"}", Reading::Nothing),
-        ("starting\n{\"systemMessage\": 5}", Reading::Nothing),
-        ("{\"result\": {\"decision\": \"deny\"}}", Reading::Nothing),
-        ("log\n{\n  \"result\":\n  {\"decision\": \"deny\"}\n}", Reading::Nothing),
-        ("\0\0\0", Reading::Nothing),
+        ("", AnswerReading::Nothing),
+        (" \n\t", AnswerReading::Nothing),
+        ("all tests passed\n", AnswerReading::Nothing),
+        ("{}", AnswerReading::Nothing),
+        (r#"{"level": "info", "message": "x"}"#, AnswerReading::Nothing),
+        (
+            "{\"level\": \"info\"}\n{\"level\": \"warn\", \"message\": \"x\"}\n",
+            AnswerReading::Nothing,
+        ),
+        ("{\"reason\": \"x\"}\n{\"feedback\": \"y\"}", AnswerReading::Nothing),
+        (r#""{\"decision\": \"deny\"}""#, AnswerReading::Nothing),
+        (r#"[{"decision": "deny"}]"#, AnswerReading::Nothing),
+        ("[1, 2]", AnswerReading::Nothing),
+        ("42", AnswerReading::Nothing),
+        ("null", AnswerReading::Nothing),
+        ("log: {\"decision\": \"deny\"}", AnswerReading::Nothing),
+        ("starting\n{broken\n", AnswerReading::Nothing),
+        ("starting\n{\"decision\": \"merged\", \"systemMessage\": \"x\"}", AnswerReading::Nothing),
+        ("starting\n{\"systemMessage\": 5}", AnswerReading::Nothing),
+        ("{\"result\": {\"decision\": \"deny\"}}", AnswerReading::Nothing),
+        ("log\n{\n  \"result\":\n  {\"decision\": \"deny\"}\n}", AnswerReading::Nothing),
+        ("\0\0\0", AnswerReading::Nothing),
     ]);
 }
 
 #[test]
 fn an_answer_among_other_text_restricts_and_adds() {
-    let denied = Reading::Among(deny("no"));
+    let denied = AnswerReading::Among(deny("no"));
     let pretty = "checking\n  {\n    \"decision\": \"deny\",\n    \"reason\": \"no\"\n  }\ndone";
     expect(&[
         ("{\"decision\":\"deny\",\"reason\":\"no\"}\nlog line", denied.clone()),
@@ -355,13 +361,13 @@ fn an_answer_among_other_text_restricts_and_adds() {
         (pretty, denied),
         (
             "log\n{\"continue\": false, \"stopReason\": \"enough\"}",
-            Reading::Among(Answer {
+            AnswerReading::Among(Answer {
                 stop: true,
                 stop_reason: Some("enough".into()),
                 ..Answer::default()
             }),
         ),
-        ("log\n{\"additionalContext\": \"x\"}", Reading::Among(context("x"))),
+        ("log\n{\"additionalContext\": \"x\"}", AnswerReading::Among(context("x"))),
     ]);
 }
 
@@ -377,7 +383,7 @@ fn a_log_grants_and_rewrites_nothing() {
     });
     assert_eq!(
         read_here(&format!("log\n{all}")),
-        Reading::Among(Answer { system_message: Some("kept".into()), ..Answer::default() })
+        AnswerReading::Among(Answer { system_message: Some("kept".into()), ..Answer::default() })
     );
 }
 
@@ -395,7 +401,7 @@ fn several_answers_become_one() {
         {"stopReason": "of nothing"}"#;
     assert_eq!(
         read_here(stdout),
-        Reading::Among(Answer {
+        AnswerReading::Among(Answer {
             stop: true,
             stop_reason: Some("of stop".into()),
             system_message: Some("a\nb".into()),
@@ -405,7 +411,7 @@ fn several_answers_become_one() {
     );
     expect(&[(
         "{\"decision\":\"allow\"}\n{\"decision\":\"ask\",\"reason\":\"x\"}\n{\"decision\":\"allow\"}",
-        Reading::Among(Answer { reason: Some("x".into()), ..decided(AnswerDecision::Ask) }),
+        AnswerReading::Among(Answer { reason: Some("x".into()), ..decided(AnswerDecision::Ask) }),
     )]);
 }
 
@@ -429,9 +435,9 @@ fn what_restricts_among_text_but_has_a_field_wrong_is_broken() {
         ),
         (
             "{\"decision\": \"deny\", \"reason\": 5}\n{\"decision\": \"deny\", \"reason\": \"no\"}",
-            Reading::Among(deny("no")),
+            AnswerReading::Among(deny("no")),
         ),
-        ("log\n{\"decision\": \"allow\", \"reason\": 5}", Reading::Nothing),
+        ("log\n{\"decision\": \"allow\", \"reason\": 5}", AnswerReading::Nothing),
     ]);
 }
 
@@ -461,7 +467,11 @@ fn spaces_and_a_byte_order_mark_around_the_object_do_not_matter() {
         " \u{feff} {\"decision\":\"allow\"}",
         "{\n\t\"decision\": \"allow\"\r\n}\r\n",
     ] {
-        assert_eq!(read_here(stdout), Reading::Whole(decided(AnswerDecision::Allow)), "{stdout}");
+        assert_eq!(
+            read_here(stdout),
+            AnswerReading::Whole(decided(AnswerDecision::Allow)),
+            "{stdout}"
+        );
     }
 }
 
@@ -469,12 +479,15 @@ fn spaces_and_a_byte_order_mark_around_the_object_do_not_matter() {
 fn output_that_was_cut_grants_nothing_and_is_broken_without_an_answer() {
     let cut = |stdout: &str| read(stdout, false, &event("tool:pre_execute"));
     let too_long = broken("it begins with `{` but was truncated because it is too long");
-    assert_eq!(cut("{\"decision\":\"allow\"}"), Reading::Among(Answer::default()));
-    assert_eq!(cut("{\"decision\":\"deny\",\"reason\":\"no\"}"), Reading::Among(deny("no")));
+    assert_eq!(cut("{\"decision\":\"allow\"}"), AnswerReading::Among(Answer::default()));
+    assert_eq!(cut("{\"decision\":\"deny\",\"reason\":\"no\"}"), AnswerReading::Among(deny("no")));
     assert_eq!(cut("{\"level\":\"info\"}\n{\"level\":\"in"), too_long);
     assert_eq!(cut("{\"updatedInput\":{\"text\":\"aaa"), too_long);
-    assert_eq!(cut("plain text"), Reading::Nothing);
-    assert_eq!(cut("text\n{\"decision\":\"deny\",\"reason\":\"no\"}"), Reading::Among(deny("no")));
+    assert_eq!(cut("plain text"), AnswerReading::Nothing);
+    assert_eq!(
+        cut("text\n{\"decision\":\"deny\",\"reason\":\"no\"}"),
+        AnswerReading::Among(deny("no"))
+    );
 }
 
 #[test]
@@ -502,16 +515,19 @@ fn the_first_line_can_send_the_hook_to_the_background() {
 #[test]
 fn the_async_line_is_not_part_of_the_late_answer() {
     expect(&[
-        ("{\"async\": true}", Reading::Nothing),
-        ("{\"async\": true}\nlog", Reading::Nothing),
+        ("{\"async\": true}", AnswerReading::Nothing),
+        ("{\"async\": true}\nlog", AnswerReading::Nothing),
         (
             "{\"async\": true, \"asyncTimeout\": 5}\n{\"additionalContext\": \"x\"}\n",
-            Reading::Whole(context("x")),
+            AnswerReading::Whole(context("x")),
         ),
-        ("log\n{\"async\": true}\n{\"additionalContext\": \"x\"}", Reading::Among(context("x"))),
+        (
+            "log\n{\"async\": true}\n{\"additionalContext\": \"x\"}",
+            AnswerReading::Among(context("x")),
+        ),
         (
             "{\"async\": true, \"decision\": \"deny\"}",
-            Reading::Whole(decided(AnswerDecision::Deny)),
+            AnswerReading::Whole(decided(AnswerDecision::Deny)),
         ),
     ]);
 }
@@ -521,10 +537,10 @@ fn deep_nesting_is_not_parsable_and_does_not_exhaust_the_stack() {
     let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
     let why = "it begins with `{` but is not JSON: recursion limit exceeded at line 1 column 636";
     assert_eq!(read_here(&deep), broken(why));
-    assert_eq!(read_here(&"[".repeat(1 << 20)), Reading::Nothing);
+    assert_eq!(read_here(&"[".repeat(1 << 20)), AnswerReading::Nothing);
     assert_eq!(
         read_here(&format!("{deep}\n{{\"decision\":\"deny\",\"reason\":\"no\"}}")),
-        Reading::Among(deny("no"))
+        AnswerReading::Among(deny("no"))
     );
 }
 
@@ -538,7 +554,7 @@ fn a_megabyte_of_openings_is_read_in_linear_time() {
     for line in ["{", "{\n", "{}\n", "{} ", "x\n", "{\"a\":1,\n", "{\"a\":[1]}\n"] {
         assert_eq!(
             read_after(line, "{\"decision\":\"deny\",\"reason\":\"no\"}"),
-            Reading::Among(deny("no")),
+            AnswerReading::Among(deny("no")),
             "{line}"
         );
     }
@@ -562,7 +578,7 @@ fn looking_for_objects_ends_after_too_many_bytes_in_vain() {
     );
     assert_eq!(
         read_here(&format!("{{\"decision\":\"deny\",\"reason\":\"no\"}}\n{nested}{padding}")),
-        Reading::Among(deny("no"))
+        AnswerReading::Among(deny("no"))
     );
 }
 
@@ -605,7 +621,7 @@ proptest! {
         between in "(\\PC|[\n {}])*", after in "(\\PC|[\n {}])*", whole in any::<bool>()
     ) {
         let stdout = format!("{before}\n{}\n{after}", answers.join(&between));
-        if let Reading::Among(answer) = read(&stdout, whole, &event("tool:pre_execute")) {
+        if let AnswerReading::Among(answer) = read(&stdout, whole, &event("tool:pre_execute")) {
             prop_assert_eq!(answer.clone().restricting(), answer);
         }
     }
@@ -616,8 +632,8 @@ proptest! {
     ) {
         let stdout = format!("{before}{{\"decision\":\"deny\"}}{after}");
         let decision = match read_here(&stdout) {
-            Reading::Whole(answer) | Reading::Among(answer) => answer.decision,
-            Reading::Nothing | Reading::Broken { .. } => None,
+            AnswerReading::Whole(answer) | AnswerReading::Among(answer) => answer.decision,
+            AnswerReading::Nothing | AnswerReading::Broken { .. } => None,
         };
         prop_assert_eq!(decision, Some(AnswerDecision::Deny));
     }
@@ -633,7 +649,7 @@ fn a_deny_that_the_attacked_value_has_spoilt_is_broken_and_does_not_pass() {
         "log\n{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\",\"x\":\"\t\"}}\nmore",
         "log\n{\"continue\":false,\"stopReason\":\"\\ud800\"}",
     ] {
-        assert!(matches!(read(text, true, &event), Reading::Broken { .. }), "{text:?}");
+        assert!(matches!(read(text, true, &event), AnswerReading::Broken { .. }), "{text:?}");
     }
 }
 
@@ -648,7 +664,7 @@ fn a_deny_is_found_behind_the_value_that_spoilt_it_and_logs_raise_no_alarm() {
         "log\n{\"decision\":\"deny\",\"decision\":\"allow\"}",
         "{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\",\"permissionDecision\":\"allow\"}}",
     ] {
-        assert!(matches!(read(text, true, &event), Reading::Broken { .. }), "{text:?}");
+        assert!(matches!(read(text, true, &event), AnswerReading::Broken { .. }), "{text:?}");
     }
     for text in [
         "log\n{ print \"continue\" }",
@@ -657,7 +673,7 @@ fn a_deny_is_found_behind_the_value_that_spoilt_it_and_logs_raise_no_alarm() {
         "log\n{\"level\":\"info\",\"level\":\"warn\"}",
         "log\n{\nfn main() {}\n}",
     ] {
-        assert_eq!(read(text, true, &event), Reading::Nothing, "{text:?}");
+        assert_eq!(read(text, true, &event), AnswerReading::Nothing, "{text:?}");
     }
 }
 
@@ -676,7 +692,9 @@ fn a_deny_counts_behind_whatever_people_do_not_see() {
     ] {
         for word in ["deny", "Deny", "BLOCK"] {
             let text = format!("{before}{{\"decision\":\"{word}\"}}\nlog");
-            let Reading::Among(answer) = read(&text, true, &event) else { panic!("{text:?}") };
+            let AnswerReading::Among(answer) = read(&text, true, &event) else {
+                panic!("{text:?}")
+            };
             assert_eq!(answer.decision, Some(AnswerDecision::Deny));
         }
     }

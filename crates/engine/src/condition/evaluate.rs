@@ -115,7 +115,7 @@ fn worth<'a>(
         }
         Expression::Variable { name, path } => {
             let value = values.value(name).and_then(|value| part(value, path));
-            value.map_or(Worth::Text("".into()), Worth::of)
+            value.map_or(Worth::Text("".into()), Worth::from_json)
         }
         Expression::Negate(inner) => Worth::Number(number(inner, "-", values)?.negated()),
         Expression::Calculate { first, rest } => {
@@ -210,14 +210,14 @@ enum Worth<'a> {
 }
 
 impl<'a> Worth<'a> {
-    fn of(value: Cow<'a, Value>) -> Self {
+    fn from_json(value: Cow<'a, Value>) -> Self {
         match value {
             Cow::Borrowed(Value::String(text)) => Self::Text(Cow::Borrowed(text)),
             Cow::Owned(Value::String(text)) => Self::Text(Cow::Owned(text)),
             value => match &*value {
                 Value::Null => Self::Text("".into()),
                 Value::Bool(bool) => Self::Bool(*bool),
-                Value::Number(number) => Self::Number(Number::of(number)),
+                Value::Number(number) => Self::Number(Number::from_json(number)),
                 Value::String(text) => Self::Text(Cow::Owned(text.clone())),
                 Value::Array(_) | Value::Object(_) => Self::Json(value),
             },
@@ -264,7 +264,8 @@ impl<'a> Worth<'a> {
                 (Value::Array(left), Value::Array(right)) => {
                     left.len() == right.len()
                         && left.iter().zip(right).all(|(left, right)| {
-                            Worth::of(Cow::Borrowed(left)).equals(&Worth::of(Cow::Borrowed(right)))
+                            Worth::from_json(Cow::Borrowed(left))
+                                .equals(&Worth::from_json(Cow::Borrowed(right)))
                         })
                 }
                 (left, right) => left == right,
@@ -276,7 +277,7 @@ impl<'a> Worth<'a> {
     /// Whether it equals one of the list's items.
     fn is_among(&self, list: &Value) -> bool {
         list.as_array().is_some_and(|items| {
-            items.iter().any(|item| self.equals(&Worth::of(Cow::Borrowed(item))))
+            items.iter().any(|item| self.equals(&Worth::from_json(Cow::Borrowed(item))))
         })
     }
 

@@ -36,7 +36,7 @@ impl Number {
         }
     }
 
-    pub(super) fn of(number: &serde_json::Number) -> Self {
+    pub(super) fn from_json(number: &serde_json::Number) -> Self {
         match number.as_i64() {
             Some(whole) => Self::Whole(whole),
             None => Self::Decimal(number.as_f64().unwrap_or(f64::NAN)),

@@ -8,7 +8,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::ConditionError;
 use super::expression::{Calculation, Comparison, Expression};
-use super::token::{Lexer, Placed, Token};
+use super::token::{ConditionLexer, ConditionToken, Placed};
 use crate::limits::{CONDITION_BYTES_MAX, CONDITION_DEPTH_MAX, REGEX_BYTES_MAX};
 
 /// The expression that `text` says, and the names of its variables.
@@ -23,18 +23,18 @@ pub(super) fn parse(
     if text.trim().is_empty() {
         return Err(ConditionError::Empty { at: 0..text.len() });
     }
-    let mut lexer = Lexer::new(text);
+    let mut lexer = ConditionLexer::new(text);
     let next = lexer.next()?;
     let mut parser = Parser { lexer, next, depth: 0, known, names, variables: Vec::new() };
     let root = parser.expression(0)?;
-    if parser.next.token != Token::End {
+    if parser.next.token != ConditionToken::End {
         return Err(parser.no_operator("an operator"));
     }
     Ok((root, parser.variables))
 }
 
 struct Parser<'a> {
-    lexer: Lexer<'a>,
+    lexer: ConditionLexer<'a>,
     next: Placed<'a>,
     depth: usize,
     known: &'a dyn Fn(&str) -> bool,
@@ -65,8 +65,8 @@ enum Operator {
 }
 
 impl Operator {
-    fn read(token: &Token<'_>) -> Option<Self> {
-        let (Token::Symbol(sign) | Token::Word(sign)) = token else {
+    fn read(token: &ConditionToken<'_>) -> Option<Self> {
+        let (ConditionToken::Symbol(sign) | ConditionToken::Word(sign)) = token else {
             return None;
         };
         Some(match *sign {
@@ -188,7 +188,7 @@ impl<'a> Parser<'a> {
 
     /// A literal, a variable, a list, something in parentheses, or one of these behind `!` or `-`.
     fn value(&mut self) -> Result<Expression, ConditionError> {
-        if let Token::Symbol("(" | "[" | "!" | "-") = self.next.token {
+        if let ConditionToken::Symbol("(" | "[" | "!" | "-") = self.next.token {
             self.depth += 1;
             if self.depth > CONDITION_DEPTH_MAX {
                 return Err(ConditionError::TooDeep { at: self.next.at.clone() });
@@ -198,11 +198,11 @@ impl<'a> Parser<'a> {
             return nested;
         }
         let expression = match &mut self.next.token {
-            Token::Number(number) => Expression::Number(*number),
-            Token::Text(text) => Expression::Text(std::mem::take(text)),
-            Token::Word("true") => Expression::Bool(true),
-            Token::Word("false") => Expression::Bool(false),
-            Token::Variable { name, path } => {
+            ConditionToken::Number(number) => Expression::Number(*number),
+            ConditionToken::Text(text) => Expression::Text(std::mem::take(text)),
+            ConditionToken::Word("true") => Expression::Bool(true),
+            ConditionToken::Word("false") => Expression::Bool(false),
+            ConditionToken::Variable { name, path } => {
                 let (name, path) = (*name, std::mem::take(path));
                 self.check_name(name)?;
                 Expression::Variable { name: name.into(), path }
@@ -216,15 +216,15 @@ impl<'a> Parser<'a> {
     fn nested(&mut self) -> Result<Expression, ConditionError> {
         let opened = self.advance()?;
         match opened {
-            Token::Symbol("!") => Ok(Expression::Not(self.value()?.into())),
-            Token::Symbol("-") => Ok(match self.value()? {
+            ConditionToken::Symbol("!") => Ok(Expression::Not(self.value()?.into())),
+            ConditionToken::Symbol("-") => Ok(match self.value()? {
                 Expression::Number(number) => Expression::Number(number.negated()),
                 value => Expression::Negate(value.into()),
             }),
-            Token::Symbol("[") => self.list(),
+            ConditionToken::Symbol("[") => self.list(),
             _ => {
                 let expression = self.expression(0)?;
-                if self.next.token != Token::Symbol(")") {
+                if self.next.token != ConditionToken::Symbol(")") {
                     return Err(self.no_operator("an operator or `)`"));
                 }
                 self.advance()?;
@@ -235,13 +235,13 @@ impl<'a> Parser<'a> {
 
     fn list(&mut self) -> Result<Expression, ConditionError> {
         let mut items = Vec::new();
-        while self.next.token != Token::Symbol("]") {
+        while self.next.token != ConditionToken::Symbol("]") {
             items.push(self.expression(0)?);
             match self.next.token {
-                Token::Symbol(",") => {
+                ConditionToken::Symbol(",") => {
                     self.advance()?;
                 }
-                Token::Symbol("]") => {}
+                ConditionToken::Symbol("]") => {}
                 _ => return Err(self.no_operator("`,` or `]`")),
             }
         }
@@ -265,7 +265,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn advance(&mut self) -> Result<Token<'a>, ConditionError> {
+    fn advance(&mut self) -> Result<ConditionToken<'a>, ConditionError> {
         let next = self.lexer.next()?;
         Ok(std::mem::replace(&mut self.next, next).token)
     }
@@ -273,9 +273,11 @@ impl<'a> Parser<'a> {
     /// A value was wanted. The likeliest cause is a forgotten `${}` or forgotten quotes.
     fn no_value(&self) -> ConditionError {
         match self.next.token {
-            Token::Word("not") => self.unexpected("`!`"),
-            Token::Word(word) if (self.known)(word) => self.unexpected(format!("`${{{word}}}`")),
-            Token::Word(word) if !is_operator(word) => {
+            ConditionToken::Word("not") => self.unexpected("`!`"),
+            ConditionToken::Word(word) if (self.known)(word) => {
+                self.unexpected(format!("`${{{word}}}`"))
+            }
+            ConditionToken::Word(word) if !is_operator(word) => {
                 self.unexpected(format!("`${{{word}}}` or text in quotes"))
             }
             _ => self.unexpected("a value"),
@@ -285,9 +287,13 @@ impl<'a> Parser<'a> {
     /// An operator was wanted, or the end of what is open.
     fn no_operator(&self, expected: &'static str) -> ConditionError {
         match self.next.token {
-            Token::Symbol("=") => self.unexpected("`==`"),
-            Token::Symbol("&") | Token::Word("and" | "AND") => self.unexpected("`&&`"),
-            Token::Symbol("|") | Token::Word("or" | "OR") => self.unexpected("`||`"),
+            ConditionToken::Symbol("=") => self.unexpected("`==`"),
+            ConditionToken::Symbol("&") | ConditionToken::Word("and" | "AND") => {
+                self.unexpected("`&&`")
+            }
+            ConditionToken::Symbol("|") | ConditionToken::Word("or" | "OR") => {
+                self.unexpected("`||`")
+            }
             _ => self.unexpected(expected),
         }
     }
@@ -309,7 +315,7 @@ impl<'a> Parser<'a> {
 }
 
 fn is_operator(word: &str) -> bool {
-    Operator::read(&Token::Word(word)).is_some()
+    Operator::read(&ConditionToken::Word(word)).is_some()
 }
 
 fn compile(pattern: &str, at: Range<usize>) -> Result<Regex, ConditionError> {

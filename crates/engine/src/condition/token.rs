@@ -7,7 +7,7 @@ use super::ConditionError;
 use super::number::Number;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Token<'a> {
+pub(super) enum ConditionToken<'a> {
     Variable {
         name: &'a str,
         path: Vec<Box<str>>,
@@ -22,17 +22,17 @@ pub(super) enum Token<'a> {
 
 #[derive(Debug, Clone)]
 pub(super) struct Placed<'a> {
-    pub(super) token: Token<'a>,
+    pub(super) token: ConditionToken<'a>,
     pub(super) at: Range<usize>,
 }
 
-pub(super) struct Lexer<'a> {
+pub(super) struct ConditionLexer<'a> {
     /// All of the condition.
     pub(super) text: &'a str,
     position: usize,
 }
 
-impl<'a> Lexer<'a> {
+impl<'a> ConditionLexer<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self { text, position: 0 }
     }
@@ -41,18 +41,18 @@ impl<'a> Lexer<'a> {
         self.take_while(char::is_whitespace);
         let start = self.position;
         let token = match self.rest().chars().next() {
-            None => Token::End,
+            None => ConditionToken::End,
             Some('$') => self.variable()?,
             Some(quote @ ('\'' | '"')) => self.string(quote)?,
             Some('0'..='9') => self.number(),
-            Some(first) if is_word(first) => Token::Word(self.take_while(is_word)),
+            Some(first) if is_word(first) => ConditionToken::Word(self.take_while(is_word)),
             Some(first) => self.symbol(first),
         };
         Ok(Placed { token, at: start..self.position })
     }
 
     /// `${NAME}` or `${NAME.path.0.more}`.
-    fn variable(&mut self) -> Result<Token<'a>, ConditionError> {
+    fn variable(&mut self) -> Result<ConditionToken<'a>, ConditionError> {
         let start = self.position;
         self.position += "$".len();
         if !self.rest().starts_with('{') {
@@ -79,18 +79,18 @@ impl<'a> Lexer<'a> {
             return Err(self.unexpected_here("`.` or `}`"));
         }
         self.position += "}".len();
-        Ok(Token::Variable { name, path })
+        Ok(ConditionToken::Variable { name, path })
     }
 
     /// Only a backslash and the text's own quote can be escaped, so that the backslashes of a
     /// regular expression need not be doubled.
-    fn string(&mut self, quote: char) -> Result<Token<'a>, ConditionError> {
+    fn string(&mut self, quote: char) -> Result<ConditionToken<'a>, ConditionError> {
         let mut text = String::new();
         let mut characters = self.rest().char_indices().skip(1).peekable();
         while let Some((offset, character)) = characters.next() {
             if character == quote {
                 self.position += offset + quote.len_utf8();
-                return Ok(Token::Text(text.into()));
+                return Ok(ConditionToken::Text(text.into()));
             }
             let escaped = characters
                 .next_if(|(_, next)| character == '\\' && (*next == '\\' || *next == quote));
@@ -101,7 +101,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Digits, and perhaps a point and more digits. A sign is an operator.
-    fn number(&mut self) -> Token<'a> {
+    fn number(&mut self) -> ConditionToken<'a> {
         let start = self.position;
         let is_digit = |c: char| c.is_ascii_digit();
         self.take_while(is_digit);
@@ -112,10 +112,10 @@ impl<'a> Lexer<'a> {
             self.take_while(is_digit);
         }
         let digits = &self.text[start..self.position];
-        Token::Number(Number::read(digits).expect("digits read as a number"))
+        ConditionToken::Number(Number::read(digits).expect("digits read as a number"))
     }
 
-    fn symbol(&mut self, first: char) -> Token<'a> {
+    fn symbol(&mut self, first: char) -> ConditionToken<'a> {
         let rest = self.rest();
         let long = ["==", "!=", "<=", ">=", "&&", "||"];
         let length = match long.iter().find(|symbol| rest.starts_with(**symbol)) {
@@ -123,7 +123,7 @@ impl<'a> Lexer<'a> {
             None => first.len_utf8(),
         };
         self.position += length;
-        Token::Symbol(&rest[..length])
+        ConditionToken::Symbol(&rest[..length])
     }
 
     fn rest(&self) -> &'a str {

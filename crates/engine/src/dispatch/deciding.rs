@@ -3,7 +3,7 @@
 use hookwright_events::{Answer, Decision, FiringEvent, Power, Verdict};
 
 use super::step::Steps;
-use super::{Dispatch, EndedBy, Step, stop};
+use super::{Dispatch, EndedBy, HookStep, stop};
 use crate::ports::{Keepsake, StopBlocks};
 
 impl Dispatch {
@@ -14,15 +14,15 @@ impl Dispatch {
             let Some(meaning) = run.counted() else { continue };
             if let Some(status) = meaning.status.as_last_hook_status() {
                 self.carried.last_hook_status = Some(status.into());
-                steps.push(Step::Remember(Keepsake::LastHookStatus { status: status.into() }));
+                steps.push(HookStep::Remember(Keepsake::LastHookStatus { status: status.into() }));
             }
             if let Some(response) = run.response().cloned() {
                 self.carried.hook_response = Some(response.clone());
-                steps.push(Step::Remember(Keepsake::HookResponse { response }));
+                steps.push(HookStep::Remember(Keepsake::HookResponse { response }));
             }
             if let Some(output) = run.spawn_output() {
                 self.carried.spawn_output.clone_from(&output);
-                steps.push(Step::Remember(Keepsake::SpawnOutput { output }));
+                steps.push(HookStep::Remember(Keepsake::SpawnOutput { output }));
             }
             let ends = match self.part(number).verdict {
                 Verdict::Abort { .. } => Some(EndedBy::Abort(number)),
@@ -88,15 +88,15 @@ impl Dispatch {
             decision.verdict = Verdict::Block { reason };
         }
         let agent = StopBlocks::agent_of(&self.given.event);
-        let blocked_before = self.given.remembered.stop_blocks.of(agent);
+        let blocked_before = self.given.remembered.stop_blocks.count_for(agent);
         if let Some(count) = stop::mind(&self.given.event, &mut decision, blocked_before) {
             let agent = agent.to_owned();
-            steps.push(Step::Remember(Keepsake::StopBlocks { agent, count }));
+            steps.push(HookStep::Remember(Keepsake::StopBlocks { agent, count }));
         }
         steps.record(|| FiringEvent::Decided {
             decision: decision.record(&self.given.event, &self.reports()),
         });
-        steps.push(Step::Finished(Box::new(decision)));
+        steps.push(HookStep::Finished(Box::new(decision)));
     }
 
     fn unreadable(&self) -> Option<Decision> {

@@ -3,8 +3,8 @@
 use hookwright_events::{Answer, FiringEvent, FunctionOutcome, Outcome};
 
 use super::Dispatch;
-use super::run::{Early, State};
-use super::step::{Step, Steps};
+use super::run::{Early, RunState};
+use super::step::{HookStep, Steps};
 use crate::ports::Keepsake;
 
 impl Dispatch {
@@ -15,7 +15,7 @@ impl Dispatch {
         answer: Option<Box<Answer>>,
         steps: &mut Steps,
     ) {
-        if self.runs[number].state != State::Awaited {
+        if self.runs[number].state != RunState::Awaited {
             // The event does not wait for it, so that what it answers now is as late as what it answers at its end.
             if let Some(answer) = answer {
                 self.late_answer(number, &answer, answer.must_reach_agent, steps);
@@ -27,7 +27,7 @@ impl Dispatch {
             let meaning = self.read(number, &outcome);
             (outcome, meaning)
         });
-        self.set_state(number, State::Background);
+        self.set_state(number, RunState::Background);
         let run = &mut self.runs[number];
         run.decides = early.is_some();
         run.reason = early.as_ref().and_then(|(_, meaning)| run.explain(meaning));
@@ -54,7 +54,7 @@ impl Dispatch {
         if kept != Answer::default() {
             let hook = self.runs[number].hook.id.clone();
             steps.record(|| FiringEvent::LateAnswer { hook, answer: kept.clone() });
-            steps.push(Step::Remember(Keepsake::LateAnswer { answer: Box::new(kept) }));
+            steps.push(HookStep::Remember(Keepsake::LateAnswer { answer: Box::new(kept) }));
         }
     }
 }

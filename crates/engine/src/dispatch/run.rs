@@ -18,7 +18,7 @@ pub(super) struct Run {
     pub(super) hook: Arc<Hook>,
     pub(super) terms: Terms,
     pub(super) policy: &'static Policy,
-    pub(super) state: State,
+    pub(super) state: RunState,
     /// What it answers counts; not for one that runs, or went, into the background.
     pub(super) decides: bool,
     pub(super) attempts: u32,
@@ -39,7 +39,7 @@ pub(super) struct Early {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum RunState {
     /// Its turn has not come.
     Waiting,
     /// It runs, and the decision waits for it.
@@ -70,7 +70,7 @@ impl Run {
             decides: terms.awaited,
             terms,
             policy,
-            state: State::Waiting,
+            state: RunState::Waiting,
             attempts: 0,
             took: Duration::ZERO,
             last: None,
@@ -80,12 +80,12 @@ impl Run {
     }
 
     pub(super) fn is_awaited(&self) -> bool {
-        matches!(self.state, State::Awaited | State::AwaitedSleep)
+        matches!(self.state, RunState::Awaited | RunState::AwaitedSleep)
     }
 
     /// Whether what came of it is part of the decision.
     pub(super) fn counts(&self) -> bool {
-        self.decides && (self.state == State::Done || self.early.is_some())
+        self.decides && (self.state == RunState::Done || self.early.is_some())
     }
 
     /// What its end means, or what it answered before it went to the background; nothing if that
@@ -271,8 +271,10 @@ impl Run {
         // A hook that denied and went on has denied, however it ended.
         let denied = self.early.as_ref().filter(|early| early.meaning.status == Status::Blocked);
         let (status, outcome) = match (&self.last, self.state) {
-            (_, State::Skipped | State::Waiting) => (Status::Skipped, None),
-            (Some((outcome, meaning)), State::Done) => (meaning.status, Some((outcome, meaning))),
+            (_, RunState::Skipped | RunState::Waiting) => (Status::Skipped, None),
+            (Some((outcome, meaning)), RunState::Done) => {
+                (meaning.status, Some((outcome, meaning)))
+            }
             (Some((outcome, meaning)), _) => (Status::Started, Some((outcome, meaning))),
             (None, _) => (Status::Started, None),
         };

@@ -8,7 +8,7 @@ use crate::ports::Keepsake;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Happening {
+pub(crate) enum HookHappening {
     /// The event was fired.
     Fired,
     /// One attempt of a hook has ended.
@@ -40,7 +40,7 @@ pub(crate) enum Happening {
 
 /// Something to do next.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum HookStep {
     /// Start a hook's action.
     Start {
         /// The hook's number in this firing.
@@ -53,7 +53,7 @@ pub(crate) enum Step {
         /// The hook's number in this firing.
         hook: usize,
     },
-    /// Wait, then say [`Happening::TimeToRetry`].
+    /// Wait, then say [`HookHappening::TimeToRetry`].
     Sleep {
         /// The hook's number in this firing.
         hook: usize,
@@ -70,7 +70,7 @@ pub(crate) enum Step {
 
 /// Steps on their way out.
 pub(super) struct Steps {
-    pub(super) all: Vec<Step>,
+    pub(super) all: Vec<HookStep>,
     is_watched: bool,
 }
 
@@ -79,13 +79,13 @@ impl Steps {
         Self { all: Vec::new(), is_watched }
     }
 
-    pub(super) fn push(&mut self, step: Step) {
+    pub(super) fn push(&mut self, step: HookStep) {
         self.all.push(step);
     }
 
     pub(super) fn record(&mut self, kind: impl FnOnce() -> FiringEvent) {
         if self.is_watched {
-            self.all.push(Step::Record(Box::new(kind())));
+            self.all.push(HookStep::Record(Box::new(kind())));
         }
     }
 }

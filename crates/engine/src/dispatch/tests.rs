@@ -101,7 +101,7 @@ fn with_contexts(contexts: &[&str]) -> Decision {
 
 /// An event that is about to be fired, with its hooks.
 struct Firing {
-    given: Given,
+    given: DispatchInput,
 }
 
 impl Firing {
@@ -115,7 +115,7 @@ impl Firing {
         }
         let event = Event::new(name, serde_json::Map::new());
         Self {
-            given: Given {
+            given: DispatchInput {
                 chance: 0,
                 hooks: hooks.woken(&event),
                 event: Arc::new(event),
@@ -195,7 +195,7 @@ impl Firing {
             running: Vec::new(),
             sleeping: Vec::new(),
         };
-        machine.feed(Happening::Fired);
+        machine.feed(HookHappening::Fired);
         machine
     }
 
@@ -208,7 +208,7 @@ impl Firing {
         let mut late: HashMap<usize, Outcome> = HashMap::new();
         while let Some(number) = machine.whose_turn() {
             if machine.sleeping.contains(&number) {
-                machine.feed(Happening::TimeToRetry { hook: number, slept: SLEPT });
+                machine.feed(HookHappening::TimeToRetry { hook: number, slept: SLEPT });
                 continue;
             }
             let id = machine.id(number);
@@ -220,7 +220,7 @@ impl Firing {
                 (None, None) => machine.ends(&id, exit(0)),
                 (None, Some(Play::GoesAsync(outcome))) => {
                     late.insert(number, outcome);
-                    machine.feed(Happening::WentAsync { hook: number, answer: None });
+                    machine.feed(HookHappening::WentAsync { hook: number, answer: None });
                 }
             }
         }
@@ -267,36 +267,39 @@ impl Machine {
     fn ends(&mut self, id: &str, outcome: Outcome) {
         let hook = self.number(id);
         let took = Duration::from_millis(3);
-        self.feed(Happening::Ended { hook, outcome, took });
+        self.feed(HookHappening::Ended { hook, outcome, took });
     }
 
     fn goes_async(&mut self, id: &str) {
         let hook = self.number(id);
-        self.feed(Happening::WentAsync { hook, answer: None });
+        self.feed(HookHappening::WentAsync { hook, answer: None });
     }
 
     fn wakes(&mut self, id: &str) {
         let hook = self.number(id);
-        self.feed(Happening::TimeToRetry { hook, slept: SLEPT });
+        self.feed(HookHappening::TimeToRetry { hook, slept: SLEPT });
     }
 
-    fn feed(&mut self, happening: Happening) {
+    fn feed(&mut self, happening: HookHappening) {
         match &happening {
-            Happening::Ended { hook, .. } => {
+            HookHappening::Ended { hook, .. } => {
                 assert!(self.running.contains(hook), "only what runs can end");
                 self.running.retain(|number| number != hook);
             }
-            Happening::TimeToRetry { hook, .. } => self.sleeping.retain(|number| number != hook),
-            Happening::Fired | Happening::WentAsync { .. } | Happening::Interrupted => {}
+            HookHappening::TimeToRetry { hook, .. } => {
+                self.sleeping.retain(|number| number != hook)
+            }
+            HookHappening::Fired | HookHappening::WentAsync { .. } | HookHappening::Interrupted => {
+            }
         }
         for step in self.dispatch.advance(happening) {
             self.take(step);
         }
     }
 
-    fn take(&mut self, step: Step) {
+    fn take(&mut self, step: HookStep) {
         let line = match step {
-            Step::Start { hook, attempt } => {
+            HookStep::Start { hook, attempt } => {
                 assert!(!self.running.contains(&hook), "it runs already");
                 self.running.push(hook);
                 match attempt {
@@ -304,12 +307,12 @@ impl Machine {
                     attempt => format!("start {}, attempt {attempt}", self.id(hook)),
                 }
             }
-            Step::HandOver { hook } => format!("hand over {}", self.id(hook)),
-            Step::Sleep { hook, delay } => {
+            HookStep::HandOver { hook } => format!("hand over {}", self.id(hook)),
+            HookStep::Sleep { hook, delay } => {
                 self.sleeping.push(hook);
                 format!("sleep {} {delay:?}", self.id(hook))
             }
-            Step::Remember(keepsake) => {
+            HookStep::Remember(keepsake) => {
                 let line = match &keepsake {
                     Keepsake::Once { hook } => format!("remember once {hook}"),
                     Keepsake::LastHookStatus { status } => format!("remember {status}"),
@@ -323,8 +326,8 @@ impl Machine {
                 self.kept.push(keepsake);
                 line
             }
-            Step::Record(kind) => record(*kind),
-            Step::Finished(decision) => {
+            HookStep::Record(kind) => record(*kind),
+            HookStep::Finished(decision) => {
                 assert_eq!(self.decision, None, "it finishes once");
                 self.decision = Some(*decision);
                 "finished".into()
@@ -505,9 +508,9 @@ fn the_decision_is_recorded_with_the_reports_of_all_hooks() {
         )
         .given,
     );
-    let steps = dispatch.advance(Happening::Fired);
+    let steps = dispatch.advance(HookHappening::Fired);
     let recorded = steps.iter().find_map(|step| match step {
-        Step::Record(kind) => match kind.as_ref() {
+        HookStep::Record(kind) => match kind.as_ref() {
             FiringEvent::Decided { decision } => Some(decision),
             _ => None,
         },
@@ -693,7 +696,7 @@ fn what_a_hook_answers_before_it_goes_async_counts_and_its_end_does_not() {
     ] {
         let mut machine = Firing::at(GUARD, entries).fire();
         let answer = Some(Box::new(answer));
-        machine.feed(Happening::WentAsync { hook: 0, answer });
+        machine.feed(HookHappening::WentAsync { hook: 0, answer });
         let verdict = machine.decision.as_ref().map(|decision| decision.verdict.clone());
         assert_eq!(verdict, Some(Verdict::Block { reason: "no".into() }));
         machine.ends("a", ends_with);
@@ -703,7 +706,7 @@ fn what_a_hook_answers_before_it_goes_async_counts_and_its_end_does_not() {
     // The second one is still asked, while the first runs on; even if that ends first.
     let mut machine = Firing::at(GUARD, entries).fire();
     let answer = Some(Box::new(Answer::context("told")));
-    machine.feed(Happening::WentAsync { hook: 0, answer });
+    machine.feed(HookHappening::WentAsync { hook: 0, answer });
     machine.ends("a", exited(0, r#"{"decision": "deny", "additionalContext": "late"}"#, ""));
     machine.ends("b", exit(0));
     let decision = machine.decision.as_ref().expect("all that is awaited has ended");
@@ -2028,12 +2031,12 @@ async fn work_or_an_unblocked_stop_starts_the_counting_of_stop_blocks_anew() {
     ] {
         memory.keep("s", stop_blocks("", 2)).await;
         fire_in(&memory, Firing::at(event, "id: a, command: x"), []).await;
-        assert_eq!(memory.recall("s").await.stop_blocks.of(""), count, "{event}");
+        assert_eq!(memory.recall("s").await.stop_blocks.count_for(""), count, "{event}");
     }
     memory.keep("s", stop_blocks("", 2)).await;
     let firing = Firing::at(STOP, "id: a, command: x");
     fire_in(&memory, firing, [("a", vec![blocks("more").into()])]).await;
-    assert_eq!(memory.recall("s").await.stop_blocks.of(""), 3);
+    assert_eq!(memory.recall("s").await.stop_blocks.count_for(""), 3);
 }
 
 fn stop_blocks(agent: &str, count: u32) -> Keepsake {
@@ -2053,7 +2056,10 @@ async fn blocked_stops_are_counted_for_each_agent_and_only_its_own_work_starts_a
     let work = Firing::at(RESULT, "id: a, command: x").data(json!({ "agent_id": "agent-2" }));
     fire_in(&memory, work, []).await;
     let counts = memory.recall("s").await.stop_blocks;
-    assert_eq!(["agent-1", "agent-2", "agent-3", ""].map(|agent| counts.of(agent)), [1, 0, 8, 0]);
+    assert_eq!(
+        ["agent-1", "agent-2", "agent-3", ""].map(|agent| counts.count_for(agent)),
+        [1, 0, 8, 0]
+    );
     let ninth =
         Firing::at("agent:stop", "id: a, command: x").data(json!({ "agent_id": "agent-3" }));
     let machine = fire_in(&memory, ninth, [("a", vec![blocks("more").into()])]).await;
@@ -2102,7 +2108,7 @@ fn an_interrupt_while_a_guard_runs_blocks_and_nothing_new_starts() {
          id: c, command: x, await: false",
     )
     .fire();
-    machine.feed(Happening::Interrupted);
+    machine.feed(HookHappening::Interrupted);
     assert_eq!(machine.order(), ["start a"]);
     machine.ends("a", interrupted());
     assert_eq!(
@@ -2122,7 +2128,7 @@ fn that_a_hook_was_interrupted_is_a_fact_of_its_report_and_not_a_matter_of_words
     assert!(report.reason.as_deref().is_some_and(|reason| reason.contains("(interrupted)")));
     assert!(!report.interrupted);
     let mut machine = Firing::at(GUARD, hooks).fire();
-    machine.feed(Happening::Interrupted);
+    machine.feed(HookHappening::Interrupted);
     machine.ends("a", interrupted());
     let reports = machine.dispatch.reports();
     assert_eq!([reports[0].interrupted, reports[1].interrupted], [true, false]);
@@ -2137,7 +2143,7 @@ fn an_interrupt_elsewhere_blocks_nothing() {
              id: b, command: x, await: true",
         )
         .fire();
-        machine.feed(Happening::Interrupted);
+        machine.feed(HookHappening::Interrupted);
         machine.ends("a", interrupted());
         assert_eq!(machine.order(), ["start a", "skip b: interrupted", "finished"]);
         assert_eq!(machine.decided(), Decision::default());
@@ -2155,7 +2161,7 @@ fn an_interrupt_ends_the_sleep_between_attempts() {
     .fire();
     machine.ends("a", exit(1));
     machine.ends("b", exit(1));
-    machine.feed(Happening::Interrupted);
+    machine.feed(HookHappening::Interrupted);
     let order = ["start a", "start b", "sleep a 5s", "sleep b 5s", "finished"];
     assert_eq!(machine.order(), order);
     assert_eq!(machine.reports(), ["a failed x1: exit code 1", "b failed x1: exit code 1"]);
@@ -2170,7 +2176,7 @@ fn after_an_interrupt_nothing_is_tried_again_however_it_ends() {
     for awaits in [true, false] {
         let entry = format!("id: a, command: x, await: {awaits}, on_failure: retry");
         let mut machine = Firing::at(OBSERVED, &entry).fire();
-        machine.feed(Happening::Interrupted);
+        machine.feed(HookHappening::Interrupted);
         machine.ends("a", exit(1));
         assert_eq!(machine.order(), ["start a", "finished"], "await: {awaits}");
         assert_eq!(machine.reports(), ["a failed x1: exit code 1"], "await: {awaits}");
@@ -2446,14 +2452,14 @@ proptest! {
             let number = *which.get(&all);
             let awaited = machine.dispatch.terms(number).awaited;
             if chance == 0 && !watch.interrupted {
-                machine.feed(Happening::Interrupted);
+                machine.feed(HookHappening::Interrupted);
                 watch.look(&machine, &hooks);
                 watch.interrupted = true;
             } else if machine.sleeping.contains(&number) {
-                machine.feed(Happening::TimeToRetry { hook: number, slept: SLEPT });
+                machine.feed(HookHappening::TimeToRetry { hook: number, slept: SLEPT });
             } else if chance < 5 && awaited && !watch.went_async.contains(&number) {
                 watch.went_async.push(number);
-                machine.feed(Happening::WentAsync { hook: number, answer: None });
+                machine.feed(HookHappening::WentAsync { hook: number, answer: None });
             } else {
                 let id = machine.id(number);
                 machine.ends(&id, outcome);

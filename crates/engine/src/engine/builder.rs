@@ -10,7 +10,7 @@ use std::sync::Arc;
 use hookwright_events::RunEvent;
 
 use super::{Engine, Interest, Observer, Setup};
-use crate::hook::{Hook, HookBuilder, HookFault, HookFaultKind, Source};
+use crate::hook::{Hook, HookBuilder, HookFault, HookFaultKind, HookSource};
 use crate::hook_set::HookSet;
 use crate::ports::Ports;
 use crate::secrets::Secrets;
@@ -197,7 +197,7 @@ impl Functions {
 }
 
 /// A fault that stands where a hook was built.
-fn fault_at(source: &Source, kind: HookFaultKind) -> HookFault {
+fn fault_at(source: &HookSource, kind: HookFaultKind) -> HookFault {
     HookFault { file: source.file.to_string_lossy().into(), line: source.line, column: 1, kind }
 }
 

@@ -14,18 +14,18 @@ use tokio::sync::mpsc::{
     Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
 };
 
-use super::{Engine, Firing, Shared};
-use crate::actions::{self, Attempt, FiringPlace, News};
-use crate::dispatch::{Dispatch, Happening, Step};
+use super::{Engine, EngineState, Firing};
+use crate::actions::{self, ActionNews, FiringPlace, HookAttempt};
+use crate::dispatch::{Dispatch, HookHappening, HookStep};
 use crate::handed_over::HandedOver;
 use crate::hook::Hook;
 use crate::limits::OUTPUT_CHUNKS_MAX;
-use crate::past::Written;
+use crate::past::WrittenRecords;
 use crate::ports::Keepsake;
 
 /// One firing on its way.
 pub(super) struct Driver {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     dispatch: Dispatch,
     event: Arc<Event>,
     firing: Firing,
@@ -33,14 +33,14 @@ pub(super) struct Driver {
     memory_of: String,
     number: u64,
     // Bounded by what runs: each attempt sends a few messages.
-    messages: UnboundedReceiver<Message>,
-    sender: UnboundedSender<Message>,
+    messages: UnboundedReceiver<DriverMessage>,
+    sender: UnboundedSender<DriverMessage>,
     // A hook may print faster than anybody reads; what does not fit is counted.
     output: Receiver<RunEventKind>,
     output_sender: Sender<RunEventKind>,
     decision: Option<Box<Decision>>,
     /// What the journal of an earlier process holds of this firing already.
-    written: Written,
+    written: WrittenRecords,
     /// Its hooks by id, once somebody asks.
     numbers: OnceLock<HashMap<String, usize>>,
     /// The marker of the attempt that is about to start, once it was recorded.
@@ -48,23 +48,23 @@ pub(super) struct Driver {
     was_interrupted: bool,
     /// The awaited actions that run now, as part of the firing: if the host drops the firing, they
     /// end with it.
-    awaited: Vec<Running>,
+    awaited: Vec<RunningAction>,
 }
 
 /// An action on its way, and the hook's number in this firing.
-struct Running {
+struct RunningAction {
     hook: usize,
     action: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-enum Message {
-    Happened(Happening),
+enum DriverMessage {
+    Happened(HookHappening),
     Told(Box<RunEventKind>),
 }
 
 impl Driver {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<EngineState>,
         dispatch: Dispatch,
         event: &Arc<Event>,
         firing: Firing,
@@ -73,7 +73,7 @@ impl Driver {
     ) -> Self {
         let (sender, messages) = unbounded_channel();
         let (output_sender, output) = channel(OUTPUT_CHUNKS_MAX);
-        let written = firing.past.as_deref().map(Written::of).unwrap_or_default();
+        let written = firing.past.as_deref().map(WrittenRecords::from_past).unwrap_or_default();
         Self {
             written,
             numbers: OnceLock::new(),
@@ -96,7 +96,7 @@ impl Driver {
 
     /// Fires the event and goes on until its hooks have answered.
     pub(super) async fn until_decided(&mut self) -> Decision {
-        self.happened(Happening::Fired).await;
+        self.happened(HookHappening::Fired).await;
         loop {
             if let Some(decision) = self.decision.take() {
                 return *decision;
@@ -124,7 +124,7 @@ impl Driver {
         self.dispatch.reports()
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared> {
+    pub(super) fn shared(&self) -> &Arc<EngineState> {
         &self.shared
     }
 
@@ -138,7 +138,7 @@ impl Driver {
             self.awaited.clear();
             self.was_interrupted = true;
             // Steps that would start something are not run; reports of what ended have no reader.
-            drop(self.dispatch.advance(Happening::Interrupted));
+            drop(self.dispatch.advance(HookHappening::Interrupted));
         }
     }
 
@@ -155,7 +155,7 @@ impl Driver {
             // First, so that what the interrupt ended is not taken for an end of its own.
             () = interrupted.cancelled(), if !self.was_interrupted => {
                 self.was_interrupted = true;
-                self.happened(Happening::Interrupted).await;
+                self.happened(HookHappening::Interrupted).await;
             }
             message = self.messages.recv() => {
                 let message = message.expect("the driver holds a sender itself");
@@ -179,18 +179,20 @@ impl Driver {
         }
     }
 
-    async fn receive(&mut self, message: Message) {
+    async fn receive(&mut self, message: DriverMessage) {
         match message {
-            Message::Happened(happening) => {
+            DriverMessage::Happened(happening) => {
                 match happening {
-                    Happening::WentAsync { hook, .. } => self.let_go(hook),
+                    HookHappening::WentAsync { hook, .. } => self.let_go(hook),
                     // What a hook printed is shown before its end.
-                    Happening::Ended { .. } => self.show_output().await,
-                    Happening::Fired | Happening::TimeToRetry { .. } | Happening::Interrupted => {}
+                    HookHappening::Ended { .. } => self.show_output().await,
+                    HookHappening::Fired
+                    | HookHappening::TimeToRetry { .. }
+                    | HookHappening::Interrupted => {}
                 }
                 self.happened(happening).await;
             }
-            Message::Told(kind) => {
+            DriverMessage::Told(kind) => {
                 // The journal's refusal matters only before an effect; this one has happened.
                 let _ = self.record(vec![*kind]).await;
             }
@@ -204,15 +206,17 @@ impl Driver {
         }
     }
 
-    async fn happened(&mut self, happening: Happening) {
+    async fn happened(&mut self, happening: HookHappening) {
         let mut unwritten = Unwritten::default();
-        if happening == Happening::Fired {
+        if happening == HookHappening::Fired {
             unwritten.kinds = std::mem::take(&mut self.firing.with);
         }
         for step in self.dispatch.advance(happening) {
             match step {
-                Step::Record(kind) => unwritten.kinds.extend(self.completed(*kind).map(Into::into)),
-                Step::Remember(keepsake) => {
+                HookStep::Record(kind) => {
+                    unwritten.kinds.extend(self.completed(*kind).map(Into::into))
+                }
+                HookStep::Remember(keepsake) => {
                     let keeps = self.shared.ports.journal.keeps_memory();
                     let kind = keeps.then(|| as_record(&keepsake)).flatten();
                     let is_written = kind.as_ref().is_some_and(|kind| self.written.take(kind));
@@ -224,18 +228,18 @@ impl Driver {
                         unwritten.keepsakes.push(keepsake);
                     }
                 }
-                Step::Start { hook, attempt } => {
+                HookStep::Start { hook, attempt } => {
                     let refused = self.write(&mut unwritten).await.err();
                     self.start(hook, attempt, refused);
                 }
-                Step::HandOver { hook } => {
+                HookStep::HandOver { hook } => {
                     // What could not be journalled does not start, here or elsewhere.
                     if self.write(&mut unwritten).await.is_ok() {
                         self.hand_over(hook);
                     }
                 }
-                Step::Sleep { hook, delay } => self.sleep(hook, delay),
-                Step::Finished(decision) => self.decision = Some(decision),
+                HookStep::Sleep { hook, delay } => self.sleep(hook, delay),
+                HookStep::Finished(decision) => self.decision = Some(decision),
             }
         }
         // The journal's refusal matters only before an effect; what is told here has happened.
@@ -318,13 +322,15 @@ impl Driver {
         let past = self.firing.past.as_ref();
         if let Some((outcome, took)) = past.and_then(|past| past.ended(id, attempt)) {
             if let Some(answer) = past.and_then(|past| past.went_async(id)) {
-                let _ = self.sender.send(Message::Happened(Happening::WentAsync { hook, answer }));
+                let _ = self
+                    .sender
+                    .send(DriverMessage::Happened(HookHappening::WentAsync { hook, answer }));
             }
             return ending.send(outcome, took);
         }
         let cut_off = past.and_then(|past| past.cut_off_run(id, attempt));
         let attempt = attempt + past.map_or(0, |past| past.cut_off(id));
-        let attempt = Attempt {
+        let attempt = HookAttempt {
             cut_off,
             hook: Arc::clone(self.dispatch.hook(hook)),
             event: Arc::clone(&self.event),
@@ -355,14 +361,16 @@ impl Driver {
         let is_awaited = attempt.terms.awaited;
         if let Some(answer) = past.and_then(|past| past.went_async(id)) {
             // It decides nothing more, whether it says so again or not.
-            let _ = self.sender.send(Message::Happened(Happening::WentAsync { hook, answer }));
+            let _ = self
+                .sender
+                .send(DriverMessage::Happened(HookHappening::WentAsync { hook, answer }));
         }
         let action = async move {
             let (outcome, took) = actions::run(attempt, &mut news).await;
             ending.send(outcome, took);
         };
         if is_awaited {
-            self.awaited.push(Running { hook, action: Box::pin(action) });
+            self.awaited.push(RunningAction { hook, action: Box::pin(action) });
         } else {
             tokio::spawn(action);
         }
@@ -398,15 +406,15 @@ impl Driver {
         let has_ended = self.firing.past.as_ref().and_then(|past| past.ended(id, next)).is_some();
         if has_ended {
             // Another process has slept before the next attempt.
-            let woken = Happening::TimeToRetry { hook, slept: delay };
-            let _ = sender.send(Message::Happened(woken));
+            let woken = HookHappening::TimeToRetry { hook, slept: delay };
+            let _ = sender.send(DriverMessage::Happened(woken));
             return;
         }
         tokio::spawn(async move {
             let begun = tokio::time::Instant::now();
             tokio::time::sleep(delay).await;
-            let woken = Happening::TimeToRetry { hook, slept: begun.elapsed() };
-            let _ = sender.send(Message::Happened(woken));
+            let woken = HookHappening::TimeToRetry { hook, slept: begun.elapsed() };
+            let _ = sender.send(DriverMessage::Happened(woken));
         });
     }
 }
@@ -430,7 +438,7 @@ fn as_record(keepsake: &Keepsake) -> Option<FiringEvent> {
 
 /// Goes on with the awaited actions until one has ended; for ever if there is none. A panic ends
 /// only the action: its `Ending` tells.
-async fn ended(awaited: &mut Vec<Running>) {
+async fn ended(awaited: &mut Vec<RunningAction>) {
     std::future::poll_fn(|context| {
         for at in 0..awaited.len() {
             let action = awaited[at].action.as_mut();
@@ -449,16 +457,16 @@ async fn ended(awaited: &mut Vec<Running>) {
 /// ever.
 struct Ending {
     hook: usize,
-    sender: UnboundedSender<Message>,
+    sender: UnboundedSender<DriverMessage>,
     sent: bool,
 }
 
 impl Ending {
     fn send(&mut self, outcome: Outcome, took: Duration) {
         self.sent = true;
-        let ended = Happening::Ended { hook: self.hook, outcome, took };
+        let ended = HookHappening::Ended { hook: self.hook, outcome, took };
         // Nobody listens only if the host dropped the firing.
-        let _ = self.sender.send(Message::Happened(ended));
+        let _ = self.sender.send(DriverMessage::Happened(ended));
     }
 }
 
@@ -473,17 +481,17 @@ impl Drop for Ending {
 
 struct Reporter {
     hook: usize,
-    sender: UnboundedSender<Message>,
+    sender: UnboundedSender<DriverMessage>,
     output: Option<Sender<RunEventKind>>,
     is_watched: bool,
     /// Bytes of output that found no room since the last that did.
     left_out: u64,
 }
 
-impl News for Reporter {
+impl ActionNews for Reporter {
     fn went_async(&mut self, answer: Option<Box<Answer>>) {
-        let happening = Happening::WentAsync { hook: self.hook, answer };
-        let _ = self.sender.send(Message::Happened(happening));
+        let happening = HookHappening::WentAsync { hook: self.hook, answer };
+        let _ = self.sender.send(DriverMessage::Happened(happening));
     }
 
     fn is_watched(&self) -> bool {
@@ -491,7 +499,7 @@ impl News for Reporter {
     }
 
     fn tells(&mut self, kind: RunEventKind) {
-        let _ = self.sender.send(Message::Told(Box::new(kind)));
+        let _ = self.sender.send(DriverMessage::Told(Box::new(kind)));
     }
 
     fn wants_output(&self) -> bool {

@@ -1,4 +1,4 @@
-//! [`Shared`]: what an engine and its firings have in common: hooks and ports, who watches, what runs in the
+//! [`EngineState`]: what an engine and its firings have in common: hooks and ports, who watches, what runs in the
 //! background.
 
 use std::collections::BTreeMap;
@@ -10,18 +10,18 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{Interest, Observer};
-use crate::actions::Surroundings;
+use crate::actions::ActionContext;
 use crate::handed_over::{Background, HandedOver};
 use crate::hook_set::HookSet;
 use crate::ports::Ports;
 
 /// It lives as long as the engine or anything that one of its firings still runs.
-pub(crate) struct Shared {
+pub(crate) struct EngineState {
     pub(super) hooks: HookSet,
     pub(super) skip: Arc<[String]>,
     pub(super) started_by: Arc<[String]>,
     pub(super) ports: Ports,
-    pub(super) surroundings: Arc<Surroundings>,
+    pub(super) surroundings: Arc<ActionContext>,
     pub(super) observers: Mutex<Vec<(Interest, Observer)>>,
     pub(super) firings: Arc<AtomicU64>,
     pub(super) runs: AtomicU64,
@@ -44,7 +44,7 @@ pub(super) struct StillRunning {
     pub(super) hooks: BTreeMap<(u64, usize), String>,
 }
 
-impl Shared {
+impl EngineState {
     pub(super) fn observers(&self) -> MutexGuard<'_, Vec<(Interest, Observer)>> {
         self.observers.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::action_type::KeyValue::{self, Json, Map, Port, Switch, Text, Texts, Words};
 use super::action_type::{ActionKey, ActionType, Described, Details};
-use super::{Callback, Exhausted, Place};
+use super::{Callback, Exhausted, FilePlace};
 use crate::limits::{PATIENT_TIMEOUT, SEND_TIMEOUT};
 use crate::template::{CommandText, JsonTemplate, TextTemplate};
 
@@ -115,7 +115,7 @@ impl Shell {
     };
 
     /// A command about which nothing else is said.
-    pub fn of(command: CommandText) -> Self {
+    pub fn new(command: CommandText) -> Self {
         Self {
             command,
             exec: None,
@@ -252,7 +252,7 @@ pub struct Spawn {
     /// Its name.
     pub pipeline: String,
     /// Where that name stands in the hook's file.
-    pub place: Place,
+    pub place: FilePlace,
     /// What it is given.
     pub inputs: JsonTemplate,
     /// Where its agent works.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::fault::{HookFault, HookFaultKind, RETRIES_EXPECTED};
-use super::{Action, Callback, Exhausted, Hook, Layer, OnFailure, Source};
+use super::{Action, Callback, Exhausted, Hook, HookSource, Layer, OnFailure};
 use crate::limits::{RETRIES_MAX, WAIT_MAX};
 use crate::matcher::{Matcher, SubjectOf};
 use crate::native::NATIVE;
@@ -141,7 +141,7 @@ impl HookBuilder {
         let hook = Hook {
             id: self.id.clone().unwrap_or_else(|| self.default_id(0)),
             description: self.description.clone(),
-            source: Source {
+            source: HookSource {
                 file: Path::new(self.at.file()).into(),
                 path: Path::new(PROGRAM).into(),
                 line: self.at.line(),

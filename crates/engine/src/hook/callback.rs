@@ -20,19 +20,20 @@ pub struct Callback {
     name: &'static str,
 }
 
-type Function = dyn Fn(Call) -> Answering + Send + Sync;
+type Function = dyn Fn(Call) -> CallbackFuture + Send + Sync;
 
 /// A callback on its way to its answer.
-pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<Answer, Failure>> + Send>>;
+pub(crate) type CallbackFuture =
+    Pin<Box<dyn Future<Output = Result<Answer, CallbackFailure>> + Send>>;
 
 impl Callback {
     /// A function that is called with each event it is woken for.
     pub fn new<F, R>(function: F) -> Self
     where
         F: Fn(Call) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Answer, Failure>> + Send + 'static,
+        R: Future<Output = Result<Answer, CallbackFailure>> + Send + 'static,
     {
-        let function = move |call| -> Answering { Box::pin(function(call)) };
+        let function = move |call| -> CallbackFuture { Box::pin(function(call)) };
         Self { function: Arc::new(function), name: std::any::type_name::<F>() }
     }
 
@@ -42,7 +43,7 @@ impl Callback {
         self.name
     }
 
-    pub(crate) fn call(&self, call: Call) -> Answering {
+    pub(crate) fn call(&self, call: Call) -> CallbackFuture {
         (self.function)(call)
     }
 }
@@ -145,19 +146,19 @@ impl fmt::Debug for Call {
 /// error and `Err("no network".into())` on a text. It goes through the hook's `on_failure` like any
 /// other failure: where something can be blocked, it blocks unless told otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct CallbackFailure {
     cause: String,
 }
 
-impl Failure {
+impl CallbackFailure {
     /// Why, as reports show it.
     pub fn cause(&self) -> &str {
         &self.cause
     }
 }
 
-// `Failure` itself must never become `Display`: this would then overlap with `From<T> for T`.
-impl<E: fmt::Display> From<E> for Failure {
+// `CallbackFailure` itself must never become `Display`: this would then overlap with `From<T> for T`.
+impl<E: fmt::Display> From<E> for CallbackFailure {
     fn from(error: E) -> Self {
         // The alternate form, in which error types that keep their causes show all of them.
         Self { cause: format!("{error:#}") }

@@ -51,7 +51,7 @@ impl SendError {
         }
     }
 
-    pub(super) fn of(error: &reqwest::Error) -> Self {
+    pub(super) fn from_error(error: &reqwest::Error) -> Self {
         let mut innermost: &dyn Error = error;
         while let Some(inner) = innermost.source() {
             if let Some(tls) = of_tls(inner) {

@@ -76,7 +76,7 @@ fn denied(reason: &str) -> Meaning {
 #[test]
 fn a_hook_reads_one_line_of_json_with_the_event_and_its_own_name() {
     let hook = Hook::on(GUARD, |_| async { Ok(Answer::default()) }).id("guard");
-    let reader = Reader {
+    let reader = WireReader {
         event: &event(GUARD),
         hook: &hook.build().expect("a hook"),
         attempt: 2,

@@ -80,18 +80,18 @@ impl Journal for InMemoryJournal {
 /// Remembers as long as the program runs.
 #[derive(Debug, Default)]
 pub struct InMemoryMemory {
-    sessions: Mutex<Sessions>,
+    sessions: Mutex<RememberedSessions>,
 }
 
 #[derive(Debug, Default)]
-struct Sessions {
+struct RememberedSessions {
     /// When it was used last, and what it remembers.
     all: HashMap<String, (u64, Remembered)>,
     uses: u64,
 }
 
-impl Sessions {
-    fn of(&mut self, session: &str) -> &mut Remembered {
+impl RememberedSessions {
+    fn remembered(&mut self, session: &str) -> &mut Remembered {
         self.uses += 1;
         if !self.all.contains_key(session) && self.all.len() >= SESSIONS_MAX {
             let oldest = self.all.iter().min_by_key(|(_, (used, _))| *used);
@@ -109,7 +109,7 @@ impl InMemoryMemory {
     /// A memory in which one session remembers this already.
     pub fn with(session: &str, remembered: Remembered) -> Self {
         let memory = Self::default();
-        *locked(&memory.sessions).of(session) = remembered;
+        *locked(&memory.sessions).remembered(session) = remembered;
         memory
     }
 
@@ -133,7 +133,7 @@ impl Memory for InMemoryMemory {
 
     fn keep<'a>(&'a self, session: &'a str, keepsake: Keepsake) -> Promise<'a, ()> {
         let mut sessions = locked(&self.sessions);
-        sessions.of(session).keep(keepsake);
+        sessions.remembered(session).keep(keepsake);
         Box::pin(std::future::ready(()))
     }
 }
@@ -311,7 +311,7 @@ mod tests {
         let first = memory.recall("s").await;
         assert_eq!(first.once, ["a"]);
         assert_eq!(
-            (first.stop_blocks.of(""), first.carried.last_hook_status.as_deref()),
+            (first.stop_blocks.count_for(""), first.carried.last_hook_status.as_deref()),
             (3, Some("failed"))
         );
         assert_eq!(first.late_answers, [answer]);

@@ -17,7 +17,7 @@ impl StopBlocks {
     }
 
     /// How many stops of this agent were blocked in a row.
-    pub fn of(&self, agent: &str) -> u32 {
+    pub fn count_for(&self, agent: &str) -> u32 {
         self.0.iter().find(|(known, _)| known == agent).map_or(0, |(_, count)| *count)
     }
 
@@ -44,12 +44,15 @@ mod tests {
         blocks.set("", 3);
         blocks.set("a", 1);
         blocks.set("", 4);
-        assert_eq!((blocks.of(""), blocks.of("a"), blocks.of("b")), (4, 1, 0));
+        assert_eq!((blocks.count_for(""), blocks.count_for("a"), blocks.count_for("b")), (4, 1, 0));
         blocks.set("a", 0);
         assert_eq!(blocks, StopBlocks(vec![(String::new(), 4)]));
         for number in 0..STOPPING_AGENTS_MAX {
             blocks.set(&number.to_string(), 1);
         }
-        assert_eq!((blocks.of(""), blocks.of("0"), blocks.0.len()), (0, 1, STOPPING_AGENTS_MAX));
+        assert_eq!(
+            (blocks.count_for(""), blocks.count_for("0"), blocks.0.len()),
+            (0, 1, STOPPING_AGENTS_MAX)
+        );
     }
 }

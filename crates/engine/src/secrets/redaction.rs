@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
-use hookwright_process::Filter;
+use hookwright_process::OutputFilter;
 use serde_json::{Map, Value};
 
 use super::forms::forms;
@@ -12,7 +12,7 @@ use super::forms::forms;
 /// Finds every form of every secret. Where several begin at one place, the longest counts.
 pub(crate) struct Redaction {
     search: AhoCorasick,
-    patterns: Vec<Pattern>,
+    patterns: Vec<SecretPattern>,
     /// Bytes with which some form begins.
     first_bytes: [bool; 256],
     bytes_max: usize,
@@ -25,24 +25,24 @@ enum Rest {
     None,
 }
 
-struct Pattern {
+struct SecretPattern {
     form: String,
     shown_as: String,
 }
 
 impl Redaction {
-    pub(super) fn of(secrets: &[(String, String)]) -> Self {
+    pub(super) fn new(secrets: &[(String, String)]) -> Self {
         Self::showing(secrets.iter().map(|(name, value)| (&**value, format!("[secret {name}]"))))
     }
 
     /// Hides these values, each behind what is shown for it.
     pub(super) fn showing<'a>(values: impl Iterator<Item = (&'a str, String)>) -> Self {
-        let patterns: Vec<Pattern> = values
+        let patterns: Vec<SecretPattern> = values
             .filter(|(value, _)| !value.is_empty())
             .flat_map(|(value, shown_as)| {
                 forms(value)
                     .into_iter()
-                    .map(move |form| Pattern { form, shown_as: shown_as.clone() })
+                    .map(move |form| SecretPattern { form, shown_as: shown_as.clone() })
             })
             .collect();
         let mut first_bytes = [false; 256];
@@ -59,8 +59,8 @@ impl Redaction {
 
     /// What a stream has to pass.
     #[cfg(feature = "http")]
-    pub(crate) fn stream(hidden: &Arc<Self>) -> impl Filter + use<> {
-        Stream::new(Arc::clone(hidden))
+    pub(crate) fn stream(hidden: &Arc<Self>) -> impl OutputFilter + use<> {
+        RedactedStream::new(Arc::clone(hidden))
     }
 
     /// The text without any of them.
@@ -142,19 +142,19 @@ fn insert(map: &mut Map<String, Value>, key: String, value: Value) {
 }
 
 /// Redaction of output that comes in pieces: a secret that is split between two reads is found.
-pub(super) struct Stream {
+pub(super) struct RedactedStream {
     redaction: Arc<Redaction>,
     /// What could be the beginning of a secret.
     held: Vec<u8>,
 }
 
-impl Stream {
+impl RedactedStream {
     pub(super) fn new(redaction: Arc<Redaction>) -> Self {
         Self { redaction, held: Vec::new() }
     }
 }
 
-impl Filter for Stream {
+impl OutputFilter for RedactedStream {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.held.extend_from_slice(bytes);
         let open = self.redaction.pass(&self.held, out, Rest::MayCome);
@@ -174,11 +174,11 @@ mod tests {
     fn redaction(secrets: &[(&str, &str)]) -> Arc<Redaction> {
         let owned: Vec<(String, String)> =
             secrets.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        Arc::new(Redaction::of(&owned))
+        Arc::new(Redaction::new(&owned))
     }
 
     fn in_pieces(redaction: &Arc<Redaction>, pieces: &[&[u8]]) -> String {
-        let mut stream = Stream::new(Arc::clone(redaction));
+        let mut stream = RedactedStream::new(Arc::clone(redaction));
         let mut out = Vec::new();
         for piece in pieces {
             stream.push(piece, &mut out);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_begins_like_a_secret_is_let_out_as_soon_as_it_is_none() {
-        let mut stream = Stream::new(redaction(&[("A", "hunter22")]));
+        let mut stream = RedactedStream::new(redaction(&[("A", "hunter22")]));
         let mut out = Vec::new();
         stream.push(b"x hunter", &mut out);
         assert_eq!(out, b"x ");

@@ -7,7 +7,7 @@ use hookwright_events::Event;
 
 use super::rewrite::Rewritten as Templates;
 use super::{Filled, GeneratedReference};
-use super::{GENERATED, Place, Quoting, TemplateError, places, rewrite};
+use super::{GENERATED, Quoting, ShellPlace, TemplateError, places, rewrite};
 use crate::policy::Wire;
 use crate::variables;
 
@@ -16,13 +16,13 @@ use crate::variables;
 pub struct CommandText {
     source: Box<str>,
     /// The text with its references replaced, where there are any.
-    rewritten: Option<Box<Rewritten>>,
+    rewritten: Option<Box<RewrittenText>>,
     /// The same with its `{{x}}` placed, in dialects that have them.
     templates: Option<Box<Templates>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Rewritten {
+struct RewrittenText {
     text: Box<str>,
     references: Vec<PathReference>,
 }
@@ -90,11 +90,11 @@ impl CommandText {
         let mut text = String::new();
         let mut references: Vec<PathReference> = Vec::new();
         let mut copied = 0;
-        let found: Vec<Found> = find_references(source).collect();
+        let found: Vec<FoundReference> = find_references(source).collect();
         let standing = standing(source, &found);
         for (found, standing) in found.into_iter().zip(standing) {
             // There it is no reference, but somebody else's text: a program in another language.
-            if standing == Standing::Literal {
+            if standing == ReferenceUse::Literal {
                 continue;
             }
             let name = &source[found.name.clone()];
@@ -105,7 +105,7 @@ impl CommandText {
                     at: found.name,
                 });
             }
-            if standing == Standing::EvaluatedAgain {
+            if standing == ReferenceUse::EvaluatedAgain {
                 return Err(TextError::EvaluatedAgain {
                     reference: source[found.whole.clone()].to_owned(),
                     at: found.whole,
@@ -129,8 +129,8 @@ impl CommandText {
             }
         }
         text.push_str(&source[copied..]);
-        let rewritten =
-            (!references.is_empty()).then(|| Box::new(Rewritten { text: text.into(), references }));
+        let rewritten = (!references.is_empty())
+            .then(|| Box::new(RewrittenText { text: text.into(), references }));
         Ok(Self { source: source.into(), rewritten, templates: None })
     }
 
@@ -213,7 +213,7 @@ fn is_of_a_name(letter: char) -> bool {
 
 /// What the shell does with a reference where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum ReferenceUse {
     /// Puts its value there.
     Replaced,
     /// Leaves it as it is: single quotes, a backslash before it, a comment.
@@ -222,7 +222,7 @@ enum Standing {
     EvaluatedAgain,
 }
 
-fn standing(text: &str, found: &[Found]) -> Vec<Standing> {
+fn standing(text: &str, found: &[FoundReference]) -> Vec<ReferenceUse> {
     if found.is_empty() {
         return Vec::new();
     }
@@ -233,23 +233,23 @@ fn standing(text: &str, found: &[Found]) -> Vec<Standing> {
         Ok(_) | Err(_) => ranges
             .iter()
             .map(|range| match is_evaluated_again(text, range) {
-                true => Standing::EvaluatedAgain,
-                false => Standing::Replaced,
+                true => ReferenceUse::EvaluatedAgain,
+                false => ReferenceUse::Replaced,
             })
             .collect(),
     }
 }
 
-fn of_place(place: &Place) -> Standing {
+fn of_place(place: &ShellPlace) -> ReferenceUse {
     match place.evaluated_again() {
-        Some(evaluation) if !evaluation.is_meant() => return Standing::EvaluatedAgain,
+        Some(evaluation) if !evaluation.is_meant() => return ReferenceUse::EvaluatedAgain,
         Some(_) | None => {}
     }
     match place.quoting {
         Quoting::Single | Quoting::Escaped | Quoting::Comment | Quoting::QuotedHereDocument => {
-            Standing::Literal
+            ReferenceUse::Literal
         }
-        _ => Standing::Replaced,
+        _ => ReferenceUse::Replaced,
     }
 }
 
@@ -299,14 +299,14 @@ fn is_in_arithmetic(before: &str) -> bool {
     open.contains(&true)
 }
 
-struct Found {
+struct FoundReference {
     whole: Range<usize>,
     name: Range<usize>,
     path: Range<usize>,
 }
 
 /// Every `${NAME.path}` of the text.
-fn find_references(text: &str) -> impl Iterator<Item = Found> + '_ {
+fn find_references(text: &str) -> impl Iterator<Item = FoundReference> + '_ {
     text.match_indices("${").filter_map(|(start, _)| {
         let inside = start + 2;
         let close = inside + text[inside..].find('}')?;
@@ -319,7 +319,7 @@ fn find_references(text: &str) -> impl Iterator<Item = Found> + '_ {
             !key.is_empty()
                 && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
         });
-        (is_name && is_path).then_some(Found {
+        (is_name && is_path).then_some(FoundReference {
             whole: start..close + 1,
             name: inside..dot,
             path: dot + 1..close,

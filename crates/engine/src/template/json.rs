@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{FillError, FilledText, Filling, Revealing, TextTemplate, Writing};
+use super::{FillError, FilledText, Filling, Revealing, TextTemplate, ValueWriting};
 use crate::secrets::Secrets;
 
 /// JSON whose texts hold references. Keys are taken as they are.
@@ -77,7 +77,7 @@ impl JsonTemplate {
     pub fn fill(&self, filling: &Filling<'_>) -> Result<FilledJson, FillError> {
         Ok(match self {
             Self::Constant(value) => FilledJson::Constant(value.clone()),
-            Self::Text(text) => FilledJson::Text(text.fill(filling, Writing::Plain)?),
+            Self::Text(text) => FilledJson::Text(text.fill(filling, ValueWriting::Plain)?),
             Self::List(items) => FilledJson::List(
                 items.iter().map(|item| item.fill(filling)).collect::<Result<_, _>>()?,
             ),
@@ -112,8 +112,8 @@ impl FilledJson {
     }
 
     /// What may be seen: everything but secrets.
-    pub fn shown(&self) -> Value {
-        self.made(&|text| Ok(text.shown())).unwrap_or_default()
+    pub fn redacted(&self) -> Value {
+        self.made(&|text| Ok(text.redacted())).unwrap_or_default()
     }
 
     fn made(
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(filled.reveal(&secrets()), Ok(expected.clone()));
         let mut shown = expected;
         shown["auth"] = json!("Bearer [secret TOKEN]");
-        assert_eq!(filled.shown(), shown);
+        assert_eq!(filled.redacted(), shown);
         let gone = filled.reveal(&Secrets::default()).expect_err("the secret is gone");
         assert_eq!(gone.to_string(), "unknown variable `TOKEN`");
     }

@@ -39,28 +39,33 @@ mod tests;
 mod words;
 
 use bare_names::Searched;
-use following::{Assignment, Attribute, Attributed, Reading};
-pub use place::{Evaluation, LexError, Place, Quoting, Trouble};
+use following::{Assignment, Attribute, Attributed, ProgramSource};
+pub use place::{Evaluation, LexError, Quoting, ShellPlace, Trouble};
 
 /// How deep substitutions, subshells and expansions may stand in each other.
 const DEPTH_MAX: usize = 48;
 
 /// Where each of `ranges` stands. They are in order, don't overlap, and hold neither quotes,
 /// backslashes nor white space: each is taken as one thing, whatever characters it has.
-pub fn places(text: &str, ranges: &[Range<usize>]) -> Result<Vec<Place>, LexError> {
-    let lexed = Lexer::new(text, ranges, false).run()?;
-    Ok(lexed.marks.iter().filter(|mark| mark.subject == Subject::Asked).map(|m| m.place).collect())
+pub fn places(text: &str, ranges: &[Range<usize>]) -> Result<Vec<ShellPlace>, LexError> {
+    let lexed = ShellLexer::new(text, ranges, false).run()?;
+    Ok(lexed
+        .marks
+        .iter()
+        .filter(|mark| mark.subject == MarkSubject::Asked)
+        .map(|m| m.place)
+        .collect())
 }
 
 /// Everything a text says about variables: where each stands, and which ones it sets itself.
 pub(super) fn variables(text: &str) -> Result<Lexed, LexError> {
-    Lexer::new(text, &[], true).run()
+    ShellLexer::new(text, &[], true).run()
 }
 
 /// What was found in a text.
 pub(super) struct Lexed {
     /// In the order of the text.
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<LexedMark>,
     /// The names of the variables that the command sets.
     pub(super) set: Vec<Range<usize>>,
     /// Whether it may set others too, whose names we can't see: `eval`, `source`.
@@ -69,10 +74,10 @@ pub(super) struct Lexed {
 
 /// Something whose place is of interest.
 #[derive(Debug, Clone)]
-pub(super) struct Mark {
+pub(super) struct LexedMark {
     pub(super) at: Range<usize>,
-    pub(super) subject: Subject,
-    pub(super) place: Place,
+    pub(super) subject: MarkSubject,
+    pub(super) place: ShellPlace,
     /// An argument of a program that has variables of its own: what `$X` is in single quotes there
     /// is that program's business.
     pub(super) is_foreign: bool,
@@ -80,18 +85,18 @@ pub(super) struct Mark {
     level: usize,
 }
 
-/// What stands at a [`Mark`].
+/// What stands at a [`LexedMark`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(super) enum MarkSubject {
     /// One of the ranges we were asked about.
     Asked,
     /// `$X`, `${X…}`, or `X` in arithmetic.
-    Variable { name: Range<usize>, form: Form },
+    Variable { name: Range<usize>, form: LookupForm },
 }
 
 /// How a variable is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum LookupForm {
     /// Its value is wanted.
     Value,
     /// Only its length, or whether it is set.
@@ -106,7 +111,7 @@ pub(super) enum Form {
 
 /// A word of a simple command.
 #[derive(Debug, Clone)]
-struct Word {
+struct CommandWord {
     at: Range<usize>,
     /// No expansion stands in it.
     is_static: bool,
@@ -126,7 +131,7 @@ struct Pending {
     evaluation: Option<Evaluation>,
 }
 
-struct Lexer<'t> {
+struct ShellLexer<'t> {
     text: &'t str,
     bytes: &'t [u8],
     pos: usize,
@@ -141,8 +146,8 @@ struct Lexer<'t> {
     depth: usize,
     evaluation: Option<Evaluation>,
     splits: bool,
-    marks: Vec<Mark>,
-    words: Vec<Word>,
+    marks: Vec<LexedMark>,
+    words: Vec<CommandWord>,
     pending: Vec<Pending>,
     /// How many of them belong to a line outside the substitution that is being read.
     pending_outer: usize,
@@ -151,7 +156,7 @@ struct Lexer<'t> {
     /// Where marks stand that some command reads: before a pipe, in here-documents, in redirections.
     fed: Vec<Range<usize>>,
     /// How interpreters get their programs, where they don't have them as arguments.
-    interpreters_read: Reading,
+    interpreters_read: ProgramSource,
     defines_functions: bool,
     defines_aliases: bool,
     /// `>(…)`: what a command prints is read there.
@@ -172,7 +177,7 @@ struct Lexer<'t> {
     evaluates: bool,
 }
 
-impl<'t> Lexer<'t> {
+impl<'t> ShellLexer<'t> {
     fn new(text: &'t str, ranges: &'t [Range<usize>], is_unwritten: bool) -> Self {
         let mut asked = ranges.iter();
         let next = asked.next().cloned().unwrap_or(usize::MAX..usize::MAX);
@@ -194,7 +199,7 @@ impl<'t> Lexer<'t> {
             set: Vec::new(),
             sets_others: false,
             fed: Vec::new(),
-            interpreters_read: Reading::Nothing,
+            interpreters_read: ProgramSource::Nothing,
             defines_functions: false,
             defines_aliases: false,
             writes_to_commands: false,
@@ -209,7 +214,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn run(mut self) -> Result<Lexed, LexError> {
-        self.list(commands::Until::End)?;
+        self.list(commands::ListUntil::End)?;
         if self.next.start < self.text.len() {
             // Some rule above took the beginning of a range for something else.
             return Err(LexError { trouble: Trouble::Unexpected, at: self.next });
@@ -247,14 +252,14 @@ impl<'t> Lexer<'t> {
         if self.pos != self.next.start {
             return false;
         }
-        self.mark(self.next.clone(), Subject::Asked, quoting);
+        self.mark(self.next.clone(), MarkSubject::Asked, quoting);
         self.pos = self.next.end;
         self.next = self.asked.next().cloned().unwrap_or(usize::MAX..usize::MAX);
         true
     }
 
-    fn mark(&mut self, at: Range<usize>, subject: Subject, quoting: Quoting) {
-        let place = Place {
+    fn mark(&mut self, at: Range<usize>, subject: MarkSubject, quoting: Quoting) {
+        let place = ShellPlace {
             quoting,
             evaluation: self.evaluation,
             splits: self.splits,
@@ -263,7 +268,7 @@ impl<'t> Lexer<'t> {
             in_default: false,
             evaluated_as_words: None,
         };
-        self.marks.push(Mark { at, subject, place, is_foreign: false, level: self.level });
+        self.marks.push(LexedMark { at, subject, place, is_foreign: false, level: self.level });
     }
 
     /// Passes text in which nothing has a meaning, up to `to`.
@@ -276,7 +281,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// The marks since `first` that stand in `at`. Marks are in the order of the text.
-    fn marks_in(&mut self, first: usize, at: &Range<usize>) -> &mut [Mark] {
+    fn marks_in(&mut self, first: usize, at: &Range<usize>) -> &mut [LexedMark] {
         let from = first + self.marks[first..].partition_point(|mark| mark.at.start < at.start);
         let to = from + self.marks[from..].partition_point(|mark| mark.at.start < at.end);
         &mut self.marks[from..to]

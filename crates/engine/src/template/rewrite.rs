@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::GENERATED;
-use super::lexer::{self, Place, Quoting};
+use super::lexer::{self, Quoting, ShellPlace};
 
 mod problem;
 
@@ -214,7 +214,12 @@ impl Rewritten {
     }
 }
 
-fn check(source: &str, at: &Range<usize>, kind: Reference, place: Place) -> Result<(), Problem> {
+fn check(
+    source: &str,
+    at: &Range<usize>,
+    kind: Reference,
+    place: ShellPlace,
+) -> Result<(), Problem> {
     let reference = || source[at.clone()].to_owned();
     if let Some(evaluation) = place.evaluation {
         return Err(Problem::EvaluatedAgain { reference: reference(), evaluation });

@@ -4,7 +4,7 @@
 //! reference stays as it is. A name that nobody knows is an error with that name, so that nothing is
 //! sent with a hole in it. What is never closed is text.
 //!
-//! Where a value ends up decides how it is written ([`Writing`]). In JSON, values are placed inside
+//! Where a value ends up decides how it is written ([`ValueWriting`]). In JSON, values are placed inside
 //! the parsed value, never into its text; that is `json.rs`.
 //!
 //! Secrets stay names until somebody asks for the whole ([`FilledText::reveal`]), so that what was filled
@@ -28,11 +28,11 @@ use crate::variables::{PREFIX, Variables, is_ours, nearest_to, text_of};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextTemplate {
     source: Box<str>,
-    parts: Vec<Part>,
+    parts: Vec<TextPart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TextPart {
     Text(Box<str>),
     Reference {
         name: Box<str>,
@@ -47,7 +47,7 @@ enum Part {
 /// How values are written into a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Writing {
+pub enum ValueWriting {
     /// As they are.
     Plain,
     /// Percent-encoded, and no part of a path that leads out of it; except a reference that is the
@@ -137,7 +137,7 @@ impl TextTemplate {
             push_text(&mut parts, before);
             let mut keys = reference.split('.');
             let name = keys.next().unwrap_or_default().into();
-            parts.push(Part::Reference { name, path: keys.map(str::to_owned).collect() });
+            parts.push(TextPart::Reference { name, path: keys.map(str::to_owned).collect() });
             rest = after;
         }
         push_text(&mut parts, rest);
@@ -155,7 +155,7 @@ impl TextTemplate {
                 continue;
             }
             push_text(&mut parts, &source[copied..at.start]);
-            parts.push(Part::Template { name: name.into() });
+            parts.push(TextPart::Template { name: name.into() });
             copied = at.end;
         }
         push_text(&mut parts, &source[copied..]);
@@ -170,12 +170,12 @@ impl TextTemplate {
         self.parts
             .iter()
             .map(|part| match part {
-                Part::Text(text) => Some(text.to_string()),
-                Part::Reference { name, path } => {
+                TextPart::Text(text) => Some(text.to_string()),
+                TextPart::Reference { name, path } => {
                     let keys = [&**name].into_iter().chain(path.iter().map(String::as_str));
                     Some(format!("${{{}}}", keys.collect::<Vec<_>>().join(".")))
                 }
-                Part::Template { name } => Some(format!("${{{}}}", variable(name)?)),
+                TextPart::Template { name } => Some(format!("${{{}}}", variable(name)?)),
             })
             .collect()
     }
@@ -188,24 +188,29 @@ impl TextTemplate {
     /// The names that stand in it.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Reference { name, .. } => Some(&**name),
-            Part::Text(_) | Part::Template { .. } => None,
+            TextPart::Reference { name, .. } => Some(&**name),
+            TextPart::Text(_) | TextPart::Template { .. } => None,
         })
     }
 
     /// Whether values can change it.
     pub fn is_constant(&self) -> bool {
-        self.parts.iter().all(|part| matches!(part, Part::Text(_)))
+        self.parts.iter().all(|part| matches!(part, TextPart::Text(_)))
     }
 
     /// The text with its values, secrets still by name.
-    pub fn fill(&self, filling: &Filling<'_>, writing: Writing) -> Result<FilledText, FillError> {
-        let is_whole = matches!(self.parts[..], [Part::Reference { .. }]);
-        let writing = if is_whole && writing == Writing::Url { Writing::Plain } else { writing };
+    pub fn fill(
+        &self,
+        filling: &Filling<'_>,
+        writing: ValueWriting,
+    ) -> Result<FilledText, FillError> {
+        let is_whole = matches!(self.parts[..], [TextPart::Reference { .. }]);
+        let writing =
+            if is_whole && writing == ValueWriting::Url { ValueWriting::Plain } else { writing };
         let pieces = self.parts.iter().map(|part| match part {
-            Part::Text(text) => Ok(Piece::Text(text.to_string())),
-            Part::Reference { name, path } => piece(name, path, filling, writing),
-            Part::Template { name } => {
+            TextPart::Text(text) => Ok(Piece::Text(text.to_string())),
+            TextPart::Reference { name, path } => piece(name, path, filling, writing),
+            TextPart::Template { name } => {
                 let value = match filling.wire.value(name, filling.variables.event) {
                     template::Value::Scalar(value) => value,
                     template::Value::List(elements) => Cow::Owned(elements.join(" ")),
@@ -214,7 +219,7 @@ impl TextTemplate {
             }
         });
         let filled = FilledText { writing, pieces: pieces.collect::<Result<_, _>>()? };
-        if writing == Writing::Url {
+        if writing == ValueWriting::Url {
             // What could not be sent is not stored either.
             filled.reveal(filling.secrets)?;
         }
@@ -222,9 +227,9 @@ impl TextTemplate {
     }
 }
 
-fn push_text(parts: &mut Vec<Part>, text: &str) {
+fn push_text(parts: &mut Vec<TextPart>, text: &str) {
     if !text.is_empty() {
-        parts.push(Part::Text(text.into()));
+        parts.push(TextPart::Text(text.into()));
     }
 }
 
@@ -232,7 +237,7 @@ fn piece(
     name: &str,
     path: &[String],
     filling: &Filling<'_>,
-    writing: Writing,
+    writing: ValueWriting,
 ) -> Result<Piece, FillError> {
     let variables = &filling.variables;
     if filling.has_callback && path.is_empty() && plain(name) == CALLBACK_URL {
@@ -256,8 +261,8 @@ fn piece(
     })
 }
 
-fn value_piece(name: &str, value: &str, writing: Writing) -> Result<Piece, FillError> {
-    if writing == Writing::Header && value.chars().any(|c| c.is_control() && c != '\t') {
+fn value_piece(name: &str, value: &str, writing: ValueWriting) -> Result<Piece, FillError> {
+    if writing == ValueWriting::Header && value.chars().any(|c| c.is_control() && c != '\t') {
         return Err(FillError::ControlCharacter { name: name.to_owned() });
     }
     Ok(Piece::Value { name: name.to_owned(), value: written(value, writing).into_owned() })
@@ -272,17 +277,17 @@ fn unknown(name: &str) -> FillError {
     FillError::Unknown { name: name.to_owned(), nearest: nearest_to(name) }
 }
 
-fn written(value: &str, writing: Writing) -> Cow<'_, str> {
+fn written(value: &str, writing: ValueWriting) -> Cow<'_, str> {
     match writing {
-        Writing::Plain | Writing::Header => Cow::Borrowed(value),
-        Writing::Url => Cow::Owned(for_url(value)),
+        ValueWriting::Plain | ValueWriting::Header => Cow::Borrowed(value),
+        ValueWriting::Url => Cow::Owned(for_url(value)),
     }
 }
 
 /// A text with its values, secrets still by name. It can be stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilledText {
-    writing: Writing,
+    writing: ValueWriting,
     pieces: Vec<Piece>,
 }
 
@@ -325,7 +330,7 @@ impl FilledText {
                     (Some(CALLBACK_URL), written(revealing.callback_url, self.writing))
                 }
             };
-            if self.writing == Writing::Url {
+            if self.writing == ValueWriting::Url {
                 path.push(name, &text)?;
             }
             all.push_str(&text);
@@ -335,7 +340,7 @@ impl FilledText {
     }
 
     /// What may be seen: everything but secrets.
-    pub fn shown(&self) -> String {
+    pub fn redacted(&self) -> String {
         self.pieces
             .iter()
             .map(|piece| match piece {

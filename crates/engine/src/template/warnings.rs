@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::lexer::{self, Evaluation, Form, Quoting, Subject};
+use super::lexer::{self, Evaluation, LookupForm, MarkSubject, Quoting};
 
 /// What is known about names.
 #[derive(Clone, Copy)]
@@ -20,9 +20,9 @@ pub struct Names<'n> {
 
 /// A place that probably doesn't do what its author thinks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
+pub struct CommandWarning {
     /// What is odd about it.
-    pub kind: WarningKind,
+    pub kind: CommandWarningKind,
     /// The variable's name.
     pub name: String,
     /// The variable as it would stand in quotes: `$NAME`, or `${NAME.path}`.
@@ -35,7 +35,7 @@ pub struct Warning {
 
 /// What is odd about a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WarningKind {
+pub enum CommandWarningKind {
     /// One of our variables in single quotes: it stays literal.
     Literal,
     /// Free text outside quotes: it is split into words, and `*` in it is expanded.
@@ -47,12 +47,12 @@ pub enum WarningKind {
 }
 
 /// The odd places of a command, in order. A text that can't be read has none that is certain.
-pub fn warnings(text: &str, names: &Names<'_>) -> Vec<Warning> {
+pub fn warnings(text: &str, names: &Names<'_>) -> Vec<CommandWarning> {
     let Ok(lexed) = lexer::variables(text) else { return Vec::new() };
     let set: HashSet<&str> = lexed.set.iter().map(|name| &text[name.clone()]).collect();
     let mut found = Vec::new();
     for mark in &lexed.marks {
-        let Subject::Variable { name: name_at, form } = &mark.subject else { continue };
+        let MarkSubject::Variable { name: name_at, form } = &mark.subject else { continue };
         let name = &text[name_at.clone()];
         // What the command sets itself is its own, whatever we call by that name.
         let is_own = set.contains(name);
@@ -60,41 +60,41 @@ pub fn warnings(text: &str, names: &Names<'_>) -> Vec<Warning> {
         let is_free_text = is_ours && (names.is_free_text)(name);
         let place = mark.place;
         let evaluation = match form {
-            Form::Evaluated => place.evaluation.or(Some(Evaluation::VariableName)),
-            Form::Value | Form::Defaulted | Form::Bare => place.evaluation,
-            Form::Measured => None,
+            LookupForm::Evaluated => place.evaluation.or(Some(Evaluation::VariableName)),
+            LookupForm::Value | LookupForm::Defaulted | LookupForm::Bare => place.evaluation,
+            LookupForm::Measured => None,
         };
         let kind = match place.quoting {
             // Another program reads it there, perhaps a shell that expands it.
             Quoting::Single if place.evaluation.is_some() => None,
-            Quoting::Single => (is_ours && !mark.is_foreign).then_some(WarningKind::Literal),
+            Quoting::Single => (is_ours && !mark.is_foreign).then_some(CommandWarningKind::Literal),
             _ if is_free_text && evaluation.is_some() => {
-                evaluation.map(WarningKind::EvaluatedAgain)
+                evaluation.map(CommandWarningKind::EvaluatedAgain)
             }
             Quoting::Bare
                 if is_free_text
                     && (place.splits || place.is_target)
-                    && *form != Form::Measured
+                    && *form != LookupForm::Measured
                     && !(names.is_list)(name) =>
             {
-                Some(WarningKind::Unquoted)
+                Some(CommandWarningKind::Unquoted)
             }
             _ => {
                 let is_known = is_own
                     || is_ours
                     || lexed.sets_others
-                    || *form == Form::Defaulted
-                    || *form == Form::Measured
-                    || *form == Form::Bare
+                    || *form == LookupForm::Defaulted
+                    || *form == LookupForm::Measured
+                    || *form == LookupForm::Bare
                     || is_the_shells(name)
                     || (names.is_in_environment)(name);
-                (!is_known).then_some(WarningKind::Unknown)
+                (!is_known).then_some(CommandWarningKind::Unknown)
             }
         };
         if let Some(kind) = kind {
             let (name, at, name_at) = (name.to_owned(), mark.at.clone(), name_at.clone());
             let reference = reference(text, &name_at);
-            found.push(Warning { kind, name, reference, at, name_at });
+            found.push(CommandWarning { kind, name, reference, at, name_at });
         }
     }
     found
@@ -153,7 +153,7 @@ fn is_the_shells(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> Vec<(WarningKind, &str)> {
+    fn found(text: &str) -> Vec<(CommandWarningKind, &str)> {
         let names = Names {
             is_ours: &|name| matches!(name, "ERROR" | "ITERATION" | "CHANGED_FILES"),
             is_free_text: &|name| matches!(name, "ERROR" | "CHANGED_FILES"),
@@ -171,8 +171,8 @@ mod tests {
 
     #[test]
     fn odd_places_are_named() {
+        use CommandWarningKind::{EvaluatedAgain, Literal, Unknown, Unquoted};
         use Evaluation::*;
-        use WarningKind::{EvaluatedAgain, Literal, Unknown, Unquoted};
         for (text, expected) in [
             ("echo '$ERROR' 'a ${ERROR}'", vec![(Literal, "$ERROR"), (Literal, "${ERROR")]),
             ("echo $ERROR", vec![(Unquoted, "$ERROR")]),

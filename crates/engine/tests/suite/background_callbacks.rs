@@ -123,7 +123,7 @@ async fn a_callback_in_the_background_has_the_time_that_it_asked_for() {
 async fn a_callback_runs_commands_that_read_the_event_as_hooks_do() {
     let hook = Hook::on("tool:pre_execute", |call: Call| async move {
         let text = "read -r line; case $line in *sudo*) echo \"no: $TOOL_NAME\"; exit 3 ;; esac";
-        let shell = Shell::of(CommandText::new(text)?);
+        let shell = Shell::new(CommandText::new(text)?);
         let outcome = call.run(&shell, Duration::from_secs(60), || ()).await;
         match outcome {
             Outcome::Process(ProcessOutcome::Exited { code: 3, output }) => {
@@ -148,7 +148,7 @@ async fn a_callback_runs_commands_that_read_the_event_as_hooks_do() {
 #[tokio::test]
 async fn a_command_that_a_callback_runs_ends_when_its_time_is_over() {
     let hook = Hook::on("tool:pre_execute", |call: Call| async move {
-        let shell = Shell::of(CommandText::new("sleep 60")?);
+        let shell = Shell::new(CommandText::new("sleep 60")?);
         let outcome = call.run(&shell, Duration::from_millis(50), || ()).await;
         match outcome {
             Outcome::Process(ProcessOutcome::TimedOut { .. }) => Ok(Answer::deny("too slow")),

@@ -3,11 +3,11 @@
 use std::future::ready;
 use std::time::Duration;
 
-use hookwright_engine::explain::{Asked, Fate, explain};
+use hookwright_engine::explain::{ExplainOptions, Fate, explain};
 use hookwright_engine::hook::{Action, Exhausted, Layer};
 use hookwright_engine::limits::COMMAND_TIMEOUT;
 use hookwright_engine::variables::Environment;
-use hookwright_engine::{Answer, BuildError, Call, Engine, Failure, Hook, OnFailure};
+use hookwright_engine::{Answer, BuildError, Call, CallbackFailure, Engine, Hook, OnFailure};
 use serde_json::json;
 
 use crate::program::{engine, fire};
@@ -15,7 +15,7 @@ use crate::support::{event, proceed};
 
 #[tokio::test]
 async fn lists_and_explanations_show_callbacks_with_the_line_they_stand_in() {
-    async fn rule(_: Call) -> Result<Answer, Failure> {
+    async fn rule(_: Call) -> Result<Answer, CallbackFailure> {
         Ok(Answer::default())
     }
     let line = line!() + 1;
@@ -29,7 +29,7 @@ async fn lists_and_explanations_show_callbacks_with_the_line_they_stand_in() {
     assert!(format!("{callback:?}").starts_with("Callback(\""));
 
     let (chain, environment) = (Default::default(), Environment::default());
-    let asked = Asked { skip: &[], chain: &chain, environment: &environment };
+    let asked = ExplainOptions { skip: &[], chain: &chain, environment: &environment };
     let fates = explain(engine.hooks(), &event("tool:pre_execute", json!({})), asked);
     let Fate::Runs { terms } = &fates[0].fate else { panic!("{fates:?}") };
     assert_eq!((terms.awaited, terms.timeout), (true, COMMAND_TIMEOUT));

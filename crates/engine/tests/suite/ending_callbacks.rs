@@ -8,7 +8,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hookwright_engine::limits::{CALLBACK_GRACE, COMMAND_TIMEOUT};
-use hookwright_engine::{Answer, Call, CancellationToken, Failure, Hook, OnFailure, Status};
+use hookwright_engine::{
+    Answer, Call, CallbackFailure, CancellationToken, Hook, OnFailure, Status,
+};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -134,7 +136,7 @@ async fn a_panic_fails_the_hook_wherever_it_comes_from() {
 struct PanicsAfterwards(Answer);
 
 impl Future for PanicsAfterwards {
-    type Output = Result<Answer, Failure>;
+    type Output = Result<Answer, CallbackFailure>;
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
         Poll::Ready(Ok(self.0.clone()))

@@ -2,7 +2,7 @@
 
 use hookwright_config::{ConfigFile, load_text};
 use hookwright_engine::Chain;
-use hookwright_engine::explain::{Asked, Fate, Missed, explain};
+use hookwright_engine::explain::{ExplainOptions, Fate, MissReason, explain};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::variables::Environment;
 use hookwright_events::{Event, EventName};
@@ -16,7 +16,7 @@ fn fates(text: &str, layer: Layer, name: &str, data: Value) -> Vec<(String, Fate
     assert!(loaded.faults.is_empty(), "{:?}", loaded.faults);
     let (chain, environment) = (Chain::default(), Environment::default());
     let skip = ["skipped".into()];
-    let asked = Asked { skip: &skip, chain: &chain, environment: &environment };
+    let asked = ExplainOptions { skip: &skip, chain: &chain, environment: &environment };
     explain(&loaded.hooks, &event, asked)
         .into_iter()
         .map(|explained| (explained.hook.id.clone(), explained.fate))
@@ -90,12 +90,12 @@ fn names_that_wake_for_certain_reasons_and_disabled_global_hooks_are_explained()
         json!({ "reason": "error" }),
     );
     let only = &["completed", "max_iterations"][..];
-    assert_eq!(reason[0].1, Fate::Missed { why: Missed::Reason { only } });
+    assert_eq!(reason[0].1, Fate::Missed { why: MissReason::Reason { only } });
     let global = fates(
         "disable_global_hooks: true\nhooks: {stage:start: [{id: a, command: x}]}",
         Layer::Global,
         "stage:start",
         json!({ "stage": "s" }),
     );
-    assert_eq!(global[0].1, Fate::Missed { why: Missed::GlobalDisabled });
+    assert_eq!(global[0].1, Fate::Missed { why: MissReason::GlobalDisabled });
 }

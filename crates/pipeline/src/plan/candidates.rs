@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hookwright_agents::{Agent, AgentFile, AgentRequest};
 use hookwright_config::{
-    AgentDefinition, AgentSpec, Conflict, FaultKind, Loaded, LoopFile, Place, StageSpec,
+    AgentDefinition, AgentSpec, Conflict, FaultKind, FilePlace, Loaded, LoopFile, StageSpec,
 };
 
 use super::{Planning, place_of_loop, whole_file};
@@ -105,7 +105,7 @@ impl Planning<'_> {
     fn given_name(
         &mut self,
         name: &str,
-        place: &Place,
+        place: &FilePlace,
         spec: &AgentSpec,
         source: &Source,
     ) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hookwright_config::{FaultKind, Place};
+use hookwright_config::{FaultKind, FilePlace};
 use hookwright_engine::HookSet;
 use hookwright_engine::hook::Layer;
 use hookwright_events::EventName;
@@ -34,8 +34,11 @@ impl Planning<'_> {
             let begins = events.contains(&EventName::SESSION_START);
             let instead = if begins { EventName::STAGE_START } else { EventName::STAGE_COMPLETE };
             let kind = FaultKind::NeverFires { event: hook.event.to_string(), instead };
-            let fault =
-                Arc::new(fault_at(source, &Place::of_line(&source.text, hook.source.line), kind));
+            let fault = Arc::new(fault_at(
+                source,
+                &FilePlace::of_line(&source.text, hook.source.line),
+                kind,
+            ));
             if !self.left_out.contains(&fault) {
                 self.left_out.push(fault);
             }

@@ -4,7 +4,7 @@
 use hookwright_agents::AgentWatch;
 use hookwright_engine::Secrets;
 use hookwright_events::{RunEventKind, TurnEvent};
-use hookwright_process::{Captured, Filter, Leader, Stream, Utf8Chunks};
+use hookwright_process::{Captured, Leader, OutputFilter, Stream, Utf8Chunks};
 
 use super::Session;
 use crate::limits::SAID_KEPT_BYTES_MAX;
@@ -20,7 +20,7 @@ pub(super) struct WatchedAgent<'a> {
 
 /// One stream of an agent on its way to the screen.
 struct Heard {
-    filter: Option<Box<dyn Filter>>,
+    filter: Option<Box<dyn OutputFilter>>,
     text: Utf8Chunks,
 }
 

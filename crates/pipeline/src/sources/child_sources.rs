@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_config::{Fault, FaultKind, Place, Scope, load_texts};
+use hookwright_config::{Fault, FaultKind, FilePlace, Scope, load_texts};
 use hookwright_engine::hook::Action;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ struct Start {
     to: PathBuf,
     name: String,
     named_in: Source,
-    place: Place,
+    place: FilePlace,
 }
 
 impl Finder<'_> {
@@ -88,7 +88,7 @@ impl Finder<'_> {
     }
 
     /// The names that hooks of this file start, and where they stand.
-    fn started_in(&self, source: &Source) -> Vec<(String, Place)> {
+    fn started_in(&self, source: &Source) -> Vec<(String, FilePlace)> {
         let Some(file) = source.config_file() else { return Vec::new() };
         let loaded = load_texts([(&file, source.text.as_str())], self.environment, Scope::All);
         let hooks = loaded.hooks.hooks().iter().filter(|hook| hook.enabled);
@@ -103,7 +103,7 @@ impl Finder<'_> {
     fn found_child(
         &self,
         name: &str,
-        named_at: (&Source, &Place),
+        named_at: (&Source, &FilePlace),
         sources: &mut Sources,
         faults: &mut Vec<Fault>,
     ) -> Option<(PathBuf, Vec<Source>)> {

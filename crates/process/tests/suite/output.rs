@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hookwright_process::{Captured, Filter, Stream, Watch};
+use hookwright_process::{Captured, OutputFilter, Stream, Watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::situation::{
@@ -122,7 +122,7 @@ struct Lines {
     held: Vec<u8>,
 }
 
-impl Filter for Lines {
+impl OutputFilter for Lines {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.held.extend_from_slice(bytes);
         while let Some(end) = self.held.iter().position(|byte| *byte == b'\n') {
@@ -143,7 +143,7 @@ struct Filtering {
 }
 
 impl Watch for Filtering {
-    fn filter(&mut self, _stream: Stream) -> Option<Box<dyn Filter>> {
+    fn filter(&mut self, _stream: Stream) -> Option<Box<dyn OutputFilter>> {
         Some(Box::new(Lines::default()))
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_config::{Place, SourceFile, Warning, WarningKind};
+use hookwright_config::{FilePlace, SourceFile, Warning, WarningKind};
 use hookwright_dialects::hosts::Connection;
 use hookwright_engine::hook::{Hook, Layer};
 use hookwright_pipeline::sources::{Source, Sources};
@@ -70,7 +70,7 @@ impl UnfiredHooks {
         });
         let warning = |(hook, source): &(Arc<Hook>, Arc<SourceFile>)| Warning {
             source: Arc::clone(source),
-            place: Place::of_line(&source.text, hook.source.line),
+            place: FilePlace::of_line(&source.text, hook.source.line),
             kind: WarningKind::NothingFires { hosts: hook.hosts.clone() },
             name: hook.event.to_string(),
             reference: hook.id.clone(),

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hookwright_config::test_file::{Case, CaseStep};
+use hookwright_config::test_file::{CaseStep, TestCase};
 use hookwright_config::{ConfigFile, Loaded, load, load_text};
 use hookwright_engine::hook::Layer;
 use hookwright_engine::limits::KILL_GRACE;
@@ -57,7 +57,7 @@ pub(super) struct Runner<'a> {
 
 impl Runner<'_> {
     /// Runs a case in its workspace. What it returns is void if an interrupt came.
-    pub(super) async fn run(&mut self, case: &Case, workspace: &Workspace) -> CaseResult {
+    pub(super) async fn run(&mut self, case: &TestCase, workspace: &Workspace) -> CaseResult {
         let started = Instant::now();
         let marker = format!("test-{:016x}", RandomState::new().build_hasher().finish());
         let mut result =
@@ -72,7 +72,7 @@ impl Runner<'_> {
 
     async fn steps(
         &mut self,
-        case: &Case,
+        case: &TestCase,
         workspace: &Workspace,
         marker: &str,
         results: &mut Vec<StepResult>,
@@ -192,7 +192,7 @@ fn watch(engine: &Engine) -> Arc<Mutex<Late>> {
 }
 
 /// An id that no hook has is a slip: what it was meant for is said before anything is fired.
-fn check_ids(case: &Case, loaded: &Loaded) -> Result<(), String> {
+fn check_ids(case: &TestCase, loaded: &Loaded) -> Result<(), String> {
     let ids = || loaded.hooks.hooks().iter().map(|hook| hook.id.as_str());
     let wanted = case.steps.iter().filter_map(|step| step.expected.hooks.as_ref()).flatten();
     for hook in wanted {

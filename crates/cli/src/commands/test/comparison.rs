@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hookwright_config::test_file::{
-    Expected, Touch, WantedFile, WantedHook, WantedText, decision_of,
+    ExpectedResult, Touch, WantedFile, WantedHook, WantedText, decision_of,
 };
 use hookwright_events::{Decision, Report, Status, Verdict};
 use serde_json::Value;
@@ -37,7 +37,7 @@ pub(super) struct Difference {
 }
 
 /// Everything that came otherwise than expected.
-pub(super) fn differences(expected: &Expected, came: &Came<'_>) -> Vec<Difference> {
+pub(super) fn differences(expected: &ExpectedResult, came: &Came<'_>) -> Vec<Difference> {
     let mut found = Vec::new();
     let verdict = &came.decision.verdict;
     let mut note = |what: &str, lines: Option<Vec<DiffLine>>| {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hookwright_config::test_file::Case;
+use hookwright_config::test_file::TestCase;
 use hookwright_events::{Report, Status};
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ const STDERR_LINES_MAX: usize = 20;
 const LINE_CHARS_MAX: usize = 200;
 
 /// One line, and what went wrong below it.
-pub(super) fn case(case: &Case, result: &CaseResult, with_time: bool) -> String {
+pub(super) fn case(case: &TestCase, result: &CaseResult, with_time: bool) -> String {
     let name = one_line(&case.name, LINE_CHARS_MAX);
     let took = human::duration(result.duration.as_secs_f64() * 1000.0);
     let took = if with_time { format!("  {took}") } else { String::new() };
@@ -117,7 +117,7 @@ pub(super) fn summary(passed: usize, failed: usize) -> String {
 }
 
 /// A case for programs.
-pub(super) fn case_json(file: &str, case: &Case, result: Option<&CaseResult>) -> Value {
+pub(super) fn case_json(file: &str, case: &TestCase, result: Option<&CaseResult>) -> Value {
     let mut value = json!({ "file": file, "line": case.line, "name": case.name });
     let Some(result) = result else { return value };
     value["passed"] = json!(result.passed());

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hookwright_config::ConfigFile;
-use hookwright_config::test_file::Case;
+use hookwright_config::test_file::TestCase;
 use hookwright_engine::GIT_LOCATION_VARIABLES;
 use hookwright_engine::variables::Environment;
 use hookwright_process::MARKER;
@@ -111,7 +111,7 @@ impl Workspace {
 
     /// What hooks inherit: our own environment with the case's variables on top, marked, so that
     /// whatever they leave running can be found.
-    pub(super) fn environment(&self, case: &Case, marker: &str) -> Environment {
+    pub(super) fn environment(&self, case: &TestCase, marker: &str) -> Environment {
         let mut all: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         if self.copy.is_some() {
             // A hook that calls git must not reach the repository that we were started for, nor one

@@ -4,14 +4,14 @@ use hookwright_engine::limits::REGEX_BYTES_MAX;
 use hookwright_engine::one_line;
 use regex::{Regex, RegexBuilder};
 
-use super::{EXPECT_KEYS, Reader, TEXT_KEYS, WANTED_FILE_KEYS, get};
+use super::{EXPECT_KEYS, TEXT_KEYS, TestFileReader, WANTED_FILE_KEYS, get};
 use crate::node::{Field, Mark, Node, Raw};
-use crate::test_file::{DECISIONS, Expected, Touch, WantedFile, WantedHook, WantedText};
+use crate::test_file::{DECISIONS, ExpectedResult, Touch, WantedFile, WantedHook, WantedText};
 use crate::{Conflict, FaultKind};
 
-impl Reader<'_> {
-    pub(super) fn expected(&mut self, node: &Node) -> Expected {
-        let mut expected = Expected::default();
+impl TestFileReader<'_> {
+    pub(super) fn expected(&mut self, node: &Node) -> ExpectedResult {
+        let mut expected = ExpectedResult::default();
         let fields = self.notes.map(node, "a map of the expected results").unwrap_or_default();
         for field in fields {
             let value = &field.value;

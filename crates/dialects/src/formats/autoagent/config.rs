@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use hookwright_config::tree::{Field, Node, Notes, Raw, parse};
 use hookwright_config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
-use hookwright_engine::hook::{Action, GitCommit, GitPush, Hook, Layer, Origin, Shell, Source};
+use hookwright_engine::hook::{
+    Action, GitCommit, GitPush, Hook, HookOrigin, HookSource, Layer, Shell,
+};
 use hookwright_engine::limits::WAIT_MAX;
 use hookwright_engine::nearest;
 use hookwright_engine::pattern::{Pattern, PatternError};
@@ -147,9 +149,9 @@ impl FileReader<'_> {
         let is_usable = notes.faults.len() == faults_before;
         entry.note_slips(notes);
         let Some(action) = action.filter(|_| is_usable) else { return };
-        let origin = Origin {
+        let origin = HookOrigin {
             id: format!("{}/{event}#{number}", self.stem),
-            source: Source {
+            source: HookSource {
                 file: Arc::clone(&self.shown_as),
                 path: Arc::clone(&self.path),
                 line: node.at.place(self.source).line,
@@ -197,7 +199,7 @@ impl<'a> HookFields<'a> {
         };
         match notes.word(kind, TYPE_WORDS, &TYPES)? {
             HookType::Command => {
-                self.command(policy.wire, notes).map(|command| Action::Shell(Shell::of(command)))
+                self.command(policy.wire, notes).map(|command| Action::Shell(Shell::new(command)))
             }
             HookType::GitCommit => {
                 let message = self.text("message", notes);

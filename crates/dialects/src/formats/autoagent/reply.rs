@@ -4,7 +4,7 @@
 //! JSON as a whole, so that a log line before it loses the block.
 
 use hookwright_engine::NATIVE;
-use hookwright_engine::answer::{self, Reading};
+use hookwright_engine::answer::{self, AnswerReading};
 use hookwright_engine::policy::{At, Meaning};
 use hookwright_events::{
     Answer, AnswerDecision, FunctionOutcome, Outcome, Output, ProcessOutcome, Status, WorkOutcome,
@@ -74,9 +74,9 @@ pub(super) fn piped_output(outcome: &Outcome, meaning: &Meaning) -> String {
 fn exited(blocking: Blocking, code: i32, output: &Output, at: At<'_>) -> Meaning {
     let is_whole = output.stdout_left_out == 0;
     let (answer, unreadable) = match answer::read(&output.stdout, is_whole, &at.event.name) {
-        Reading::Whole(answer) | Reading::Among(answer) => (answer, None),
-        Reading::Broken { why } => (Answer::default(), Some(why)),
-        Reading::Nothing => (Answer::default(), None),
+        AnswerReading::Whole(answer) | AnswerReading::Among(answer) => (answer, None),
+        AnswerReading::Broken { why } => (Answer::default(), Some(why)),
+        AnswerReading::Nothing => (Answer::default(), None),
     };
     if code == BLOCK {
         let stderr = Some(output.stderr.trim().to_owned()).filter(|text| !text.is_empty());

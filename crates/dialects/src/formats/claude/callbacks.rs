@@ -55,12 +55,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_engine::hook::{Action, Callback, Hook, Layer, OnFailure, Origin, Shell, Source};
+use hookwright_engine::hook::{
+    Action, Callback, Hook, HookOrigin, HookSource, Layer, OnFailure, Shell,
+};
 use hookwright_engine::limits::CALLBACK_GRACE;
 use hookwright_engine::matcher::{Looks, Matcher};
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::template::CommandText;
-use hookwright_engine::{CancellationToken, Failure};
+use hookwright_engine::{CallbackFailure, CancellationToken};
 use hookwright_events::Event;
 use regex::Regex;
 
@@ -151,7 +153,7 @@ impl<T: TypedInput> Group<T> {
     pub fn then<F, R>(mut self, function: F) -> Self
     where
         F: Fn(Call<T>) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<HookOutput, Failure>> + Send + 'static,
+        R: Future<Output = Result<HookOutput, CallbackFailure>> + Send + 'static,
     {
         self.members.push(Member::function(function));
         self
@@ -161,7 +163,7 @@ impl<T: TypedInput> Group<T> {
     /// and output mean what they mean in Claude Code's settings. It has what is left of the group's time.
     #[must_use]
     pub fn then_command(mut self, command: &str) -> Self {
-        self.members.push(Member::command(Shell::of(CommandText::literal(command))));
+        self.members.push(Member::command(Shell::new(CommandText::literal(command))));
         self
     }
 
@@ -180,9 +182,9 @@ impl<T: TypedInput> Group<T> {
         });
         let run = move |call| Arc::clone(&members).answer(call);
         let at = Location::caller();
-        let origin = Origin {
+        let origin = HookOrigin {
             id: id.into(),
-            source: Source {
+            source: HookSource {
                 file: Path::new(at.file()).into(),
                 path: Path::new("program").into(),
                 line: at.line(),

@@ -13,7 +13,7 @@ use hookwright_config::tree::{Field, Node, Notes, Raw, parse};
 use hookwright_config::{Fault, FaultKind, ForeignFile, Loaded, SourceFile};
 use hookwright_engine::limits::HOOKS_MAX;
 use hookwright_engine::matcher::{Matcher as Subjects, MatcherError};
-use hookwright_engine::pattern::{Pattern, PatternError, Point};
+use hookwright_engine::pattern::{Pattern, PatternError, PatternPoint};
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{Glob, nearest};
 use hookwright_events::{EventName, Power};
@@ -281,7 +281,7 @@ impl Matchers {
 fn pattern(event: &EventKey, subjects: Subjects) -> Pattern {
     match event.name.spec() {
         Some(spec) => {
-            let point = Point { event: spec, subjects, only_reasons: &[] };
+            let point = PatternPoint { event: spec, subjects, only_reasons: &[] };
             Pattern { points: vec![point], open: Vec::new() }
         }
         None => Pattern { points: Vec::new(), open: vec![Glob::new(event.name.as_str())] },

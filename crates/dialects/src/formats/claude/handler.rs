@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use hookwright_config::tree::{Field, Node, Notes, Raw};
 use hookwright_config::{ConfigFile, FaultKind, SourceFile};
-use hookwright_engine::hook::{Action, Body, Hook, OnFailure, Origin, Shell, Source, Webhook};
+use hookwright_engine::hook::{
+    Action, Body, Hook, HookOrigin, HookSource, OnFailure, Shell, Webhook,
+};
 use hookwright_engine::matcher::Matcher as Subjects;
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::template::{CommandText, TextTemplate};
@@ -269,9 +271,9 @@ impl HookParts {
         let blocks = self.shared.is_strict && !self.background;
         // A request that is waited for by itself would be one to a person.
         let is_request = matches!(self.action, Action::Webhook(_));
-        let origin = Origin {
+        let origin = HookOrigin {
             id: place.id.clone(),
-            source: Source {
+            source: HookSource {
                 file: Arc::from(place.file.shown_as.as_path()),
                 path: Arc::from(place.file.path.as_path()),
                 line: node.at.place(place.source).line,

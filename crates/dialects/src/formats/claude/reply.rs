@@ -9,7 +9,7 @@ mod said;
 
 use std::path::Path;
 
-use hookwright_engine::policy::{At, Input, Meaning, Reader, Wire};
+use hookwright_engine::policy::{At, Input, Meaning, Wire, WireReader};
 use hookwright_events::{
     Answer, AnswerDecision, Event, EventName, FunctionOutcome, Outcome, Output, PersonOutcome,
     Power, ProcessOutcome, RequestOutcome, Status, WorkOutcome,
@@ -67,7 +67,7 @@ impl Manner {
 }
 
 impl Wire for ClaudeWire {
-    fn input(&self, reader: &Reader<'_>) -> Input {
+    fn input(&self, reader: &WireReader<'_>) -> Input {
         let root = reader.root.to_string_lossy();
         Input {
             stdin: HookInput::of_event(reader.event, &root).to_line(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hookwright_config::tree::{Node, Notes, parse};
 use hookwright_config::{Fault, ForeignFile, Loaded, SourceFile};
-use hookwright_engine::hook::{Layer, Source};
+use hookwright_engine::hook::{HookSource, Layer};
 use hookwright_engine::variables::Environment;
 
 use super::entry::Checked;
@@ -32,7 +32,7 @@ pub(super) fn read(file: &ForeignFile<'_>, environment: &Environment, loaded: &m
         *number += 1;
         let (file, path) = (Arc::clone(&shown_as), Arc::clone(&path));
         let line = node.at.place(source).line;
-        let hook = checked.into_hook(id, Source { file, path, line }, layer);
+        let hook = checked.into_hook(id, HookSource { file, path, line }, layer);
         loaded.look_at(&hook, node, source, environment);
         let pattern = hook.pattern.clone();
         if loaded.add(hook).is_err() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hookwright_config::tree::{Field, Node, Notes, Raw, parse};
 use hookwright_config::{Fault, FaultKind, SourceFile};
-use hookwright_engine::hook::{Action, Hook, Layer, Origin, Shell, Source};
+use hookwright_engine::hook::{Action, Hook, HookOrigin, HookSource, Layer, Shell};
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::template::{CommandText, TextTemplate};
 use serde_json::{Map, Value, json};
@@ -170,16 +170,16 @@ impl Checked {
     }
 
     /// The same for the engine.
-    pub(super) fn into_hook(self, id: String, source: Source, layer: Layer) -> Hook {
+    pub(super) fn into_hook(self, id: String, source: HookSource, layer: Layer) -> Hook {
         let Self { entry, heard, pattern, command } = self;
         let literal = |text: &str| TextTemplate::of_dialect(text, POLICY.wire);
         let timeout = entry.timeout.is_some().then(|| entry.limit(None));
         let action = Action::Shell(Shell {
             env: entry.env.iter().map(|(name, text)| (name.clone(), literal(text))).collect(),
             working_dir: entry.working_dir.map(PathBuf::from),
-            ..Shell::of(command)
+            ..Shell::new(command)
         });
-        let origin = Origin { id, source, layer, event: heard.into() };
+        let origin = HookOrigin { id, source, layer, event: heard.into() };
         Hook {
             description: Some(entry.description).filter(|text| !text.is_empty()),
             enabled: entry.enabled,

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use hookwright_engine::hook::Action;
 use hookwright_engine::limits::ENV_VALUE_BYTES_MAX;
-use hookwright_engine::policy::{Input, Known, Reader};
+use hookwright_engine::policy::{Input, VariableContent, WireReader};
 use hookwright_engine::variables::stdin_line;
 use hookwright_events::{Event, tool};
 use jiff::Timestamp;
@@ -119,7 +119,7 @@ fn named(event: &Event, data: &Map<String, Value>, root: &Path) -> Vec<(String, 
 }
 
 /// What a hook reads.
-pub(super) fn input(reader: &Reader<'_>) -> Input {
+pub(super) fn input(reader: &WireReader<'_>) -> Input {
     let data = data(reader.event);
     let named = named(reader.event, &data, reader.root);
     let mut variables: Vec<(Cow<'static, str>, String)> = Vec::with_capacity(named.len() + 4);
@@ -136,12 +136,16 @@ pub(super) fn input(reader: &Reader<'_>) -> Input {
 }
 
 /// What is known of a variable that [`input`] sets.
-pub(super) fn variable(name: &str) -> Option<Known> {
+pub(super) fn variable(name: &str) -> Option<VariableContent> {
     let standard = match name.strip_prefix("FORGE_") {
         Some(rest) => rest,
         None => PLAIN.iter().copied().find(|plain| *plain == name)?,
     };
-    Some(if PLAIN_VALUES.contains(&standard) { Known::Plain } else { Known::FreeText })
+    Some(if PLAIN_VALUES.contains(&standard) {
+        VariableContent::Plain
+    } else {
+        VariableContent::FreeText
+    })
 }
 
 /// Whether a value of the event may be too large for an environment, or be one that none can hold.
@@ -192,12 +196,12 @@ fn variable_name(key: &str) -> String {
     key.chars().map(letter).collect()
 }
 
-fn is_mentioned(reader: &Reader<'_>, name: &str) -> bool {
+fn is_mentioned(reader: &WireReader<'_>, name: &str) -> bool {
     matches!(&reader.hook.action, Action::Shell(shell) if shell.command.mentions(name))
 }
 
 /// The line that native hooks read, with `type` and `data` behind it.
-fn stdin(reader: &Reader<'_>, data: Map<String, Value>) -> String {
+fn stdin(reader: &WireReader<'_>, data: Map<String, Value>) -> String {
     const OURS: [&str; 2] = ["type", "data"];
     let mut event = Cow::Borrowed(reader.event);
     if OURS.iter().any(|name| event.data.contains_key(*name)) {
@@ -295,13 +299,13 @@ mod tests {
     #[test]
     fn check_knows_every_variable_and_which_are_somebodys_words() {
         for (name, known) in [
-            ("FORGE_TOOL_ARGS", Some(Known::FreeText)),
-            ("TOOL_ARGS", Some(Known::FreeText)),
-            ("FORGE_WHATEVER", Some(Known::FreeText)),
-            ("FORGE_EVENT", Some(Known::Plain)),
-            ("EVENT_TYPE", Some(Known::Plain)),
-            ("TOOL_NAME", Some(Known::Plain)),
-            ("FORGE_LLM_TOKENS", Some(Known::Plain)),
+            ("FORGE_TOOL_ARGS", Some(VariableContent::FreeText)),
+            ("TOOL_ARGS", Some(VariableContent::FreeText)),
+            ("FORGE_WHATEVER", Some(VariableContent::FreeText)),
+            ("FORGE_EVENT", Some(VariableContent::Plain)),
+            ("EVENT_TYPE", Some(VariableContent::Plain)),
+            ("TOOL_NAME", Some(VariableContent::Plain)),
+            ("FORGE_LLM_TOKENS", Some(VariableContent::Plain)),
             ("HOME", None),
             ("EVENT", None),
         ] {

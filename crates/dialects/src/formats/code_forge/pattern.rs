@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use hookwright_config::FaultKind;
 use hookwright_engine::matcher::{Looks, Matcher};
-use hookwright_engine::pattern::{Pattern, PatternError, Point};
+use hookwright_engine::pattern::{Pattern, PatternError, PatternPoint};
 use hookwright_engine::{Glob, is_glob, nearest};
 use hookwright_events::table::{self, EVENTS, OPEN_DOMAINS};
 use hookwright_events::{Event, EventSpec};
@@ -110,7 +110,7 @@ impl ParsedPattern {
     }
 
     fn point(&mut self, event: &'static EventSpec, subjects: Matcher) {
-        self.pattern.points.push(Point { event, subjects, only_reasons: &[] });
+        self.pattern.points.push(PatternPoint { event, subjects, only_reasons: &[] });
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
         let listening = ParsedPattern::read(pattern);
         let spec = event.name.spec().expect("in the table");
         let points = listening.pattern.points.iter().filter(|p| std::ptr::eq(p.event, spec));
-        points.into_iter().any(|point| point.is_awake(&event, &Subject::of(&event)))
+        points.into_iter().any(|point| point.is_awake(&event, &Subject::from_event(&event)))
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_config::Fault;
-use hookwright_engine::hook::{Hook, Layer, Source};
+use hookwright_engine::hook::{Hook, HookSource, Layer};
 use hookwright_engine::variables::Environment;
 use hookwright_engine::{
     CHAIN_VARIABLE, Chain, Decision, Engine, Event, Fired, Firing, Full, HookSet, Setup, Status,
@@ -273,7 +273,7 @@ impl Registry {
         let entry = checked.entry.clone();
         let id = format!("registered/{}#{}", entry.event, self.registered.len());
         let here: Arc<Path> = Path::new("registry").into();
-        let source = Source { file: Arc::clone(&here), path: here, line: 0 };
+        let source = HookSource { file: Arc::clone(&here), path: here, line: 0 };
         let hook = checked.into_hook(id, source, Layer::Program);
         self.place(Registered { entry, kept, hook })
     }

@@ -8,7 +8,7 @@
 //! | cannot start, times out, dies by a signal | logged, go on | the same |
 
 use hookwright_engine::NativeWire;
-use hookwright_engine::answer::{self, Reading};
+use hookwright_engine::answer::{self, AnswerReading};
 use hookwright_engine::policy::{At, Meaning, Wire};
 use hookwright_events::report::WARNING;
 use hookwright_events::{
@@ -92,14 +92,14 @@ fn warned(code: i32, output: &Output, at: At<'_>) -> Meaning {
 /// What a failing hook's output asks for, and whether the whole of it is the answer.
 fn restricting(output: &Output, at: At<'_>) -> (Answer, bool) {
     match answer::read(&output.stdout, output.stdout_left_out == 0, &at.event.name) {
-        Reading::Whole(answer) => {
+        AnswerReading::Whole(answer) => {
             // Why something would be allowed is no reason to block it.
             let allows = answer.decision == Some(AnswerDecision::Allow);
             let reason = answer.reason.clone().filter(|_| !allows);
             (Answer { reason, ..answer.restricting() }, true)
         }
-        Reading::Among(answer) => (answer.restricting(), false),
-        Reading::Broken { .. } | Reading::Nothing => (Answer::default(), false),
+        AnswerReading::Among(answer) => (answer.restricting(), false),
+        AnswerReading::Broken { .. } | AnswerReading::Nothing => (Answer::default(), false),
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use hookwright_config::tree::{Field, Node, Notes, Raw, parse};
 use hookwright_config::{ConfigFile, ForeignFile, Loaded, SourceFile};
-use hookwright_engine::hook::{Action, Hook, Origin, Shell, Source};
+use hookwright_engine::hook::{Action, Hook, HookOrigin, HookSource, Shell};
 use hookwright_engine::limits::WAIT_MAX;
 use hookwright_engine::pattern::Pattern;
 use hookwright_engine::template::CommandText;
@@ -182,9 +182,9 @@ impl<'a> Adding<'a> {
 
     fn hook(&self, point: &'static str, entry: &CommandFields<'_>, command: CommandText) -> Hook {
         let line = entry.node.at.place(self.source).line;
-        let origin = Origin {
+        let origin = HookOrigin {
             id: format!("{}/{point}#{}", self.stem, entry.number),
-            source: Source { file: Arc::clone(&self.file), path: Arc::clone(&self.path), line },
+            source: HookSource { file: Arc::clone(&self.file), path: Arc::clone(&self.path), line },
             layer: self.config.layer,
             event: point.into(),
         };
@@ -192,7 +192,7 @@ impl<'a> Adding<'a> {
         Hook {
             timeout: entry.timeout,
             pipe_output: entry.pipe_output && point != LAST_POINT,
-            ..Hook::new(origin, pattern, Action::Shell(Shell::of(command)), &POLICY)
+            ..Hook::new(origin, pattern, Action::Shell(Shell::new(command)), &POLICY)
         }
     }
 }

@@ -6,12 +6,12 @@
 use hookwright_events::{EventName, Outcome};
 use serde_json::Value;
 
-use super::super::git::Git;
-use super::Made;
+use super::super::git::GitRunner;
+use super::MadeCommit;
 use crate::past::Committing;
 
 /// Where the repository is now.
-pub(super) async fn now(git: &mut Git<'_>) -> Result<Committing, Outcome> {
+pub(super) async fn now(git: &mut GitRunner<'_>) -> Result<Committing, Outcome> {
     let head = git.ask(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]).await?;
     let head = (head.code == 0).then(|| head.output.stdout.trim().to_owned());
     let tree = git.ask(&["write-tree"]).await?;
@@ -22,7 +22,10 @@ pub(super) async fn now(git: &mut Git<'_>) -> Result<Committing, Outcome> {
 }
 
 /// The commit that this hook has made before it was cut off, if it came so far.
-pub(super) async fn find(git: &mut Git<'_>, message: &str) -> Result<Option<Made>, Outcome> {
+pub(super) async fn find(
+    git: &mut GitRunner<'_>,
+    message: &str,
+) -> Result<Option<MadeCommit>, Outcome> {
     if let Some(made) = told(git, message) {
         return Ok(Some(made));
     }
@@ -52,16 +55,16 @@ pub(super) async fn find(git: &mut Git<'_>, message: &str) -> Result<Option<Made
     }
     let files = super::files_of(&changed.output);
     let branch = git.current_branch().await?;
-    Ok(Some(Made { id, message: message.to_owned(), branch, files }))
+    Ok(Some(MadeCommit { id, message: message.to_owned(), branch, files }))
 }
 
 /// The commit of which the hooks of `git:post_commit` were being told.
-fn told(git: &Git<'_>, message: &str) -> Option<Made> {
+fn told(git: &GitRunner<'_>, message: &str) -> Option<MadeCommit> {
     let data = git.told_before(&EventName::GIT_POST_COMMIT)?.data()?;
     let text = |field: &str| data.get(field).and_then(Value::as_str).map(str::to_owned);
     let files = data.get("files_modified").and_then(Value::as_array);
     let files = files.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
-    Some(Made {
+    Some(MadeCommit {
         id: text("commit_id")?,
         message: text("commit_message").unwrap_or_else(|| message.to_owned()),
         branch: text("branch"),
@@ -70,7 +73,10 @@ fn told(git: &Git<'_>, message: &str) -> Option<Made> {
 }
 
 /// The first commit behind this one, on the line that leads to HEAD.
-async fn first_behind(git: &mut Git<'_>, head: Option<&str>) -> Result<Option<String>, Outcome> {
+async fn first_behind(
+    git: &mut GitRunner<'_>,
+    head: Option<&str>,
+) -> Result<Option<String>, Outcome> {
     let range = head.map_or_else(|| "HEAD".to_owned(), |head| format!("{head}..HEAD"));
     let listed = git.ask(&["rev-list", "--first-parent", "--parents", &range, "--"]).await?;
     // Without a commit there is no HEAD, and a commit that is gone has nothing behind it.

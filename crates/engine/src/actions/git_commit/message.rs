@@ -2,12 +2,15 @@
 
 use hookwright_events::Event;
 
-use super::super::Attempt;
-use crate::template::{TextTemplate, Writing};
+use super::super::HookAttempt;
+use crate::template::{TextTemplate, ValueWriting};
 use crate::variables::text_of;
 
 /// The message, without white space around it, or what is wrong with it.
-pub(super) fn of(written: Option<&TextTemplate>, attempt: &Attempt) -> Result<String, String> {
+pub(super) fn for_commit(
+    written: Option<&TextTemplate>,
+    attempt: &HookAttempt,
+) -> Result<String, String> {
     let message = match written {
         Some(written) => filled(written, attempt)?,
         None => by_default(&attempt.event),
@@ -22,15 +25,15 @@ pub(super) fn of(written: Option<&TextTemplate>, attempt: &Attempt) -> Result<St
     Ok(message.to_owned())
 }
 
-fn filled(written: &TextTemplate, attempt: &Attempt) -> Result<String, String> {
+fn filled(written: &TextTemplate, attempt: &HookAttempt) -> Result<String, String> {
     let filled = written
-        .fill(&attempt.filling(), Writing::Plain)
+        .fill(&attempt.filling(), ValueWriting::Plain)
         .map_err(|error| error.within("the commit message"))?;
     // Whoever can read the repository could read it, for ever.
     if let Some(secret) = filled.secrets().next() {
         return Err(format!("the commit message must not contain the secret `{secret}`"));
     }
-    Ok(filled.shown())
+    Ok(filled.redacted())
 }
 
 /// `hookwright: execution:post_end, issue 7: Fix the parser`.

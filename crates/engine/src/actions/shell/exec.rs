@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::super::Attempt;
+use super::super::HookAttempt;
 
 /// The program and its arguments, with the variables of the dialect in their places.
 pub(super) fn program(
-    attempt: &Attempt,
+    attempt: &HookAttempt,
     words: &[String],
     working_dir: &Path,
     variables: &[(Cow<'static, str>, String)],

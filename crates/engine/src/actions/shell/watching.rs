@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use hookwright_events::{Outcome, Output, ProcessOutcome, Status};
-use hookwright_process::{Captured, Filter, Leader, Stream, Watch};
+use hookwright_process::{Captured, Leader, OutputFilter, Stream, Watch};
 use tokio::sync::SemaphorePermit;
 
 use super::super::telling::Telling;
-use super::super::{Attempt, News};
+use super::super::{ActionNews, HookAttempt};
 use crate::answer;
 use crate::limits::ASYNC_LINE_BYTES_MAX;
 use crate::policy::At;
 
 /// Looks on while the command runs: the first line may turn it into a background one.
-pub(super) struct Watching<'a> {
-    attempt: &'a Attempt,
+pub(super) struct ShellWatch<'a> {
+    attempt: &'a HookAttempt,
     telling: Telling<'a>,
     /// What has come of the first line; `None` once it is known not to matter.
     first_line: Option<Vec<u8>>,
@@ -22,10 +22,10 @@ pub(super) struct Watching<'a> {
     slot: SemaphorePermit<'a>,
 }
 
-impl<'a> Watching<'a> {
+impl<'a> ShellWatch<'a> {
     pub(super) fn new(
-        attempt: &'a Attempt,
-        news: &'a mut dyn News,
+        attempt: &'a HookAttempt,
+        news: &'a mut dyn ActionNews,
         slot: SemaphorePermit<'a>,
     ) -> Self {
         Self {
@@ -48,8 +48,8 @@ impl<'a> Watching<'a> {
     }
 }
 
-impl Watch for Watching<'_> {
-    fn filter(&mut self, _stream: Stream) -> Option<Box<dyn Filter>> {
+impl Watch for ShellWatch<'_> {
+    fn filter(&mut self, _stream: Stream) -> Option<Box<dyn OutputFilter>> {
         self.attempt.surroundings.secrets.filter()
     }
 

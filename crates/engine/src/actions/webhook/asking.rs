@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 
 use super::rendered::Rendered;
 use super::{failed, question, send};
-use crate::actions::{Attempt, News};
+use crate::actions::{ActionNews, HookAttempt};
 use crate::hook::Webhook;
 use crate::http::is_this_machine;
 use crate::limits::SEND_TIMEOUT;
@@ -26,7 +26,11 @@ use crate::policy::At;
 use crate::ports::{OpenWait, WaitEnd, Waits, Word};
 
 /// Asks, and waits for the answer.
-pub(super) async fn run(attempt: &Attempt, webhook: &Webhook, news: &mut dyn News) -> Outcome {
+pub(super) async fn run(
+    attempt: &HookAttempt,
+    webhook: &Webhook,
+    news: &mut dyn ActionNews,
+) -> Outcome {
     if attempt.cancel.is_cancelled() {
         return Outcome::Process(ProcessOutcome::Interrupted { output: Output::default() });
     }
@@ -40,17 +44,17 @@ pub(super) async fn run(attempt: &Attempt, webhook: &Webhook, news: &mut dyn New
     };
     tell(attempt, &rendered, &wait, news);
     let mut left_behind = LeftBehind::new(attempt, &wait.id);
-    let asked = Asked { attempt, wait: &wait, rendered: &rendered };
+    let asked = OpenQuestion { attempt, wait: &wait, rendered: &rendered };
     let end = tokio::select! {
         biased;
-        () = attempt.cancel.cancelled() => End::Interrupted,
+        () = attempt.cancel.cancelled() => QuestionEnd::Interrupted,
         end = asked.answer() => end,
     };
     let outcome = match end {
-        End::Of(Ok(end)) => outcome(attempt, end),
-        End::Of(Err(error)) => failed(format!("cannot ask a person: {error}"), false),
-        End::NotSent(outcome) => outcome,
-        End::Interrupted => {
+        QuestionEnd::Of(Ok(end)) => outcome(attempt, end),
+        QuestionEnd::Of(Err(error)) => failed(format!("cannot ask a person: {error}"), false),
+        QuestionEnd::NotSent(outcome) => outcome,
+        QuestionEnd::Interrupted => {
             if attempt.place.is_kept {
                 left_behind.stays();
             }
@@ -66,7 +70,7 @@ pub(super) async fn run(attempt: &Attempt, webhook: &Webhook, news: &mut dyn New
 }
 
 /// The wait of this hook in this firing, stored now or before a crash.
-async fn open(attempt: &Attempt, webhook: &Webhook) -> Result<OpenWait, Outcome> {
+async fn open(attempt: &HookAttempt, webhook: &Webhook) -> Result<OpenWait, Outcome> {
     // Who cannot be asked now cannot be asked a few seconds later.
     let nobody = |error: io::Error| failed(format!("cannot ask a person: {error}"), false);
     if let Some(key) = question::key(attempt)
@@ -74,14 +78,14 @@ async fn open(attempt: &Attempt, webhook: &Webhook) -> Result<OpenWait, Outcome>
     {
         return Ok(known);
     }
-    let rendered = Rendered::of(attempt, webhook, true).map_err(|cause| failed(cause, false))?;
+    let rendered = Rendered::new(attempt, webhook, true).map_err(|cause| failed(cause, false))?;
     faults::point("wait is stored");
     let opened = attempt.waits.open(question::wait(attempt, webhook, &rendered)).await;
     faults::point("wait stored");
     opened.map_err(nobody)
 }
 
-fn tell(attempt: &Attempt, rendered: &Rendered, wait: &OpenWait, news: &mut dyn News) {
+fn tell(attempt: &HookAttempt, rendered: &Rendered, wait: &OpenWait, news: &mut dyn ActionNews) {
     if !news.is_watched() {
         return;
     }
@@ -111,21 +115,21 @@ fn tell(attempt: &Attempt, rendered: &Rendered, wait: &OpenWait, news: &mut dyn 
     }));
 }
 
-struct Asked<'a> {
-    attempt: &'a Attempt,
+struct OpenQuestion<'a> {
+    attempt: &'a HookAttempt,
     wait: &'a OpenWait,
     rendered: &'a Rendered,
 }
 
-enum End {
+enum QuestionEnd {
     Of(io::Result<WaitEnd>),
     NotSent(Outcome),
     Interrupted,
 }
 
-impl Asked<'_> {
+impl OpenQuestion<'_> {
     /// Sends what has not arrived yet, and waits for the decision all the while.
-    async fn answer(&self) -> End {
+    async fn answer(&self) -> QuestionEnd {
         let waits = &self.attempt.waits;
         let mut decided = waits.decided(&self.wait.id);
         if !self.wait.was_sent && self.rendered.is_sent() {
@@ -134,21 +138,21 @@ impl Asked<'_> {
                 biased;
                 // Decided in the terminal, perhaps while the receiver was down: then nobody has to be
                 // asked any more.
-                end = &mut decided => return End::Of(end),
+                end = &mut decided => return QuestionEnd::Of(end),
                 sent = sending => sent,
             };
             if !has_arrived(&sent) {
-                return End::NotSent(sent);
+                return QuestionEnd::NotSent(sent);
             }
             faults::point("request arrived");
             if let Err(error) = waits.sent(&self.wait.id).await {
-                return End::Of(Err(error));
+                return QuestionEnd::Of(Err(error));
             }
             faults::point("request known to have arrived");
         }
         let end = decided.await;
         faults::point("decision known");
-        End::Of(end)
+        QuestionEnd::Of(end)
     }
 }
 
@@ -157,13 +161,13 @@ fn has_arrived(outcome: &Outcome) -> bool {
 }
 
 /// Whether a next attempt will go on with the same wait.
-fn may_be_tried_again(attempt: &Attempt, outcome: &Outcome) -> bool {
+fn may_be_tried_again(attempt: &HookAttempt, outcome: &Outcome) -> bool {
     let at = At { event: &attempt.event, power: attempt.power, awaited: true };
     attempt.try_number <= attempt.terms.retries
         && attempt.policy.wire.meaning(outcome, at).may_retry
 }
 
-fn outcome(attempt: &Attempt, end: WaitEnd) -> Outcome {
+fn outcome(attempt: &HookAttempt, end: WaitEnd) -> Outcome {
     match end {
         WaitEnd::Decided { mut response, word, by, at } => {
             attempt.surroundings.secrets.hide_in(&mut response);
@@ -189,7 +193,7 @@ struct LeftBehind {
 }
 
 impl LeftBehind {
-    fn new(attempt: &Attempt, id: &str) -> Self {
+    fn new(attempt: &HookAttempt, id: &str) -> Self {
         let is_kept = attempt.place.is_kept;
         Self { waits: Arc::clone(&attempt.waits), id: Some(id.to_owned()), is_kept }
     }

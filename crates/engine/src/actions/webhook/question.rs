@@ -4,7 +4,7 @@ use hookwright_events::Event;
 use serde_json::Value;
 
 use super::rendered::Rendered;
-use crate::actions::Attempt;
+use crate::actions::HookAttempt;
 use crate::hook::{Body, Webhook};
 use crate::ports::{NewWait, WaitKey};
 use crate::template::{JsonTemplate, TextTemplate};
@@ -13,7 +13,7 @@ use crate::template::{JsonTemplate, TextTemplate};
 const OFFER: &str = "?action=";
 
 /// The wait for this attempt's answer.
-pub(super) fn wait(attempt: &Attempt, webhook: &Webhook, rendered: &Rendered) -> NewWait {
+pub(super) fn wait(attempt: &HookAttempt, webhook: &Webhook, rendered: &Rendered) -> NewWait {
     let (event, hook) = (&attempt.event, &attempt.hook);
     // Everything here is stored and shown.
     let secrets = &attempt.surroundings.secrets;
@@ -41,7 +41,7 @@ pub(super) fn wait(attempt: &Attempt, webhook: &Webhook, rendered: &Rendered) ->
 }
 
 /// By what the wait is found again, where the firing can be taken up.
-pub(super) fn key(attempt: &Attempt) -> Option<WaitKey> {
+pub(super) fn key(attempt: &HookAttempt) -> Option<WaitKey> {
     let place = &attempt.place;
     place.is_kept.then(|| WaitKey {
         session: place.session.clone(),
@@ -52,7 +52,7 @@ pub(super) fn key(attempt: &Attempt) -> Option<WaitKey> {
 }
 
 /// What is asked, in words for people.
-pub(super) fn text(attempt: &Attempt, rendered: &Rendered) -> String {
+pub(super) fn text(attempt: &HookAttempt, rendered: &Rendered) -> String {
     let hook = &attempt.hook;
     let text = rendered.text().map(|text| without_address(&text));
     let text = text.filter(|text| !text.is_empty()).or_else(|| hook.description.clone());

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::actions::Attempt;
+use crate::actions::HookAttempt;
 use crate::hook::{Body, Webhook};
-use crate::http::Request;
+use crate::http::HttpRequest;
 use crate::limits::SECRET_BYTES_MIN;
 use crate::secrets::{Redaction, Secrets};
 use crate::template::{
-    FilledJson, FilledText, Filling, JsonTemplate, Revealing, TextTemplate, Writing,
+    FilledJson, FilledText, Filling, JsonTemplate, Revealing, TextTemplate, ValueWriting,
 };
 use crate::variables::is_ours;
 
@@ -39,8 +39,8 @@ enum RenderedBody {
 
 impl Rendered {
     /// The request of this attempt; the error says which text cannot be filled.
-    pub(super) fn of(
-        attempt: &Attempt,
+    pub(super) fn new(
+        attempt: &HookAttempt,
         webhook: &Webhook,
         has_callback: bool,
     ) -> Result<Self, String> {
@@ -52,7 +52,7 @@ impl Rendered {
         let method = webhook.method.clone().unwrap_or_else(|| "POST".to_owned());
         let headers = webhook.headers.iter().map(|(name, value)| {
             let what = format!("header `{name}`");
-            Ok((name.clone(), fill(value, Writing::Header, &what)?))
+            Ok((name.clone(), fill(value, ValueWriting::Header, &what)?))
         });
         let body = match &webhook.body {
             Body::Json(template) if is_left_out(&method, template) => None,
@@ -70,10 +70,14 @@ impl Rendered {
         let secret = webhook.secret.as_ref();
         Ok(Self {
             id: message_id(attempt),
-            url: webhook.url.as_ref().map(|url| fill(url, Writing::Url, "`url`")).transpose()?,
+            url: webhook
+                .url
+                .as_ref()
+                .map(|url| fill(url, ValueWriting::Url, "`url`"))
+                .transpose()?,
             headers: headers.collect::<Result<_, String>>()?,
             body,
-            secret: secret.map(|text| fill(text, Writing::Plain, "`secret`")).transpose()?,
+            secret: secret.map(|text| fill(text, ValueWriting::Plain, "`secret`")).transpose()?,
             allow_http: webhook.allow_http,
             method,
         })
@@ -85,7 +89,11 @@ impl Rendered {
     }
 
     /// The request as it leaves now.
-    pub(super) fn request(&self, secrets: &Secrets, callback_url: &str) -> Result<Request, String> {
+    pub(super) fn request(
+        &self,
+        secrets: &Secrets,
+        callback_url: &str,
+    ) -> Result<HttpRequest, String> {
         let revealing = Revealing { secrets, callback_url };
         let reveal = |text: &FilledText, what: &str| {
             text.reveal_all(revealing).map_err(|error| error.within(what))
@@ -109,7 +117,7 @@ impl Rendered {
             let secret = reveal(secret, "`secret`")?;
             headers.extend(signature(&secret, &self.id, body.as_deref().unwrap_or_default())?);
         }
-        Ok(Request {
+        Ok(HttpRequest {
             method: self.method.clone(),
             url: match &self.url {
                 Some(url) => reveal(url, "`url`")?,
@@ -147,7 +155,7 @@ impl Rendered {
     pub(super) fn text(&self) -> Option<String> {
         let RenderedBody::Json(body) = self.body.as_ref()? else { return None };
         // A body in which nothing was to be filled is one constant, whatever it is made of.
-        match body.shown().get_mut("text")?.take() {
+        match body.redacted().get_mut("text")?.take() {
             Value::String(text) => Some(text),
             _ => None,
         }
@@ -172,7 +180,7 @@ fn check_callback<'a>(
 }
 
 /// The same for every attempt of a hook in one firing, also after a crash, and for nothing else.
-fn message_id(attempt: &Attempt) -> String {
+fn message_id(attempt: &HookAttempt) -> String {
     let (place, event) = (&attempt.place, &attempt.event);
     let engine = if place.is_kept { 0 } else { place.engine };
     let when = event.text("timestamp").unwrap_or_default();

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::condition::Condition;
 use crate::hook::{
-    Action, Body, Exhausted, Hook, Layer, OnFailure, Origin, Place, Shell, Source, Spawn, SpawnDir,
-    Webhook,
+    Action, Body, Exhausted, FilePlace, Hook, HookOrigin, HookSource, Layer, OnFailure, Shell,
+    Spawn, SpawnDir, Webhook,
 };
 use crate::matcher::{Matcher, SubjectOf};
 use crate::native::NATIVE;
@@ -45,9 +45,9 @@ pub(super) fn read(event: &str, number: usize, line: &str) -> Hook {
     let entry: Entry = serde_saphyr::from_str(&format!("{{{line}}}")).expect(line);
     let file: Arc<Path> = Path::new("hookwright.yaml").into();
     let line = u32::try_from(number).expect("a few hooks") + 4;
-    let origin = Origin {
+    let origin = HookOrigin {
         id: entry.id.clone().unwrap_or_else(|| format!("hookwright/{event}#{number}")),
-        source: Source { path: Arc::clone(&file), file, line },
+        source: HookSource { path: Arc::clone(&file), file, line },
         layer: Layer::Project,
         event: event.into(),
     };
@@ -82,7 +82,7 @@ pub(super) fn read(event: &str, number: usize, line: &str) -> Hook {
 
 fn action(entry: &Entry) -> Action {
     match (&entry.command, &entry.url, &entry.pipeline) {
-        (Some(command), ..) => Action::Shell(Shell::of(CommandText::literal(command))),
+        (Some(command), ..) => Action::Shell(Shell::new(CommandText::literal(command))),
         (None, Some(url), _) => Action::Webhook(Box::new(Webhook {
             url: Some(TextTemplate::new(url)),
             method: None,
@@ -96,7 +96,7 @@ fn action(entry: &Entry) -> Action {
         })),
         (None, None, Some(pipeline)) => Action::Spawn(Box::new(Spawn {
             pipeline: pipeline.clone(),
-            place: Place { line: 1, column: 1, range: 0..0 },
+            place: FilePlace { line: 1, column: 1, range: 0..0 },
             inputs: JsonTemplate::new(&json!({})),
             working_dir: SpawnDir::Project,
         })),

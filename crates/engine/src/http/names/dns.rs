@@ -10,7 +10,7 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{Instant, timeout_at};
 
 use super::NameError;
-use super::message::{AddressKind, Question, Reply};
+use super::message::{AddressKind, DnsQuestion, DnsReply};
 use super::resolver_file::ResolverFile;
 
 /// A packet without extensions has at most 512 bytes; some servers send more unasked.
@@ -49,9 +49,9 @@ async fn from_servers(
             // A server that cannot be reached is one that does not answer.
             let _ = timeout_at(until, lookup.ask(server)).await;
             match lookup.end() {
-                End::Known(found) => return Ok(found),
-                End::Failed => error = NameError::ServerFailed,
-                End::Silent => {}
+                DnsEnd::Known(found) => return Ok(found),
+                DnsEnd::Failed => error = NameError::ServerFailed,
+                DnsEnd::Silent => {}
             }
         }
     }
@@ -60,13 +60,13 @@ async fn from_servers(
 
 /// Both questions about one name to one server.
 struct Lookup<'a> {
-    questions: [Question<'a>; 2],
+    questions: [DnsQuestion<'a>; 2],
     packets: [Vec<u8>; 2],
-    replies: [Option<Reply>; 2],
+    replies: [Option<DnsReply>; 2],
 }
 
 /// What came of it.
-enum End {
+enum DnsEnd {
     /// Everything that the server knows; nothing if it knows that there is nothing.
     Known(Vec<IpAddr>),
     Failed,
@@ -80,7 +80,7 @@ impl<'a> Lookup<'a> {
         // Without randomness TLS would not work either.
         ring::default_provider().secure_random.fill(&mut ids).ok()?;
         let question =
-            |high, low, kind| Question { id: u16::from_be_bytes([high, low]), name, kind };
+            |high, low, kind| DnsQuestion { id: u16::from_be_bytes([high, low]), name, kind };
         let questions =
             [question(ids[0], ids[1], AddressKind::V4), question(ids[2], ids[3], AddressKind::V6)];
         let packets = [questions[0].encode()?, questions[1].encode()?];
@@ -90,7 +90,7 @@ impl<'a> Lookup<'a> {
     async fn ask(&mut self, server: SocketAddr) -> io::Result<()> {
         self.ask_by_packets(server).await?;
         for number in 0..2 {
-            if self.replies[number] == Some(Reply::Truncated) {
+            if self.replies[number] == Some(DnsReply::Truncated) {
                 let message = connected(server, &self.packets[number]).await?;
                 self.replies[number] = self.questions[number].reply(&message);
             }
@@ -118,22 +118,22 @@ impl<'a> Lookup<'a> {
         Ok(())
     }
 
-    fn end(self) -> End {
+    fn end(self) -> DnsEnd {
         let mut found = Vec::new();
         let (mut is_silent, mut is_failed) = (false, false);
         for reply in self.replies {
             match reply {
-                Some(Reply::Addresses(addresses)) => found.extend(addresses),
-                Some(Reply::NoSuchName) => {}
-                Some(Reply::Failed) => is_failed = true,
-                Some(Reply::Truncated) | None => is_silent = true,
+                Some(DnsReply::Addresses(addresses)) => found.extend(addresses),
+                Some(DnsReply::NoSuchName) => {}
+                Some(DnsReply::Failed) => is_failed = true,
+                Some(DnsReply::Truncated) | None => is_silent = true,
             }
         }
         // Half an answer is better than none: some servers never answer one of the questions.
         match (found.is_empty(), is_failed, is_silent) {
-            (false, _, _) | (true, false, false) => End::Known(found),
-            (true, true, _) => End::Failed,
-            (true, false, true) => End::Silent,
+            (false, _, _) | (true, false, false) => DnsEnd::Known(found),
+            (true, true, _) => DnsEnd::Failed,
+            (true, false, true) => DnsEnd::Silent,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Question`] and [`Reply`]: messages of the DNS (RFC 1035), as far as addresses of hosts need them.
+//! [`DnsQuestion`] and [`DnsReply`]: messages of the DNS (RFC 1035), as far as addresses of hosts need them.
 //!
 //! What arrives may come from anybody: a message counts only if it repeats the question, and every length
 //! in it is checked against what is there.
@@ -28,7 +28,7 @@ impl AddressKind {
 
 /// What a server is asked.
 #[derive(Debug, Clone)]
-pub(super) struct Question<'a> {
+pub(super) struct DnsQuestion<'a> {
     /// Unpredictable, so that only the server that was asked can answer.
     pub(super) id: u16,
     pub(super) name: &'a str,
@@ -37,7 +37,7 @@ pub(super) struct Question<'a> {
 
 /// What a server answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum DnsReply {
     /// The name is known and has these addresses; perhaps none of this kind.
     Addresses(Vec<IpAddr>),
     NoSuchName,
@@ -47,7 +47,7 @@ pub(super) enum Reply {
     Truncated,
 }
 
-impl Question<'_> {
+impl DnsQuestion<'_> {
     /// The message to send; none if this cannot be the name of a host.
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
         if self.name.len() > NAME_BYTES_MAX {
@@ -71,7 +71,7 @@ impl Question<'_> {
     }
 
     /// What a message answers to this question; none if it is no answer to it.
-    pub(super) fn reply(&self, message: &[u8]) -> Option<Reply> {
+    pub(super) fn reply(&self, message: &[u8]) -> Option<DnsReply> {
         let mut rest = Unread(message);
         let (id, flags) = (rest.number()?, rest.number()?);
         let is_reply = flags & 0x8000 != 0 && flags & 0x7800 == 0;
@@ -88,12 +88,12 @@ impl Question<'_> {
             _ => return None,
         }
         if flags & 0x0200 != 0 {
-            return Some(Reply::Truncated);
+            return Some(DnsReply::Truncated);
         }
         Some(match code {
-            0 => self.addresses(answers, rest).map_or(Reply::Failed, Reply::Addresses),
-            3 => Reply::NoSuchName,
-            _ => Reply::Failed,
+            0 => self.addresses(answers, rest).map_or(DnsReply::Failed, DnsReply::Addresses),
+            3 => DnsReply::NoSuchName,
+            _ => DnsReply::Failed,
         })
     }
 
@@ -169,7 +169,8 @@ mod tests {
 
     use super::*;
 
-    const ASKED: Question<'_> = Question { id: 0x1234, name: "a.example", kind: AddressKind::V4 };
+    const ASKED: DnsQuestion<'_> =
+        DnsQuestion { id: 0x1234, name: "a.example", kind: AddressKind::V4 };
 
     /// A message that repeats the question and goes on with these answers.
     fn message(flags: u16, answers: u16, records: &[u8]) -> Vec<u8> {
@@ -185,7 +186,7 @@ mod tests {
     /// An alias, `b.example`, of the name of the question.
     const ALIAS: &[u8] = &[0xc0, 12, 0, 5, 0, 1, 0, 0, 0, 60, 0, 4, 1, b'b', 0xc0, 14];
 
-    fn reply(flags: u16, answers: u16, records: &[u8]) -> Option<Reply> {
+    fn reply(flags: u16, answers: u16, records: &[u8]) -> Option<DnsReply> {
         ASKED.reply(&message(flags, answers, records))
     }
 
@@ -196,33 +197,33 @@ mod tests {
         let long = "x".repeat(64);
         let too_long = ["abc."; 64].concat() + "abc";
         for name in ["", "a..b", ".a", long.as_str(), too_long.as_str()] {
-            assert_eq!(Question { name, ..ASKED }.encode(), None, "{name}");
+            assert_eq!(DnsQuestion { name, ..ASKED }.encode(), None, "{name}");
         }
     }
 
     #[test]
     fn an_answer_has_the_addresses_behind_aliases_too() {
         let both = [ALIAS, ADDRESS].concat();
-        let found = Reply::Addresses(vec!["10.0.0.1".parse().unwrap()]);
+        let found = DnsReply::Addresses(vec!["10.0.0.1".parse().unwrap()]);
         assert_eq!(reply(0x8180, 2, &both), Some(found));
-        assert_eq!(reply(0x8180, 0, b""), Some(Reply::Addresses(vec![])));
-        let v6 = Question { kind: AddressKind::V6, ..ASKED };
+        assert_eq!(reply(0x8180, 0, b""), Some(DnsReply::Addresses(vec![])));
+        let v6 = DnsQuestion { kind: AddressKind::V6, ..ASKED };
         let mut message = v6.encode().unwrap();
         message[2..8].copy_from_slice(&[0x81, 0x80, 0, 1, 0, 1]);
         message.extend([0xc0, 12, 0, 28, 0, 1, 0, 0, 0, 60, 0, 16]);
         message.extend(Ipv6Addr::LOCALHOST.octets());
-        assert_eq!(v6.reply(&message), Some(Reply::Addresses(vec!["::1".parse().unwrap()])));
+        assert_eq!(v6.reply(&message), Some(DnsReply::Addresses(vec!["::1".parse().unwrap()])));
     }
 
     #[test]
     fn refusals_and_answers_that_are_cut_are_told_apart() {
-        assert_eq!(reply(0x8183, 0, b""), Some(Reply::NoSuchName));
+        assert_eq!(reply(0x8183, 0, b""), Some(DnsReply::NoSuchName));
         for code in [1, 2, 4, 5] {
-            assert_eq!(reply(0x8180 | code, 0, b""), Some(Reply::Failed));
+            assert_eq!(reply(0x8180 | code, 0, b""), Some(DnsReply::Failed));
         }
-        assert_eq!(reply(0x8380, 1, ADDRESS), Some(Reply::Truncated));
-        assert_eq!(reply(0x8180, 2, ADDRESS), Some(Reply::Failed), "an answer is missing");
-        assert_eq!(ASKED.reply(b"\x12\x34\x81\x85\0\0\0\0\0\0\0\0"), Some(Reply::Failed));
+        assert_eq!(reply(0x8380, 1, ADDRESS), Some(DnsReply::Truncated));
+        assert_eq!(reply(0x8180, 2, ADDRESS), Some(DnsReply::Failed), "an answer is missing");
+        assert_eq!(ASKED.reply(b"\x12\x34\x81\x85\0\0\0\0\0\0\0\0"), Some(DnsReply::Failed));
     }
 
     #[test]
@@ -230,11 +231,11 @@ mod tests {
         let good = message(0x8180, 1, ADDRESS);
         assert!(ASKED.reply(&good).is_some());
         let others = [
-            Question { id: 1, ..ASKED },
-            Question { name: "b.example", ..ASKED },
-            Question { name: "a.example.com", ..ASKED },
-            Question { name: "a", ..ASKED },
-            Question { kind: AddressKind::V6, ..ASKED },
+            DnsQuestion { id: 1, ..ASKED },
+            DnsQuestion { name: "b.example", ..ASKED },
+            DnsQuestion { name: "a.example.com", ..ASKED },
+            DnsQuestion { name: "a", ..ASKED },
+            DnsQuestion { kind: AddressKind::V6, ..ASKED },
         ];
         for other in others {
             assert_eq!(other.reply(&good), None, "{other:?}");
@@ -253,7 +254,7 @@ mod tests {
             let good = message(0x8180, 3, &[ALIAS, ADDRESS, ADDRESS].concat());
             let mut bytes = good[..head.min(good.len())].to_vec();
             bytes.extend(tail);
-            if let Some(Reply::Addresses(found)) = ASKED.reply(&bytes) {
+            if let Some(DnsReply::Addresses(found)) = ASKED.reply(&bytes) {
                 // Each address needs the bytes of a record.
                 prop_assert!(found.len() * 15 <= bytes.len());
             }

@@ -4,13 +4,15 @@
 //! it finds in that value too: `[[ n -eq 1 ]]`, `let n`, `declare -i m=n`, `unset 'a[n]'`. Quotes
 //! change nothing about it. So the words of such places are searched for names as they are written.
 //!
-//! A place is noted when its command has been read ([`Lexer::search_names`]), and searched when all of
+//! A place is noted when its command has been read ([`ShellLexer::search_names`]), and searched when all of
 //! the text has been: only then it is known what else stands in it.
 
 use std::ops::Range;
 
 use super::following::is_arithmetic;
-use super::{Evaluation, Form, Lexer, Mark, Place, Quoting, Subject, is_name_byte};
+use super::{
+    Evaluation, LexedMark, LookupForm, MarkSubject, Quoting, ShellLexer, ShellPlace, is_name_byte,
+};
 
 /// Variables that bash itself has declared integers: assigning evaluates.
 pub(super) const INTEGERS: [&str; 8] =
@@ -18,14 +20,14 @@ pub(super) const INTEGERS: [&str; 8] =
 
 /// Which names of a text are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Search {
+pub(super) enum NameSearch {
     /// All: the text is arithmetic.
     Everywhere,
     /// Those in brackets: the text names a variable, perhaps an element of an array.
     InBrackets,
 }
 
-impl Search {
+impl NameSearch {
     /// The names to look for in a value that is evaluated for this reason, if any.
     pub(super) fn for_reason(why: Evaluation) -> Option<Self> {
         match why {
@@ -41,18 +43,23 @@ impl Search {
 pub(super) struct Searched {
     at: Range<usize>,
     why: Evaluation,
-    search: Search,
+    search: NameSearch,
 }
 
-impl Lexer<'_> {
+impl ShellLexer<'_> {
     /// The names that stand in `at` are evaluated.
-    pub(super) fn search_names(&mut self, at: Range<usize>, why: Evaluation, search: Search) {
+    pub(super) fn search_names(&mut self, at: Range<usize>, why: Evaluation, search: NameSearch) {
         self.evaluates = true;
         self.searched.push(Searched { at, why, search });
     }
 
     /// The same for words of the command that is being read.
-    pub(super) fn search_words(&mut self, words: Range<usize>, why: Evaluation, search: Search) {
+    pub(super) fn search_words(
+        &mut self,
+        words: Range<usize>,
+        why: Evaluation,
+        search: NameSearch,
+    ) {
         if let (Some(first), Some(last)) =
             (self.words.get(words.start), self.words.get(words.end.wrapping_sub(1)))
         {
@@ -78,7 +85,7 @@ impl Lexer<'_> {
 
     /// The names without a `$` in this part of the text. What we are asked about and what already has
     /// a mark is none of them.
-    pub(super) fn bare_names(&self, within: Range<usize>, search: Search) -> Vec<Range<usize>> {
+    pub(super) fn bare_names(&self, within: Range<usize>, search: NameSearch) -> Vec<Range<usize>> {
         let mut names = Vec::new();
         let mut substitutions = {
             let first = self.substitutions.partition_point(|at| at.start < within.start);
@@ -104,7 +111,7 @@ impl Lexer<'_> {
                 }
                 byte if is_name_byte(byte) => {
                     let length = self.word_len(at);
-                    let is_searched = search == Search::Everywhere || brackets > 0;
+                    let is_searched = search == NameSearch::Everywhere || brackets > 0;
                     let name = at..at + length;
                     at += length;
                     if !byte.is_ascii_digit() && is_searched && !self.is_marked(name.start) {
@@ -149,7 +156,7 @@ impl Lexer<'_> {
             return;
         }
         for (name, why) in found {
-            let place = Place {
+            let place = ShellPlace {
                 quoting: Quoting::Bare,
                 evaluation: Some(why),
                 splits: false,
@@ -158,9 +165,9 @@ impl Lexer<'_> {
                 evaluated_as_words: None,
                 is_target: false,
             };
-            let subject = Subject::Variable { name: name.clone(), form: Form::Bare };
+            let subject = MarkSubject::Variable { name: name.clone(), form: LookupForm::Bare };
             // No list of commands: what is evaluated already is not followed from there.
-            self.marks.push(Mark { at: name, subject, place, is_foreign: false, level: 0 });
+            self.marks.push(LexedMark { at: name, subject, place, is_foreign: false, level: 0 });
         }
         self.marks.sort_by_key(|mark| mark.at.start);
         self.marks.dedup_by(|next, before| next.at == before.at);

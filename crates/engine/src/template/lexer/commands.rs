@@ -1,16 +1,16 @@
 //! Lists of commands: what separates them, and their redirections.
 
-use super::bare_names::Search;
+use super::bare_names::NameSearch;
 use super::compound::Reserved;
-use super::words::{Kind, find};
-use super::{Evaluation, LexError, Lexer, Quoting, Trouble, Word};
+use super::words::{WordEnd, find};
+use super::{CommandWord, Evaluation, LexError, Quoting, ShellLexer, Trouble};
 
 /// How many `&>` of one command are looked behind; what stands after more is all taken for code.
 const AMPERSANDS_MAX: usize = 8;
 
 /// What ends a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Until {
+pub(super) enum ListUntil {
     /// The end of the text.
     End,
     /// `)` of a subshell.
@@ -23,14 +23,14 @@ pub(super) enum Until {
 
 /// What ended a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum ListEnd {
     Here,
     Esac,
 }
 
 /// The command that is being read.
 #[derive(Clone)]
-pub(super) struct Command {
+pub(super) struct LexedCommand {
     /// Its first word in `words`, its first mark in `marks`.
     pub(super) words: usize,
     pub(super) marks: usize,
@@ -40,7 +40,7 @@ pub(super) struct Command {
     pub(super) input: usize,
     /// It reads a pipe, or a file or text that a redirection of its own names.
     pub(super) has_input: bool,
-    pub(super) shape: Shape,
+    pub(super) shape: CommandShape,
     /// A redirection or an assignment came first, so no reserved word can follow.
     begun: bool,
     /// `export` and its kin: their arguments are assignments too.
@@ -56,7 +56,7 @@ pub(super) struct Pipeline {
     pending: usize,
 }
 
-impl Command {
+impl LexedCommand {
     pub(super) fn pipeline(&self) -> Pipeline {
         Pipeline { input: self.input, pending: self.pending }
     }
@@ -69,7 +69,7 @@ impl Command {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum CommandShape {
     Simple,
     /// After `time`, whose options may follow.
     Timed,
@@ -83,11 +83,11 @@ pub(super) enum Shape {
     Words,
 }
 
-impl Lexer<'_> {
+impl ShellLexer<'_> {
     /// A list of commands.
-    pub(super) fn list(&mut self, until: Until) -> Result<Ended, LexError> {
+    pub(super) fn list(&mut self, until: ListUntil) -> Result<ListEnd, LexError> {
         let outer = self.pending_outer;
-        if matches!(until, Until::End | Until::Substitution) {
+        if matches!(until, ListUntil::End | ListUntil::Substitution) {
             self.pending_outer = self.pending.len();
         }
         self.splits = true;
@@ -98,7 +98,7 @@ impl Lexer<'_> {
         Ok(ended)
     }
 
-    fn commands(&mut self, until: Until) -> Result<Ended, LexError> {
+    fn commands(&mut self, until: ListUntil) -> Result<ListEnd, LexError> {
         let open = self.pos;
         let mut command = self.command();
         // Where the pipelines began that compound commands stand in, outermost first.
@@ -107,12 +107,12 @@ impl Lexer<'_> {
             if self.pos >= self.end {
                 self.finish(&mut command)?;
                 return match until {
-                    Until::End if self.pending.len() == self.pending_outer => Ok(Ended::Here),
-                    Until::End => self.fail_pending(),
-                    Until::Subshell | Until::Substitution => {
+                    ListUntil::End if self.pending.len() == self.pending_outer => Ok(ListEnd::Here),
+                    ListUntil::End => self.fail_pending(),
+                    ListUntil::Subshell | ListUntil::Substitution => {
                         self.fail(Trouble::Unterminated("("), open - 1)
                     }
-                    Until::CaseItem => self.fail(Trouble::Unterminated("case"), open - 1),
+                    ListUntil::CaseItem => self.fail(Trouble::Unterminated("case"), open - 1),
                 };
             }
             match self.bytes[self.pos] {
@@ -124,7 +124,7 @@ impl Lexer<'_> {
                 b' ' | b'\t' => self.pos += 1,
                 b'\\' if self.peek(1) == b'\n' => self.pos += 2,
                 b'\n' => {
-                    if !matches!(command.shape, Shape::ForName | Shape::CaseSubject) {
+                    if !matches!(command.shape, CommandShape::ForName | CommandShape::CaseSubject) {
                         self.finish(&mut command)?;
                     }
                     self.line_end()?;
@@ -134,11 +134,11 @@ impl Lexer<'_> {
                     self.finish(&mut command)?;
                     self.pos += 1;
                     if matches!(self.peek(0), b';' | b'&') {
-                        if until != Until::CaseItem {
+                        if until != ListUntil::CaseItem {
                             return self.fail(Trouble::Unexpected, self.pos);
                         }
                         self.pos += if self.starts(";&") { 2 } else { 1 };
-                        return Ok(Ended::Here);
+                        return Ok(ListEnd::Here);
                     }
                 }
                 b'&' if self.peek(1) == b'>' => {
@@ -162,16 +162,16 @@ impl Lexer<'_> {
                 b')' => {
                     self.finish(&mut command)?;
                     match until {
-                        Until::End | Until::CaseItem => {
+                        ListUntil::End | ListUntil::CaseItem => {
                             return self.fail(Trouble::Unexpected, self.pos);
                         }
-                        Until::Substitution if self.pending.len() > self.pending_outer => {
+                        ListUntil::Substitution if self.pending.len() > self.pending_outer => {
                             return self.fail_pending();
                         }
-                        Until::Substitution | Until::Subshell => {}
+                        ListUntil::Substitution | ListUntil::Subshell => {}
                     }
                     self.pos += 1;
-                    return Ok(Ended::Here);
+                    return Ok(ListEnd::Here);
                 }
                 b'<' | b'>' if self.peek(1) != b'(' => self.redirection(&mut command)?,
                 _ => {
@@ -183,14 +183,14 @@ impl Lexer<'_> {
         }
     }
 
-    fn command(&self) -> Command {
-        Command {
+    fn command(&self) -> LexedCommand {
+        LexedCommand {
             words: self.words.len(),
             marks: self.marks.len(),
             pending: self.pending.len(),
             input: self.marks.len(),
             has_input: false,
-            shape: Shape::Simple,
+            shape: CommandShape::Simple,
             begun: false,
             declares: false,
             after_ampersand: Vec::new(),
@@ -198,11 +198,15 @@ impl Lexer<'_> {
     }
 
     /// The command ends here: what its words mean is settled, and the next one may begin.
-    fn finish(&mut self, command: &mut Command) -> Result<(), LexError> {
-        if matches!(command.shape, Shape::Case | Shape::CaseSubject | Shape::For) {
+    fn finish(&mut self, command: &mut LexedCommand) -> Result<(), LexError> {
+        if matches!(
+            command.shape,
+            CommandShape::Case | CommandShape::CaseSubject | CommandShape::For
+        ) {
             return self.fail(Trouble::Unexpected, self.pos);
         }
-        if matches!(command.shape, Shape::Simple | Shape::Timed) && self.words.len() > command.words
+        if matches!(command.shape, CommandShape::Simple | CommandShape::Timed)
+            && self.words.len() > command.words
         {
             self.settle(command);
             self.settle_for_dash(command);
@@ -213,7 +217,7 @@ impl Lexer<'_> {
     }
 
     /// What stands after `&>` means more where that begins another command.
-    fn settle_for_dash(&mut self, command: &Command) {
+    fn settle_for_dash(&mut self, command: &LexedCommand) {
         if let Some(&after) = command.after_ampersand.get(AMPERSANDS_MAX) {
             self.evaluate_all(command.marks, after..self.words.len(), Evaluation::Eval);
         }
@@ -221,26 +225,26 @@ impl Lexer<'_> {
             let words = self.words[after..].iter();
             let words = after + words.take_while(|word| word.name_end.is_some()).count();
             if words > command.words && words < self.words.len() {
-                self.settle(&Command { words, after_ampersand: Vec::new(), ..*command });
+                self.settle(&LexedCommand { words, after_ampersand: Vec::new(), ..*command });
             }
         }
     }
 
     /// `(`: a subshell, arithmetic, or the brackets of a function.
-    fn opening(&mut self, command: &mut Command) -> Result<(), LexError> {
+    fn opening(&mut self, command: &mut LexedCommand) -> Result<(), LexError> {
         let open = self.pos;
         let words = self.words.len() - command.words;
         let is_first = words == 0 && !command.begun;
-        let may_begin = matches!(command.shape, Shape::Simple | Shape::Timed);
-        if self.peek(1) == b'(' && is_first && (may_begin || command.shape == Shape::For) {
+        let may_begin = matches!(command.shape, CommandShape::Simple | CommandShape::Timed);
+        if self.peek(1) == b'(' && is_first && (may_begin || command.shape == CommandShape::For) {
             self.pos += 2;
             self.nested(Some(Evaluation::Arithmetic), |lexer| lexer.arithmetic(open, b')'))?;
-            command.shape = Shape::Simple;
+            command.shape = CommandShape::Simple;
             return Ok(());
         }
         self.pos += 1;
         if may_begin && is_first {
-            return self.nested(None, |lexer| lexer.list(Until::Subshell)).map(|_| ());
+            return self.nested(None, |lexer| lexer.list(ListUntil::Subshell)).map(|_| ());
         }
         if may_begin && words == 1 && !command.begun {
             while matches!(self.peek(0), b' ' | b'\t') {
@@ -260,16 +264,16 @@ impl Lexer<'_> {
     /// A word of the command, reserved or not.
     fn command_word(
         &mut self,
-        command: &mut Command,
+        command: &mut LexedCommand,
         compounds: &mut Vec<Pipeline>,
-        until: Until,
-    ) -> Result<Option<Ended>, LexError> {
+        until: ListUntil,
+    ) -> Result<Option<ListEnd>, LexError> {
         let count = self.words.len() - command.words;
         let may_assign = count == 0 || command.declares || !command.after_ampersand.is_empty();
-        let one_word = command.shape == Shape::Case;
+        let one_word = command.shape == CommandShape::Case;
         let kind = match command.shape {
-            Shape::Simple | Shape::Timed if may_assign => Kind::Assignable,
-            _ => Kind::Argument,
+            CommandShape::Simple | CommandShape::Timed if may_assign => WordEnd::Assignable,
+            _ => WordEnd::Argument,
         };
         // `!(…)`: without extended patterns it negates a subshell, and so it is read.
         if count == 0 && self.starts("!(") {
@@ -291,15 +295,15 @@ impl Lexer<'_> {
     /// What a word is by where it stands in its command.
     fn shape_word(
         &mut self,
-        command: &mut Command,
+        command: &mut LexedCommand,
         compounds: &mut Vec<Pipeline>,
-        until: Until,
-        word: Word,
-    ) -> Result<Option<Ended>, LexError> {
+        until: ListUntil,
+        word: CommandWord,
+    ) -> Result<Option<ListEnd>, LexError> {
         let plain = word.is_static && !word.quoted;
         let text = if plain { &self.text[word.at.clone()] } else { "" };
         match command.shape {
-            Shape::Simple | Shape::Timed => {
+            CommandShape::Simple | CommandShape::Timed => {
                 if self.words.len() == command.words {
                     if word.name_end.is_some() {
                         self.prompt_assignment(&word, command.marks);
@@ -310,7 +314,7 @@ impl Lexer<'_> {
                         match self.reserved(command, compounds, until, &word)? {
                             Reserved::No => {}
                             Reserved::Yes => return Ok(None),
-                            Reserved::Esac => return Ok(Some(Ended::Esac)),
+                            Reserved::Esac => return Ok(Some(ListEnd::Esac)),
                         }
                     }
                     command.declares = self
@@ -319,37 +323,37 @@ impl Lexer<'_> {
                 }
                 self.words.push(word);
             }
-            Shape::For if !super::is_name(text.as_bytes()) => {
+            CommandShape::For if !super::is_name(text.as_bytes()) => {
                 return self.fail(Trouble::Unexpected, word.at.start);
             }
-            Shape::For => {
+            CommandShape::For => {
                 self.set.push(word.at.clone());
                 self.words.push(word);
-                command.shape = Shape::ForName;
+                command.shape = CommandShape::ForName;
             }
-            Shape::ForName => match text {
-                "in" => command.shape = Shape::Words,
+            CommandShape::ForName => match text {
+                "in" => command.shape = CommandShape::Words,
                 "do" | "{" => {
                     self.words.truncate(command.words);
                     *command = self.command();
                 }
                 _ => return self.fail(Trouble::Unexpected, word.at.start),
             },
-            Shape::Words => {
+            CommandShape::Words => {
                 let name = self.words.get(command.words).map(|name| name.at.clone());
                 if let Some(name) = name {
                     self.assign(name, word.at);
                 }
             }
-            Shape::Case => command.shape = Shape::CaseSubject,
-            Shape::CaseSubject if text == "in" => {
+            CommandShape::Case => command.shape = CommandShape::CaseSubject,
+            CommandShape::CaseSubject if text == "in" => {
                 self.nested(None, |lexer| lexer.case_items(word.at.start))?;
                 let pipeline = command.pipeline();
                 *command = self.command();
                 command.continue_pipeline(pipeline);
             }
-            Shape::CaseSubject => return self.fail(Trouble::Unexpected, word.at.start),
-            Shape::Function => {
+            CommandShape::CaseSubject => return self.fail(Trouble::Unexpected, word.at.start),
+            CommandShape::Function => {
                 self.defines_functions = true;
                 *command = self.command();
             }
@@ -378,7 +382,7 @@ impl Lexer<'_> {
     }
 
     /// Digits or `{name}` before a redirection.
-    fn is_descriptor(&mut self, word: &Word) -> bool {
+    fn is_descriptor(&mut self, word: &CommandWord) -> bool {
         let text = &self.bytes[word.at.clone()];
         if text.iter().all(u8::is_ascii_digit) {
             return true;
@@ -393,14 +397,14 @@ impl Lexer<'_> {
         let base = name.start..name.start + self.name_len(name.start);
         if named && !base.is_empty() && self.bytes.get(base.end) == Some(&b'[') {
             self.evaluate(0, &word.at, Evaluation::Subscript);
-            self.search_names(name, Evaluation::Subscript, Search::InBrackets);
+            self.search_names(name, Evaluation::Subscript, NameSearch::InBrackets);
             self.set.push(base);
             return true;
         }
         false
     }
 
-    fn redirection(&mut self, command: &mut Command) -> Result<(), LexError> {
+    fn redirection(&mut self, command: &mut LexedCommand) -> Result<(), LexError> {
         let start = self.pos;
         if self.starts("<<") && !self.starts("<<<") {
             command.begun = true;
@@ -422,7 +426,7 @@ impl Lexer<'_> {
         let marks = self.marks.len();
         let is_text = self.text[start..].starts_with("<<<");
         self.splits = false;
-        let target = self.word(Kind::Argument)?;
+        let target = self.word(WordEnd::Argument)?;
         self.splits = true;
         self.marks_in(marks, &target.at)
             .iter_mut()
@@ -436,7 +440,7 @@ impl Lexer<'_> {
     }
 
     /// Prompts are expanded when they are shown, and `BASH_ENV` is run.
-    fn prompt_assignment(&mut self, word: &Word, marks: usize) {
+    fn prompt_assignment(&mut self, word: &CommandWord, marks: usize) {
         let name = &self.text[word.at.start..word.name_end.unwrap_or(word.at.start)];
         if matches!(
             name,

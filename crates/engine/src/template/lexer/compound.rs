@@ -1,8 +1,8 @@
 //! Reserved words, and what stands between `case` and `esac`.
 
-use super::commands::{Command, Ended, Pipeline, Shape, Until};
-use super::words::Kind;
-use super::{LexError, Lexer, Trouble, Word};
+use super::commands::{CommandShape, LexedCommand, ListEnd, ListUntil, Pipeline};
+use super::words::WordEnd;
+use super::{CommandWord, LexError, ShellLexer, Trouble};
 
 /// Whether a word is reserved.
 pub(super) enum Reserved {
@@ -11,17 +11,17 @@ pub(super) enum Reserved {
     Esac,
 }
 
-impl Lexer<'_> {
+impl ShellLexer<'_> {
     /// The first word of a command, if it is reserved.
     pub(super) fn reserved(
         &mut self,
-        command: &mut Command,
+        command: &mut LexedCommand,
         compounds: &mut Vec<Pipeline>,
-        until: Until,
-        word: &Word,
+        until: ListUntil,
+        word: &CommandWord,
     ) -> Result<Reserved, LexError> {
         match &self.text[word.at.clone()] {
-            "-p" | "--" if command.shape == Shape::Timed => {}
+            "-p" | "--" if command.shape == CommandShape::Timed => {}
             "!" | "then" | "elif" | "else" | "do" => {}
             "{" | "if" | "while" | "until" => compounds.push(command.pipeline()),
             "}" | "fi" | "done" => {
@@ -29,14 +29,14 @@ impl Lexer<'_> {
                     command.continue_pipeline(pipeline);
                 }
             }
-            "time" => command.shape = Shape::Timed,
+            "time" => command.shape = CommandShape::Timed,
             "for" | "select" => {
                 compounds.push(command.pipeline());
-                command.shape = Shape::For;
+                command.shape = CommandShape::For;
             }
-            "case" => command.shape = Shape::Case,
-            "function" => command.shape = Shape::Function,
-            "esac" if until == Until::CaseItem => return Ok(Reserved::Esac),
+            "case" => command.shape = CommandShape::Case,
+            "function" => command.shape = CommandShape::Function,
+            "esac" if until == ListUntil::CaseItem => return Ok(Reserved::Esac),
             "[[" => self.nested(None, |lexer| lexer.conditional(word.at.start))?,
             // Its word may be a name or a command, by what follows.
             "coproc" | "esac" => return self.fail(Trouble::Unexpected, word.at.start),
@@ -55,7 +55,7 @@ impl Lexer<'_> {
             }
             loop {
                 self.splits = false;
-                let pattern = self.word(Kind::Argument)?;
+                let pattern = self.word(WordEnd::Argument)?;
                 let text = &self.text[pattern.at.clone()];
                 if text == "esac"
                     && matches!(
@@ -77,8 +77,8 @@ impl Lexer<'_> {
                 self.blanks_and_lines()?;
             }
             self.pos += 1;
-            let ended = self.nested(None, |lexer| lexer.list(Until::CaseItem))?;
-            if ended == Ended::Esac {
+            let ended = self.nested(None, |lexer| lexer.list(ListUntil::CaseItem))?;
+            if ended == ListEnd::Esac {
                 return Ok(());
             }
         }

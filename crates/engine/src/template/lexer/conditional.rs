@@ -1,10 +1,10 @@
 //! `[[ … ]]`.
 
-use super::bare_names::Search;
-use super::words::Kind;
-use super::{Evaluation, LexError, Lexer, Quoting, Trouble};
+use super::bare_names::NameSearch;
+use super::words::WordEnd;
+use super::{Evaluation, LexError, Quoting, ShellLexer, Trouble};
 
-impl Lexer<'_> {
+impl ShellLexer<'_> {
     /// After `[[`, up to and with `]]`.
     pub(super) fn conditional(&mut self, open: usize) -> Result<(), LexError> {
         let words = self.words.len();
@@ -32,7 +32,7 @@ impl Lexer<'_> {
                 b';' => return self.fail(Trouble::Unexpected, self.pos),
                 _ => {}
             }
-            let word = self.word(Kind::Conditional)?;
+            let word = self.word(WordEnd::Conditional)?;
             if &self.text[word.at.clone()] == "]]" {
                 break;
             }
@@ -46,13 +46,13 @@ impl Lexer<'_> {
                     let after = self.words.get(at + 1).map(|word| word.at.clone());
                     for operand in before.into_iter().chain(after) {
                         self.evaluate(marks, &operand, Evaluation::NumericTest);
-                        self.search_names(operand, Evaluation::NumericTest, Search::Everywhere);
+                        self.search_names(operand, Evaluation::NumericTest, NameSearch::Everywhere);
                     }
                 }
                 "-v" | "-R" => {
                     if let Some(after) = self.words.get(at + 1).map(|word| word.at.clone()) {
                         self.evaluate(marks, &after, Evaluation::VariableName);
-                        self.search_names(after, Evaluation::Subscript, Search::InBrackets);
+                        self.search_names(after, Evaluation::Subscript, NameSearch::InBrackets);
                     }
                 }
                 _ => {}

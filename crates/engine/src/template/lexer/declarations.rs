@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::bare_names::Search;
+use super::bare_names::NameSearch;
 use super::following::Attribute;
 use super::meaning::DECLARING;
-use super::{Evaluation, Lexer, Word, is_name};
+use super::{CommandWord, Evaluation, ShellLexer, is_name};
 
-impl Lexer<'_> {
+impl ShellLexer<'_> {
     /// `declare` and its kin: safe is only a plain name that is seen, without attributes by which
     /// the shell evaluates the value.
     pub(super) fn declaration(&mut self, marks: usize, arguments: Range<usize>) {
@@ -39,8 +39,11 @@ impl Lexer<'_> {
                     if name.is_none() || attribute.is_some() {
                         self.evaluate_word(marks, at, Evaluation::Declaration);
                         let is_calculated = name.is_none() && attribute == Some(Attribute::Integer);
-                        let search =
-                            if is_calculated { Search::Everywhere } else { Search::InBrackets };
+                        let search = if is_calculated {
+                            NameSearch::Everywhere
+                        } else {
+                            NameSearch::InBrackets
+                        };
                         self.search_words(at..at + 1, Evaluation::Declaration, search);
                     }
                 }
@@ -73,7 +76,7 @@ impl Lexer<'_> {
     }
 
     /// The name that an argument of `declare` has before its `=`, if it can be seen.
-    fn declared_name(&self, word: &Word) -> Option<Range<usize>> {
+    fn declared_name(&self, word: &CommandWord) -> Option<Range<usize>> {
         let bytes = &self.bytes[word.at.clone()];
         let quote = usize::from(matches!(bytes.first(), Some(b'"' | b'\'')));
         let start = word.at.start + quote;

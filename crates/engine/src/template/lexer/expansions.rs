@@ -1,10 +1,12 @@
 //! What begins with `$` or a backtick, and arithmetic.
 
-use super::bare_names::Search;
-use super::commands::Until;
-use super::{Evaluation, Form, LexError, Lexer, Quoting, Subject, Trouble, is_name_byte};
+use super::bare_names::NameSearch;
+use super::commands::ListUntil;
+use super::{
+    Evaluation, LexError, LookupForm, MarkSubject, Quoting, ShellLexer, Trouble, is_name_byte,
+};
 
-impl Lexer<'_> {
+impl ShellLexer<'_> {
     /// What begins with the `$` here.
     pub(super) fn dollar(&mut self, quoting: Quoting) -> Result<(), LexError> {
         let start = self.pos;
@@ -40,7 +42,7 @@ impl Lexer<'_> {
                 let length = self.name_len(self.pos);
                 let name = self.pos..self.pos + length;
                 if length > 0 {
-                    let subject = Subject::Variable { name, form: Form::Value };
+                    let subject = MarkSubject::Variable { name, form: LookupForm::Value };
                     self.mark(start..self.pos + length, subject, quoting);
                 }
                 self.pos += length;
@@ -51,7 +53,7 @@ impl Lexer<'_> {
 
     /// The commands of a substitution, after the bracket that opened it.
     pub(super) fn substituted_list(&mut self) -> Result<(), LexError> {
-        self.list(Until::Substitution).map(|_| ())
+        self.list(ListUntil::Substitution).map(|_| ())
     }
 
     /// `` `…` ``. The shell takes backslashes away before it reads what stands inside, so only
@@ -78,7 +80,7 @@ impl Lexer<'_> {
             self.pass(close, Quoting::NestedBackticks);
         } else {
             let end = std::mem::replace(&mut self.end, close);
-            self.nested(None, |lexer| lexer.list(Until::End))?;
+            self.nested(None, |lexer| lexer.list(ListUntil::End))?;
             self.end = end;
         }
         self.pos = close + 1;
@@ -117,7 +119,7 @@ impl Lexer<'_> {
                     self.double()?;
                     // Its quotes are taken away before it is calculated.
                     if let Some(why) = self.evaluation {
-                        self.search_names(quoted..self.pos, why, Search::Everywhere);
+                        self.search_names(quoted..self.pos, why, NameSearch::Everywhere);
                     }
                 }
                 b'`' => self.backticks()?,
@@ -162,8 +164,8 @@ impl Lexer<'_> {
         }
         // The key of an associative array is no variable, and looks the same.
         let in_subscript = self.evaluation == Some(Evaluation::Subscript);
-        let form = if in_subscript { Form::Bare } else { Form::Value };
-        let subject = Subject::Variable { name: name.clone(), form };
+        let form = if in_subscript { LookupForm::Bare } else { LookupForm::Value };
+        let subject = MarkSubject::Variable { name: name.clone(), form };
         self.mark(name, subject, Quoting::Bare);
     }
 

@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::bare_names::{INTEGERS, Search};
-use super::{Evaluation, Form, Lexer, Mark, Quoting, Subject};
+use super::bare_names::{INTEGERS, NameSearch};
+use super::{Evaluation, LexedMark, LookupForm, MarkSubject, Quoting, ShellLexer};
 
 /// `name=value`, `for name in value`, `${name:=value}`.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ enum Depth {
 }
 
 impl Depth {
-    fn of(why: Evaluation) -> Self {
+    fn from_evaluation(why: Evaluation) -> Self {
         match why {
             Evaluation::Eval | Evaluation::Trap | Evaluation::Program => Self::Code,
             Evaluation::VariableName => Self::Name,
@@ -60,12 +60,12 @@ impl Depth {
 
 /// Whether the shell calculates the value, and with it the variables whose names stand in it.
 pub(super) fn is_arithmetic(why: Evaluation) -> bool {
-    Depth::of(why) == Depth::Arithmetic
+    Depth::from_evaluation(why) == Depth::Arithmetic
 }
 
 /// Where interpreters get their programs, where they don't have them as arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reading {
+pub(super) enum ProgramSource {
     Nothing,
     /// From their own pipe or redirection.
     OwnInput,
@@ -73,22 +73,22 @@ pub(super) enum Reading {
     WhateverComes,
 }
 
-impl Mark {
+impl LexedMark {
     /// The variable whose value is evaluated again here, if one is.
     fn evaluated_variable<'t>(&self, text: &'t str) -> Option<(&'t str, Evaluation)> {
-        let Subject::Variable { name, form } = &self.subject else { return None };
+        let MarkSubject::Variable { name, form } = &self.subject else { return None };
         let why = match form {
             // In single quotes it is only a name, and whoever evaluates it gets the value.
             _ if self.place.quoting == Quoting::Single => None,
-            Form::Measured => None,
-            Form::Value | Form::Defaulted | Form::Bare => self.place.evaluation,
-            Form::Evaluated => self.place.evaluation.or(Some(Evaluation::VariableName)),
+            LookupForm::Measured => None,
+            LookupForm::Value | LookupForm::Defaulted | LookupForm::Bare => self.place.evaluation,
+            LookupForm::Evaluated => self.place.evaluation.or(Some(Evaluation::VariableName)),
         };
         Some((&text[name.clone()], why?))
     }
 }
 
-impl Lexer<'_> {
+impl ShellLexer<'_> {
     /// An assignment to a variable with attributes evaluates, wherever the declaration stands.
     pub(super) fn mark_attributed(&mut self) {
         let text = self.text;
@@ -105,8 +105,8 @@ impl Lexer<'_> {
             let Some(attribute) = by_bash.max(declared).max(self.declares_unseen) else { continue };
             self.evaluate(0, value, Evaluation::Declaration);
             let (why, search) = match attribute {
-                Attribute::Integer => (Evaluation::Declaration, Search::Everywhere),
-                Attribute::Reference => (Evaluation::Subscript, Search::InBrackets),
+                Attribute::Integer => (Evaluation::Declaration, NameSearch::Everywhere),
+                Attribute::Reference => (Evaluation::Subscript, NameSearch::InBrackets),
                 Attribute::Array => continue,
             };
             self.search_names(value.clone(), why, search);
@@ -142,17 +142,17 @@ impl Lexer<'_> {
             let of_name = assigned[from..].iter_mut();
             for assignment in of_name.take_while(|found| &text[found.name.clone()] == name) {
                 // Each name once for each depth, so that this ends.
-                if assignment.followed >= Some(Depth::of(why)) {
+                if assignment.followed >= Some(Depth::from_evaluation(why)) {
                     break;
                 }
-                assignment.followed = Some(Depth::of(why));
+                assignment.followed = Some(Depth::from_evaluation(why));
                 for mark in self.marks_in(0, &assignment.value) {
                     if mark.level == assignment.level {
                         mark.place.evaluate(why);
                         evaluated.extend(mark.evaluated_variable(text));
                     }
                 }
-                let Some(search) = Search::for_reason(why) else { continue };
+                let Some(search) = NameSearch::for_reason(why) else { continue };
                 let why = if is_arithmetic(why) { why } else { Evaluation::Subscript };
                 for name in self.bare_names(assignment.value.clone(), search) {
                     evaluated.push((&text[name.clone()], why));
@@ -174,14 +174,14 @@ impl Lexer<'_> {
     /// or an alias may be anything. Which of them meet is known only when they run.
     pub(super) fn mark_read_elsewhere(&mut self) {
         let reads = self.interpreters_read;
-        let all = self.defines_functions && reads != Reading::Nothing
-            || self.writes_to_commands && reads == Reading::WhateverComes;
+        let all = self.defines_functions && reads != ProgramSource::Nothing
+            || self.writes_to_commands && reads == ProgramSource::WhateverComes;
         let marks = self.marks.len();
         if self.defines_aliases {
             self.evaluate_marks(0..marks, Evaluation::Eval);
         } else if all {
             self.evaluate_marks(0..marks, Evaluation::Program);
-        } else if reads == Reading::WhateverComes {
+        } else if reads == ProgramSource::WhateverComes {
             for marks in std::mem::take(&mut self.fed) {
                 self.evaluate_marks(marks, Evaluation::Program);
             }

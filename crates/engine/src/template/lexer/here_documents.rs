@@ -1,9 +1,9 @@
 //! Here-documents: the delimiter on the command's line, the body after it.
 
-use super::words::{Kind, find};
-use super::{LexError, Lexer, Pending, Quoting, Trouble};
+use super::words::{WordEnd, find};
+use super::{LexError, Pending, Quoting, ShellLexer, Trouble};
 
-impl Lexer<'_> {
+impl ShellLexer<'_> {
     /// `<<word` or `<<-word`, at its beginning.
     pub(super) fn here_document(&mut self, start: usize) -> Result<(), LexError> {
         self.pos += 2;
@@ -12,7 +12,7 @@ impl Lexer<'_> {
         while matches!(self.peek(0), b' ' | b'\t') {
             self.pos += 1;
         }
-        let word = self.word(Kind::Argument)?;
+        let word = self.word(WordEnd::Argument)?;
         match self.literal(&word) {
             Some(delimiter) if !word.at.is_empty() && !delimiter.contains('\n') => {
                 let delimiter = delimiter.into_owned();

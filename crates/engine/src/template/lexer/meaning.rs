@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::bare_names::Search;
-use super::commands::Command;
+use super::bare_names::NameSearch;
+use super::commands::LexedCommand;
 use super::following::Attribute;
-use super::{Evaluation, Lexer, Reading, Word};
+use super::{CommandWord, Evaluation, ProgramSource, ShellLexer};
 
 /// The commands whose arguments are assignments.
 pub(super) const DECLARING: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
@@ -46,9 +46,9 @@ fn evaluating_names_in(word: &str) -> impl Iterator<Item = &'static str> {
         .filter(move |name| word.match_indices(name).any(|(at, _)| is_whole(at, name)))
 }
 
-impl Lexer<'_> {
+impl ShellLexer<'_> {
     /// Settles what the words of a finished command mean.
-    pub(super) fn settle(&mut self, command: &Command) {
+    pub(super) fn settle(&mut self, command: &LexedCommand) {
         let mut first = command.words;
         let end = self.words.len();
         // `command -p eval`, `builtin eval`; and `$nothing eval`, where the next word is the command.
@@ -90,7 +90,7 @@ impl Lexer<'_> {
     }
 
     /// Whether a word may come to nothing: it is made of expansions alone, as far as is plain to see.
-    fn may_vanish(&self, word: &Word) -> bool {
+    fn may_vanish(&self, word: &CommandWord) -> bool {
         let mut rest = &self.bytes[word.at.clone()];
         while let [b'$', after @ ..] = rest
             && after.first().is_some_and(|first| super::is_name_byte(*first))
@@ -107,13 +107,13 @@ impl Lexer<'_> {
     }
 
     /// What the arguments of the command of this name mean.
-    fn settle_as(&mut self, name: &str, command: &Command, arguments: Range<usize>) {
+    fn settle_as(&mut self, name: &str, command: &LexedCommand, arguments: Range<usize>) {
         let marks = command.marks;
         let end = arguments.end;
         match name {
             "let" => {
                 self.evaluate_all(marks, arguments.clone(), Evaluation::Let);
-                self.search_words(arguments.clone(), Evaluation::Let, Search::Everywhere);
+                self.search_words(arguments.clone(), Evaluation::Let, NameSearch::Everywhere);
                 for at in arguments {
                     self.set_prefix(at);
                 }
@@ -162,7 +162,7 @@ impl Lexer<'_> {
                         self.search_words(
                             at + 1..at + 2,
                             Evaluation::Subscript,
-                            Search::InBrackets,
+                            NameSearch::InBrackets,
                         );
                     }
                 }
@@ -172,7 +172,7 @@ impl Lexer<'_> {
     }
 
     /// `. <(…)` runs what is printed there, `. /dev/stdin` what is read.
-    fn sourced(&mut self, command: &Command, arguments: Range<usize>) {
+    fn sourced(&mut self, command: &LexedCommand, arguments: Range<usize>) {
         let Some(file) = self.words[arguments].first().map(|word| word.at.clone()) else { return };
         if self.text[file.clone()].starts_with("<(") {
             self.evaluate(command.marks, &file, Evaluation::Program);
@@ -184,8 +184,9 @@ impl Lexer<'_> {
 
     /// What the command reads is a program: its here-documents and here-strings, and whatever is
     /// given to the commands whose output it reads.
-    fn input_is_program(&mut self, command: &Command) {
-        let reading = if command.has_input { Reading::OwnInput } else { Reading::WhateverComes };
+    fn input_is_program(&mut self, command: &LexedCommand) {
+        let reading =
+            if command.has_input { ProgramSource::OwnInput } else { ProgramSource::WhateverComes };
         self.interpreters_read = self.interpreters_read.max(reading);
         self.evaluates = true;
         // A line end within the command has already taken those before it.
@@ -204,7 +205,7 @@ impl Lexer<'_> {
     }
 
     /// A word without its quotes, if no expansion stands in it.
-    pub(super) fn literal(&self, word: &Word) -> Option<Cow<'_, str>> {
+    pub(super) fn literal(&self, word: &CommandWord) -> Option<Cow<'_, str>> {
         if !word.is_static {
             return None;
         }
@@ -281,7 +282,7 @@ impl Lexer<'_> {
                 continue;
             }
             self.evaluate_word(marks, at, Evaluation::VariableName);
-            self.search_words(at..at + 1, Evaluation::Subscript, Search::InBrackets);
+            self.search_words(at..at + 1, Evaluation::Subscript, NameSearch::InBrackets);
             self.set_prefix(at);
         }
     }
@@ -294,12 +295,12 @@ impl Lexer<'_> {
             let text = &self.text[word.clone()];
             if text == option && at + 1 < arguments.end {
                 self.evaluate_first(marks, at + 1..arguments.end, Evaluation::VariableName);
-                self.search_words(at + 1..at + 2, Evaluation::Subscript, Search::InBrackets);
+                self.search_words(at + 1..at + 2, Evaluation::Subscript, NameSearch::InBrackets);
                 self.set_prefix(at + 1);
             }
             if text != option && text.starts_with(option) {
                 self.evaluate_word(marks, at, Evaluation::VariableName);
-                self.search_words(at..at + 1, Evaluation::Subscript, Search::InBrackets);
+                self.search_words(at..at + 1, Evaluation::Subscript, NameSearch::InBrackets);
                 self.set.push(word.start + option.len()..word.end);
             }
         }

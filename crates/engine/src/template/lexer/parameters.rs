@@ -1,18 +1,18 @@
 //! Parameter expansion: `${x}`, `${x:-word}`, `${x#pattern}`, `${x:1:2}`, `${a[i]}`.
 
-use super::{Evaluation, Form, LexError, Lexer, Quoting, Subject, Trouble};
+use super::{Evaluation, LexError, LookupForm, MarkSubject, Quoting, ShellLexer, Trouble};
 
-impl Lexer<'_> {
+impl ShellLexer<'_> {
     /// `${…}`, at its brace.
     pub(super) fn parameter(&mut self, start: usize, quoting: Quoting) -> Result<(), LexError> {
         self.pos += 1;
-        let mut form = Form::Value;
+        let mut form = LookupForm::Value;
         if self.peek(0) == b'#' && !matches!(self.peek(1), b'}' | b'-' | b':' | b'+' | b'?' | b'=')
         {
-            form = Form::Measured;
+            form = LookupForm::Measured;
             self.pos += 1;
         } else if self.peek(0) == b'!' && (self.name_len(self.pos + 1) > 0) {
-            form = Form::Evaluated;
+            form = LookupForm::Evaluated;
             self.evaluates = true;
             self.pos += 1;
         }
@@ -35,7 +35,7 @@ impl Lexer<'_> {
         // Marks are in the order of the text, so this comes before what stands in its word.
         let marked = self.marks.len();
         if !name.is_empty() {
-            let subject = Subject::Variable { name: name.clone(), form };
+            let subject = MarkSubject::Variable { name: name.clone(), form };
             self.mark(start..name.end, subject, quoting);
         }
         if self.is_unwritten && !name.is_empty() {
@@ -57,7 +57,7 @@ impl Lexer<'_> {
                 if first == b'=' && !name.is_empty() {
                     self.set.push(name.clone());
                 }
-                let form = if first == b'+' { Form::Measured } else { Form::Defaulted };
+                let form = if first == b'+' { LookupForm::Measured } else { LookupForm::Defaulted };
                 self.reform(marked, form);
                 let word = self.pos;
                 let inside = self.marks.len();
@@ -92,16 +92,16 @@ impl Lexer<'_> {
                 self.pos += 1;
                 self.substitution(start, quoting)
             }
-            b'@' | b'*' if form == Form::Evaluated && self.peek(1) == b'}' => {
+            b'@' | b'*' if form == LookupForm::Evaluated && self.peek(1) == b'}' => {
                 // `${!prefix*}` lists names and evaluates nothing.
-                self.reform(marked, Form::Measured);
+                self.reform(marked, LookupForm::Measured);
                 self.pos += 2;
                 Ok(())
             }
             b'@' if self.peek(1).is_ascii_alphabetic() && self.peek(2) == b'}' => {
                 if self.peek(1) == b'P' {
                     self.evaluates = true;
-                    self.reform(marked, Form::Evaluated);
+                    self.reform(marked, LookupForm::Evaluated);
                 }
                 self.pos += 3;
                 Ok(())
@@ -136,22 +136,24 @@ impl Lexer<'_> {
     /// How what is asked about since `first` is read can't be told.
     fn dispute(&mut self, first: usize) {
         for mark in &mut self.marks[first..] {
-            if mark.subject == Subject::Asked {
+            if mark.subject == MarkSubject::Asked {
                 mark.place.quoting = Quoting::Disputed;
             }
         }
     }
 
     /// The variable that was just marked is looked up for this instead. `${!x:-…}` stays what it is.
-    fn reform(&mut self, marked: usize, new: Form) {
+    fn reform(&mut self, marked: usize, new: LookupForm) {
         if let Some(mark) = self.marks.get_mut(marked)
-            && let Subject::Variable { form: form @ (Form::Value | Form::Measured), .. } =
-                &mut mark.subject
+            && let MarkSubject::Variable {
+                form: form @ (LookupForm::Value | LookupForm::Measured),
+                ..
+            } = &mut mark.subject
         {
             *form = new;
-        } else if new == Form::Measured
+        } else if new == LookupForm::Measured
             && let Some(mark) = self.marks.get_mut(marked)
-            && let Subject::Variable { form, .. } = &mut mark.subject
+            && let MarkSubject::Variable { form, .. } = &mut mark.subject
         {
             *form = new;
         }

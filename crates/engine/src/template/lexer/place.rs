@@ -1,11 +1,11 @@
-//! [`Place`]: how the shell reads a place in a command's text, and why it can't be told.
+//! [`ShellPlace`]: how the shell reads a place in a command's text, and why it can't be told.
 
 use std::fmt;
 use std::ops::Range;
 
 /// How the shell reads a place in a command's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ShellPlace {
     /// What the place is quoted by.
     pub quoting: Quoting,
     /// Why the shell evaluates what stands there again, if it does.
@@ -23,7 +23,7 @@ pub struct Place {
     pub evaluated_as_words: Option<Evaluation>,
 }
 
-impl Place {
+impl ShellPlace {
     /// Whether the shell takes every character there as it is: single quotes.
     pub fn in_single_quotes(&self) -> bool {
         self.quoting == Quoting::Single

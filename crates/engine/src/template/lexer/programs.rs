@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Evaluation, Lexer, Subject};
+use super::{Evaluation, MarkSubject, ShellLexer};
 
 /// How many interpreters one command is searched for; what stands after more is all taken for
 /// programs.
@@ -15,7 +15,7 @@ const INTERPRETERS_MAX: usize = 8;
 
 /// Where an interpreter has its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Program {
+enum ProgramPlace {
     /// In the first operand, if an option with `c` stands before it.
     Shell,
     /// In the word after an option with one of these letters, or attached to it. Without one it reads
@@ -76,36 +76,36 @@ fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn interpreter(name: &str) -> Option<Program> {
+fn interpreter(name: &str) -> Option<ProgramPlace> {
     let name = base_name(name);
     if name == "m4" {
-        return Some(Program::Input);
+        return Some(ProgramPlace::Input);
     }
     Some(match name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.') {
         "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "fish" | "rbash" => {
-            Program::Shell
+            ProgramPlace::Shell
         }
-        "python" | "pypy" | "tclsh" | "expect" => Program::Option("c"),
+        "python" | "pypy" | "tclsh" | "expect" => ProgramPlace::Option("c"),
         "su" | "runuser" | "script" | "psql" | "pwsh" | "powershell" => {
-            Program::OptionOrInput("cC")
+            ProgramPlace::OptionOrInput("cC")
         }
-        "mysql" | "mariadb" => Program::OptionOrInput("e"),
-        "flock" => Program::OptionOnly("c"),
-        "vi" | "vim" | "nvim" => Program::OptionOnly("cS"),
-        "emacs" | "emacsclient" | "nix-shell" => Program::OptionOnly("e"),
-        "env" => Program::OptionOnly("S"),
-        "perl" | "ruby" => Program::Option("eE"),
-        "node" | "nodejs" | "bun" | "deno" => Program::Option("ep"),
+        "mysql" | "mariadb" => ProgramPlace::OptionOrInput("e"),
+        "flock" => ProgramPlace::OptionOnly("c"),
+        "vi" | "vim" | "nvim" => ProgramPlace::OptionOnly("cS"),
+        "emacs" | "emacsclient" | "nix-shell" => ProgramPlace::OptionOnly("e"),
+        "env" => ProgramPlace::OptionOnly("S"),
+        "perl" | "ruby" => ProgramPlace::Option("eE"),
+        "node" | "nodejs" | "bun" | "deno" => ProgramPlace::Option("ep"),
         "lua" | "luajit" | "osascript" | "R" | "Rscript" | "julia" | "octave" | "gnuplot"
-        | "elixir" | "groovy" => Program::Option("e"),
-        "php" => Program::Option("rBRE"),
-        "awk" | "gawk" | "mawk" | "nawk" => Program::Operand("ef"),
-        "sed" | "gsed" => Program::Operand("ef"),
+        | "elixir" | "groovy" => ProgramPlace::Option("e"),
+        "php" => ProgramPlace::Option("rBRE"),
+        "awk" | "gawk" | "mawk" | "nawk" => ProgramPlace::Operand("ef"),
+        "sed" | "gsed" => ProgramPlace::Operand("ef"),
         "ssh" | "watch" | "parallel" | "make" | "gmake" | "tmux" | "screen" | "sqlite" => {
-            Program::All
+            ProgramPlace::All
         }
         "at" | "batch" | "crontab" | "ed" | "ex" | "dc" | "gdb" | "irb" | "jshell" => {
-            Program::Input
+            ProgramPlace::Input
         }
         _ => return None,
     })
@@ -118,12 +118,14 @@ fn names_interpreter(word: &str) -> bool {
         matches!(part, "SHELL" | "BASH")
             || matches!(
                 interpreter(part),
-                Some(Program::Shell | Program::Option(_) | Program::OptionOrInput(_))
+                Some(
+                    ProgramPlace::Shell | ProgramPlace::Option(_) | ProgramPlace::OptionOrInput(_)
+                )
             )
     })
 }
 
-impl Lexer<'_> {
+impl ShellLexer<'_> {
     /// Every program among the words is evaluated again. `named` is the last that may be the
     /// command's name. Whether an interpreter is among them that reads its program.
     pub(super) fn programs(&mut self, marks: usize, words: Range<usize>, named: usize) -> bool {
@@ -135,12 +137,12 @@ impl Lexer<'_> {
             let program = match self.literal(&self.words[at]) {
                 Some(name) => interpreter(&name),
                 // `"$SHELL" -c …`: what isn't known may be a shell.
-                None => (at <= named).then_some(Program::Shell),
+                None => (at <= named).then_some(ProgramPlace::Shell),
             };
             let Some(program) = program else { continue };
             // `npm run watch`, `grep node`: only a shell is looked for everywhere.
             let is_run = is_wrapped || at <= named;
-            if !is_run && program != Program::Shell {
+            if !is_run && program != ProgramPlace::Shell {
                 continue;
             }
             interpreters += 1;
@@ -173,7 +175,7 @@ impl Lexer<'_> {
             let is_operand = !text.starts_with(['-', '+']) && !text.contains('=') && !after_option;
             // What a wrapper runs may be a wrapper too. After `find` nothing is only an operand.
             let own = self.own_operands(at);
-            let is_shell = interpreter(&text) == Some(Program::Shell);
+            let is_shell = interpreter(&text) == Some(ProgramPlace::Shell);
             room = match room {
                 usize::MAX => room,
                 _ if own > 0 && (room > 0 || is_shell) => own,
@@ -199,16 +201,16 @@ impl Lexer<'_> {
     }
 
     /// What one interpreter, the word at `at`, evaluates. Whether it reads its program.
-    fn program(&mut self, program: Program, marks: usize, at: usize, end: usize) -> bool {
+    fn program(&mut self, program: ProgramPlace, marks: usize, at: usize, end: usize) -> bool {
         let rest = at + 1..end;
         match program {
-            Program::Shell => {
+            ProgramPlace::Shell => {
                 let word = &self.words[at];
                 // What isn't known is some other program, more often than not.
                 let is_known = word.is_static || names_interpreter(&self.text[word.at.clone()]);
                 self.shell(marks, rest, is_known) && is_known
             }
-            Program::Option(letters) => {
+            ProgramPlace::Option(letters) => {
                 let is_given = self.program_option(marks, rest.clone(), letters);
                 // `deno eval …`
                 let is_word = |word| self.literal(word).as_deref() == Some("eval");
@@ -217,24 +219,24 @@ impl Lexer<'_> {
                 }
                 !is_given && self.operands(rest) == 0
             }
-            Program::OptionOrInput(letters) => !self.program_option(marks, rest, letters),
-            Program::OptionOnly(letters) => {
+            ProgramPlace::OptionOrInput(letters) => !self.program_option(marks, rest, letters),
+            ProgramPlace::OptionOnly(letters) => {
                 self.program_option(marks, rest, letters);
                 false
             }
-            Program::Operand(letters) => {
+            ProgramPlace::Operand(letters) => {
                 if !self.program_option(marks, rest.clone(), letters) {
                     self.first_operand(marks, rest);
                 }
                 false
             }
-            Program::All => {
+            ProgramPlace::All => {
                 self.evaluate_all(marks, rest.clone(), Evaluation::Program);
                 let mut words = self.words[rest.clone()].iter();
                 let names = words.any(|word| names_interpreter(&self.text[word.at.clone()]));
                 names || self.operands(rest) < 2
             }
-            Program::Input => true,
+            ProgramPlace::Input => true,
         }
     }
 
@@ -243,7 +245,7 @@ impl Lexer<'_> {
     fn is_given_by_xargs(
         &self,
         before: Range<usize>,
-        program: Program,
+        program: ProgramPlace,
         after: Range<usize>,
     ) -> bool {
         let mut words = self.words[before].iter().filter_map(|word| self.literal(word));
@@ -256,7 +258,7 @@ impl Lexer<'_> {
         let is_last = self.words[after.clone()]
             .iter()
             .all(|word| self.text[word.at.clone()].starts_with('-'));
-        words.any(|word| replaces(&word)) || program == Program::All || is_last
+        words.any(|word| replaces(&word)) || program == ProgramPlace::All || is_last
     }
 
     /// How many words are no options.
@@ -306,7 +308,7 @@ impl Lexer<'_> {
     /// Whether a range we were asked about stands in this word.
     fn asks(&mut self, marks: usize, word: usize) -> bool {
         let at = self.words[word].at.clone();
-        self.marks_in(marks, &at).iter().any(|mark| mark.subject == Subject::Asked)
+        self.marks_in(marks, &at).iter().any(|mark| mark.subject == MarkSubject::Asked)
     }
 
     /// What comes with an option that takes a program. Whether there was one.

@@ -4,7 +4,7 @@ use proptest::test_runner::RngSeed;
 use super::*;
 
 /// The places of every `@` in a text.
-fn at_signs(text: &str) -> Result<Vec<Place>, LexError> {
+fn at_signs(text: &str) -> Result<Vec<ShellPlace>, LexError> {
     let ranges: Vec<_> = text.match_indices('@').map(|(at, _)| at..at + 1).collect();
     places(text, &ranges)
 }

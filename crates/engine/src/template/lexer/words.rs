@@ -1,11 +1,14 @@
 //! Words and quotes.
 
 use super::following::Attribute;
-use super::{Evaluation, Form, LexError, Lexer, Quoting, Subject, Trouble, Word, is_name};
+use super::{
+    CommandWord, Evaluation, LexError, LookupForm, MarkSubject, Quoting, ShellLexer, Trouble,
+    is_name,
+};
 
 /// What ends a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum WordEnd {
     /// An argument.
     Argument,
     /// A word that is an assignment if it begins with `name=`.
@@ -16,12 +19,13 @@ pub(super) enum Kind {
     Element,
 }
 
-impl Lexer<'_> {
+impl ShellLexer<'_> {
     /// The word that begins here. Its range is empty where an operator stands.
-    pub(super) fn word(&mut self, kind: Kind) -> Result<Word, LexError> {
+    pub(super) fn word(&mut self, kind: WordEnd) -> Result<CommandWord, LexError> {
         let start = self.pos;
         let splits = self.splits;
-        let mut word = Word { at: start..start, is_static: true, quoted: false, name_end: None };
+        let mut word =
+            CommandWord { at: start..start, is_static: true, quoted: false, name_end: None };
         // Where the name of a possible assignment ends, subscript included.
         let mut target_end = None;
         // Where the last character ended that stood for itself.
@@ -36,7 +40,7 @@ impl Lexer<'_> {
             }
             match self.bytes[self.pos] {
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => break,
-                b'<' | b'>' if kind != Kind::Conditional && self.peek(1) == b'(' => {
+                b'<' | b'>' if kind != WordEnd::Conditional && self.peek(1) == b'(' => {
                     word.is_static = false;
                     self.writes_to_commands |= self.bytes[self.pos] == b'>';
                     let open = self.pos;
@@ -84,18 +88,18 @@ impl Lexer<'_> {
                     let name = start..self.pos;
                     self.pos += 1;
                     self.nested(Some(Evaluation::Subscript), |lexer| lexer.subscript())?;
-                    if kind == Kind::Assignable {
+                    if kind == WordEnd::Assignable {
                         self.attribute(name.clone(), Attribute::Array);
                     }
                     target_end = Some((name.end, self.pos));
                 }
-                b'=' if kind != Kind::Argument
-                    && kind != Kind::Conditional
+                b'=' if kind != WordEnd::Argument
+                    && kind != WordEnd::Conditional
                     && word.name_end.is_none() =>
                 {
                     word.name_end = self.assignment_name(start, target_end);
                     if word.name_end.is_some() {
-                        self.splits = kind == Kind::Element && self.splits;
+                        self.splits = kind == WordEnd::Element && self.splits;
                     }
                     self.pos += 1;
                 }
@@ -107,7 +111,7 @@ impl Lexer<'_> {
         }
         self.splits = splits;
         word.at.end = self.pos;
-        if let Some(name_end) = word.name_end.filter(|_| kind == Kind::Assignable) {
+        if let Some(name_end) = word.name_end.filter(|_| kind == WordEnd::Assignable) {
             let name = start..name_end;
             self.set.push(name.clone());
             self.assign(name, name_end..word.at.end);
@@ -115,11 +119,11 @@ impl Lexer<'_> {
         Ok(word)
     }
 
-    fn opens_subscript(&self, kind: Kind, start: usize) -> bool {
+    fn opens_subscript(&self, kind: WordEnd, start: usize) -> bool {
         match kind {
-            Kind::Assignable => is_name(&self.bytes[start..self.pos]),
-            Kind::Element => self.pos == start,
-            Kind::Argument | Kind::Conditional => false,
+            WordEnd::Assignable => is_name(&self.bytes[start..self.pos]),
+            WordEnd::Element => self.pos == start,
+            WordEnd::Argument | WordEnd::Conditional => false,
         }
     }
 
@@ -148,7 +152,7 @@ impl Lexer<'_> {
                     b')' => break,
                     _ => {}
                 }
-                if lexer.word(Kind::Element)?.at.is_empty() {
+                if lexer.word(WordEnd::Element)?.at.is_empty() {
                     return lexer.fail(Trouble::Unexpected, lexer.pos);
                 }
             }
@@ -163,7 +167,7 @@ impl Lexer<'_> {
         self.pos += 1;
         self.nested(None, |lexer| {
             loop {
-                lexer.word(Kind::Argument)?;
+                lexer.word(WordEnd::Argument)?;
                 match lexer.peek(0) {
                     b'|' | b' ' | b'\t' => lexer.pos += 1,
                     b')' => break,
@@ -214,7 +218,7 @@ impl Lexer<'_> {
             if length > 0 {
                 let name = at + braced..at + braced + length;
                 at = name.end;
-                let subject = Subject::Variable { name, form: Form::Value };
+                let subject = MarkSubject::Variable { name, form: LookupForm::Value };
                 self.mark(dollar..at, subject, Quoting::Single);
             }
         }

@@ -8,7 +8,7 @@ fn secrets() -> Secrets {
     Secrets::new(vec![("TOKEN".into(), "a/b c&hunter22".into())])
 }
 
-fn fill(written: &str, data: Value, writing: Writing) -> Result<FilledText, FillError> {
+fn fill(written: &str, data: Value, writing: ValueWriting) -> Result<FilledText, FillError> {
     let Value::Object(data) = data else { panic!("data must be an object") };
     let event = Event::new(EventName::resolve("execution:post_end").expect("known"), data);
     let environment = Environment::new([
@@ -28,7 +28,7 @@ fn fill(written: &str, data: Value, writing: Writing) -> Result<FilledText, Fill
     )
 }
 
-fn filled(written: &str, data: Value, writing: Writing) -> Result<String, String> {
+fn filled(written: &str, data: Value, writing: ValueWriting) -> Result<String, String> {
     let filled = fill(written, data, writing).map_err(|error| error.within("it"))?;
     filled.reveal(&secrets()).map_err(|error| error.within("it"))
 }
@@ -42,7 +42,7 @@ fn names_and_paths_are_replaced_by_their_values_and_no_value_is_expanded_again()
         "files_modified": ["a", "b"],
         "error": "secret",
     });
-    let filled = |written| filled(written, data.clone(), Writing::Plain);
+    let filled = |written| filled(written, data.clone(), ValueWriting::Plain);
     assert_eq!(filled("#${ISSUE_NUMBER}"), Ok("#7".into()));
     assert_eq!(filled("${ISSUE_TITLE}!"), Ok("${ERROR} $(touch x)!".into()));
     assert_eq!(filled("${HOOKWRIGHT_TOOL_INPUT.edits.0.file}"), Ok("a b".into()));
@@ -65,7 +65,7 @@ fn a_name_that_nobody_knows_is_named() {
         ("${ERROR and }", "unknown variable `ERROR and `"),
         ("${ISUE_TITLE}", "unknown variable `ISUE_TITLE` in it, did you mean `ISSUE_TITLE`?"),
     ] {
-        for writing in [Writing::Plain, Writing::Url, Writing::Header] {
+        for writing in [ValueWriting::Plain, ValueWriting::Url, ValueWriting::Header] {
             let error = filled(written, json!({}), writing).expect_err("unknown");
             assert!(error.starts_with(said), "{written}: {error}");
         }
@@ -85,7 +85,11 @@ fn in_an_address_values_are_percent_encoded_unless_one_is_the_whole_address() {
         ("${TOKEN}", "a/b c&hunter22"),
         ("${SLACK_WEBHOOK}/x", "https%3A%2F%2Fchat.example%2FT0%2Fx%3Fy%3D1/x"),
     ] {
-        assert_eq!(filled(written, data.clone(), Writing::Url), Ok(expected.into()), "{written}");
+        assert_eq!(
+            filled(written, data.clone(), ValueWriting::Url),
+            Ok(expected.into()),
+            "{written}"
+        );
     }
 }
 
@@ -111,33 +115,33 @@ fn a_value_cannot_lead_out_of_the_path_of_an_address() {
         ("${TOOL_INPUT.url}", "..", None),
     ] {
         let data = json!({ "stage": stage, "tool_input": { "url": "https://h/a/../b" } });
-        let refused = fill(written, data, Writing::Url).err();
+        let refused = fill(written, data, ValueWriting::Url).err();
         let expected =
             expected.map(|segment| FillError::DotSegment { name: "STAGE".into(), segment });
         assert_eq!(refused, expected, "{written} with {stage}");
     }
     let dots = Secrets::new(vec![("TOKEN".into(), "..".into())]);
-    let text = fill("https://h/${TOKEN}/x", json!({}), Writing::Url).expect("no dots yet");
+    let text = fill("https://h/${TOKEN}/x", json!({}), ValueWriting::Url).expect("no dots yet");
     assert!(matches!(text.reveal(&dots), Err(FillError::DotSegment { segment: "..", .. })));
-    let plain = fill("${STAGE}/x", json!({ "stage": ".." }), Writing::Plain);
+    let plain = fill("${STAGE}/x", json!({ "stage": ".." }), ValueWriting::Plain);
     assert!(plain.is_ok(), "no address, no path");
 }
 
 #[test]
 fn a_value_cannot_end_a_header() {
     for hostile in ["a\r\nX-Admin: 1", "a\nb", "a\0b", "\u{7f}"] {
-        let error = fill("v ${STAGE}", json!({ "stage": hostile }), Writing::Header);
+        let error = fill("v ${STAGE}", json!({ "stage": hostile }), ValueWriting::Header);
         assert_eq!(error, Err(FillError::ControlCharacter { name: "STAGE".into() }));
     }
-    let fine = filled("v ${STAGE}", json!({ "stage": "a\tb é" }), Writing::Header);
+    let fine = filled("v ${STAGE}", json!({ "stage": "a\tb é" }), ValueWriting::Header);
     assert_eq!(fine, Ok("v a\tb é".into()));
 }
 
 #[test]
 fn what_is_shown_and_stored_holds_no_secret() {
-    let text = fill("https://h/${TOKEN}/${STAGE}", json!({ "stage": "w" }), Writing::Url);
+    let text = fill("https://h/${TOKEN}/${STAGE}", json!({ "stage": "w" }), ValueWriting::Url);
     let text = text.expect("all names are known");
-    assert_eq!(text.shown(), "https://h/[secret TOKEN]/w");
+    assert_eq!(text.redacted(), "https://h/[secret TOKEN]/w");
     assert_eq!(text.shown_by_names(), "https://h/[secret TOKEN]/${STAGE}");
     assert_eq!(text.secrets().collect::<Vec<_>>(), ["TOKEN"]);
     let line = serde_json::to_string(&text).expect("plain data");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hookwright_engine::answer::{Reading, async_for, read};
+use hookwright_engine::answer::{AnswerReading, async_for, read};
 use hookwright_engine::limits::ASYNC_TIMEOUT_MAX;
 use hookwright_events::{Answer, AnswerDecision, EventName};
 use serde_json::{Map, Value};
@@ -15,14 +15,14 @@ pub(super) fn holds(data: &[u8]) {
         let reading = read(&stdout, true, &event);
         assert_eq!(read(&stdout, true, &event), reading, "the second reading is another");
         match &reading {
-            Reading::Whole(_) => assert!(is_one_object(&stdout), "{reading:?}"),
-            Reading::Among(answer) => grants_nothing(answer),
-            Reading::Broken { why } => assert!(!why.is_empty()),
-            Reading::Nothing => {}
+            AnswerReading::Whole(_) => assert!(is_one_object(&stdout), "{reading:?}"),
+            AnswerReading::Among(answer) => grants_nothing(answer),
+            AnswerReading::Broken { why } => assert!(!why.is_empty()),
+            AnswerReading::Nothing => {}
         }
         grants_only_as_a_whole(&stdout, &event);
         // What is broken alone may be somebody's log among other text.
-        if denies(&reading) && !matches!(reading, Reading::Broken { .. }) {
+        if denies(&reading) && !matches!(reading, AnswerReading::Broken { .. }) {
             stays_denied(&stdout, &event);
         }
     }
@@ -38,9 +38,9 @@ fn grants_only_as_a_whole(stdout: &str, event: &EventName) {
     for part in parts {
         for (text, whole) in [(part.clone(), false), (format!("a log\n{part}\na log"), true)] {
             match read(&text, whole, event) {
-                Reading::Whole(answer) => panic!("{text:?} is no whole answer: {answer:?}"),
-                Reading::Among(answer) => grants_nothing(&answer),
-                Reading::Broken { .. } | Reading::Nothing => {}
+                AnswerReading::Whole(answer) => panic!("{text:?} is no whole answer: {answer:?}"),
+                AnswerReading::Among(answer) => grants_nothing(&answer),
+                AnswerReading::Broken { .. } | AnswerReading::Nothing => {}
             }
         }
     }
@@ -59,13 +59,13 @@ fn stays_denied(stdout: &str, event: &EventName) {
 }
 
 /// A broken answer fails its hook, and a guard that failed blocks.
-fn denies(reading: &Reading) -> bool {
+fn denies(reading: &AnswerReading) -> bool {
     match reading {
-        Reading::Whole(answer) | Reading::Among(answer) => {
+        AnswerReading::Whole(answer) | AnswerReading::Among(answer) => {
             answer.stop || answer.decision == Some(AnswerDecision::Deny)
         }
-        Reading::Broken { .. } => true,
-        Reading::Nothing => false,
+        AnswerReading::Broken { .. } => true,
+        AnswerReading::Nothing => false,
     }
 }
 

@@ -66,7 +66,7 @@ fn what_is_late_waits_for_an_event_at_which_somebody_hears_it() {
     assert_eq!(deaf.recalled("s"), Remembered::default());
     deaf.keep_now("s", stop_blocks(1));
     let recalled = memory(folder.path()).recalled("s");
-    assert_eq!((recalled.stop_blocks.of(""), recalled.late_answers.len()), (1, 1));
+    assert_eq!((recalled.stop_blocks.count_for(""), recalled.late_answers.len()), (1, 1));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_file_that_is_damaged_or_newer_counts_for_nothing_and_is_written_anew() {
         assert_eq!(memory(folder.path()).recalled("s"), Remembered::default(), "{text}");
     }
     memory(folder.path()).keep_now("s", stop_blocks(2));
-    assert_eq!(memory(folder.path()).recalled("s").stop_blocks.of(""), 2);
+    assert_eq!(memory(folder.path()).recalled("s").stop_blocks.count_for(""), 2);
 }
 
 #[test]
@@ -164,6 +164,6 @@ fn only_the_user_can_read_it_and_what_is_old_is_removed_with_the_next_session() 
     File::options().append(true).open(&old).unwrap().set_modified(long_ago).unwrap();
     memory(folder.path()).keep_now("new", stop_blocks(1));
     assert!(!old.exists());
-    assert_eq!(memory(folder.path()).recalled("new").stop_blocks.of(""), 1);
+    assert_eq!(memory(folder.path()).recalled("new").stop_blocks.count_for(""), 1);
     assert!(folder.path().join(FOLDER).join("lock").exists());
 }

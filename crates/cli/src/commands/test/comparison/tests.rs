@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 
 /// What has to come, as a test file says it.
-fn expected(expect: &str) -> Expected {
+fn expected(expect: &str) -> ExpectedResult {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("hookwright.test.yaml");
     let text = format!("cases: [{{name: n, event: PreToolUse, expect: {{{expect}}}}}]");

@@ -1,6 +1,6 @@
 //! Rules of `answer.rs`.
 
-use hookwright_engine::answer::{Reading, read};
+use hookwright_engine::answer::{AnswerReading, read};
 use hookwright_events::EventName;
 use serde_json::json;
 
@@ -122,8 +122,8 @@ fn a_typed_answer_asks_for_what_the_same_text_asks_for() {
         let name = EventName::resolve(event).unwrap();
         let typed: HookOutput = serde_json::from_value(written.clone()).unwrap();
         let printed = match read(&written.to_string(), true, &name) {
-            Reading::Whole(answer) => answer,
-            Reading::Nothing => Answer::default(),
+            AnswerReading::Whole(answer) => answer,
+            AnswerReading::Nothing => Answer::default(),
             other => panic!("{written}: {other:?}"),
         };
         assert_eq!(typed.into_answer(), printed, "{written}");

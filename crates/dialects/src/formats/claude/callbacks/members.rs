@@ -8,7 +8,7 @@ use std::time::Duration;
 use hookwright_engine::hook::Shell;
 use hookwright_engine::limits::{ASYNC_TIMEOUT, ASYNC_TIMEOUT_MAX};
 use hookwright_engine::policy::{At, Wire};
-use hookwright_engine::{Call as EngineCall, CancellationToken, Failure};
+use hookwright_engine::{Call as EngineCall, CallbackFailure, CancellationToken};
 use hookwright_events::{Answer, AnswerDecision, Event, EventName, Outcome, Status};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
@@ -25,7 +25,7 @@ pub(super) struct Member {
     call: Box<Calling>,
 }
 
-type Answering = Pin<Box<dyn Future<Output = Result<MemberSaid, Failure>> + Send>>;
+type Answering = Pin<Box<dyn Future<Output = Result<MemberSaid, CallbackFailure>> + Send>>;
 type Calling = dyn Fn(HookInput, MemberCall) -> Answering + Send + Sync;
 
 /// What a member said at its end.
@@ -81,13 +81,13 @@ impl Member {
     where
         T: TypedInput,
         F: Fn(Call<T>) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<HookOutput, Failure>> + Send + 'static,
+        R: Future<Output = Result<HookOutput, CallbackFailure>> + Send + 'static,
     {
         let call = move |input: HookInput, told: MemberCall| -> Answering {
             let MemberCall { call, cancelled, leaving, .. } = told;
             let Some(input) = T::from_input(input) else {
                 let cause = "the event's data does not have the expected types";
-                return Box::pin(async move { Err(Failure::from(cause)) });
+                return Box::pin(async move { Err(CallbackFailure::from(cause)) });
             };
             let answering =
                 function(Call { input, tool_use_id: call.tool_use_id, cancelled, leaving });
@@ -123,13 +123,13 @@ impl Member {
 }
 
 /// What the end of a command means.
-fn heard(outcome: &Outcome, event: &Event, is_strict: bool) -> Result<MemberSaid, Failure> {
+fn heard(outcome: &Outcome, event: &Event, is_strict: bool) -> Result<MemberSaid, CallbackFailure> {
     let at = At { event, power: event.name.power(), awaited: true };
     let meaning = ClaudeWire { is_strict }.meaning(outcome, at);
     match meaning.status {
         Status::TimedOut => Ok(MemberSaid::TooLate),
         Status::Failed => {
-            Err(Failure::from(meaning.reason.unwrap_or_else(|| "it failed".to_owned())))
+            Err(CallbackFailure::from(meaning.reason.unwrap_or_else(|| "it failed".to_owned())))
         }
         Status::Success | Status::Blocked | Status::Skipped | Status::Started => {
             Ok(MemberSaid::Answer(Box::new(meaning.answer)))
@@ -149,12 +149,15 @@ pub(super) struct Members {
 const TOO_LATE_BLOCKS: &[EventName] = &[EventName::TOOL_PRE_EXECUTE, EventName::USER_PROMPT_SUBMIT];
 
 /// How a member ended; the outer error is the message of a panic.
-type MemberEnd = Result<Result<MemberSaid, Failure>, String>;
+type MemberEnd = Result<Result<MemberSaid, CallbackFailure>, String>;
 
 impl Members {
     /// What the group answers. Where a member goes to the background, the others answer now, and what
     /// it says at its end comes late.
-    pub(super) async fn answer(self: Arc<Self>, call: EngineCall) -> Result<Answer, Failure> {
+    pub(super) async fn answer(
+        self: Arc<Self>,
+        call: EngineCall,
+    ) -> Result<Answer, CallbackFailure> {
         let mut later = Later::default();
         let gathered = self.run(&call, &mut later).await;
         if !later.went_async {
@@ -226,7 +229,7 @@ struct Later {
 impl Later {
     fn keep(
         &mut self,
-        member: CaughtPanics<Result<MemberSaid, Failure>>,
+        member: CaughtPanics<Result<MemberSaid, CallbackFailure>>,
         cancelled: CancellationToken,
         time: Duration,
     ) {
@@ -320,11 +323,11 @@ impl GroupAnswers {
     }
 
     /// A failure that blocks takes nothing back: a deny or an end counts with its own reason.
-    fn answer(self, blocks_on_failure: bool) -> Result<Answer, Failure> {
+    fn answer(self, blocks_on_failure: bool) -> Result<Answer, CallbackFailure> {
         let Self { mut whole, messages, failure } = self;
         let refuses = whole.stop || whole.decision == Some(AnswerDecision::Deny);
         if let Some(cause) = failure.filter(|_| blocks_on_failure && !refuses) {
-            return Err(Failure::from(cause));
+            return Err(CallbackFailure::from(cause));
         }
         whole.system_message = (!messages.is_empty()).then(|| messages.join("\n"));
         Ok(whole)

@@ -180,7 +180,7 @@ async fn members_share_one_timeout_and_what_was_said_before_it_counts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_timeout_blocks_a_prompt_and_is_only_told_elsewhere() {
-    async fn forever<T>(_: Call<T>) -> Result<HookOutput, Failure> {
+    async fn forever<T>(_: Call<T>) -> Result<HookOutput, CallbackFailure> {
         std::future::pending().await
     }
     let second = Duration::from_secs(1);

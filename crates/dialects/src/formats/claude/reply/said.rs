@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use hookwright_engine::answer::{self, Reading};
+use hookwright_engine::answer::{self, AnswerReading};
 use hookwright_engine::policy::At;
 use hookwright_events::{Answer, AnswerDecision, Output};
 use regex::Regex;
@@ -43,18 +43,18 @@ impl ParsedOutput {
         let text = trimmed(&output.stdout);
         let denies = DENIAL.is_match(text);
         match answer::read(&output.stdout, whole, &at.event.name) {
-            Reading::Whole(answer) => Self::whole(text, &answer, at),
-            Reading::Among(answer) => ParsedOutput::Answer(Box::new(answer)),
+            AnswerReading::Whole(answer) => Self::whole(text, &answer, at),
+            AnswerReading::Among(answer) => ParsedOutput::Answer(Box::new(answer)),
             // Text in braces with more text behind it is no answer, as long as it denies nothing.
-            Reading::Broken { .. } if whole && !denies && !text.ends_with('}') => {
+            AnswerReading::Broken { .. } if whole && !denies && !text.ends_with('}') => {
                 ParsedOutput::Text(text.to_owned())
             }
-            Reading::Broken { why } => {
+            AnswerReading::Broken { why } => {
                 let why = unreadable(&why);
                 ParsedOutput::Unreadable { denial: denies.then(|| why.clone()), why }
             }
-            Reading::Nothing if text.is_empty() || is_object(text) => ParsedOutput::Nothing,
-            Reading::Nothing => ParsedOutput::Text(text.to_owned()),
+            AnswerReading::Nothing if text.is_empty() || is_object(text) => ParsedOutput::Nothing,
+            AnswerReading::Nothing => ParsedOutput::Text(text.to_owned()),
         }
     }
 
