@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use hookwright_events::field::FIELDS;
-use hookwright_events::{Event, FieldSpec, Kind};
+use hookwright_events::{Event, FieldKind, FieldSpec};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ impl Variable {
     }
 
     fn is_list(&self) -> bool {
-        self.field.is_some_and(|field| field.kind == Kind::Paths)
+        self.field.is_some_and(|field| field.kind == FieldKind::Paths)
     }
 }
 
@@ -105,7 +105,9 @@ pub fn is_free_text(name: &str) -> bool {
 
 /// Whether the value is a path.
 pub fn is_path(name: &str) -> bool {
-    find(name).and_then(|variable| variable.field).is_some_and(|field| field.kind == Kind::Path)
+    find(name)
+        .and_then(|variable| variable.field)
+        .is_some_and(|field| field.kind == FieldKind::Path)
 }
 
 /// Whether the value is a list, one element a line.

@@ -12,11 +12,11 @@ use crate::{field, tool};
 /// An event's canonical name, `domain:action`: a row of the table, which has a constant here
 /// (`EventName::STAGE_START`), or a name of an open domain, such as `claude:*`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct EventName(pub(crate) Known);
+pub struct EventName(pub(crate) KnownAs);
 
 /// What is known of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Known {
+pub(crate) enum KnownAs {
     /// It is in the table.
     TableRow(TableRow),
     /// It is in the table of the open domains.
@@ -39,43 +39,43 @@ impl EventName {
 
     /// The event with exactly this name, whether a table has it or not.
     fn canonical(name: &str) -> Self {
-        let in_table = TableRow::named(name).map(Known::TableRow);
-        let known = in_table.or_else(|| OpenRow::named(name).map(Known::OpenRow));
-        Self(known.unwrap_or_else(|| Known::Other(name.into())))
+        let in_table = TableRow::named(name).map(KnownAs::TableRow);
+        let known = in_table.or_else(|| OpenRow::named(name).map(KnownAs::OpenRow));
+        Self(known.unwrap_or_else(|| KnownAs::Other(name.into())))
     }
 
     /// The canonical name.
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            Known::TableRow(row) => row.spec().name,
-            Known::OpenRow(row) => row.spec().name,
-            Known::Other(name) => name,
+            KnownAs::TableRow(row) => row.spec().name,
+            KnownAs::OpenRow(row) => row.spec().name,
+            KnownAs::Other(name) => name,
         }
     }
 
     /// The event's row in the table; `None` in an open domain.
     pub fn spec(&self) -> Option<&'static EventSpec> {
         match &self.0 {
-            Known::TableRow(row) => Some(row.spec()),
-            Known::OpenRow(_) | Known::Other(_) => None,
+            KnownAs::TableRow(row) => Some(row.spec()),
+            KnownAs::OpenRow(_) | KnownAs::Other(_) => None,
         }
     }
 
     /// What hooks can do here. An event of an open domain that is not known is only observed.
     pub fn power(&self) -> Power {
         match &self.0 {
-            Known::TableRow(row) => row.spec().power,
-            Known::OpenRow(row) => row.spec().power,
-            Known::Other(_) => Power::Observes,
+            KnownAs::TableRow(row) => row.spec().power,
+            KnownAs::OpenRow(row) => row.spec().power,
+            KnownAs::Other(_) => Power::Observes,
         }
     }
 
     /// The data field that a third name segment or a matcher looks at.
     pub fn subject_field(&self) -> Option<&'static str> {
         match &self.0 {
-            Known::TableRow(row) => row.spec().subject,
-            Known::OpenRow(row) => row.spec().subject,
-            Known::Other(_) => None,
+            KnownAs::TableRow(row) => row.spec().subject,
+            KnownAs::OpenRow(row) => row.spec().subject,
+            KnownAs::Other(_) => None,
         }
     }
 
@@ -83,12 +83,12 @@ impl EventName {
     /// one.
     pub fn hook_event_name(&self) -> Cow<'_, str> {
         let name = match &self.0 {
-            Known::TableRow(row) => {
+            KnownAs::TableRow(row) => {
                 let spec = row.spec();
                 return spec.name_in(table::HOOK_EVENT_NAMES).unwrap_or(spec.name).into();
             }
-            Known::OpenRow(row) => return row.spec().foreign_name.into(),
-            Known::Other(name) => name,
+            KnownAs::OpenRow(row) => return row.spec().foreign_name.into(),
+            KnownAs::Other(name) => name,
         };
         let action = name.split_once(':').map_or(&**name, |(_, action)| action);
         let mut name = String::with_capacity(action.len());

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 /// What a field's value looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum FieldKind {
     /// Text.
     Text,
     /// A number.
@@ -35,7 +35,7 @@ pub struct FieldSpec {
     /// Other spellings, accepted from any host and normalised at the edge.
     pub aliases: &'static [&'static str],
     /// What its value looks like.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// Whether its value may be any text: somebody's words, a command, a file's name. Where it is not,
     /// it is a number, one of a few words, or a name that a configuration or a program made.
     pub is_free_text: bool,
@@ -53,7 +53,7 @@ impl FieldSpec {
 const fn field(
     name: &'static str,
     aliases: &'static [&'static str],
-    kind: Kind,
+    kind: FieldKind,
     meaning: &'static str,
 ) -> FieldSpec {
     FieldSpec { name, aliases, kind, is_free_text: false, meaning }
@@ -63,7 +63,7 @@ const fn field(
 const fn free(
     name: &'static str,
     aliases: &'static [&'static str],
-    kind: Kind,
+    kind: FieldKind,
     meaning: &'static str,
 ) -> FieldSpec {
     FieldSpec { is_free_text: true, ..field(name, aliases, kind, meaning) }
@@ -138,77 +138,92 @@ pub fn is_known(spelling: &str) -> bool {
 
 /// Every field, once.
 pub const FIELDS: &[FieldSpec] = &[
-    field("session", &["session_name"], Kind::Text, "name of the session"),
-    field("session_id", &[], Kind::Text, "unique id of the session"),
-    field("session_dir", &[], Kind::Path, "the session's own folder"),
-    free("transcript_path", &[], Kind::Path, "the agent's transcript, as JSON lines"),
-    free("cwd", &["workspace", "working_dir"], Kind::Path, "where the agent works"),
-    field("permission_mode", &[], Kind::Text, "the agent's permission mode"),
-    field("timestamp", &[], Kind::Text, "when it happened, ISO 8601 in UTC"),
-    field("prompt_id", &[], Kind::Text, "id of the prompt being worked on"),
-    field("agent_id", &[], Kind::Text, "id of the subagent"),
-    field("agent_type", &[], Kind::Text, "kind of the subagent"),
-    field("stage", &[], Kind::Text, "name of the current stage"),
-    field("next_stage", &[], Kind::Text, "name of the next stage, empty after the last"),
-    field("iteration", &[], Kind::Number, "iteration within its stage, from 1"),
-    field("max_iterations", &[], Kind::Number, "the maximum number of iterations"),
-    field("progress", &[], Kind::Path, "the session's progress file"),
-    field("status", &[], Kind::Path, "the iteration's status.json"),
-    field("ctx", &[], Kind::Path, "the iteration's context.json"),
-    field("last_decision", &[], Kind::Text, "decision of the last finished iteration"),
-    free("changed_files", &[], Kind::Paths, "files changed in this iteration"),
-    free("stage_outputs", &[], Kind::Paths, "outputs of the current stage"),
-    free("error", &[], Kind::Text, "what went wrong"),
-    field("source", &[], Kind::Text, "what started the session: startup, resume, clear, compact"),
-    field("trigger", &[], Kind::Text, "what caused it: init, maintenance, manual, auto"),
-    free("custom_instructions", &[], Kind::Text, "what the user asked the compaction to keep"),
-    field("role", &["message_role"], Kind::Text, "author of the message: user, assistant, system"),
-    free("content", &["message_content"], Kind::Text, "the message's text"),
-    field("message_count", &[], Kind::Number, "messages in the session so far"),
-    free("message", &[], Kind::Text, "text of the notification"),
-    free("title", &[], Kind::Text, "title of the notification"),
-    field("notification_type", &[], Kind::Text, "kind of the notification"),
-    free("reason", &[], Kind::Text, "why the session or agent ends"),
+    field("session", &["session_name"], FieldKind::Text, "name of the session"),
+    field("session_id", &[], FieldKind::Text, "unique id of the session"),
+    field("session_dir", &[], FieldKind::Path, "the session's own folder"),
+    free("transcript_path", &[], FieldKind::Path, "the agent's transcript, as JSON lines"),
+    free("cwd", &["workspace", "working_dir"], FieldKind::Path, "where the agent works"),
+    field("permission_mode", &[], FieldKind::Text, "the agent's permission mode"),
+    field("timestamp", &[], FieldKind::Text, "when it happened, ISO 8601 in UTC"),
+    field("prompt_id", &[], FieldKind::Text, "id of the prompt being worked on"),
+    field("agent_id", &[], FieldKind::Text, "id of the subagent"),
+    field("agent_type", &[], FieldKind::Text, "kind of the subagent"),
+    field("stage", &[], FieldKind::Text, "name of the current stage"),
+    field("next_stage", &[], FieldKind::Text, "name of the next stage, empty after the last"),
+    field("iteration", &[], FieldKind::Number, "iteration within its stage, from 1"),
+    field("max_iterations", &[], FieldKind::Number, "the maximum number of iterations"),
+    field("progress", &[], FieldKind::Path, "the session's progress file"),
+    field("status", &[], FieldKind::Path, "the iteration's status.json"),
+    field("ctx", &[], FieldKind::Path, "the iteration's context.json"),
+    field("last_decision", &[], FieldKind::Text, "decision of the last finished iteration"),
+    free("changed_files", &[], FieldKind::Paths, "files changed in this iteration"),
+    free("stage_outputs", &[], FieldKind::Paths, "outputs of the current stage"),
+    free("error", &[], FieldKind::Text, "what went wrong"),
+    field(
+        "source",
+        &[],
+        FieldKind::Text,
+        "what started the session: startup, resume, clear, compact",
+    ),
+    field("trigger", &[], FieldKind::Text, "what caused it: init, maintenance, manual, auto"),
+    free("custom_instructions", &[], FieldKind::Text, "what the user asked the compaction to keep"),
+    field(
+        "role",
+        &["message_role"],
+        FieldKind::Text,
+        "author of the message: user, assistant, system",
+    ),
+    free("content", &["message_content"], FieldKind::Text, "the message's text"),
+    field("message_count", &[], FieldKind::Number, "messages in the session so far"),
+    free("message", &[], FieldKind::Text, "text of the notification"),
+    free("title", &[], FieldKind::Text, "title of the notification"),
+    field("notification_type", &[], FieldKind::Text, "kind of the notification"),
+    free("reason", &[], FieldKind::Text, "why the session or agent ends"),
     field(
         "stop_hook_active",
         &[],
-        Kind::Bool,
+        FieldKind::Bool,
         "a stop was blocked before, and this is another attempt",
     ),
-    free("last_assistant_message", &[], Kind::Text, "the agent's last message"),
-    free("agent_transcript_path", &[], Kind::Path, "the subagent's transcript"),
-    field("tool_name", &["tool"], Kind::Text, "the tool"),
-    free("tool_input", &["tool_args"], Kind::Json, "the tool's input"),
-    free("tool_response", &["tool_result", "tool_output"], Kind::Json, "what the tool returned"),
-    field("tool_use_id", &[], Kind::Text, "id of this tool call"),
-    field("is_interrupt", &[], Kind::Bool, "the user interrupted the tool"),
-    field("duration_ms", &[], Kind::Number, "how long the tool ran, in milliseconds"),
-    field("model", &["llm_model"], Kind::Text, "the model"),
-    field("tokens", &["llm_tokens"], Kind::Number, "tokens of the response"),
-    field("permission_level", &["perm_level"], Kind::Text, "allow, ask or deny, before hooks"),
-    free("permission_rule", &["perm_rule"], Kind::Text, "the rule that matched, if any"),
-    free("permission_suggestions", &[], Kind::Json, "rules the user could add"),
-    free("prompt", &["user_input", "user_prompt"], Kind::Text, "what the user typed"),
-    field("issue_number", &[], Kind::Number, "number of the issue"),
-    free("issue_title", &[], Kind::Text, "title of the issue"),
-    free("issue_file", &[], Kind::Path, "file of the issue"),
-    free("plan_file", &[], Kind::Path, "file of the issue's plan"),
-    field("success", &[], Kind::Bool, "whether the execution succeeded"),
-    field("duration", &[], Kind::Number, "how long it took, in milliseconds"),
-    field("provider", &[], Kind::Text, "the agent that did the work"),
-    free("files_modified", &[], Kind::Paths, "files the execution changed"),
-    free("output", &[], Kind::Text, "what the agent printed"),
-    field("issues_completed", &[], Kind::Number, "issues completed so far"),
-    field("issues_total", &["total_issues"], Kind::Number, "issues in this session"),
-    field("task_id", &[], Kind::Text, "id of the task"),
-    free("task_content", &[], Kind::Text, "text of the task"),
-    free("task_subject", &[], Kind::Text, "subject of the task"),
-    free("task_description", &[], Kind::Text, "description of the task"),
-    free("teammate_name", &[], Kind::Text, "name of the agent in its team"),
-    free("team_name", &[], Kind::Text, "name of the team"),
-    free("commit_message", &[], Kind::Text, "message of the commit"),
-    field("commit_id", &[], Kind::Text, "id of the commit"),
-    free("branch", &[], Kind::Text, "branch of the commit"),
+    free("last_assistant_message", &[], FieldKind::Text, "the agent's last message"),
+    free("agent_transcript_path", &[], FieldKind::Path, "the subagent's transcript"),
+    field("tool_name", &["tool"], FieldKind::Text, "the tool"),
+    free("tool_input", &["tool_args"], FieldKind::Json, "the tool's input"),
+    free(
+        "tool_response",
+        &["tool_result", "tool_output"],
+        FieldKind::Json,
+        "what the tool returned",
+    ),
+    field("tool_use_id", &[], FieldKind::Text, "id of this tool call"),
+    field("is_interrupt", &[], FieldKind::Bool, "the user interrupted the tool"),
+    field("duration_ms", &[], FieldKind::Number, "how long the tool ran, in milliseconds"),
+    field("model", &["llm_model"], FieldKind::Text, "the model"),
+    field("tokens", &["llm_tokens"], FieldKind::Number, "tokens of the response"),
+    field("permission_level", &["perm_level"], FieldKind::Text, "allow, ask or deny, before hooks"),
+    free("permission_rule", &["perm_rule"], FieldKind::Text, "the rule that matched, if any"),
+    free("permission_suggestions", &[], FieldKind::Json, "rules the user could add"),
+    free("prompt", &["user_input", "user_prompt"], FieldKind::Text, "what the user typed"),
+    field("issue_number", &[], FieldKind::Number, "number of the issue"),
+    free("issue_title", &[], FieldKind::Text, "title of the issue"),
+    free("issue_file", &[], FieldKind::Path, "file of the issue"),
+    free("plan_file", &[], FieldKind::Path, "file of the issue's plan"),
+    field("success", &[], FieldKind::Bool, "whether the execution succeeded"),
+    field("duration", &[], FieldKind::Number, "how long it took, in milliseconds"),
+    field("provider", &[], FieldKind::Text, "the agent that did the work"),
+    free("files_modified", &[], FieldKind::Paths, "files the execution changed"),
+    free("output", &[], FieldKind::Text, "what the agent printed"),
+    field("issues_completed", &[], FieldKind::Number, "issues completed so far"),
+    field("issues_total", &["total_issues"], FieldKind::Number, "issues in this session"),
+    field("task_id", &[], FieldKind::Text, "id of the task"),
+    free("task_content", &[], FieldKind::Text, "text of the task"),
+    free("task_subject", &[], FieldKind::Text, "subject of the task"),
+    free("task_description", &[], FieldKind::Text, "description of the task"),
+    free("teammate_name", &[], FieldKind::Text, "name of the agent in its team"),
+    free("team_name", &[], FieldKind::Text, "name of the team"),
+    free("commit_message", &[], FieldKind::Text, "message of the commit"),
+    field("commit_id", &[], FieldKind::Text, "id of the commit"),
+    free("branch", &[], FieldKind::Text, "branch of the commit"),
 ];
 
 /// The field with exactly this canonical name.
@@ -342,9 +357,11 @@ mod tests {
     fn only_texts_and_what_holds_them_are_free_text() {
         for field in FIELDS {
             match field.kind {
-                Kind::Number | Kind::Bool => assert!(!field.is_free_text, "{}", field.name),
-                Kind::Json | Kind::Paths => assert!(field.is_free_text, "{}", field.name),
-                Kind::Text | Kind::Path => {}
+                FieldKind::Number | FieldKind::Bool => {
+                    assert!(!field.is_free_text, "{}", field.name)
+                }
+                FieldKind::Json | FieldKind::Paths => assert!(field.is_free_text, "{}", field.name),
+                FieldKind::Text | FieldKind::Path => {}
             }
         }
         for (name, is_free_text) in [

@@ -39,7 +39,7 @@ pub mod work_item;
 pub use answer::{Answer, AnswerDecision};
 pub use decision::{Decision, Verdict};
 pub use event::{Event, EventError, EventName};
-pub use field::{FieldSpec, Kind};
+pub use field::{FieldKind, FieldSpec};
 pub use firing_key::{FiringKey, Point};
 pub use outcome::{
     FunctionOutcome, Outcome, Output, PersonOutcome, ProcessOutcome, RequestOutcome, WorkOutcome,

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::event::{EventName, Known};
+use crate::event::{EventName, KnownAs};
 
 /// What hooks can do at an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -140,7 +140,7 @@ macro_rules! rows {
         impl EventName {
             $(
                 #[doc = concat!("The event whose row begins with `", stringify!($constant), "`.")]
-                pub const $constant: EventName = EventName(Known::$row($row::$constant));
+                pub const $constant: EventName = EventName(KnownAs::$row($row::$constant));
             )*
         }
 

@@ -23,7 +23,7 @@ use crate::record::{Pause, milliseconds};
 use crate::session_state::{Closed, OpenQuestion, RunningHook, SessionState};
 pub use deed::{Deed, QuestionState};
 pub use entry::read_entry;
-use last_lines::Printed;
+use last_lines::PrintedLines;
 use open_parts::{ItemEnd, OpenParts};
 pub use part::{Iteration, IterationState, Milestone, Part};
 
@@ -33,7 +33,7 @@ pub struct Timeline {
     state: SessionState,
     parts: OpenParts,
     /// What hooks printed that have ended and were not reported.
-    printed: Printed,
+    printed: PrintedLines,
 }
 
 /// What grows with what is under way. The page measures by it what a copy takes.

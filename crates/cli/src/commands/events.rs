@@ -5,7 +5,7 @@ use hookwright_engine::nearest;
 use hookwright_engine::variables::{MADE_BY_THE_ENGINE, PREFIX};
 use hookwright_events::field::{self, EVERYWHERE, FIELDS};
 use hookwright_events::table::{self, Alias, EVENTS};
-use hookwright_events::{EventName, EventSpec, FieldSpec, Kind};
+use hookwright_events::{EventName, EventSpec, FieldKind, FieldSpec};
 use serde_json::{Value, json};
 
 use crate::error::{Failure, fired_by};
@@ -112,14 +112,14 @@ fn field_row(table: &mut Table, field: &FieldSpec) {
     ]);
 }
 
-fn kind_word(kind: Kind) -> &'static str {
+fn kind_word(kind: FieldKind) -> &'static str {
     match kind {
-        Kind::Text => "text",
-        Kind::Number => "number",
-        Kind::Bool => "bool",
-        Kind::Path => "path",
-        Kind::Paths => "paths",
-        Kind::Json => "json",
+        FieldKind::Text => "text",
+        FieldKind::Number => "number",
+        FieldKind::Bool => "bool",
+        FieldKind::Path => "path",
+        FieldKind::Paths => "paths",
+        FieldKind::Json => "json",
     }
 }
 

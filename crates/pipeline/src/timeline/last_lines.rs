@@ -11,9 +11,9 @@ use crate::limits::{HOOK_LINE_CHARS_MAX, HOOK_LINES_MAX, UNDER_WAY_MAX};
 
 /// What hooks printed last whose reports are not known yet, by firing and hook.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Printed(BTreeMap<(u64, String), Vec<String>>);
+pub(super) struct PrintedLines(BTreeMap<(u64, String), Vec<String>>);
 
-impl Printed {
+impl PrintedLines {
     /// An attempt has ended; the last one counts.
     pub(super) fn see(&mut self, firing: u64, hook: &str, outcome: &Outcome) {
         let lines = outcome.output().map(last_lines).unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::session_state::OpenQuestion;
 
 /// How a question ended.
 #[derive(Debug, Clone, Default)]
-struct Answer {
+struct QuestionAnswer {
     action: Option<String>,
     message: Option<String>,
     by: Option<String>,
@@ -21,7 +21,7 @@ pub(super) fn ended(open: OpenQuestion, event: String, outcome: &Outcome) -> Dee
         Outcome::Person(PersonOutcome::Decided { response, refused, by, at }) => {
             let said = |name: &str| response.get(name)?.as_str().map(str::to_owned);
             let took = milliseconds(at).zip(milliseconds(&open.since));
-            let answer = Answer {
+            let answer = QuestionAnswer {
                 action: said("action"),
                 message: said("message").filter(|message| !message.is_empty()),
                 by: Some(by.clone()),
@@ -31,12 +31,13 @@ pub(super) fn ended(open: OpenQuestion, event: String, outcome: &Outcome) -> Dee
             (state, answer)
         }
         Outcome::Person(PersonOutcome::Unanswered { after_ms }) => {
-            let answer = Answer { duration_ms: Some(*after_ms as f64), ..Answer::default() };
+            let answer =
+                QuestionAnswer { duration_ms: Some(*after_ms as f64), ..QuestionAnswer::default() };
             (QuestionState::Unanswered, answer)
         }
-        outcome if outcome.is_interrupted() => (QuestionState::CutOff, Answer::default()),
+        outcome if outcome.is_interrupted() => (QuestionState::CutOff, QuestionAnswer::default()),
         Outcome::Process(_) | Outcome::Work(_) | Outcome::Request(_) | Outcome::Function(_) => {
-            (QuestionState::Withdrawn, Answer::default())
+            (QuestionState::Withdrawn, QuestionAnswer::default())
         }
     };
     told(open, event, state, answer)
@@ -44,11 +45,11 @@ pub(super) fn ended(open: OpenQuestion, event: String, outcome: &Outcome) -> Dee
 
 /// A question, told as it is when the journal has no more.
 pub(super) fn left(open: OpenQuestion, event: String, state: QuestionState) -> Deed {
-    told(open, event, state, Answer::default())
+    told(open, event, state, QuestionAnswer::default())
 }
 
-fn told(open: OpenQuestion, event: String, state: QuestionState, answer: Answer) -> Deed {
+fn told(open: OpenQuestion, event: String, state: QuestionState, answer: QuestionAnswer) -> Deed {
     let OpenQuestion { hook, wait, question, since, .. } = open;
-    let Answer { action, message, by, duration_ms } = answer;
+    let QuestionAnswer { action, message, by, duration_ms } = answer;
     Deed::Question { event, hook, wait, question, since, state, action, message, by, duration_ms }
 }

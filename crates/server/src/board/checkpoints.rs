@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 
 use hookwright_pipeline::timeline::Timeline;
 
-use super::chronicle::Reading;
+use super::chronicle::JournalReading;
 use crate::limits;
 
 /// About what a firing takes that a checkpoint is told of later.
@@ -24,7 +24,7 @@ pub(super) struct Checkpoints {
 }
 
 struct Checkpoint {
-    reading: Reading,
+    reading: JournalReading,
     bytes: usize,
 }
 
@@ -34,7 +34,7 @@ impl Checkpoints {
     }
 
     /// Makes one here, if the last one is far enough behind.
-    pub(super) fn add(&mut self, reading: &Reading) {
+    pub(super) fn add(&mut self, reading: &JournalReading) {
         if reading.last < self.last_try + self.apart {
             return;
         }
@@ -61,7 +61,7 @@ impl Checkpoints {
     }
 
     /// The last one before this row, or at it.
-    pub(super) fn before_row(&self, row: u64) -> Option<&Reading> {
+    pub(super) fn before_row(&self, row: u64) -> Option<&JournalReading> {
         let behind = self.all.partition_point(|one| one.reading.rows.count() <= row);
         behind.checked_sub(1).map(|at| &self.all[at].reading)
     }
@@ -93,9 +93,9 @@ impl Checkpoints {
 
 /// About how many bytes a checkpoint takes; `None` if those are too many for one. What it shares with others
 /// is not counted.
-fn bytes_of(reading: &Reading) -> Option<usize> {
-    let Reading { timeline, reports, .. } = reading;
-    let mut room = Room(limits::CHECKPOINT_BYTES_MAX.checked_sub(size_of::<Reading>())?);
+fn bytes_of(reading: &JournalReading) -> Option<usize> {
+    let JournalReading { timeline, reports, .. } = reading;
+    let mut room = Room(limits::CHECKPOINT_BYTES_MAX.checked_sub(size_of::<JournalReading>())?);
     write!(room, "{timeline:?}{reports:?}").ok()?;
     Some(limits::CHECKPOINT_BYTES_MAX - room.0)
 }
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn the_longer_a_journal_the_farther_they_are_apart_and_there_is_one_before_every_row() {
         let mut checkpoints = Checkpoints::new();
-        let mut reading = Reading::default();
+        let mut reading = JournalReading::default();
         for entry in 1..=1_000_000 {
             reading.last = entry;
             if entry % 10 == 0 {

@@ -19,7 +19,7 @@ const ENTRIES_AT_ONCE: usize = 256;
 /// A journal that is being read.
 pub(crate) struct Chronicle {
     journal: JournalKey,
-    reading: Reading,
+    reading: JournalReading,
     checkpoints: Checkpoints,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Told {
 impl Chronicle {
     /// Of a journal of which nothing was read.
     pub(crate) fn new(journal: JournalKey) -> Self {
-        Self { journal, reading: Reading::default(), checkpoints: Checkpoints::new() }
+        Self { journal, reading: JournalReading::default(), checkpoints: Checkpoints::new() }
     }
 
     /// Reads what was written since.
@@ -102,7 +102,7 @@ fn event_of(entry: &Entry) -> Option<RunEvent> {
 
 /// How far a journal was read, and what was found.
 #[derive(Clone, Default)]
-pub(super) struct Reading {
+pub(super) struct JournalReading {
     /// The last entry that was read.
     pub(super) last: u64,
     pub(super) timeline: Timeline,
@@ -112,7 +112,7 @@ pub(super) struct Reading {
     not_understood: u64,
 }
 
-impl Reading {
+impl JournalReading {
     fn see(&mut self, sequence: u64, event: Option<RunEvent>) {
         self.last = sequence;
         let Some(event) = event else {

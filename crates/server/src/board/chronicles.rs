@@ -11,10 +11,10 @@ use crate::limits;
 
 /// Journals that were read: those that were used last.
 #[derive(Default)]
-pub(super) struct Chronicles(Mutex<Kept>);
+pub(super) struct Chronicles(Mutex<KeptChronicle>);
 
 #[derive(Default)]
-struct Kept {
+struct KeptChronicle {
     all: HashMap<JournalKey, Used>,
     uses: u64,
 }

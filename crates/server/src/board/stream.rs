@@ -49,7 +49,7 @@ pub(crate) fn body(
 
 /// Sends what changes, for as long as the page wants it and one connection lasts.
 async fn follow(news: watch::Receiver<News>, state: Option<String>, page: &mpsc::Sender<Bytes>) {
-    let mut reader = Reader { news, shown: Shown::State(state), waiting: None };
+    let mut reader = StreamReader { news, shown: ShownPage::State(state), waiting: None };
     let messages = async {
         // First a place for the message, then the message: so it is the newest.
         while let Ok(place) = page.reserve().await {
@@ -64,15 +64,15 @@ async fn follow(news: watch::Receiver<News>, state: Option<String>, page: &mpsc:
 }
 
 /// What one page has been sent.
-struct Reader {
+struct StreamReader {
     news: watch::Receiver<News>,
-    shown: Shown,
+    shown: ShownPage,
     /// Goes out next.
     waiting: Option<Bytes>,
 }
 
 /// What a page shows.
-enum Shown {
+enum ShownPage {
     /// What it says itself, before it has been compared with what there is.
     State(Option<String>),
     /// The edition with this number.
@@ -81,7 +81,7 @@ enum Shown {
     Gone,
 }
 
-impl Reader {
+impl StreamReader {
     /// The next message, or a sign of life if there is none for a while; `None` if there will be none.
     async fn next(&mut self) -> Option<Bytes> {
         let until = Instant::now() + limits::HEARTBEAT_PAUSE;
@@ -91,22 +91,24 @@ impl Reader {
             }
             let news = self.news.borrow_and_update().clone();
             match (news, &self.shown) {
-                (_, Shown::Gone) => return None,
+                (_, ShownPage::Gone) => return None,
                 (News::Gone, _) => {
-                    self.shown = Shown::Gone;
+                    self.shown = ShownPage::Gone;
                     return Some(Bytes::from_static(GONE));
                 }
-                (News::Edition(edition), Shown::State(state)) => {
+                (News::Edition(edition), ShownPage::State(state)) => {
                     let is_same = state.as_ref() == Some(&edition.state);
                     self.waiting = (!is_same).then(|| edition.everything());
-                    self.shown = Shown::Edition(edition.number);
+                    self.shown = ShownPage::Edition(edition.number);
                     // How soon to come back; said once the page has been compared with what there is.
                     let retry = limits::STREAM_RETRY.as_millis();
                     return Some(format!("retry: {retry}\n\n").into());
                 }
-                (News::Edition(edition), Shown::Edition(number)) if edition.number > *number => {
+                (News::Edition(edition), ShownPage::Edition(number))
+                    if edition.number > *number =>
+                {
                     let is_next = edition.number == number + 1;
-                    self.shown = Shown::Edition(edition.number);
+                    self.shown = ShownPage::Edition(edition.number);
                     return Some(message_for(&edition, is_next));
                 }
                 (News::Edition(_) | News::Nothing, _) => {}

@@ -221,7 +221,7 @@ fn long_journal() -> Writer {
 
 /// All rows of a journal, complete or not.
 fn all_rows(writer: &Writer) -> Vec<Arc<Row>> {
-    let mut reading = Reading::default();
+    let mut reading = JournalReading::default();
     let mut rows: Vec<Arc<Row>> = Vec::new();
     for entry in entries(&writer.store, &journal(), 0) {
         let entry = entry.unwrap();

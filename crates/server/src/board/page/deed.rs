@@ -4,15 +4,15 @@ use hookwright_events::visible_text::visible;
 use hookwright_pipeline::timeline::{Deed, QuestionState};
 use maud::{Markup, html};
 
-use super::timeline::Drawing;
-use super::words::{Mark, bar, duration, moment, said, since, status_text, word};
+use super::timeline::TimelineDrawing;
+use super::words::{StateMark, bar, duration, moment, said, since, status_text, word};
 
-impl Drawing<'_> {
+impl TimelineDrawing<'_> {
     pub(super) fn deed(&self, deed: &Deed, report: Option<u64>, whole: Option<f64>) -> Markup {
         match deed {
             Deed::Hook { .. } => self.hook(deed, report, whole),
             Deed::Decision { event, verdict, reason } => told(
-                Mark::Warn,
+                StateMark::Warn,
                 event,
                 html! {
                     "decision: " strong { (verdict) }
@@ -24,7 +24,7 @@ impl Drawing<'_> {
                 self.child(event, hook, session, pipeline)
             }
             Deed::GivenUp { agent, cause, reason, duration_ms } => told(
-                Mark::Warn,
+                StateMark::Warn,
                 "agent",
                 html! {
                     (said(agent)) " could not work (" (word(cause.as_str())) "): " (said(reason))
@@ -32,12 +32,12 @@ impl Drawing<'_> {
                 },
             ),
             Deed::AgentChanged { from, to, reason } => told(
-                Mark::Warn,
+                StateMark::Warn,
                 "agent",
                 html! { (said(to)) " took over from " (said(from)) ": " (said(reason)) },
             ),
             Deed::Pause { at, reason, until, duration_ms, .. } => told(
-                Mark::Waits,
+                StateMark::Waits,
                 "pause",
                 html! {
                     (said(reason))
@@ -47,7 +47,7 @@ impl Drawing<'_> {
                     }
                 },
             ),
-            Deed::Note { note } => told(Mark::Quiet, "note", html! { (said(note)) }),
+            Deed::Note { note } => told(StateMark::Quiet, "note", html! { (said(note)) }),
         }
     }
 
@@ -66,7 +66,7 @@ impl Drawing<'_> {
         else {
             return html! {};
         };
-        let mark = Mark::of_hook(status);
+        let mark = StateMark::of_hook(status);
         html! {
             div.deed {
                 (mark.sign())
@@ -103,7 +103,7 @@ impl Drawing<'_> {
     fn child(&self, event: &str, hook: &str, name: &str, pipeline: &str) -> Markup {
         let path = self.context.session_path(name, &self.story.session.record.workspace);
         let child = self.story.children.get(name);
-        let mark = child.map_or(Mark::Quiet, |child| Mark::of_session(child.status));
+        let mark = child.map_or(StateMark::Quiet, |child| StateMark::of_session(child.status));
         let took = child.and_then(|child| child.record.metadata.total_duration);
         told(
             mark,
@@ -143,9 +143,9 @@ fn question(deed: &Deed) -> Markup {
         return html! {};
     };
     let mark = match state {
-        QuestionState::Approved => Mark::Good,
-        QuestionState::Waiting => Mark::Waits,
-        _ => Mark::Warn,
+        QuestionState::Approved => StateMark::Good,
+        QuestionState::Waiting => StateMark::Waits,
+        _ => StateMark::Warn,
     };
     told(
         mark,
@@ -163,7 +163,7 @@ fn question(deed: &Deed) -> Markup {
 }
 
 /// What happened, in words.
-fn told(mark: Mark, event: &str, words: Markup) -> Markup {
+fn told(mark: StateMark, event: &str, words: Markup) -> Markup {
     html! { div.deed.words { (mark.sign()) span.event { (said(event)) } div.what { (words) } } }
 }
 

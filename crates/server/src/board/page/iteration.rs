@@ -3,15 +3,15 @@
 use hookwright_pipeline::timeline::{Deed, Iteration, IterationState};
 use maud::{Markup, html};
 
-use super::timeline::Drawing;
-use super::words::{Mark, bar, duration, moment, said, since, used_in_full};
+use super::timeline::TimelineDrawing;
+use super::words::{StateMark, bar, duration, moment, said, since, used_in_full};
 use crate::limits;
 use crate::page::parts::count;
 
 /// Files that changed, in sight.
 const PATHS_SHOWN_MAX: usize = 12;
 
-impl Drawing<'_> {
+impl TimelineDrawing<'_> {
     pub(super) fn iteration(
         &self,
         id: &str,
@@ -71,7 +71,7 @@ impl Drawing<'_> {
     }
 }
 
-impl Drawing<'_> {
+impl TimelineDrawing<'_> {
     fn turn_path(&self, iteration: &Iteration) -> String {
         let record = &self.story.session.record;
         let query = self.context.query(&record.workspace, None);
@@ -87,21 +87,21 @@ fn deeds_not_shown(iteration: &Iteration) -> Option<u64> {
 }
 
 /// How an iteration went, its hooks included.
-fn mark_of(iteration: &Iteration) -> Mark {
+fn mark_of(iteration: &Iteration) -> StateMark {
     match mark_of_agent(iteration) {
-        Mark::Good if iteration.failed_hooks() > 0 => Mark::Warn,
+        StateMark::Good if iteration.failed_hooks() > 0 => StateMark::Warn,
         mark => mark,
     }
 }
 
 /// How the agent's turn went.
-fn mark_of_agent(iteration: &Iteration) -> Mark {
+fn mark_of_agent(iteration: &Iteration) -> StateMark {
     match iteration.state {
-        IterationState::Running => Mark::Runs,
-        IterationState::NotStarted | IterationState::CutOff => Mark::Warn,
+        IterationState::Running => StateMark::Runs,
+        IterationState::NotStarted | IterationState::CutOff => StateMark::Warn,
         IterationState::Ended => {
             let failed = iteration.result.as_ref().is_some_and(|result| result.error.is_some());
-            if failed { Mark::Bad } else { Mark::Good }
+            if failed { StateMark::Bad } else { StateMark::Good }
         }
     }
 }

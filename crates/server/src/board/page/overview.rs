@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::super::regions::{Fragment, Region};
 use super::super::{Overview, SeenSession};
 use super::question;
-use super::words::{Mark, duration, moment, said, since, status_text, used};
+use super::words::{StateMark, duration, moment, said, since, status_text, used};
 use super::{Context, element};
 use crate::page::parts::count;
 
@@ -47,7 +47,7 @@ pub(super) fn content(regions: &[Region], seen: &Overview, before: Option<Place>
 
 fn row(session: &SeenSession, context: &Context<'_>) -> Fragment {
     let SeenSession { record, status, process, place, .. } = session;
-    let mark = Mark::of_session(*status);
+    let mark = StateMark::of_session(*status);
     let id = format!("session-{}-{}", place.created_at_ms, place.inserted);
     let stage = record.stages.get((record.stage as usize).wrapping_sub(1));
     let took = record.metadata.total_duration.filter(|_| *status != SessionStatus::CutOff);

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::super::Question;
 use super::super::regions::{Fragment, Region};
 use super::Context;
-use super::words::{Mark, moment_of, said};
+use super::words::{StateMark, moment_of, said};
 use crate::approvals::offered_words;
 use crate::limits;
 use crate::page::parts::{answered_with, capitalised, class_of, past_of};
@@ -42,7 +42,7 @@ fn open(id: &str, question: &Question, context: &Context<'_>, on: On<'_>) -> Mar
     let (heading, message) = (format!("{id}-asks"), format!("{id}-message"));
     html! {
         article.question id=(id) aria-labelledby=(heading) {
-            p.kicker { (Mark::Waits.sign()) "Your decision is needed" }
+            p.kicker { (StateMark::Waits.sign()) "Your decision is needed" }
             h2 id=(heading) { (asks(wait)) }
             p.quiet {
                 (by(wait, context, on))

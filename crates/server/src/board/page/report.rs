@@ -4,13 +4,13 @@ use hookwright_events::Report;
 use hookwright_events::visible_text::visible;
 use maud::{Markup, html};
 
-use super::words::{Mark, duration, said, word};
+use super::words::{StateMark, duration, said, word};
 use crate::limits;
 use crate::page::parts::count;
 
 pub(super) fn content(report: &Report) -> Markup {
     let status = report.status.as_str();
-    let mark = Mark::of_hook(status);
+    let mark = StateMark::of_hook(status);
     html! {
         div.sheet.report {
             h1 { (said(&report.id)) }

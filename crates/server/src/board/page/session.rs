@@ -11,7 +11,7 @@ use super::super::regions::{Fragment, Region};
 use super::super::rows::{Rows, StageSum, What};
 use super::super::{SeenSession, Story, Which};
 use super::words::{
-    Mark, bar, duration, moment, said, since, status_text, used, used_in_full, word,
+    StateMark, bar, duration, moment, said, since, status_text, used, used_in_full, word,
 };
 use super::{Context, element, question, timeline};
 use crate::page::parts::count;
@@ -67,7 +67,7 @@ pub(super) fn content(
 fn facts(story: &Story, context: &Context<'_>) -> Markup {
     let Story { session, told, .. } = story;
     let SeenSession { record, status, process, .. } = session;
-    let mark = Mark::of_session(*status);
+    let mark = StateMark::of_session(*status);
     let took = record
         .metadata
         .total_duration
@@ -137,7 +137,7 @@ fn now(session: &SeenSession, rows: &Rows) -> Markup {
             h2 { "Now" }
             ul.now {
                 @for step in &steps { li { (step) } }
-                @if steps.is_empty() { li.quiet { (Mark::Runs.sign()) "between two steps" } }
+                @if steps.is_empty() { li.quiet { (StateMark::Runs.sign()) "between two steps" } }
             }
         }
     }
@@ -159,7 +159,7 @@ fn agent_at_work(iteration: &Iteration) -> Option<Markup> {
     let works = iteration.state == IterationState::Running;
     works.then(|| {
         html! {
-            (Mark::Runs.sign())
+            (StateMark::Runs.sign())
             @match &iteration.agent {
                 Some(agent) => { "agent " (said(agent)) },
                 None => "the agent",
@@ -178,14 +178,14 @@ fn agent_at_work(iteration: &Iteration) -> Option<Markup> {
 fn deed_under_way(deed: &Deed) -> Option<Markup> {
     match deed {
         Deed::Hook { at, event, hook, status: "running", .. } => Some(html! {
-            (Mark::Runs.sign()) "hook " code { (said(hook)) } " at " (said(event)) " "
+            (StateMark::Runs.sign()) "hook " code { (said(hook)) } " at " (said(event)) " "
             @if let Some(at) = at { (since(at)) }
         }),
         Deed::Question { question, since: at, state: QuestionState::Waiting, .. } => Some(html! {
-            (Mark::Waits.sign()) "waits for a person: " (said(question)) " " (since(at))
+            (StateMark::Waits.sign()) "waits for a person: " (said(question)) " " (since(at))
         }),
         Deed::Pause { at, reason, until, duration_ms: None, .. } => Some(html! {
-            (Mark::Waits.sign()) "paused: " (said(reason))
+            (StateMark::Waits.sign()) "paused: " (said(reason))
             @if let Some(until) = until { ", until " (moment(until)) }
             " " (since(at))
         }),
@@ -209,13 +209,13 @@ fn stages(session: &SeenSession, rows: &Rows) -> Vec<Fragment> {
 
 fn stage(id: &str, name: &str, sum: Option<&StageSum>, runs: bool) -> Markup {
     let (mark, state) = match sum {
-        None => (Mark::Quiet, "not started".to_owned()),
+        None => (StateMark::Quiet, "not started".to_owned()),
         Some(StageSum { reason: Some(reason), .. }) => {
-            (if reason == "failed" { Mark::Bad } else { Mark::Good }, word(reason))
+            (if reason == "failed" { StateMark::Bad } else { StateMark::Good }, word(reason))
         }
-        Some(StageSum { was_left: true, .. }) => (Mark::Warn, "left unfinished".to_owned()),
-        Some(_) if runs => (Mark::Runs, "running".to_owned()),
-        Some(_) => (Mark::Warn, "left unfinished".to_owned()),
+        Some(StageSum { was_left: true, .. }) => (StateMark::Warn, "left unfinished".to_owned()),
+        Some(_) if runs => (StateMark::Runs, "running".to_owned()),
+        Some(_) => (StateMark::Warn, "left unfinished".to_owned()),
     };
     html! {
         li.chip id=(id) {
@@ -231,7 +231,7 @@ fn stage(id: &str, name: &str, sum: Option<&StageSum>, runs: bool) -> Markup {
                 }
                 @if let Some(took) = sum.duration_ms {
                     p.quiet { (duration(took)) }
-                } @else if mark == Mark::Runs {
+                } @else if mark == StateMark::Runs {
                     p.quiet { (since(&sum.at)) }
                 }
                 @if let Some(share) = share_done(sum) { (bar(share, 1.0, mark)) }

@@ -12,7 +12,7 @@ use super::super::rows::{Row, What};
 use super::Context;
 use super::chapters::{Chapter, Kind, Stage, chapters, stages_newest_first};
 use super::words::{
-    Mark, duration, moment, said, since, status_text, used, used_in_full, whole_of, word,
+    StateMark, duration, moment, said, since, status_text, used, used_in_full, whole_of, word,
 };
 use crate::page::parts::{capitalised, count};
 
@@ -20,7 +20,7 @@ use crate::page::parts::{capitalised, count};
 const UNFOLDED: usize = 3;
 
 /// What rows are drawn with.
-pub(super) struct Drawing<'s> {
+pub(super) struct TimelineDrawing<'s> {
     pub(super) story: &'s Story,
     pub(super) context: &'s Context<'s>,
     /// What iterations' bars are drawn to.
@@ -31,7 +31,7 @@ pub(super) struct Drawing<'s> {
 pub(super) fn fragments(story: &Story, context: &Context<'_>) -> Vec<Fragment> {
     let rows = &story.told.rows;
     let longest = rows.iter().filter_map(|row| agent_took(&row.what)).fold(0.0, f64::max);
-    let drawing = Drawing { story, context, whole: whole_of(longest) };
+    let drawing = TimelineDrawing { story, context, whole: whole_of(longest) };
     let chapters = chapters(rows);
     let mut fragments = Vec::new();
     let mut unfolded = 0;
@@ -58,7 +58,7 @@ fn agent_took(what: &What) -> Option<f64> {
     }
 }
 
-impl Drawing<'_> {
+impl TimelineDrawing<'_> {
     fn heading(&self, chapter: &Chapter<'_>) -> Option<Fragment> {
         let began = chapter.began?;
         let id = began.id.clone();
@@ -109,11 +109,11 @@ impl Drawing<'_> {
     fn milestone(&self, milestone: &Milestone) -> Markup {
         match milestone {
             Milestone::SessionResumed { at, time } => html! {
-                p { (Mark::Runs.sign()) "resumed, " (moment(at)) @if *time > 1 { " (" (time) " times now)" } }
+                p { (StateMark::Runs.sign()) "resumed, " (moment(at)) @if *time > 1 { " (" (time) " times now)" } }
             },
             Milestone::SessionEnded { at, status, reason, usage } => html! {
                 p {
-                    (Mark::of_session(*status).sign()) strong { (status_text(*status)) } ", " (moment(at))
+                    (StateMark::of_session(*status).sign()) strong { (status_text(*status)) } ", " (moment(at))
                     @if reason != status.as_str() && !reason.is_empty() { ": " (said(reason)) }
                     @if let Some(used) = used_in_full(*usage) { span.quiet { " · " (used) } }
                 }
@@ -169,9 +169,9 @@ fn end_of_item(ended: Option<&What>, at: &str, goes_on: bool, runs: bool) -> Mar
             ..
         })) => {
             let mark = match state {
-                Some(ItemState::Done) => Mark::Good,
-                Some(ItemState::Failed) => Mark::Bad,
-                Some(ItemState::Blocked | ItemState::Open) | None => Mark::Warn,
+                Some(ItemState::Done) => StateMark::Good,
+                Some(ItemState::Failed) => StateMark::Bad,
+                Some(ItemState::Blocked | ItemState::Open) | None => StateMark::Warn,
             };
             html! {
                 (mark.sign())

@@ -9,7 +9,7 @@ use crate::limits;
 
 /// How something stands, as a mark that needs no colour to be told from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum StateMark {
     Good,
     Bad,
     Warn,
@@ -18,16 +18,16 @@ pub(super) enum Mark {
     Quiet,
 }
 
-impl Mark {
+impl StateMark {
     /// Of a session's status.
     pub(super) fn of_session(status: SessionStatus) -> Self {
         match status {
-            SessionStatus::Active => Mark::Runs,
-            SessionStatus::Completed => Mark::Good,
-            SessionStatus::Failed | SessionStatus::Aborted => Mark::Bad,
-            SessionStatus::Paused => Mark::Waits,
+            SessionStatus::Active => StateMark::Runs,
+            SessionStatus::Completed => StateMark::Good,
+            SessionStatus::Failed | SessionStatus::Aborted => StateMark::Bad,
+            SessionStatus::Paused => StateMark::Waits,
             SessionStatus::CutOff | SessionStatus::Interrupted | SessionStatus::Deleting => {
-                Mark::Warn
+                StateMark::Warn
             }
         }
     }
@@ -35,34 +35,34 @@ impl Mark {
     /// Of a hook's.
     pub(super) fn of_hook(status: &str) -> Self {
         match status {
-            "success" => Mark::Good,
-            "failed" | "timed_out" => Mark::Bad,
-            "blocked" | "cut_off" => Mark::Warn,
-            "running" | "started" => Mark::Runs,
-            _ => Mark::Quiet,
+            "success" => StateMark::Good,
+            "failed" | "timed_out" => StateMark::Bad,
+            "blocked" | "cut_off" => StateMark::Warn,
+            "running" | "started" => StateMark::Runs,
+            _ => StateMark::Quiet,
         }
     }
 
     pub(super) fn class(self) -> &'static str {
         match self {
-            Mark::Good => "good",
-            Mark::Bad => "bad",
-            Mark::Warn => "warn",
-            Mark::Runs => "runs",
-            Mark::Waits => "waits",
-            Mark::Quiet => "skip",
+            StateMark::Good => "good",
+            StateMark::Bad => "bad",
+            StateMark::Warn => "warn",
+            StateMark::Runs => "runs",
+            StateMark::Waits => "waits",
+            StateMark::Quiet => "skip",
         }
     }
 
     /// The sign; what it means stands beside it in words.
     pub(super) fn sign(self) -> Markup {
         let sign = match self {
-            Mark::Good => "✓",
-            Mark::Bad => "✕",
-            Mark::Warn => "!",
-            Mark::Runs => "▸",
-            Mark::Waits => "‖",
-            Mark::Quiet => "–",
+            StateMark::Good => "✓",
+            StateMark::Bad => "✕",
+            StateMark::Warn => "!",
+            StateMark::Runs => "▸",
+            StateMark::Waits => "‖",
+            StateMark::Quiet => "–",
         };
         html! { span class={ "sign " (self.class()) } aria-hidden="true" { (sign) } }
     }
@@ -163,7 +163,7 @@ pub(super) fn said(text: &str) -> String {
 }
 
 /// A bar as long as its share of a whole.
-pub(super) fn bar(part: f64, whole: f64, mark: Mark) -> Markup {
+pub(super) fn bar(part: f64, whole: f64, mark: StateMark) -> Markup {
     let share = if whole > 0.0 { (part / whole * 100.0).clamp(0.0, 100.0) } else { 0.0 };
     html! {
         svg class={ "bar " (mark.class()) } viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" {
