@@ -17,10 +17,8 @@ use std::time::Duration;
 
 use hookwright_events::{Answer, Power};
 
-pub use action::{
-    ACTION_TYPE_NAMES, ACTION_TYPES, Action, Body, GitCommit, GitPush, Shell, Spawn, SpawnDir,
-    Webhook,
-};
+// Each type of action is public, and a new one is so without a word here.
+pub use action::*;
 pub use action_type::{ActionKey, ActionType, KeyValue};
 pub use builder::HookBuilder;
 pub use callback::{Call, Callback, CallbackFailure};
