@@ -78,7 +78,7 @@ impl PresetAgent {
         };
         let launch = launch(turn, program, self.arguments.clone(), turn.prompt_text().into_bytes());
         let patience = Patience::new(turn.timeout, self.out_of_reach_max);
-        let mut hearing = Hearing::new(self.preset.listener(), watch, patience);
+        let mut hearing = PresetHearing::new(self.preset.listener(), watch, patience);
         let ended = hookwright_process::run(launch, &mut hearing, cancel).await;
         let is_cut_short = hearing.patience.is_short && matches!(ended.how, How::TimedOut { .. });
         let mut listener = hearing.finish();
@@ -176,7 +176,7 @@ impl Patience {
 }
 
 /// Passes lines to the preset, and what a person reads of them to whoever watches.
-struct Hearing<'a> {
+struct PresetHearing<'a> {
     listener: Box<dyn Listener>,
     watch: &'a mut dyn AgentWatch,
     patience: Patience,
@@ -184,7 +184,7 @@ struct Hearing<'a> {
     stderr: Lines,
 }
 
-impl<'a> Hearing<'a> {
+impl<'a> PresetHearing<'a> {
     fn new(listener: Box<dyn Listener>, watch: &'a mut dyn AgentWatch, patience: Patience) -> Self {
         Self { listener, watch, patience, stdout: Lines::default(), stderr: Lines::default() }
     }
@@ -207,7 +207,7 @@ impl<'a> Hearing<'a> {
     }
 }
 
-impl Watch for Hearing<'_> {
+impl Watch for PresetHearing<'_> {
     fn started(&mut self, leader: &Leader) {
         self.watch.running(leader);
     }

@@ -56,7 +56,7 @@ use hookwright_engine::ports::Promise;
 use tokio_util::sync::CancellationToken;
 
 use self::performance::Performance;
-use self::script::{Part, Script};
+use self::script::{Script, ScriptPart};
 use crate::agent::{Agent, AgentWatch, Turn, TurnEnd, TurnPorts};
 use crate::factory::{AgentRequest, MadeAgent};
 use crate::shell_run::not_started;
@@ -96,14 +96,16 @@ impl ScriptedAgent {
             false => self.script.part(stage, *iteration),
         };
         match part {
-            Part::Deeds(deeds) => performance.play(deeds).await,
-            Part::Stop => performance.play(&[script::no_more_turns()]).await,
-            Part::Fail => {
+            ScriptPart::Deeds(deeds) => performance.play(deeds).await,
+            ScriptPart::Stop => performance.play(&[script::no_more_turns()]).await,
+            ScriptPart::Fail => {
                 let why =
                     format!("the script has no turn for iteration {iteration} of stage `{stage}`");
-                performance.play(&[script::Deed::Fail(why)]).await
+                performance.play(&[script::ScriptDeed::Fail(why)]).await
             }
-            Part::Nothing => not_started(format!("the script has no turn for stage `{stage}`")),
+            ScriptPart::Nothing => {
+                not_started(format!("the script has no turn for stage `{stage}`"))
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ use hookwright_pipeline::session::{
     Around, AskPeople, Parts, PauseGate, Session, SessionError, SessionOutcome,
 };
 use hookwright_pipeline::session_id;
-use hookwright_pipeline::sources::{Asked, Finder, Gathered, ProjectRuns, Source, Sources};
+use hookwright_pipeline::sources::{Finder, Gathered, ProjectRuns, RunRequest, Source, Sources};
 use hookwright_pipeline::{lease, made_names};
 use hookwright_store::{Fence, Filter, Kind, Store};
 
@@ -125,8 +125,8 @@ impl Place {
         self.found.project_root.to_string_lossy().into_owned()
     }
 
-    pub(crate) fn asked(&self, file: &str, agent: Option<&str>) -> Asked {
-        Asked {
+    pub(crate) fn asked(&self, file: &str, agent: Option<&str>) -> RunRequest {
+        RunRequest {
             file: file.to_owned(),
             from: self.started_in.clone(),
             agent: agent.map(str::to_owned),
@@ -176,7 +176,10 @@ impl Place {
     }
 
     /// Finds everything that is needed and checks all of it.
-    pub(crate) fn prepare(&self, asked: Asked) -> Result<Result<Prepared, Vec<Fault>>, Failure> {
+    pub(crate) fn prepare(
+        &self,
+        asked: RunRequest,
+    ) -> Result<Result<Prepared, Vec<Fault>>, Failure> {
         let gathered = self.searched(|finder| finder.gather(asked))?;
         let Gathered { sources, faults, left_out } = gathered;
         let Some(sources) = sources else { return Ok(Err(faults)) };

@@ -44,14 +44,14 @@ pub(crate) struct Children {
     pub(crate) folder: SessionFolder,
     pub(crate) journal: Arc<SessionJournal>,
     pub(crate) lineage: Lineage,
-    pub(crate) known: Mutex<Known>,
+    pub(crate) known: Mutex<KnownChildren>,
     /// What the parent has used.
     pub(crate) spending: Spending,
 }
 
 /// What is known of the children.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownChildren {
     /// Begun by an earlier process, and to be taken up: by firing and hook.
     pub(crate) open: HashMap<(u64, String), OpenChild>,
     /// Of this process.
@@ -65,7 +65,7 @@ impl Pipelines for Children {
 }
 
 /// Where a child is, and what is known of it.
-struct Place {
+struct ChildPlace {
     name: SessionName,
     folder: SessionFolder,
     /// The stage of the parent that it counts for, from 1.
@@ -146,7 +146,7 @@ impl Children {
 
     /// The place of the child that this hook has begun in this firing, else a new one, which the
     /// parent's journal knows before it is used.
-    fn place(&self, child: &Child) -> Result<Place, NotRun> {
+    fn place(&self, child: &Child) -> Result<ChildPlace, NotRun> {
         let by = &child.started_by;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = known.open.remove(&(by.firing, by.hook.clone()));
@@ -160,7 +160,7 @@ impl Children {
             match &begun {
                 Some(OpenChild { session, stage, used }) if session == name.as_str() => {
                     known.names.insert(session.clone());
-                    return Ok(Place { name, folder, stage: *stage, used: *used });
+                    return Ok(ChildPlace { name, folder, stage: *stage, used: *used });
                 }
                 Some(_) => {}
                 None if known.names.contains(name.as_str()) || self.record(&name)?.is_some() => {}
@@ -170,7 +170,7 @@ impl Children {
                     self.announce(child, &name)?;
                     // Before the first stage it counts for that one.
                     let stage = self.journal.record().stage.max(1);
-                    return Ok(Place { name, folder, stage, used: Usage::default() });
+                    return Ok(ChildPlace { name, folder, stage, used: Usage::default() });
                 }
             }
         }
@@ -197,7 +197,7 @@ impl Children {
         Ok(())
     }
 
-    fn account(&self, child: &Child, place: &Place) -> Account {
+    fn account(&self, child: &Child, place: &ChildPlace) -> Account {
         Account {
             child: place.name.as_str().to_owned(),
             stage: place.stage,
@@ -222,7 +222,7 @@ impl Children {
     fn ready(
         &self,
         child: &Child,
-        place: &Place,
+        place: &ChildPlace,
         sources: Sources,
         known: Option<Record>,
     ) -> Result<Ready, NotRun> {
@@ -256,7 +256,7 @@ impl Children {
         Ok(Ready { plan, sources, record, version, history })
     }
 
-    fn new_record(&self, child: &Child, place: &Place) -> SessionRecord {
+    fn new_record(&self, child: &Child, place: &ChildPlace) -> SessionRecord {
         let parent = self.journal.record();
         let start_time = self.around.clock.now();
         SessionRecord {
@@ -277,7 +277,7 @@ impl Children {
     fn session(
         &self,
         child: &Child,
-        place: &Place,
+        place: &ChildPlace,
         ready: Ready,
         fence: &Fence,
         lineage: Lineage,
@@ -321,7 +321,7 @@ impl Children {
     }
 
     /// What became of a child that ended before its parent was taken up again.
-    fn end_of(&self, place: &Place, known: &Record) -> ChildEnd {
+    fn end_of(&self, place: &ChildPlace, known: &Record) -> ChildEnd {
         let record: SessionRecord = serde_json::from_str(&known.value).unwrap_or_default();
         let status = stored_status(&known.status);
         let what = in_words(&place.name, status, &record.reason, record.iterations);
@@ -329,7 +329,7 @@ impl Children {
         ChildEnd { completed, what, output: self.output(place) }
     }
 
-    fn child_end(&self, place: &Place, ended: &SessionOutcome) -> ChildEnd {
+    fn child_end(&self, place: &ChildPlace, ended: &SessionOutcome) -> ChildEnd {
         let what = in_words(&place.name, ended.status, &ended.reason, ended.iterations);
         ChildEnd {
             completed: ended.status == SessionStatus::Completed,
@@ -338,7 +338,7 @@ impl Children {
         }
     }
 
-    fn output(&self, place: &Place) -> Option<serde_json::Value> {
+    fn output(&self, place: &ChildPlace) -> Option<serde_json::Value> {
         match place.folder.read_child_output() {
             Ok(ChildOutput::Read(output)) => Some(output),
             Ok(ChildOutput::Missing | ChildOutput::Broken(_)) | Err(_) => None,

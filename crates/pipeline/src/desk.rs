@@ -1,6 +1,6 @@
 //! The desk of a running session: where other processes ask it for something while it runs.
 //!
-//! A caller hands in a [`Request`] and gets an [`Answer`]. A caller that goes away changes nothing: what it
+//! A caller hands in a [`DeskRequest`] and gets an [`DeskAnswer`]. A caller that goes away changes nothing: what it
 //! asked for is done. A caller that cannot reach a session that runs does not do the work without it: a guard
 //! that cannot be asked has not agreed. Only the session itself says that it takes nothing any more.
 //!
@@ -37,7 +37,7 @@ pub trait Desks: Send + Sync {
     fn ask(
         &self,
         pid: u32,
-        request: &Request,
+        request: &DeskRequest,
         waits: &mut dyn FnMut(),
     ) -> Result<DeskReply, DeskError>;
 }
@@ -57,10 +57,10 @@ pub trait OpenDesk: Send {
 /// A caller whose request was not read yet.
 pub trait DeskCaller: Send {
     /// What it asks for, if it says so in time.
-    fn request(&mut self) -> Promise<'_, io::Result<Request>>;
+    fn request(&mut self) -> Promise<'_, io::Result<DeskRequest>>;
 
     /// Answers a caller that listens.
-    fn answer<'a>(&'a mut self, answer: &'a Answer) -> Promise<'a, io::Result<()>>;
+    fn answer<'a>(&'a mut self, answer: &'a DeskAnswer) -> Promise<'a, io::Result<()>>;
 }
 
 /// Desks that are sockets in a folder of this machine.
@@ -85,7 +85,7 @@ impl Desks for SocketDesks {
     fn ask(
         &self,
         pid: u32,
-        request: &Request,
+        request: &DeskRequest,
         waits: &mut dyn FnMut(),
     ) -> Result<DeskReply, DeskError> {
         let place = DeskPlace::new(&self.state_folder, &request.project, &request.session);
@@ -95,7 +95,7 @@ impl Desks for SocketDesks {
 
 /// What a caller wants: a task is done, and its hooks shall say what they think.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
+pub struct DeskRequest {
     /// [`hookwright_events::run_event::VERSION`].
     pub version: u32,
     /// The project, so that two sessions are never taken for each other.
@@ -112,7 +112,7 @@ pub struct Request {
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
+pub enum DeskAnswer {
     /// The task is completed.
     Completed {
         /// What hooks want people to know.

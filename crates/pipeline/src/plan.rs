@@ -5,7 +5,7 @@ mod candidates;
 mod silent_hooks;
 mod unfired_hooks;
 
-pub use candidates::Candidate;
+pub use candidates::StageAgent;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub struct Stage {
     /// The loop it runs.
     pub template: String,
     /// Who does the work: the first one who can. There is at least one.
-    pub agents: Vec<Candidate>,
+    pub agents: Vec<StageAgent>,
     /// What the agent is told.
     pub prompt: TextTemplate,
     /// When it is enough.
@@ -85,7 +85,7 @@ impl Stage {
 
     /// The agent that is asked first: the name that its user gave it, else its kind.
     pub fn first_agent(&self) -> &str {
-        self.agents.first().map_or("", Candidate::shown_name)
+        self.agents.first().map_or("", StageAgent::shown_name)
     }
 }
 

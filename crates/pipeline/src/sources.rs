@@ -107,7 +107,7 @@ pub struct Sources {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildSources>,
     /// What was asked for, so that it can be looked for again.
-    pub asked: Asked,
+    pub asked: RunRequest,
 }
 
 impl Sources {
@@ -121,13 +121,13 @@ impl Sources {
     /// This file alone.
     fn of(main: Source) -> Self {
         let (loops, children) = (Vec::new(), Vec::new());
-        Self { all: vec![main], loops, children, asked: Asked::default() }
+        Self { all: vec![main], loops, children, asked: RunRequest::default() }
     }
 }
 
 /// What a session was asked to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RunRequest {
     /// A path or a name.
     pub file: String,
     /// Where that was said.
@@ -171,7 +171,7 @@ const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 impl Finder<'_> {
     /// Every file that a session of this loop or pipeline needs, as far as they are there.
-    pub fn gather(&self, asked: Asked) -> Gathered {
+    pub fn gather(&self, asked: RunRequest) -> Gathered {
         let path = match self.locate(&asked.file, &asked.from) {
             Ok(path) => path,
             Err(missing) => {
@@ -484,7 +484,7 @@ mod tests {
             }],
             loops: vec![("work".to_owned(), "/p/work.yaml".into())],
             children: Vec::new(),
-            asked: Asked { file: "work".into(), from: "/p".into(), agent: Some("x".into()) },
+            asked: RunRequest { file: "work".into(), from: "/p".into(), agent: Some("x".into()) },
         };
         let kept = serde_json::to_value(&sources).expect("plain data");
         assert_eq!(serde_json::from_value::<Sources>(kept).expect("as written"), sources);

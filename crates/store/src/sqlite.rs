@@ -25,7 +25,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rusqlite::Connection;
 
-use self::failure::Failure;
+use self::failure::SqliteFailure;
 use self::files::Files;
 use self::last_commits::LastCommits;
 use self::write::Writer;
@@ -115,7 +115,7 @@ impl SqliteStore {
 
     fn write<T>(
         &self,
-        deed: impl FnOnce(&mut Writer) -> Result<T, Failure>,
+        deed: impl FnOnce(&mut Writer) -> Result<T, SqliteFailure>,
     ) -> Result<T, StoreError> {
         // A panic in a transaction has rolled it back, so the connection is as good as before.
         let mut writer = lock(&self.writer);
@@ -142,7 +142,7 @@ impl SqliteStore {
 
     fn read<T>(
         &self,
-        question: impl FnOnce(&Connection) -> Result<T, Failure>,
+        question: impl FnOnce(&Connection) -> Result<T, SqliteFailure>,
     ) -> Result<T, StoreError> {
         let mut reader = lock(&self.reader);
         let connection = match &mut *reader {

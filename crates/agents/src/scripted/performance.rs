@@ -13,9 +13,9 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::printed::Printed;
-use super::script::Deed;
-use super::work_tree::WorkTree;
+use super::printed::ScriptOutput;
+use super::script::ScriptDeed;
+use super::work_tree::ScriptWorkTree;
 use crate::agent::{AgentWatch, Turn, TurnEnd};
 use crate::limits::WAIT_FOR_PAUSE;
 use crate::shell_run::{self, ShellRun};
@@ -25,7 +25,7 @@ pub(super) struct Performance<'a> {
     turn: &'a Turn,
     /// As one text, which `if_prompt` looks at.
     prompt: String,
-    work_tree: WorkTree<'a>,
+    work_tree: ScriptWorkTree<'a>,
     voice: Voice<'a>,
     cancel: &'a CancellationToken,
     started: Instant,
@@ -33,7 +33,7 @@ pub(super) struct Performance<'a> {
 }
 
 /// How a turn ends.
-enum End {
+enum DeedEnd {
     Exited(i32),
     Killed(i32),
     TimedOut,
@@ -51,8 +51,8 @@ impl<'a> Performance<'a> {
         Self {
             turn,
             prompt: turn.prompt_text(),
-            work_tree: WorkTree::of(turn),
-            voice: Voice { watch, printed: Printed::default() },
+            work_tree: ScriptWorkTree::of(turn),
+            voice: Voice { watch, printed: ScriptOutput::default() },
             cancel,
             started,
             // No timeout that can be asked for is longer, and a longer one might not fit the clock.
@@ -61,23 +61,23 @@ impl<'a> Performance<'a> {
     }
 
     /// Plays the deeds to their end.
-    pub(super) async fn play(mut self, deeds: &[Deed]) -> TurnEnd {
+    pub(super) async fn play(mut self, deeds: &[ScriptDeed]) -> TurnEnd {
         let end = match self.play_all(deeds).await {
-            Ok(()) => End::Exited(0),
+            Ok(()) => DeedEnd::Exited(0),
             Err(end) => end,
         };
         let output = self.voice.printed.into_output();
         let outcome = match end {
-            End::Exited(code) => ProcessOutcome::Exited { code, output },
-            End::Killed(signal) => ProcessOutcome::Killed { signal, output },
-            End::TimedOut => timed_out(self.turn.timeout, output),
-            End::Cancelled => ProcessOutcome::Interrupted { output },
-            End::WantedTerminal => ProcessOutcome::WantedTerminal { output },
+            DeedEnd::Exited(code) => ProcessOutcome::Exited { code, output },
+            DeedEnd::Killed(signal) => ProcessOutcome::Killed { signal, output },
+            DeedEnd::TimedOut => timed_out(self.turn.timeout, output),
+            DeedEnd::Cancelled => ProcessOutcome::Interrupted { output },
+            DeedEnd::WantedTerminal => ProcessOutcome::WantedTerminal { output },
         };
         TurnEnd { outcome, took: self.started.elapsed(), said: None }
     }
 
-    async fn play_all(&mut self, deeds: &[Deed]) -> Result<(), End> {
+    async fn play_all(&mut self, deeds: &[ScriptDeed]) -> Result<(), DeedEnd> {
         let mut open = vec![deeds.iter()];
         while let Some(list) = open.last_mut() {
             let Some(deed) = list.next() else {
@@ -87,10 +87,10 @@ impl<'a> Performance<'a> {
             // Deeds that wait for nothing would otherwise keep the runtime from noticing a cancel.
             tokio::task::yield_now().await;
             if self.cancel.is_cancelled() {
-                return Err(End::Cancelled);
+                return Err(DeedEnd::Cancelled);
             }
             if Instant::now() >= self.deadline {
-                return Err(End::TimedOut);
+                return Err(DeedEnd::TimedOut);
             }
             let next = self.perform(deed).await?;
             open.push(next.iter());
@@ -99,49 +99,49 @@ impl<'a> Performance<'a> {
     }
 
     /// Does it, and says which deeds come next, before those that stand behind it.
-    async fn perform<'d>(&mut self, deed: &'d Deed) -> Result<&'d [Deed], End> {
+    async fn perform<'d>(&mut self, deed: &'d ScriptDeed) -> Result<&'d [ScriptDeed], DeedEnd> {
         match deed {
-            Deed::Say(text) => self.say(Stream::Stdout, text),
-            Deed::Complain(text) => self.say(Stream::Stderr, text),
-            Deed::Write(files) => {
+            ScriptDeed::Say(text) => self.say(Stream::Stdout, text),
+            ScriptDeed::Complain(text) => self.say(Stream::Stderr, text),
+            ScriptDeed::Write(files) => {
                 for (path, text) in files {
                     let (path, text) = (self.fill(path), self.fill(text));
                     let done = self.work_tree.write(&path, &text);
                     self.check(&format!("write `{path}`"), done)?;
                 }
             }
-            Deed::Append(files) => {
+            ScriptDeed::Append(files) => {
                 for (path, text) in files {
                     let (path, text) = (self.fill(path), self.fill(text));
                     let done = self.work_tree.append(&path, &text);
                     self.check(&format!("append to `{path}`"), done)?;
                 }
             }
-            Deed::Delete(paths) => {
+            ScriptDeed::Delete(paths) => {
                 for path in paths {
                     let path = self.fill(path);
                     let done = self.work_tree.delete(&path);
                     self.check(&format!("delete `{path}`"), done)?;
                 }
             }
-            Deed::Status(status) => {
+            ScriptDeed::Status(status) => {
                 let text = format!("{:#}\n", Value::Object(self.fill_object(status)));
                 let done = self.work_tree.write_status(&text);
                 self.check("write the status", done)?;
             }
-            Deed::RawStatus(text) => {
+            ScriptDeed::RawStatus(text) => {
                 let done = self.work_tree.write_status(&self.fill(text));
                 self.check("write the status", done)?;
             }
-            Deed::Fail(text) => {
+            ScriptDeed::Fail(text) => {
                 self.say(Stream::Stderr, text);
-                return Err(End::Exited(1));
+                return Err(DeedEnd::Exited(1));
             }
-            Deed::Exit(code) => return Err(End::Exited(*code)),
-            Deed::Sleep(duration) => self.wait(sleep(*duration)).await?,
-            Deed::WaitFor(path) => self.wait_for(path).await?,
-            Deed::Run(text) => self.run(text).await?,
-            Deed::IfPrompt { contains, then, otherwise } => {
+            ScriptDeed::Exit(code) => return Err(DeedEnd::Exited(*code)),
+            ScriptDeed::Sleep(duration) => self.wait(sleep(*duration)).await?,
+            ScriptDeed::WaitFor(path) => self.wait_for(path).await?,
+            ScriptDeed::Run(text) => self.run(text).await?,
+            ScriptDeed::IfPrompt { contains, then, otherwise } => {
                 let is_so = self.prompt.contains(&*self.fill(contains));
                 return Ok(if is_so { then } else { otherwise });
             }
@@ -158,15 +158,15 @@ impl<'a> Performance<'a> {
     }
 
     /// A deed that cannot be done ends the turn.
-    fn check<T>(&mut self, what: &str, done: io::Result<T>) -> Result<T, End> {
+    fn check<T>(&mut self, what: &str, done: io::Result<T>) -> Result<T, DeedEnd> {
         done.map_err(|error| {
             let text = format!("cannot {what}: {error}\n");
             self.voice.output(Stream::Stderr, text.as_bytes());
-            End::Exited(1)
+            DeedEnd::Exited(1)
         })
     }
 
-    async fn wait_for(&mut self, path: &str) -> Result<(), End> {
+    async fn wait_for(&mut self, path: &str) -> Result<(), DeedEnd> {
         let path = self.fill(path);
         let place = self.work_tree.place(&path);
         let place = self.check(&format!("wait for `{path}`"), place)?;
@@ -177,27 +177,27 @@ impl<'a> Performance<'a> {
         Ok(())
     }
 
-    async fn wait(&mut self, until: impl Future<Output = ()>) -> Result<(), End> {
+    async fn wait(&mut self, until: impl Future<Output = ()>) -> Result<(), DeedEnd> {
         tokio::select! {
             biased;
-            () = self.cancel.cancelled() => Err(End::Cancelled),
-            () = sleep_until(self.deadline) => Err(End::TimedOut),
+            () = self.cancel.cancelled() => Err(DeedEnd::Cancelled),
+            () = sleep_until(self.deadline) => Err(DeedEnd::TimedOut),
             () = until => Ok(()),
         }
     }
 
-    async fn run(&mut self, text: &str) -> Result<(), End> {
+    async fn run(&mut self, text: &str) -> Result<(), DeedEnd> {
         let timeout = self.deadline.saturating_duration_since(Instant::now());
         let what = ShellRun { text, argument: None, stdin: Vec::new(), timeout };
         let ended = shell_run::run(self.turn, what, &mut self.voice, self.cancel).await;
         self.voice.printed.held |= ended.outcome.output().is_some_and(|output| output.held);
         match ended.outcome {
             ProcessOutcome::Exited { code: 0, .. } => Ok(()),
-            ProcessOutcome::Exited { code, .. } => Err(End::Exited(code)),
-            ProcessOutcome::Killed { signal, .. } => Err(End::Killed(signal)),
-            ProcessOutcome::TimedOut { .. } => Err(End::TimedOut),
-            ProcessOutcome::Interrupted { .. } => Err(End::Cancelled),
-            ProcessOutcome::WantedTerminal { .. } => Err(End::WantedTerminal),
+            ProcessOutcome::Exited { code, .. } => Err(DeedEnd::Exited(code)),
+            ProcessOutcome::Killed { signal, .. } => Err(DeedEnd::Killed(signal)),
+            ProcessOutcome::TimedOut { .. } => Err(DeedEnd::TimedOut),
+            ProcessOutcome::Interrupted { .. } => Err(DeedEnd::Cancelled),
+            ProcessOutcome::WantedTerminal { .. } => Err(DeedEnd::WantedTerminal),
             ProcessOutcome::NotStarted { cause } => {
                 self.check("run a command", Err(io::Error::other(cause)))
             }
@@ -225,7 +225,7 @@ impl<'a> Performance<'a> {
 /// Keeps what is printed, and passes it on.
 struct Voice<'a> {
     watch: &'a mut dyn AgentWatch,
-    printed: Printed,
+    printed: ScriptOutput,
 }
 
 impl AgentWatch for Voice<'_> {

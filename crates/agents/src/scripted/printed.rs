@@ -7,14 +7,14 @@ use crate::limits::AGENT_OUTPUT_BYTES_MAX;
 
 /// Both streams.
 #[derive(Debug, Default)]
-pub(super) struct Printed {
+pub(super) struct ScriptOutput {
     stdout: Captured,
     stderr: Captured,
     /// Something in the background still held the output of a command.
     pub(super) held: bool,
 }
 
-impl Printed {
+impl ScriptOutput {
     pub(super) fn push(&mut self, stream: Stream, bytes: &[u8]) {
         let captured = match stream {
             Stream::Stdout => &mut self.stdout,
@@ -42,7 +42,7 @@ mod tests {
     const LAST: usize = AGENT_OUTPUT_BYTES_MAX - FIRST;
 
     fn kept(parts: &[&[u8]]) -> (String, u64) {
-        let mut printed = Printed::default();
+        let mut printed = ScriptOutput::default();
         for part in parts {
             printed.push(Stream::Stdout, part);
         }

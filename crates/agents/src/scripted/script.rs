@@ -8,7 +8,7 @@ use std::time::Duration;
 use hookwright_config::{Fault, FaultKind, SourceFile};
 use serde_json::{Map, Value};
 
-use super::tree::{Node, Notes, Raw};
+use super::tree::{Node, Raw, ScriptNotes};
 use super::work_tree::is_inside;
 
 /// A file of turns.
@@ -17,7 +17,7 @@ pub(super) struct Script {
     turns: Vec<ScriptTurn>,
     then: Then,
     /// What it does when it is told what hooks had to say after the last iteration.
-    at_end: Vec<Deed>,
+    at_end: Vec<ScriptDeed>,
 }
 
 /// What happens in one iteration.
@@ -25,7 +25,7 @@ pub(super) struct Script {
 struct ScriptTurn {
     /// The stage that it is for; `None` for all that have no turns of their own.
     stage: Option<String>,
-    deeds: Vec<Deed>,
+    deeds: Vec<ScriptDeed>,
 }
 
 /// What happens after the last turn.
@@ -38,9 +38,9 @@ enum Then {
 
 /// What is to be done in an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Part<'a> {
+pub(super) enum ScriptPart<'a> {
     /// These deeds.
-    Deeds(&'a [Deed]),
+    Deeds(&'a [ScriptDeed]),
     /// Say that the work is done.
     Stop,
     /// Fail: there is nothing more.
@@ -51,7 +51,7 @@ pub(super) enum Part<'a> {
 
 /// One thing that the agent does.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Deed {
+pub(super) enum ScriptDeed {
     Say(String),
     Complain(String),
     Write(Vec<(String, String)>),
@@ -64,7 +64,7 @@ pub(super) enum Deed {
     Sleep(Duration),
     WaitFor(String),
     Run(String),
-    IfPrompt { contains: String, then: Vec<Deed>, otherwise: Vec<Deed> },
+    IfPrompt { contains: String, then: Vec<ScriptDeed>, otherwise: Vec<ScriptDeed> },
 }
 
 const KEYS: &[&str] = &["turns", "then", "at_end"];
@@ -106,7 +106,7 @@ impl Script {
     /// Reads a script, or says everything that is wrong with it.
     pub(super) fn read(text: &str, shown_as: &Path) -> Result<Self, Vec<Fault>> {
         let source = Arc::new(SourceFile { path: shown_as.to_owned(), text: text.into() });
-        let mut notes = Notes::new(&source);
+        let mut notes = ScriptNotes::new(&source);
         let script = notes.parse().map(|node| script(&node, &mut notes));
         match (script, notes.into_faults()) {
             (Some(script), faults) if faults.is_empty() => Ok(script),
@@ -115,38 +115,38 @@ impl Script {
     }
 
     /// What is to be done in the turn after the last iteration.
-    pub(super) fn at_end(&self) -> Part<'_> {
-        Part::Deeds(&self.at_end)
+    pub(super) fn at_end(&self) -> ScriptPart<'_> {
+        ScriptPart::Deeds(&self.at_end)
     }
 
     /// What is to be done in this iteration (from 1) of this stage.
-    pub(super) fn part(&self, stage: &str, iteration: u32) -> Part<'_> {
+    pub(super) fn part(&self, stage: &str, iteration: u32) -> ScriptPart<'_> {
         let is_its_own = |turn: &&ScriptTurn| turn.stage.as_deref() == Some(stage);
         let mut turns: Vec<&ScriptTurn> = self.turns.iter().filter(is_its_own).collect();
         if turns.is_empty() {
             turns = self.turns.iter().filter(|turn| turn.stage.is_none()).collect();
         }
         let Some(last) = turns.last() else {
-            return Part::Nothing;
+            return ScriptPart::Nothing;
         };
         match (turns.get(iteration.saturating_sub(1) as usize), self.then) {
-            (Some(turn), _) => Part::Deeds(&turn.deeds),
-            (None, Then::Repeat) => Part::Deeds(&last.deeds),
-            (None, Then::Stop) => Part::Stop,
-            (None, Then::Fail) => Part::Fail,
+            (Some(turn), _) => ScriptPart::Deeds(&turn.deeds),
+            (None, Then::Repeat) => ScriptPart::Deeds(&last.deeds),
+            (None, Then::Stop) => ScriptPart::Stop,
+            (None, Then::Fail) => ScriptPart::Fail,
         }
     }
 }
 
 /// What a script that is to stop does when it has no more turns.
-pub(super) fn no_more_turns() -> Deed {
+pub(super) fn no_more_turns() -> ScriptDeed {
     let status = [("decision", "stop"), ("reason", "the script has no more turns")];
-    Deed::Status(
+    ScriptDeed::Status(
         status.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect(),
     )
 }
 
-fn script(node: &Node, notes: &mut Notes<'_>) -> Script {
+fn script(node: &Node, notes: &mut ScriptNotes<'_>) -> Script {
     let mut script = Script { turns: Vec::new(), then: Then::Repeat, at_end: Vec::new() };
     let fields = notes.map(node, "a map with `turns`");
     for field in fields {
@@ -171,7 +171,7 @@ fn script(node: &Node, notes: &mut Notes<'_>) -> Script {
 }
 
 /// A list of deeds, or a map with a stage beside it.
-fn turn(node: &Node, notes: &mut Notes<'_>) -> ScriptTurn {
+fn turn(node: &Node, notes: &mut ScriptNotes<'_>) -> ScriptTurn {
     const EXPECTED: &str = "a turn: a list of deeds, or a map with `stage` and `do`";
     let mut turn = ScriptTurn { stage: None, deeds: Vec::new() };
     if let Raw::List(_) = node.raw {
@@ -192,12 +192,12 @@ fn turn(node: &Node, notes: &mut Notes<'_>) -> ScriptTurn {
     turn
 }
 
-fn deeds(node: &Node, notes: &mut Notes<'_>) -> Vec<Deed> {
+fn deeds(node: &Node, notes: &mut ScriptNotes<'_>) -> Vec<ScriptDeed> {
     let items = notes.list(node, DEEDS_EXPECTED);
     items.iter().filter_map(|item| deed(item, notes)).collect()
 }
 
-fn deed(node: &Node, notes: &mut Notes<'_>) -> Option<Deed> {
+fn deed(node: &Node, notes: &mut ScriptNotes<'_>) -> Option<ScriptDeed> {
     let Raw::Map(fields) = &node.raw else {
         notes.wrong_kind(node, "a deed such as `say: hello`");
         return None;
@@ -209,21 +209,21 @@ fn deed(node: &Node, notes: &mut Notes<'_>) -> Option<Deed> {
     };
     let value = &field.value;
     Some(match &*field.key {
-        "say" => Deed::Say(notes.text(value, "a string")?),
-        "complain" => Deed::Complain(notes.text(value, "a string")?),
-        "write" => Deed::Write(files(value, notes)),
-        "append" => Deed::Append(files(value, notes)),
+        "say" => ScriptDeed::Say(notes.text(value, "a string")?),
+        "complain" => ScriptDeed::Complain(notes.text(value, "a string")?),
+        "write" => ScriptDeed::Write(files(value, notes)),
+        "append" => ScriptDeed::Append(files(value, notes)),
         "delete" => {
             let items = notes.list(value, "a list of paths");
-            Deed::Delete(items.iter().filter_map(|item| path(item, notes)).collect())
+            ScriptDeed::Delete(items.iter().filter_map(|item| path(item, notes)).collect())
         }
-        "status" => Deed::Status(status(value, notes)),
-        "raw_status" => Deed::RawStatus(notes.text(value, "a string")?),
-        "fail" => Deed::Fail(notes.text(value, "a string with the reason")?),
-        "exit" => Deed::Exit(notes.exit_code(value)?),
-        "sleep" => Deed::Sleep(notes.duration(value)?),
-        "wait_for" => Deed::WaitFor(path(value, notes)?),
-        "run" => Deed::Run(notes.full_text(value, "a command")?),
+        "status" => ScriptDeed::Status(status(value, notes)),
+        "raw_status" => ScriptDeed::RawStatus(notes.text(value, "a string")?),
+        "fail" => ScriptDeed::Fail(notes.text(value, "a string with the reason")?),
+        "exit" => ScriptDeed::Exit(notes.exit_code(value)?),
+        "sleep" => ScriptDeed::Sleep(notes.duration(value)?),
+        "wait_for" => ScriptDeed::WaitFor(path(value, notes)?),
+        "run" => ScriptDeed::Run(notes.full_text(value, "a command")?),
         "if_prompt" => if_prompt(value, notes)?,
         _ => {
             notes.unknown_key(field, DEEDS);
@@ -232,7 +232,7 @@ fn deed(node: &Node, notes: &mut Notes<'_>) -> Option<Deed> {
     })
 }
 
-fn files(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
+fn files(node: &Node, notes: &mut ScriptNotes<'_>) -> Vec<(String, String)> {
     let mut files = Vec::new();
     for field in notes.map(node, FILES_EXPECTED) {
         if !is_inside(&field.key) {
@@ -245,7 +245,7 @@ fn files(node: &Node, notes: &mut Notes<'_>) -> Vec<(String, String)> {
     files
 }
 
-fn path(node: &Node, notes: &mut Notes<'_>) -> Option<String> {
+fn path(node: &Node, notes: &mut ScriptNotes<'_>) -> Option<String> {
     let path = notes.full_text(node, PATH_EXPECTED)?;
     if !is_inside(&path) {
         notes.note(node.at, FaultKind::BadValue { found: path, expected: PATH_EXPECTED });
@@ -254,7 +254,7 @@ fn path(node: &Node, notes: &mut Notes<'_>) -> Option<String> {
     Some(path)
 }
 
-fn status(node: &Node, notes: &mut Notes<'_>) -> Map<String, Value> {
+fn status(node: &Node, notes: &mut ScriptNotes<'_>) -> Map<String, Value> {
     let mut status = Map::new();
     let fields = notes.map(node, "a map with `decision`");
     for field in fields {
@@ -280,7 +280,7 @@ fn status(node: &Node, notes: &mut Notes<'_>) -> Map<String, Value> {
     status
 }
 
-fn if_prompt(node: &Node, notes: &mut Notes<'_>) -> Option<Deed> {
+fn if_prompt(node: &Node, notes: &mut ScriptNotes<'_>) -> Option<ScriptDeed> {
     let fields = notes.map(node, "a map with `contains`, `then` and `else`");
     let (mut contains, mut then, mut otherwise) = (None, Vec::new(), Vec::new());
     for field in fields {
@@ -298,7 +298,7 @@ fn if_prompt(node: &Node, notes: &mut Notes<'_>) -> Option<Deed> {
     if !fields.is_empty() && !has("then") && !has("else") {
         notes.note(node.at, FaultKind::Missing { missing: "`then` or `else`, a list of deeds" });
     }
-    Some(Deed::IfPrompt { contains: contains?, then, otherwise })
+    Some(ScriptDeed::IfPrompt { contains: contains?, then, otherwise })
 }
 
 #[cfg(test)]

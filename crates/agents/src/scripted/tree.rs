@@ -9,11 +9,11 @@ pub(super) use hookwright_config::tree::{Field, Mark, Node, Raw};
 use hookwright_config::{Fault, FaultKind, SourceFile, tree};
 
 /// Collects what is wrong with a script while its tree is read.
-pub(super) struct Notes<'a> {
+pub(super) struct ScriptNotes<'a> {
     inner: tree::Notes<'a>,
 }
 
-impl<'a> Notes<'a> {
+impl<'a> ScriptNotes<'a> {
     pub(super) fn new(source: &'a Arc<SourceFile>) -> Self {
         Self { inner: tree::Notes::new(source) }
     }

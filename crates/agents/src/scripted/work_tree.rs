@@ -25,14 +25,14 @@ pub(super) fn is_inside(path: &str) -> bool {
 }
 
 /// The files of one turn.
-pub(super) struct WorkTree<'a> {
+pub(super) struct ScriptWorkTree<'a> {
     working_dir: &'a Path,
     status_file: &'a Path,
     /// What a file is called while it is written.
     unfinished: String,
 }
 
-impl<'a> WorkTree<'a> {
+impl<'a> ScriptWorkTree<'a> {
     pub(super) fn of(turn: &'a Turn) -> Self {
         // A turn's status file is its own and the same in every attempt.
         let mut hasher = DefaultHasher::new();
@@ -150,9 +150,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (first, second) =
             (turn(folder.path(), "1/status.json", 1), turn(folder.path(), "1/status.json", 2));
-        let left_behind = folder.path().join(WorkTree::of(&first).unfinished);
+        let left_behind = folder.path().join(ScriptWorkTree::of(&first).unfinished);
         fs::write(&left_behind, "ha").unwrap();
-        WorkTree::of(&second).write("a.txt", "whole").unwrap();
+        ScriptWorkTree::of(&second).write("a.txt", "whole").unwrap();
         assert_eq!(fs::read_to_string(folder.path().join("a.txt")).unwrap(), "whole");
         assert!(!left_behind.exists());
     }
@@ -161,7 +161,7 @@ mod tests {
     fn two_turns_in_one_folder_do_not_meet() {
         let folder = Path::new("/x");
         let [one, other] = ["1/status.json", "2/status.json"].map(|file| turn(folder, file, 1));
-        assert_ne!(WorkTree::of(&one).unfinished, WorkTree::of(&other).unfinished);
+        assert_ne!(ScriptWorkTree::of(&one).unfinished, ScriptWorkTree::of(&other).unfinished);
     }
 
     #[test]

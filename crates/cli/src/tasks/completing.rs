@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use hookwright_engine::{CHAIN_VARIABLE, Chain};
 use hookwright_events::{Task, TaskId, TaskState};
-use hookwright_pipeline::desk::{Answer, DeskReply, Desks, Request};
+use hookwright_pipeline::desk::{DeskAnswer, DeskReply, DeskRequest, Desks};
 use hookwright_pipeline::limits::{DESK_OPEN_TIMEOUT, LONG_WAIT, TASK_PAUSE};
 use hookwright_pipeline::task_lease::{Look, TaskLease};
 use hookwright_store::{Fence, KeptTasks};
@@ -69,7 +69,7 @@ pub(crate) fn complete(tasks: &Tasks, id: TaskId, screen: &Screen) -> Result<Com
             }));
         }
         match at_the_desk(tasks, &task, &session, &chain, screen)? {
-            DeskReply::Answered(Answer::Closed) => break,
+            DeskReply::Answered(DeskAnswer::Closed) => break,
             DeskReply::Answered(answer) => return answered(answer, id, &session, screen),
             DeskReply::NoAnswer => asked = Some(session.name().to_owned()),
             DeskReply::NobodyThere | DeskReply::Deserted => {
@@ -94,7 +94,7 @@ fn at_the_desk(
     screen: &Screen,
 ) -> Result<DeskReply, Failure> {
     let name = session.name();
-    let request = Request {
+    let request = DeskRequest {
         version: hookwright_events::run_event::VERSION,
         project: tasks.project.clone(),
         session: name.to_owned(),
@@ -108,7 +108,7 @@ fn at_the_desk(
 }
 
 fn answered(
-    answer: Answer,
+    answer: DeskAnswer,
     id: TaskId,
     session: &KnownSession,
     screen: &Screen,
@@ -117,21 +117,21 @@ fn answered(
         messages.iter().for_each(|message| screen.talk(&format!("{}\n", visible(message))));
     };
     match answer {
-        Answer::Completed { messages } => {
+        DeskAnswer::Completed { messages } => {
             tell(messages);
             Ok(Completed::Done { said: Vec::new() })
         }
-        Answer::Blocked { reason, messages } => {
+        DeskAnswer::Blocked { reason, messages } => {
             tell(messages);
             Ok(Completed::Blocked { reason })
         }
-        Answer::Already => Ok(Completed::Already),
-        Answer::Underway => Ok(Completed::Underway),
-        Answer::Failed { reason } => {
+        DeskAnswer::Already => Ok(Completed::Already),
+        DeskAnswer::Underway => Ok(Completed::Underway),
+        DeskAnswer::Failed { reason } => {
             let session = session.name().to_owned();
             Err(Failure::Task(TaskFailure::NotCompleted { id, session, reason }))
         }
-        Answer::Closed => unreachable!("whoever asks looks for it"),
+        DeskAnswer::Closed => unreachable!("whoever asks looks for it"),
     }
 }
 

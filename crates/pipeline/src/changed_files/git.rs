@@ -133,14 +133,14 @@ enum Print {
 }
 
 /// What `git status` says.
-struct Listed {
+struct GitListing {
     head: Option<String>,
-    paths: BTreeMap<Vec<u8>, Entry>,
+    paths: BTreeMap<Vec<u8>, GitEntry>,
 }
 
 /// One path of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Entry {
+enum GitEntry {
     /// In the index or in `HEAD`.
     Tracked { in_head: Blob, in_index: Blob, is_as_in_index: bool },
     /// In a conflict, not in the index, or both gone from it and still there.
@@ -226,7 +226,7 @@ impl Git {
         &self,
         root: &Path,
         prefix: Arc<[u8]>,
-        listed: Listed,
+        listed: GitListing,
         mut prints: BTreeMap<Vec<u8>, Print>,
         bounds: Bounds,
     ) -> Result<GitSeen, GitProblem> {
@@ -254,10 +254,10 @@ impl Git {
         }
     }
 
-    async fn status(&self, folder: &Path, bounds: Bounds) -> Result<Listed, GitProblem> {
+    async fn status(&self, folder: &Path, bounds: Bounds) -> Result<GitListing, GitProblem> {
         let arguments: Vec<&str> = STATUS.iter().chain(HERE).copied().collect();
         let printed = self.call(folder, &arguments, bounds).await?;
-        let listed = Listed::parse(&printed).ok_or_else(|| misread("status"))?;
+        let listed = GitListing::parse(&printed).ok_or_else(|| misread("status"))?;
         if listed.paths.len() > bounds.files_max {
             return Err(GitProblem::TooMany);
         }
@@ -325,7 +325,7 @@ impl Git {
         bounds: Bounds,
     ) -> Result<Print, GitProblem> {
         match self.status(place, bounds).await {
-            Ok(Listed { head, paths }) => {
+            Ok(GitListing { head, paths }) => {
                 let prints = self.prints(place, paths.into_keys(), depth, bounds).await?;
                 Ok(Print::Repository(Repository { head, prints }))
             }
@@ -410,11 +410,11 @@ fn file_prints(
 /// Whether a path that was as the old `HEAD` has it is something else now. `now`: what status says,
 /// nothing if it is as the new `HEAD` has it. `old`: what the old `HEAD` has, nothing if that is what
 /// the new one has.
-fn differs(now: Option<&Entry>, old: Option<&Blob>) -> bool {
+fn differs(now: Option<&GitEntry>, old: Option<&Blob>) -> bool {
     match (now, old) {
         (None, old) => old.is_some(),
-        (Some(Entry::Other), _) => true,
-        (Some(Entry::Tracked { in_head, in_index, is_as_in_index }), old) => {
+        (Some(GitEntry::Other), _) => true,
+        (Some(GitEntry::Tracked { in_head, in_index, is_as_in_index }), old) => {
             !is_as_in_index || in_index != old.unwrap_or(in_head)
         }
     }
@@ -441,10 +441,10 @@ impl Repository {
     }
 }
 
-impl Listed {
+impl GitListing {
     /// `None` if it is not what the manual promises.
     fn parse(printed: &[u8]) -> Option<Self> {
-        let mut listed = Listed { head: None, paths: BTreeMap::new() };
+        let mut listed = GitListing { head: None, paths: BTreeMap::new() };
         for line in printed.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
             let (path, entry) = match line.first()? {
                 b'#' => {
@@ -463,18 +463,18 @@ impl Listed {
                     };
                     let (in_head, in_index) = (blob(3, 6), blob(4, 7));
                     let is_as_in_index = *parts[1].get(1)? == b'.';
-                    (parts[8], Entry::Tracked { in_head, in_index, is_as_in_index })
+                    (parts[8], GitEntry::Tracked { in_head, in_index, is_as_in_index })
                 }
                 // u XY sub m1 m2 m3 mW h1 h2 h3 path
-                b'u' => (parts::<11>(line)?[10], Entry::Other),
-                b'?' => (line.strip_prefix(b"? ")?, Entry::Other),
+                b'u' => (parts::<11>(line)?[10], GitEntry::Other),
+                b'?' => (line.strip_prefix(b"? ")?, GitEntry::Other),
                 _ => return None,
             };
             // A repository within has a `/` at its end.
             let path = path.strip_suffix(b"/").unwrap_or(path).to_vec();
             let is_twice = listed.paths.insert(path.clone(), entry).is_some();
             if is_twice {
-                listed.paths.insert(path, Entry::Other);
+                listed.paths.insert(path, GitEntry::Other);
             }
         }
         Some(listed)

@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RepositoryPlace {
     folder: PathBuf,
-    marks: Vec<Mark>,
+    marks: Vec<RepositoryMark>,
 }
 
 /// By what a file is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum RepositoryMark {
     Missing,
     /// Its times change with every file in it.
     Folder {
@@ -38,27 +38,31 @@ impl RepositoryPlace {
     /// None where git would find no repository: it looks for `.git` here and above.
     pub(super) fn find(folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        let mut marks: Vec<Mark> =
-            folder.ancestors().map(|above| Mark::of(&above.join(".git"))).collect();
+        let mut marks: Vec<RepositoryMark> =
+            folder.ancestors().map(|above| RepositoryMark::of(&above.join(".git"))).collect();
         // As a rule the search ends here outside of repositories, and it is made twice an iteration.
-        if marks.iter().all(|mark| *mark == Mark::Missing) {
+        if marks.iter().all(|mark| *mark == RepositoryMark::Missing) {
             return None;
         }
         for (number, above) in folder.ancestors().enumerate() {
             let git = above.join(".git");
-            if marks[number] != Mark::Missing {
-                marks.extend(["config", "info/exclude"].map(|name| Mark::of(&git.join(name))));
+            if marks[number] != RepositoryMark::Missing {
+                marks.extend(
+                    ["config", "info/exclude"].map(|name| RepositoryMark::of(&git.join(name))),
+                );
             }
             // The folder's own list says nothing about itself, and a repository never ignores its top.
             if above != folder {
-                marks.extend([above.join(".gitignore"), git.join("index")].map(|it| Mark::of(&it)));
+                marks.extend(
+                    [above.join(".gitignore"), git.join("index")].map(|it| RepositoryMark::of(&it)),
+                );
             }
         }
         Some(Self { folder, marks })
     }
 }
 
-impl Mark {
+impl RepositoryMark {
     fn of(path: &Path) -> Self {
         // A link counts as what it leads to; one that leads nowhere is still there.
         let found = fs::symlink_metadata(path);

@@ -5,14 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
-use super::{Answer, DeskError, DeskPlace, Request};
+use super::{DeskAnswer, DeskError, DeskPlace, DeskRequest};
 use crate::limits::{DESK_ANSWER_BYTES_MAX, DESK_ANSWER_TIMEOUT, DESK_TALK_TIMEOUT, LONG_WAIT};
 
 /// What asking led to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeskReply {
     /// The session has answered.
-    Answered(Answer),
+    Answered(DeskAnswer),
     /// There is no desk, or another process has put its own there: the session has not heard the
     /// request.
     NobodyThere,
@@ -27,7 +27,7 @@ pub enum DeskReply {
 pub(super) fn ask(
     place: &DeskPlace,
     pid: u32,
-    request: &Request,
+    request: &DeskRequest,
     waits: &mut dyn FnMut(),
 ) -> Result<DeskReply, DeskError> {
     let failure = |cause| place.failure(cause);
@@ -70,7 +70,7 @@ fn connect(path: &Path) -> io::Result<(UnixStream, Option<u32>)> {
     Ok((desk, pid.map(i32::cast_unsigned)))
 }
 
-fn speak(desk: &mut UnixStream, request: &Request) -> io::Result<()> {
+fn speak(desk: &mut UnixStream, request: &DeskRequest) -> io::Result<()> {
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     desk.set_write_timeout(Some(DESK_TALK_TIMEOUT))?;

@@ -8,7 +8,7 @@ use hookwright_engine::ports::Promise;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::{Answer, DeskCaller, DeskError, DeskPlace, OpenDesk, Request};
+use super::{DeskAnswer, DeskCaller, DeskError, DeskPlace, DeskRequest, OpenDesk};
 use crate::limits::{DESK_PAUSE, DESK_REQUEST_BYTES_MAX, DESK_TALK_TIMEOUT};
 
 /// The socket of a desk, as long as it is open.
@@ -107,7 +107,7 @@ fn adopted(caller: std::os::unix::net::UnixStream) -> io::Result<UnixStream> {
 }
 
 impl DeskCaller for UnixStream {
-    fn request(&mut self) -> Promise<'_, io::Result<Request>> {
+    fn request(&mut self) -> Promise<'_, io::Result<DeskRequest>> {
         Box::pin(async move {
             let mut line = Vec::new();
             let most = DESK_REQUEST_BYTES_MAX as u64;
@@ -117,7 +117,7 @@ impl DeskCaller for UnixStream {
         })
     }
 
-    fn answer<'a>(&'a mut self, answer: &'a Answer) -> Promise<'a, io::Result<()>> {
+    fn answer<'a>(&'a mut self, answer: &'a DeskAnswer) -> Promise<'a, io::Result<()>> {
         Box::pin(async move {
             let mut line = serde_json::to_vec(answer)?;
             line.push(b'\n');

@@ -14,7 +14,7 @@ use crate::sources::{Source, fault_at, folder_of};
 
 /// An agent that may do the work of a stage.
 #[derive(Clone)]
-pub struct Candidate {
+pub struct StageAgent {
     /// What it is called: the name that its user gave it, else its kind, with a number if another one of the
     /// plan is called so.
     pub name: String,
@@ -24,7 +24,7 @@ pub struct Candidate {
     pub agent: Arc<dyn Agent>,
 }
 
-impl Candidate {
+impl StageAgent {
     /// The name that its user gave it, else its kind.
     pub fn shown_name(&self) -> &str {
         if self.is_named { &self.name } else { self.agent.kind() }
@@ -38,7 +38,7 @@ impl Planning<'_> {
         read: &LoopFile,
         source: &Source,
         whole: &Loaded,
-    ) -> Option<Vec<Candidate>> {
+    ) -> Option<Vec<StageAgent>> {
         let given = self.sources.asked.agent.as_deref().map(|given| {
             let definition = self.around.agents.definition(given);
             AgentSpec { definition, name: None, place: whole_file() }
@@ -70,12 +70,12 @@ impl Planning<'_> {
             }
             (Some(_), []) | (None, _) => {}
         }
-        let candidates: Vec<Option<Candidate>> = agents
+        let candidates: Vec<Option<StageAgent>> = agents
             .iter()
             .map(|spec| {
                 let agent = self.driver(spec, source)?;
                 let name = self.name(spec, source, agent.kind())?;
-                Some(Candidate { name, is_named: spec.name.is_some(), agent })
+                Some(StageAgent { name, is_named: spec.name.is_some(), agent })
             })
             .collect();
         candidates.into_iter().collect()

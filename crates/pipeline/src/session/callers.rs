@@ -8,7 +8,7 @@ use std::task::Poll;
 use tokio::time::Instant;
 
 use super::task_desk::{Hours, TaskDesk};
-use crate::desk::{Answer, DeskCaller, OpenDesk, Request};
+use crate::desk::{DeskAnswer, DeskCaller, DeskRequest, OpenDesk};
 use crate::limits::{DESK_CALLERS_MAX, DESK_LOOK_FIRST, DESK_LOOK_MAX, LONG_WAIT};
 
 impl TaskDesk {
@@ -55,30 +55,30 @@ impl TaskDesk {
         let answer = match caller.request().await {
             Ok(request) => self.answer(request).await,
             Err(error) => {
-                Answer::Failed { reason: format!("the request cannot be parsed: {error}") }
+                DeskAnswer::Failed { reason: format!("the request cannot be parsed: {error}") }
             }
         };
         let _ = caller.answer(&answer).await;
     }
 
-    async fn answer(&self, request: Request) -> Answer {
-        let Request { project, session, complete_task: id, chain, .. } = request;
+    async fn answer(&self, request: DeskRequest) -> DeskAnswer {
+        let DeskRequest { project, session, complete_task: id, chain, .. } = request;
         if project != self.tasks.project() || session != self.session {
-            return Answer::Closed;
+            return DeskAnswer::Closed;
         }
-        let failed = |reason: String| Answer::Failed { reason };
+        let failed = |reason: String| DeskAnswer::Failed { reason };
         let mut hours = self.hours.subscribe();
         if *hours.borrow() == Hours::NotYet && chain.depth() > 0 {
             // The session may be waiting for the very hook that asks.
             return match self.is_left(id) {
-                true => Answer::Underway,
+                true => DeskAnswer::Underway,
                 false => failed("the session has not resumed its work yet; try again later".into()),
             };
         }
         // The sender lives as long as this does.
         let _ = hours.wait_for(|hours| *hours != Hours::NotYet).await;
         if *self.hours.borrow() == Hours::Closed {
-            return Answer::Closed;
+            return DeskAnswer::Closed;
         }
         match self.other_holder(id) {
             Ok(None) => self.complete(id, None, chain).await,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::task_desk::DeskPosition;
 use super::{Halt, Session};
 use crate::course::Happening;
-use crate::desk::{Answer, OpenDesk};
+use crate::desk::{DeskAnswer, OpenDesk};
 use crate::history::LeftTask;
 
 impl Session {
@@ -24,8 +24,11 @@ impl Session {
     ) -> Result<Happening, Halt> {
         let completing = self.task_desk.complete(id, Some(occasion), Chain::default());
         let refused = match self.unless_interrupted(completing).await? {
-            Answer::Completed { .. } | Answer::Already | Answer::Underway | Answer::Closed => None,
-            Answer::Blocked { reason, .. } | Answer::Failed { reason } => Some(reason),
+            DeskAnswer::Completed { .. }
+            | DeskAnswer::Already
+            | DeskAnswer::Underway
+            | DeskAnswer::Closed => None,
+            DeskAnswer::Blocked { reason, .. } | DeskAnswer::Failed { reason } => Some(reason),
         };
         let aborted_by_task = self.task_desk.take_abort();
         Ok(Happening::TaskAsked { refused, aborted_by_task })
@@ -128,15 +131,17 @@ impl Session {
             let resuming = task_desk.resume(firing, position, past);
             let resumed = self.unless_interrupted(resuming).await?;
             match resumed {
-                Ok(Some(Answer::Completed { .. })) => {
+                Ok(Some(DeskAnswer::Completed { .. })) => {
                     let passed = Verdict::Proceed { rewritten_input: None };
                     self.course.history_mut().note_decided(&firing, passed);
                 }
-                Ok(Some(Answer::Blocked { reason, .. })) => {
+                Ok(Some(DeskAnswer::Blocked { reason, .. })) => {
                     self.course.history_mut().note_decided(&firing, Verdict::Block { reason });
                 }
-                Ok(Some(Answer::Failed { reason })) => self.note_left(firing, &reason)?,
-                Ok(Some(Answer::Already | Answer::Underway | Answer::Closed) | None) => {}
+                Ok(Some(DeskAnswer::Failed { reason })) => self.note_left(firing, &reason)?,
+                Ok(
+                    Some(DeskAnswer::Already | DeskAnswer::Underway | DeskAnswer::Closed) | None,
+                ) => {}
                 Err(error) => self.note_left(firing, &error.to_string())?,
             }
         }

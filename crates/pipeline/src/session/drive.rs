@@ -21,7 +21,7 @@ use crate::folder::{
     Decision, FolderError, IterationAt, OpenIteration, Status, StatusFile, TurnKind, kept_prompt,
 };
 use crate::limits::{PAUSE_LOOK, PAUSE_MAX};
-use crate::plan::Candidate;
+use crate::plan::StageAgent;
 
 /// An attempt that ended.
 pub(super) struct Done {
@@ -138,7 +138,7 @@ impl Session {
         &mut self,
         open: &OpenTurn,
         folder: Option<OpenIteration>,
-        candidate: &Candidate,
+        candidate: &StageAgent,
         attempt: u32,
         time_left: Option<Duration>,
     ) -> Result<(TurnEnd, Result<OpenIteration, FolderError>), Halt> {
@@ -241,7 +241,7 @@ impl Session {
     /// What came of an attempt, for which the agent had the files of this iteration.
     fn done(
         &self,
-        candidate: &Candidate,
+        candidate: &StageAgent,
         attempt: u32,
         ended: TurnEnd,
         folder: Result<OpenIteration, FolderError>,
@@ -269,7 +269,7 @@ impl Session {
     }
 
     /// Whether the name of the agent tells anything.
-    fn is_worth_naming(&self, candidate: &Candidate) -> bool {
+    fn is_worth_naming(&self, candidate: &StageAgent) -> bool {
         let stage = &self.plan.stages[self.course.position().index()];
         candidate.is_named || stage.agents.len() > 1
     }

@@ -23,7 +23,7 @@ use super::task_desk::{DeskParts, TaskDesk};
 use super::workplace::Workplace;
 use super::{PauseGate, Session, Spending};
 use crate::changed_files::WorkTree;
-use crate::children::{Children, Known};
+use crate::children::{Children, KnownChildren};
 use crate::course::Course;
 use crate::desk::Desks;
 use crate::folder::SessionFolder;
@@ -124,7 +124,7 @@ impl Session {
         let started_by = lineage.hooks();
         let spending = Spending::new(std::mem::take(&mut history.usage));
         // The history keeps them too: what they left running is ended before the session goes on.
-        let known = Known { open: history.children.clone(), ..Known::default() };
+        let known = KnownChildren { open: history.children.clone(), ..KnownChildren::default() };
         let children = Children {
             around: around.clone(),
             sources: sources.clone(),

@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::Answer;
+use crate::desk::DeskAnswer;
 use crate::journal::{Beside, SessionJournal};
 use crate::lease;
 use crate::limits::TASK_PAUSE;
@@ -66,7 +66,7 @@ pub(super) enum Hours {
 struct DeskState {
     position: Option<DeskPosition>,
     /// What becomes of the tasks that are being completed.
-    answers: HashMap<TaskId, watch::Receiver<Option<Answer>>>,
+    answers: HashMap<TaskId, watch::Receiver<Option<DeskAnswer>>>,
     /// How often each task was about to be completed.
     times: HashMap<TaskId, u32>,
     /// A hook wants the session to end.
@@ -168,11 +168,11 @@ impl TaskDesk {
         id: TaskId,
         occasion: Option<Occasion>,
         chain: Chain,
-    ) -> Answer {
+    ) -> DeskAnswer {
         if self.is_left(id) {
             // One of the hooks that were cut off asks.
             if chain.depth() > 0 {
-                return Answer::Underway;
+                return DeskAnswer::Underway;
             }
             let _ = self.left.subscribe().wait_for(|left| !left.contains(&id)).await;
         }
@@ -188,10 +188,10 @@ impl TaskDesk {
         if let Some(mut other) = other {
             // Its own hook would wait for itself.
             if chain.depth() > 0 {
-                return Answer::Underway;
+                return DeskAnswer::Underway;
             }
             let answer = other.wait_for(Option::is_some).await;
-            return answer.ok().and_then(|answer| answer.clone()).unwrap_or(Answer::Closed);
+            return answer.ok().and_then(|answer| answer.clone()).unwrap_or(DeskAnswer::Closed);
         }
         self.underway.send_modify(|underway| underway.push(id));
         let answer = self.complete_alone(id, occasion, chain).await;
@@ -201,7 +201,12 @@ impl TaskDesk {
         answer
     }
 
-    async fn complete_alone(&self, id: TaskId, occasion: Option<Occasion>, chain: Chain) -> Answer {
+    async fn complete_alone(
+        &self,
+        id: TaskId,
+        occasion: Option<Occasion>,
+        chain: Chain,
+    ) -> DeskAnswer {
         let lease = TaskLease::new(&self.tasks, id);
         let fence = match self.leased(&lease, &chain).await {
             Ok(fence) => fence,
@@ -209,7 +214,7 @@ impl TaskDesk {
         };
         let answer = self.ask_and_complete(id, occasion, chain).await;
         lease.give_back(&fence);
-        answer.unwrap_or_else(|error| Answer::Failed { reason: error.to_string() })
+        answer.unwrap_or_else(|error| DeskAnswer::Failed { reason: error.to_string() })
     }
 
     async fn ask_and_complete(
@@ -217,17 +222,17 @@ impl TaskDesk {
         id: TaskId,
         occasion: Option<Occasion>,
         chain: Chain,
-    ) -> Result<Answer, TaskError> {
+    ) -> Result<DeskAnswer, TaskError> {
         let task = self.tasks.get(&id.to_string())?.task;
         if task.state == TaskState::Completed {
-            return Ok(Answer::Already);
+            return Ok(DeskAnswer::Already);
         }
-        let Some(position) = self.state().position.clone() else { return Ok(Answer::Closed) };
+        let Some(position) = self.state().position.clone() else { return Ok(DeskAnswer::Closed) };
         let occasion = occasion.unwrap_or_else(|| Occasion::Asked(self.next_time(id)));
         let part = if position.after.is_some() { TaskHooks::Before } else { TaskHooks::Whole };
         let firing = TaskFiring { task: id, occasion, part };
         let answer = self.before(firing, &position, &task, chain.clone(), None).await?;
-        if matches!(answer, Answer::Completed { .. }) && part == TaskHooks::Before {
+        if matches!(answer, DeskAnswer::Completed { .. }) && part == TaskHooks::Before {
             self.after(firing, &position, &task, chain, None).await;
         }
         Ok(answer)
@@ -239,7 +244,7 @@ impl TaskDesk {
         firing: TaskFiring,
         position: DeskPosition,
         past: Option<PastFiring>,
-    ) -> Result<Option<Answer>, TaskError> {
+    ) -> Result<Option<DeskAnswer>, TaskError> {
         let lease = TaskLease::new(&self.tasks, firing.task);
         let resumed = match self.leased(&lease, &Chain::default()).await {
             Ok(fence) => {
@@ -258,7 +263,7 @@ impl TaskDesk {
         firing: TaskFiring,
         position: DeskPosition,
         past: Option<Box<PastFiring>>,
-    ) -> Result<Option<Answer>, TaskError> {
+    ) -> Result<Option<DeskAnswer>, TaskError> {
         let (task, chain) = (self.tasks.get(&firing.task.to_string())?.task, Chain::default());
         match firing.part {
             TaskHooks::After => {
@@ -269,7 +274,9 @@ impl TaskDesk {
             TaskHooks::Whole | TaskHooks::Before if !task.state.is_unfinished() => Ok(None),
             TaskHooks::Whole | TaskHooks::Before => {
                 let answer = self.before(firing, &position, &task, chain.clone(), past).await?;
-                if matches!(answer, Answer::Completed { .. }) && firing.part == TaskHooks::Before {
+                if matches!(answer, DeskAnswer::Completed { .. })
+                    && firing.part == TaskHooks::Before
+                {
                     self.after(firing, &position, &task, chain, None).await;
                 }
                 Ok(Some(answer))
@@ -285,7 +292,7 @@ impl TaskDesk {
         task: &Task,
         chain: Chain,
         past: Option<Box<PastFiring>>,
-    ) -> Result<Answer, TaskError> {
+    ) -> Result<DeskAnswer, TaskError> {
         let number = past.as_ref().map(|past| past.number);
         let beside = self.journal.keep_beside(self.completion(firing, number));
         let decision = self.fire(&position.before, firing, position, task, chain, past).await;
@@ -295,13 +302,13 @@ impl TaskDesk {
             return Err(error.into());
         }
         if self.interrupt.is_cancelled() {
-            return Ok(Answer::Failed { reason: "the session was interrupted".to_owned() });
+            return Ok(DeskAnswer::Failed { reason: "the session was interrupted".to_owned() });
         }
         let messages = decision.system_messages;
         let reason = match decision.verdict {
             Verdict::Proceed { .. } | Verdict::Allow { .. } => {
                 self.see_to_it(firing.task)?;
-                return Ok(Answer::Completed { messages });
+                return Ok(DeskAnswer::Completed { messages });
             }
             Verdict::Ask { reason, .. } => reason.unwrap_or_default(),
             Verdict::Block { reason } => reason,
@@ -310,7 +317,7 @@ impl TaskDesk {
                 reason
             }
         };
-        Ok(Answer::Blocked { reason, messages })
+        Ok(DeskAnswer::Blocked { reason, messages })
     }
 
     /// Tells the hooks that come after the fact.
@@ -388,12 +395,12 @@ impl TaskDesk {
     }
 
     /// Keeps other processes from completing this task meanwhile.
-    async fn leased(&self, lease: &TaskLease<'_>, chain: &Chain) -> Result<Fence, Answer> {
-        let failed = |reason: String| Answer::Failed { reason };
+    async fn leased(&self, lease: &TaskLease<'_>, chain: &Chain) -> Result<Fence, DeskAnswer> {
+        let failed = |reason: String| DeskAnswer::Failed { reason };
         loop {
             match lease.look(chain).map_err(|error| failed(error.to_string()))? {
                 Look::Ours(fence) => return Ok(fence),
-                Look::Underway => return Err(Answer::Underway),
+                Look::Underway => return Err(DeskAnswer::Underway),
                 Look::Busy { pid } => {
                     return Err(failed(format!("process {pid} is still completing it")));
                 }

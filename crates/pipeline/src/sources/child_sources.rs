@@ -9,7 +9,7 @@ use hookwright_config::{Fault, FaultKind, FilePlace, Scope, load_texts};
 use hookwright_engine::hook::Action;
 use serde::{Deserialize, Serialize};
 
-use super::{Asked, Finder, Role, Source, Sources, fault_at, folder_of};
+use super::{Finder, Role, RunRequest, Source, Sources, fault_at, folder_of};
 
 /// The files of a loop or pipeline that a hook starts. The project's and the user's hooks are those of
 /// the session.
@@ -39,7 +39,7 @@ impl Sources {
             all: found.all.iter().chain(shared).cloned().collect(),
             loops: found.loops.clone(),
             children: self.children.clone(),
-            asked: Asked { file, from, agent: self.asked.agent.clone() },
+            asked: RunRequest { file, from, agent: self.asked.agent.clone() },
         })
     }
 }
@@ -58,7 +58,7 @@ struct Start {
 impl Finder<'_> {
     /// These files with everything that their hooks start, and what is wrong with that.
     pub fn with_children(&self, hook_files: Vec<Source>) -> (Sources, Vec<Fault>) {
-        let (loops, children, asked) = (Vec::new(), Vec::new(), Asked::default());
+        let (loops, children, asked) = (Vec::new(), Vec::new(), RunRequest::default());
         let mut sources = Sources { all: hook_files, loops, children, asked };
         let mut faults = Vec::new();
         self.add_children(&mut sources, &mut faults);

@@ -17,20 +17,20 @@ const EMFILE: i32 = 24;
 const ENFILE: i32 = 23;
 
 /// Why something inside this module was not done.
-pub(super) enum Failure {
+pub(super) enum SqliteFailure {
     /// The store's own answer.
     Store(StoreError),
     /// SQLite's.
     Sqlite(rusqlite::Error),
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for SqliteFailure {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl From<rusqlite::Error> for Failure {
+impl From<rusqlite::Error> for SqliteFailure {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
     }
@@ -38,14 +38,14 @@ impl From<rusqlite::Error> for Failure {
 
 impl Files {
     /// The same in the store's words.
-    pub(super) fn explain(&self, failure: impl Into<Failure>) -> StoreError {
+    pub(super) fn explain(&self, failure: impl Into<SqliteFailure>) -> StoreError {
         match failure.into() {
-            Failure::Store(error) => error,
-            Failure::Sqlite(rusqlite::Error::SqliteFailure(code, message)) => {
+            SqliteFailure::Store(error) => error,
+            SqliteFailure::Sqlite(rusqlite::Error::SqliteFailure(code, message)) => {
                 self.explain_code(code, message.unwrap_or_else(|| code.to_string()))
             }
             // Every other error is about a value that is not what this program writes.
-            Failure::Sqlite(other) => self.damaged(other.to_string()),
+            SqliteFailure::Sqlite(other) => self.damaged(other.to_string()),
         }
     }
 

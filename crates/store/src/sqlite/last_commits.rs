@@ -15,7 +15,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::failure::Failure;
+use super::failure::SqliteFailure;
 use super::read::last_of;
 use crate::{JournalKey, Loss};
 
@@ -157,7 +157,7 @@ pub(super) fn read(path: &Path) -> Vec<Note> {
 }
 
 /// What was noted and is not there.
-pub(super) fn losses(connection: &Connection, notes: &[Note]) -> Result<Vec<Loss>, Failure> {
+pub(super) fn losses(connection: &Connection, notes: &[Note]) -> Result<Vec<Loss>, SqliteFailure> {
     // As a rule the newest is there, and with it all others.
     let Some(newest) = notes.iter().max_by_key(|note| note.at) else { return Ok(Vec::new()) };
     if loss(connection, newest)?.is_none() {
@@ -170,7 +170,7 @@ pub(super) fn losses(connection: &Connection, notes: &[Note]) -> Result<Vec<Loss
     Ok(losses)
 }
 
-fn loss(connection: &Connection, note: &Note) -> Result<Option<Loss>, Failure> {
+fn loss(connection: &Connection, note: &Note) -> Result<Option<Loss>, SqliteFailure> {
     if note.journal != 0
         && let Some(has) = entries_left(connection, note.journal)?
         && has < note.last
@@ -184,10 +184,10 @@ fn loss(connection: &Connection, note: &Note) -> Result<Option<Loss>, Failure> {
 }
 
 /// The last entry of a journal; `None` if it was dropped on purpose.
-fn entries_left(connection: &Connection, journal: i64) -> Result<Option<u64>, Failure> {
+fn entries_left(connection: &Connection, journal: i64) -> Result<Option<u64>, SqliteFailure> {
     let id = |sql: &str| {
         let found: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
-        Ok::<_, Failure>(found.unwrap_or_default())
+        Ok::<_, SqliteFailure>(found.unwrap_or_default())
     };
     if id(&format!("SELECT id FROM journals WHERE id = {journal}"))? == journal {
         return last_of(connection, journal).map(Some);

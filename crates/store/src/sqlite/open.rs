@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::connection::{connect, connect_to_memory, connect_to_unchanging};
-use super::failure::Failure;
+use super::failure::SqliteFailure;
 use super::files::{Files, identity_of};
 use super::log;
 use super::schema::{APPLICATION_ID, STEPS, migrate, supported, version};
@@ -41,7 +41,7 @@ pub(super) fn open(files: &mut Files, how: Use) -> Result<Connection, StoreError
         return Err(files.damaged("the log of its last commits is not valid"));
     }
     files.identity = Some(identity_of(&metadata));
-    let opened = connect(&files.main).map_err(Failure::from);
+    let opened = connect(&files.main).map_err(SqliteFailure::from);
     let opened = opened.and_then(|mut connection| {
         look_over(&mut connection, files, how)?;
         Ok(connection)
@@ -49,7 +49,7 @@ pub(super) fn open(files: &mut Files, how: Use) -> Result<Connection, StoreError
     match opened.map_err(|failure| files.explain(failure)) {
         Err(StoreError::NotWritable { .. }) if how == Use::Reading && has_no_log(files) => {
             files.never_changes = true;
-            let opened = connect_to_unchanging(&files.main).map_err(Failure::from);
+            let opened = connect_to_unchanging(&files.main).map_err(SqliteFailure::from);
             let opened = opened.and_then(|mut connection| {
                 look_over(&mut connection, files, how)?;
                 Ok(connection)
@@ -80,7 +80,7 @@ pub(super) fn open_reader(files: &Files) -> Result<Connection, StoreError> {
     opened.map_err(|error| files.explain(error))
 }
 
-fn look_over(connection: &mut Connection, files: &Files, how: Use) -> Result<(), Failure> {
+fn look_over(connection: &mut Connection, files: &Files, how: Use) -> Result<(), SqliteFailure> {
     let is_readonly = connection.is_readonly("main")?;
     let not_writable = || StoreError::NotWritable { cause: "permission denied".into() };
     if is_readonly && how == Use::Writing {
@@ -148,7 +148,7 @@ pub(super) fn create(files: &Files) -> Result<(), StoreError> {
 /// Makes a store in memory.
 pub(super) fn create_in_memory(files: &Files) -> Result<Connection, StoreError> {
     let filled =
-        connect_to_memory(&files.main).map_err(Failure::from).and_then(|mut connection| {
+        connect_to_memory(&files.main).map_err(SqliteFailure::from).and_then(|mut connection| {
             migrate(&mut connection, STEPS)?;
             Ok(connection)
         });
@@ -168,7 +168,7 @@ fn remove_draft(files: &Files) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn fill(draft: &std::path::Path) -> Result<(), Failure> {
+fn fill(draft: &std::path::Path) -> Result<(), SqliteFailure> {
     let mut connection = connect(draft)?;
     // Before the first table, or it would need a file that is written anew (`reclaim.rs`).
     connection.pragma_update(None, "auto_vacuum", "incremental")?;

@@ -3,7 +3,7 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params, params_from_iter};
 
-use super::failure::Failure;
+use super::failure::SqliteFailure;
 use crate::page::Page;
 use crate::{
     Entry, Filter, Heading, Held, JournalKey, Kind, LaneKey, Place, Record, RecordKey, limits,
@@ -18,7 +18,7 @@ pub(super) fn journal(
     journal: &JournalKey,
     after: u64,
     limit: usize,
-) -> Result<Vec<Entry>, Failure> {
+) -> Result<Vec<Entry>, SqliteFailure> {
     let Ok(after) = u32::try_from(after) else {
         return Ok(Vec::new());
     };
@@ -41,7 +41,7 @@ pub(super) fn journal(
     Ok(page.into_items())
 }
 
-pub(super) fn last(connection: &Connection, journal: &JournalKey) -> Result<u64, Failure> {
+pub(super) fn last(connection: &Connection, journal: &JournalKey) -> Result<u64, SqliteFailure> {
     match journal_id(connection, journal)? {
         Some(id) => last_of(connection, id),
         None => Ok(0),
@@ -51,14 +51,14 @@ pub(super) fn last(connection: &Connection, journal: &JournalKey) -> Result<u64,
 pub(super) fn journal_id(
     connection: &Connection,
     journal: &JournalKey,
-) -> Result<Option<i64>, Failure> {
+) -> Result<Option<i64>, SqliteFailure> {
     let mut statement =
         connection.prepare_cached("SELECT id FROM journals WHERE project = ?1 AND session = ?2")?;
     let found = statement.query_row(params![journal.project, journal.session], |row| row.get(0));
     Ok(found.optional()?)
 }
 
-pub(super) fn last_of(connection: &Connection, journal_id: i64) -> Result<u64, Failure> {
+pub(super) fn last_of(connection: &Connection, journal_id: i64) -> Result<u64, SqliteFailure> {
     let mut statement = connection.prepare_cached(
         "SELECT place & 0xffffffff FROM entries
         WHERE place > ?1 << 32 AND place <= (?1 << 32) + 0xffffffff
@@ -70,7 +70,7 @@ pub(super) fn last_of(connection: &Connection, journal_id: i64) -> Result<u64, F
 
 /// What SQLite counts of others' commits. The connection that reads never writes, so that all of them
 /// are others'.
-pub(super) fn changes(connection: &Connection) -> Result<u64, Failure> {
+pub(super) fn changes(connection: &Connection) -> Result<u64, SqliteFailure> {
     let mut statement = connection.prepare_cached("PRAGMA data_version")?;
     Ok(statement.query_row([], |row| row.get(0))?)
 }
@@ -79,7 +79,7 @@ pub(super) fn get(
     connection: &Connection,
     kind: Kind,
     key: &RecordKey,
-) -> Result<Option<Record>, Failure> {
+) -> Result<Option<Record>, SqliteFailure> {
     let mut statement = connection.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM records WHERE kind = ?1 AND project = ?2 AND name = ?3"
     ))?;
@@ -91,7 +91,7 @@ pub(super) fn list(
     connection: &Connection,
     kind: Kind,
     filter: &Filter,
-) -> Result<Vec<Record>, Failure> {
+) -> Result<Vec<Record>, SqliteFailure> {
     let (sql, values) = list_query(COLUMNS, kind, filter);
     let mut statement = connection.prepare_cached(&sql)?;
     page_of(statement.query(params_from_iter(values))?, filter.limit, record_of)
@@ -102,7 +102,7 @@ fn page_of<T>(
     mut rows: Rows<'_>,
     limit: usize,
     read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
-) -> Result<Vec<T>, Failure> {
+) -> Result<Vec<T>, SqliteFailure> {
     let mut page = Page::new(limit.min(limits::RECORDS_PER_PAGE_MAX));
     while let Some(row) = rows.next()? {
         let value = row.get_ref(VALUE_COLUMN)?.as_str().map_err(rusqlite::Error::from)?;
@@ -118,7 +118,7 @@ pub(super) fn headings(
     connection: &Connection,
     kind: Kind,
     filter: &Filter,
-) -> Result<Vec<Heading>, Failure> {
+) -> Result<Vec<Heading>, SqliteFailure> {
     let (sql, values) = list_query("name, status, created_at, id", kind, filter);
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(values))?;
@@ -140,7 +140,7 @@ pub(super) fn queue(
     lane: LaneKey<'_>,
     from_rank: i64,
     limit: usize,
-) -> Result<Vec<(i64, Record)>, Failure> {
+) -> Result<Vec<(i64, Record)>, SqliteFailure> {
     let mut statement = connection.prepare_cached(&format!(
         "SELECT {COLUMNS}, rank FROM records INDEXED BY records_in_lanes
         WHERE kind = ?1 AND project = ?2 AND lane = ?3 AND rank >= ?4 ORDER BY rank, id"
@@ -152,7 +152,7 @@ pub(super) fn queue(
 pub(super) fn next_lane(
     connection: &Connection,
     behind: LaneKey<'_>,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, SqliteFailure> {
     let mut statement = connection.prepare_cached(
         "SELECT lane FROM records INDEXED BY records_in_lanes
         WHERE kind = ?1 AND project = ?2 AND lane > ?3 ORDER BY lane LIMIT 1",
@@ -161,7 +161,7 @@ pub(super) fn next_lane(
     Ok(statement.query_row(values, |row| row.get(0)).optional()?)
 }
 
-pub(super) fn queued(connection: &Connection, prefix: LaneKey<'_>) -> Result<u64, Failure> {
+pub(super) fn queued(connection: &Connection, prefix: LaneKey<'_>) -> Result<u64, SqliteFailure> {
     let mut statement = connection.prepare_cached(
         "SELECT count(*) FROM records INDEXED BY records_in_lanes
         WHERE kind = ?1 AND project = ?2 AND lane >= ?3 AND (?4 IS NULL OR lane < ?4)",
@@ -227,7 +227,7 @@ fn record_of(row: &Row<'_>) -> rusqlite::Result<Record> {
     })
 }
 
-pub(super) fn holder(connection: &Connection, lease: &str) -> Result<Option<Held>, Failure> {
+pub(super) fn holder(connection: &Connection, lease: &str) -> Result<Option<Held>, SqliteFailure> {
     let mut statement =
         connection.prepare_cached("SELECT holder, token FROM leases WHERE name = ?1")?;
     let found = statement

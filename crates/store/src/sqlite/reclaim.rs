@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::SqliteStore;
-use super::failure::Failure;
+use super::failure::SqliteFailure;
 use super::write::{Writer, checkpoint_after_readers};
 use crate::{Reclaimed, Rewrite, StoreError, limits};
 
@@ -59,7 +59,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    fn of(connection: &Connection) -> Result<Self, Failure> {
+    fn of(connection: &Connection) -> Result<Self, SqliteFailure> {
         let number = |pragma: &str| -> rusqlite::Result<u64> {
             connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0))
         };
@@ -83,13 +83,13 @@ impl Pages {
     }
 }
 
-fn has_dropped(connection: &Connection) -> Result<bool, Failure> {
+fn has_dropped(connection: &Connection) -> Result<bool, SqliteFailure> {
     Ok(connection
         .query_row("SELECT EXISTS (SELECT 1 FROM dropped_journals)", [], |row| row.get(0))?)
 }
 
 /// Deletes some entries of forgotten journals; how many.
-pub(super) fn delete_some(writer: &mut Writer) -> Result<u64, Failure> {
+pub(super) fn delete_some(writer: &mut Writer) -> Result<u64, SqliteFailure> {
     // Not synced: what comes back with the machine is deleted the next time.
     let transaction = writer.begin()?;
     let mut room = Room {
@@ -114,7 +114,7 @@ pub(super) fn delete_some(writer: &mut Writer) -> Result<u64, Failure> {
     Ok((limits::ENTRIES_RECLAIMED_AT_ONCE - room.entries) as u64)
 }
 
-fn dropped(connection: &Connection) -> Result<Option<i64>, Failure> {
+fn dropped(connection: &Connection) -> Result<Option<i64>, SqliteFailure> {
     let mut statement = connection.prepare_cached("SELECT id FROM dropped_journals LIMIT 1")?;
     Ok(statement.query_row([], |row| row.get(0)).optional()?)
 }
@@ -139,7 +139,7 @@ struct Portion {
 
 impl Portion {
     /// As many as there is room for.
-    fn of(connection: &Connection, id: i64, room: &mut Room) -> Result<Self, Failure> {
+    fn of(connection: &Connection, id: i64, room: &mut Room) -> Result<Self, SqliteFailure> {
         // `octet_length` reads no value.
         let mut statement = connection.prepare_cached(
             "SELECT place, octet_length(value) FROM entries
@@ -182,7 +182,7 @@ fn give_back(store: &SqliteStore) -> Result<(), StoreError> {
     }
 }
 
-fn give_back_some(connection: &Connection) -> Result<(), Failure> {
+fn give_back_some(connection: &Connection) -> Result<(), SqliteFailure> {
     let pages = limits::PAGES_RECLAIMED_AT_ONCE;
     let mut statement = connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
     // Each step gives one page back.
@@ -192,7 +192,7 @@ fn give_back_some(connection: &Connection) -> Result<(), Failure> {
 }
 
 /// Writes the whole file anew, without free pages, so that from now on they can be given back.
-fn rewrite_file(writer: &mut Writer) -> Result<(), Failure> {
+fn rewrite_file(writer: &mut Writer) -> Result<(), SqliteFailure> {
     let used = Pages::of(&writer.connection)?;
     let used = used.all.saturating_sub(used.free) * used.bytes_each;
     let copy = if used <= limits::REWRITE_BYTES_MAX { "MEMORY" } else { "FILE" };

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::failure::Failure;
+use super::failure::SqliteFailure;
 
 /// Marks a file as ours, so that another program's database is never taken for a store.
 pub(super) const APPLICATION_ID: i64 = 0x486b_5772;
@@ -83,7 +83,7 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
 }
 
 /// Takes the file to the newest version, in one transaction.
-pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), Failure> {
+pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), SqliteFailure> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Asked again, because another process may have been faster.
     let done = usize::try_from(version(&transaction)?).unwrap_or(usize::MAX);

@@ -30,7 +30,7 @@ const NEW: &[&str] = &[
     "CREATE TABLE more (id); INSERT INTO more SELECT count(*) FROM notes",
 ];
 
-fn is_done(done: Result<(), Failure>) -> bool {
+fn is_done(done: Result<(), SqliteFailure>) -> bool {
     done.is_ok()
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::connection::wait_for_locks;
-use super::failure::Failure;
+use super::failure::SqliteFailure;
 use super::last_commits::{LastCommits, Note};
 use super::read::{holder, journal_id, last_of};
 use crate::{
@@ -44,7 +44,7 @@ impl Writer {
         Ok(Self { connection, log_pages, log_pages_before, shorten_at, last_commits })
     }
 
-    pub(super) fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, Failure> {
+    pub(super) fn commit(&mut self, commit: &Commit<'_>) -> Result<Committed, SqliteFailure> {
         let transaction = self.begin()?;
         if let Some(fence) = commit.fence {
             check_fence(&transaction, fence)?;
@@ -69,7 +69,7 @@ impl Writer {
         lease: &str,
         new_holder: &str,
         instead_of: Option<u64>,
-    ) -> Result<Acquired, Failure> {
+    ) -> Result<Acquired, SqliteFailure> {
         // Never synced: every holder of before ends with the machine.
         let transaction = self.begin()?;
         if let Some(held) = holder(&transaction, lease)?
@@ -86,7 +86,7 @@ impl Writer {
         Ok(Acquired::Granted { token })
     }
 
-    pub(super) fn release(&mut self, lease: &str, token: u64) -> Result<bool, Failure> {
+    pub(super) fn release(&mut self, lease: &str, token: u64) -> Result<bool, SqliteFailure> {
         let transaction = self.begin()?;
         let is_held = holder(&transaction, lease)?.is_some_and(|held| held.token == token);
         if is_held {
@@ -98,7 +98,7 @@ impl Writer {
     }
 
     /// Takes the lock for writing at once: what is read in it is still so when it ends.
-    pub(super) fn begin(&mut self) -> Result<Transaction<'_>, Failure> {
+    pub(super) fn begin(&mut self) -> Result<Transaction<'_>, SqliteFailure> {
         Ok(self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?)
     }
 
@@ -151,7 +151,7 @@ impl Writer {
     }
 }
 
-fn check_fence(connection: &Connection, fence: &Fence) -> Result<(), Failure> {
+fn check_fence(connection: &Connection, fence: &Fence) -> Result<(), SqliteFailure> {
     let mut statement = connection.prepare_cached("SELECT token FROM leases WHERE name = ?1")?;
     let current = statement.query_row([&fence.lease], |row| row.get(0)).optional()?;
     if current == Some(fence.token) {
@@ -161,7 +161,10 @@ fn check_fence(connection: &Connection, fence: &Fence) -> Result<(), Failure> {
 }
 
 /// Makes the changes; returns also the id of the journal that was appended to.
-fn make(connection: &Connection, commit: &Commit<'_>) -> Result<(Committed, Option<i64>), Failure> {
+fn make(
+    connection: &Connection,
+    commit: &Commit<'_>,
+) -> Result<(Committed, Option<i64>), SqliteFailure> {
     for journal in &commit.drop_journals {
         drop_journal(connection, journal)?;
     }
@@ -179,7 +182,7 @@ fn make(connection: &Connection, commit: &Commit<'_>) -> Result<(Committed, Opti
     Ok((Committed { last, versions }, journal))
 }
 
-fn drop_journal(connection: &Connection, journal: &JournalKey) -> Result<(), Failure> {
+fn drop_journal(connection: &Connection, journal: &JournalKey) -> Result<(), SqliteFailure> {
     let Some(id) = journal_id(connection, journal)? else {
         return Ok(());
     };
@@ -193,7 +196,7 @@ fn drop_journal(connection: &Connection, journal: &JournalKey) -> Result<(), Fai
 fn append_entries(
     connection: &Connection,
     append: &Append<'_>,
-) -> Result<(u64, Option<i64>), Failure> {
+) -> Result<(u64, Option<i64>), SqliteFailure> {
     let id = journal_id(connection, append.journal)?;
     let found = id.map_or(Ok(0), |id| last_of(connection, id))?;
     if found != append.expected {
@@ -214,7 +217,7 @@ fn append_entries(
     Ok((last, Some(id)))
 }
 
-fn begin_journal(connection: &Connection, journal: &JournalKey) -> Result<i64, Failure> {
+fn begin_journal(connection: &Connection, journal: &JournalKey) -> Result<i64, SqliteFailure> {
     connection
         .prepare_cached("INSERT INTO journals (project, session) VALUES (?1, ?2)")?
         .execute(params![journal.project, journal.session])?;
@@ -240,7 +243,7 @@ fn expect_record(
     kind: Kind,
     key: &RecordKey,
     expected: Expected,
-) -> Result<Option<There>, Failure> {
+) -> Result<Option<There>, SqliteFailure> {
     let mut statement = connection.prepare_cached(
         "SELECT id, version, status, lane, rank FROM records
         WHERE kind = ?1 AND project = ?2 AND name = ?3",
@@ -259,14 +262,14 @@ fn expect_record(
     Ok(there)
 }
 
-fn delete_record(connection: &Connection, delete: &Delete) -> Result<(), Failure> {
+fn delete_record(connection: &Connection, delete: &Delete) -> Result<(), SqliteFailure> {
     if let Some(there) = expect_record(connection, delete.kind, &delete.key, delete.expected)? {
         connection.prepare_cached("DELETE FROM records WHERE id = ?1")?.execute([there.id])?;
     }
     Ok(())
 }
 
-fn put_records(connection: &Connection, puts: &[Put]) -> Result<Vec<u64>, Failure> {
+fn put_records(connection: &Connection, puts: &[Put]) -> Result<Vec<u64>, SqliteFailure> {
     if puts.is_empty() {
         return Ok(Vec::new());
     }
@@ -279,7 +282,7 @@ fn put_records(connection: &Connection, puts: &[Put]) -> Result<Vec<u64>, Failur
     versions.collect()
 }
 
-fn put_record(connection: &Connection, put: &Put, version: u64) -> Result<(), Failure> {
+fn put_record(connection: &Connection, put: &Put, version: u64) -> Result<(), SqliteFailure> {
     let lane = put.queued.as_ref().map(|queued| &queued.lane);
     let rank = put.queued.as_ref().map(|queued| queued.rank);
     let (kind, key) = (put.kind.word(), &put.key);
@@ -329,7 +332,7 @@ fn put_record(connection: &Connection, put: &Put, version: u64) -> Result<(), Fa
 }
 
 /// Takes so many from the counter and returns the last of them.
-fn next_revisions(connection: &Connection, count: u64) -> Result<u64, Failure> {
+fn next_revisions(connection: &Connection, count: u64) -> Result<u64, SqliteFailure> {
     // Not with `RETURNING`, for which SQLite makes a temporary table each time.
     connection.prepare_cached("UPDATE counter SET revision = revision + ?1")?.execute([count])?;
     let mut statement = connection.prepare_cached("SELECT revision FROM counter")?;

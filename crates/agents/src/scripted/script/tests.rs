@@ -9,8 +9,8 @@ fn faults(text: &str) -> Vec<String> {
     faults.iter().map(ToString::to_string).collect()
 }
 
-fn say(text: &str) -> Vec<Deed> {
-    vec![Deed::Say(text.to_owned())]
+fn say(text: &str) -> Vec<ScriptDeed> {
+    vec![ScriptDeed::Say(text.to_owned())]
 }
 
 #[test]
@@ -38,24 +38,24 @@ fn every_deed_is_read() {
         "decision": "stop", "reason": "done", "work": {"files_touched": ["a.txt"]},
     });
     let deeds = [
-        Deed::Say(text("hello")),
-        Deed::Say(text("5.0")),
-        Deed::Complain(text("")),
-        Deed::Write(vec![(text("a.txt"), text("one")), (text("sub/b.txt"), text(""))]),
-        Deed::Append(vec![(text("a.txt"), text("two\n"))]),
-        Deed::Delete(vec![text("a.txt"), text("./sub/b.txt")]),
-        Deed::Status(status.as_object().unwrap().clone()),
-        Deed::RawStatus(text("{")),
-        Deed::Sleep(Duration::from_millis(500)),
-        Deed::WaitFor(text("go")),
-        Deed::Run(text("git commit -m x")),
-        Deed::IfPrompt {
+        ScriptDeed::Say(text("hello")),
+        ScriptDeed::Say(text("5.0")),
+        ScriptDeed::Complain(text("")),
+        ScriptDeed::Write(vec![(text("a.txt"), text("one")), (text("sub/b.txt"), text(""))]),
+        ScriptDeed::Append(vec![(text("a.txt"), text("two\n"))]),
+        ScriptDeed::Delete(vec![text("a.txt"), text("./sub/b.txt")]),
+        ScriptDeed::Status(status.as_object().unwrap().clone()),
+        ScriptDeed::RawStatus(text("{")),
+        ScriptDeed::Sleep(Duration::from_millis(500)),
+        ScriptDeed::WaitFor(text("go")),
+        ScriptDeed::Run(text("git commit -m x")),
+        ScriptDeed::IfPrompt {
             contains: text("failed"),
-            then: vec![Deed::Fail(text("no"))],
-            otherwise: vec![Deed::Exit(3)],
+            then: vec![ScriptDeed::Fail(text("no"))],
+            otherwise: vec![ScriptDeed::Exit(3)],
         },
     ];
-    assert_eq!(script.part("any", 1), Part::Deeds(&deeds));
+    assert_eq!(script.part("any", 1), ScriptPart::Deeds(&deeds));
 }
 
 #[test]
@@ -78,28 +78,32 @@ fn a_turn_is_chosen_by_its_stage_and_iteration() {
         ("work", 2, "work 2"),
         ("work", 1_000_000, "work 2"),
     ] {
-        assert_eq!(script.part(stage, iteration), Part::Deeds(&say(text)), "{stage} {iteration}");
+        assert_eq!(
+            script.part(stage, iteration),
+            ScriptPart::Deeds(&say(text)),
+            "{stage} {iteration}"
+        );
     }
 }
 
 #[test]
 fn after_the_last_turn_it_goes_on_as_the_script_says() {
-    for (then, part) in [("stop", Part::Stop), ("fail", Part::Fail)] {
+    for (then, part) in [("stop", ScriptPart::Stop), ("fail", ScriptPart::Fail)] {
         let script = read(&format!("turns: [[say: a]]\nthen: {then}"));
-        assert_eq!(script.part("x", 1), Part::Deeds(&say("a")));
+        assert_eq!(script.part("x", 1), ScriptPart::Deeds(&say("a")));
         assert_eq!(script.part("x", 2), part);
     }
     let script = read("turns: [{stage: work, do: [say: a]}]");
-    assert_eq!(script.part("plan", 1), Part::Nothing);
-    assert_eq!(script.at_end(), Part::Deeds(&[]), "nothing is delivered to it");
+    assert_eq!(script.part("plan", 1), ScriptPart::Nothing);
+    assert_eq!(script.at_end(), ScriptPart::Deeds(&[]), "nothing is delivered to it");
     let script = read("turns: [[say: a]]\nat_end: [say: b]");
-    assert_eq!(script.at_end(), Part::Deeds(&say("b")));
+    assert_eq!(script.at_end(), ScriptPart::Deeds(&say("b")));
 }
 
 #[test]
 fn json_is_read_too() {
     let script = read(r#"{"turns": [[{"say": "a"}]]}"#);
-    assert_eq!(script.part("x", 1), Part::Deeds(&say("a")));
+    assert_eq!(script.part("x", 1), ScriptPart::Deeds(&say("a")));
 }
 
 #[test]

@@ -8,14 +8,14 @@ use hookwright_agents::{Agent, Turn, TurnEnd, TurnPorts};
 use hookwright_engine::ports::Promise;
 use hookwright_events::{Output, ProcessOutcome, SessionStatus, TaskId};
 use hookwright_pipeline::desk::{
-    Answer, DeskCaller, DeskError, DeskReply, Desks, OpenDesk, Request,
+    DeskAnswer, DeskCaller, DeskError, DeskReply, DeskRequest, Desks, OpenDesk,
 };
 use hookwright_store::{KeptTasks, NewTask, Store};
 use tokio::sync::{mpsc, oneshot};
 
 use super::project::Project;
 
-type Caller = (Request, oneshot::Sender<Answer>);
+type Caller = (DeskRequest, oneshot::Sender<DeskAnswer>);
 
 /// Desks of one session in memory.
 #[derive(Clone, Default)]
@@ -23,7 +23,7 @@ struct DesksInMemory(Arc<Mutex<Option<mpsc::UnboundedSender<Caller>>>>);
 
 struct DeskInMemory(mpsc::UnboundedReceiver<Caller>);
 
-struct CallerInMemory(Option<Request>, Option<oneshot::Sender<Answer>>);
+struct CallerInMemory(Option<DeskRequest>, Option<oneshot::Sender<DeskAnswer>>);
 
 impl Desks for DesksInMemory {
     fn open(&self, _: &str, session: &str) -> Result<Box<dyn OpenDesk>, DeskError> {
@@ -33,7 +33,7 @@ impl Desks for DesksInMemory {
         Ok(Box::new(DeskInMemory(receiver)))
     }
 
-    fn ask(&self, _: u32, _: &Request, _: &mut dyn FnMut()) -> Result<DeskReply, DeskError> {
+    fn ask(&self, _: u32, _: &DeskRequest, _: &mut dyn FnMut()) -> Result<DeskReply, DeskError> {
         unreachable!("the agent of this test asks by itself")
     }
 }
@@ -56,12 +56,12 @@ impl OpenDesk for DeskInMemory {
 }
 
 impl DeskCaller for CallerInMemory {
-    fn request(&mut self) -> Promise<'_, io::Result<Request>> {
+    fn request(&mut self) -> Promise<'_, io::Result<DeskRequest>> {
         let request = self.0.take().ok_or_else(|| io::Error::other("it was read"));
         Box::pin(std::future::ready(request))
     }
 
-    fn answer<'a>(&'a mut self, answer: &'a Answer) -> Promise<'a, io::Result<()>> {
+    fn answer<'a>(&'a mut self, answer: &'a DeskAnswer) -> Promise<'a, io::Result<()>> {
         let caller = self.1.take().expect("one answer");
         let _ = caller.send(answer.clone());
         Box::pin(std::future::ready(Ok(())))
@@ -72,8 +72,8 @@ impl DeskCaller for CallerInMemory {
 #[derive(Clone)]
 struct CompletesTask {
     desks: DesksInMemory,
-    request: Request,
-    answered: Arc<Mutex<Option<Answer>>>,
+    request: DeskRequest,
+    answered: Arc<Mutex<Option<DeskAnswer>>>,
 }
 
 impl Agent for CompletesTask {
@@ -104,7 +104,7 @@ async fn a_task_is_completed_at_a_desk_that_is_no_socket() {
     let new = NewTask::new("do it");
     let id: TaskId = tasks.add(&new, 1).unwrap().task.id;
     let desks = DesksInMemory::default();
-    let request = Request {
+    let request = DeskRequest {
         version: hookwright_events::run_event::VERSION,
         project: project.workspace(),
         session: "s".to_owned(),
@@ -117,5 +117,5 @@ async fn a_task_is_completed_at_a_desk_that_is_no_socket() {
     let ended = project.asking(&agent).take_up().await.unwrap();
     assert_eq!(ended.status, SessionStatus::Completed);
     let answer = answered.lock().unwrap().clone();
-    assert_eq!(answer, Some(Answer::Completed { messages: Vec::new() }));
+    assert_eq!(answer, Some(DeskAnswer::Completed { messages: Vec::new() }));
 }

@@ -22,7 +22,7 @@ use hookwright_pipeline::record::SessionRecord;
 use hookwright_pipeline::session::{
     Around, Parts, PauseGate, Session, SessionError, SessionOutcome,
 };
-use hookwright_pipeline::sources::{Asked, Finder};
+use hookwright_pipeline::sources::{Finder, RunRequest};
 use hookwright_process::IgnoredSignals;
 use hookwright_store::{Fence, JournalKey, Kind, RecordKey, Store};
 use serde_json::Value;
@@ -163,7 +163,7 @@ impl Project {
         let from = root.to_owned();
         let is_pipeline = root.join("pipeline.yaml").exists();
         let file = if is_pipeline { "pipeline.yaml" } else { "loop.yaml" }.to_owned();
-        let gathered = finder.gather(Asked { file, from, agent: None });
+        let gathered = finder.gather(RunRequest { file, from, agent: None });
         assert_eq!(gathered.faults, []);
         let sources = gathered.sources.expect("it is there");
         let agents = &self.agents;
