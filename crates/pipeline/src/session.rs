@@ -1,6 +1,6 @@
 //! [`Session`]: one session from its beginning to its end, or from where it was cut off.
 //!
-//! What it does next is decided by its [`Course`]; the session carries the steps out, and decides nothing.
+//! What it does next is decided by its `Course`; the session carries the steps out, and decides nothing.
 //! What announces an effect is journalled before it; the end of a turn and the firing of its hooks are
 //! one commit, and so are the ends of stages.
 //!
