@@ -241,6 +241,18 @@ impl SessionFolder {
         self.in_iteration(at, OUTPUT)
     }
 
+    /// The outputs of these iterations, from the root. Every event of a stage names the latest ones, so
+    /// the way to their folder is made once for all of them.
+    pub fn outputs_from_root(&self, stage: StageAt<'_>, iterations: &[u32]) -> Vec<String> {
+        let folder = self.stage(stage).join("iterations");
+        let folder = self.from_root(&folder).to_string_lossy();
+        let output = |iteration: &u32| {
+            let name = IterationAt { stage, iteration: *iteration }.folder_name();
+            format!("{folder}/{name}/{OUTPUT}")
+        };
+        iterations.iter().map(output).collect()
+    }
+
     /// Makes the iteration's folder, so that the agent can write its files, and holds it open. It is not
     /// held while the agent works, who may put another one in its place.
     pub fn make_iteration(&self, at: IterationAt<'_>) -> Result<OpenIteration, FolderError> {

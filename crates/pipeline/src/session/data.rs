@@ -159,11 +159,7 @@ impl Session {
     /// The outputs of the stage's latest iterations, from the root.
     pub(super) fn latest_outputs(&self) -> Vec<String> {
         let position = self.course.position();
-        let stage = self.stage_at(position.index());
-        let output = |iteration: &u32| {
-            self.path_from_root(&self.folder.output(IterationAt { stage, iteration: *iteration }))
-        };
-        position.outputs.iter().map(output).collect()
+        self.folder.outputs_from_root(self.stage_at(position.index()), &position.outputs)
     }
 
     pub(super) fn stage_at(&self, index: usize) -> StageAt<'_> {

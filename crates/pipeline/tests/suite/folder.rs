@@ -157,6 +157,22 @@ fn a_new_folder_has_its_own_ignore_file_notes_with_a_heading_and_room_for_childr
 }
 
 #[test]
+fn outputs_are_named_from_the_root_where_they_are() {
+    let folder = folder_in(Path::new("/project"));
+    let stage = StageAt { index: 3, name: "look & see" };
+    let iterations = [1, 20, 4321];
+    let named = iterations.map(|iteration| {
+        let output = folder.output(IterationAt { stage, iteration });
+        folder.from_root(&output).display().to_string()
+    });
+    assert_eq!(folder.outputs_from_root(stage, &iterations), named);
+    assert_eq!(
+        named[1],
+        ".hookwright/sessions/calm-fox/stage-03-look---see/iterations/020/output.md"
+    );
+}
+
+#[test]
 fn git_sees_nothing_of_it() {
     let (root, folder) = created();
     folder.write_output(FIRST, b"x", KEEP).expect("written");
