@@ -61,7 +61,7 @@ pub struct Turn {
     pub prompt: Vec<String>,
     /// What the host's environment gives.
     pub shared_env: Arc<[(OsString, OsString)]>,
-    /// What stands on top of that: our variables.
+    /// What is set on top of that: our variables.
     pub env: Vec<(OsString, OsString)>,
     /// Where it works: the project root.
     pub working_dir: PathBuf,
@@ -120,7 +120,7 @@ pub fn joined(blocks: &[String]) -> String {
 /// Looks on while an agent works.
 pub trait AgentWatch: Send {
     /// A process of it runs: once for a command, once for each `run` of a script. Called at once,
-    /// but it runs already. Whoever has to find it after a crash that came in between looks for
+    /// but it runs already. To find it after a crash that came in between, look for
     /// [`Turn::run_id`], which was known before.
     fn running(&mut self, leader: &Leader);
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Output kept of each of an agent's streams: the first and the last half. What lies between is
-/// counted; whoever watches has seen it pass.
+/// counted; observers have seen it pass.
 pub const AGENT_OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 
 /// Between SIGTERM and SIGKILL. An agent has more to put away than a hook: its transcript, a commit
@@ -21,7 +21,7 @@ pub const PROMPT_ARGUMENT_BYTES_MAX: usize = 128 * 1024 - 1;
 /// all memory for one that never ends its line.
 pub const AGENT_LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Bytes that are read of the file in which an agent wrote its session down: why it ended stands last.
+/// Bytes read from the end of the file in which an agent records its session: why it ended is last.
 pub const SESSION_FILE_BYTES_MAX: u64 = 256 * 1024;
 
 /// Folders that are looked into for that file. It is new, so it is in one of the first.

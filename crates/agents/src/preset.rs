@@ -175,7 +175,7 @@ impl Patience {
     }
 }
 
-/// Passes lines to the preset, and what a person reads of them to whoever watches.
+/// Passes lines to the preset, and what a person reads of them to the observers.
 struct PresetHearing<'a> {
     listener: Box<dyn Listener>,
     watch: &'a mut dyn AgentWatch,

@@ -46,7 +46,7 @@ pub struct SessionFiles {
     pub home_folder: &'static str,
     /// The files' folder below that one. Files are in folders for year, month and day.
     pub folder: &'static str,
-    /// What stands behind the session's id.
+    /// What follows the session's id.
     pub ending: &'static str,
 }
 

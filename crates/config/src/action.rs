@@ -204,7 +204,7 @@ fn webhook(own: &OwnFields<'_>, notes: &mut Notes<'_>) -> Option<Action> {
     let allow_http = own.bool("allow_http", notes);
     let asks = own.get("await").is_some_and(|node| matches!(node.raw, Raw::Bool(true)));
     let url = match own.get("url") {
-        // A question that nobody is sent stands on the page, in the terminal, and in the list.
+        // A question that is not sent anywhere is on the page, in the terminal, and in the list.
         None if asks => None,
         None => {
             notes.note(own.node.at, FaultKind::Missing { missing: "`url`" });

@@ -1,4 +1,4 @@
-//! Files in someone else's format. The engine knows none of them; whoever does implements
+//! Files in someone else's format. The engine knows none of them; a crate that does implements
 //! [`Dialect`] and says of a [`ConfigFile`] that it is one of theirs.
 //!
 //! A native file stops a run when it has a fault. A foreign one does not: its own program would have

@@ -17,7 +17,7 @@ use super::node::{Field, Mark, Node, Raw};
 use super::notes::Notes;
 use super::{Conflict, Dialect, FaultKind, KnownSystems, action};
 
-/// Where an entry stands.
+/// The position of an entry.
 pub(super) struct EntryPlace<'a> {
     pub(super) event: &'a Arc<str>,
     pub(super) event_at: Mark,

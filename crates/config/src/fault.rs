@@ -78,7 +78,7 @@ pub enum FaultKind {
         /// The key.
         key: String,
     },
-    /// Nobody reads this key.
+    /// An unknown key.
     #[error("unknown key `{key}`, expected one of: {}", known.join(", "))]
     UnknownKey {
         /// The key.
@@ -111,13 +111,13 @@ pub enum FaultKind {
     WrongKind {
         /// What belongs there.
         expected: &'static str,
-        /// What stands there.
+        /// What was found.
         found: String,
     },
     /// A value that is none of the words there are.
     #[error("expected {} but found `{found}`", expected.join(", "))]
     UnknownWord {
-        /// What stands there.
+        /// What was found.
         found: String,
         /// The words there are.
         expected: &'static [&'static str],
@@ -127,7 +127,7 @@ pub enum FaultKind {
     /// A number, duration or text that cannot be used.
     #[error("expected {expected} but found `{found}`")]
     BadValue {
-        /// What stands there.
+        /// What was found.
         found: String,
         /// What belongs there.
         expected: &'static str,
@@ -147,7 +147,7 @@ pub enum FaultKind {
     /// The version is not one we know.
     #[error("expected version 1 but found `{found}`")]
     UnknownVersion {
-        /// What stands there.
+        /// What was found.
         found: String,
     },
     /// A pattern that can match no event.
@@ -159,7 +159,7 @@ pub enum FaultKind {
     /// A condition that cannot be used.
     #[error("{0}")]
     Condition(ConditionError),
-    /// A variable nobody sets.
+    /// A variable that is never set.
     #[error("unknown variable `{name}`")]
     UnknownVariable {
         /// The name.
@@ -173,10 +173,10 @@ pub enum FaultKind {
         /// The reference as it is written.
         reference: String,
     },
-    /// Nobody speaks this dialect.
+    /// An unknown dialect.
     #[error("expected the name of a dialect ({}) but found `{name}`", known.join(", "))]
     UnknownDialect {
-        /// What stands there.
+        /// What was found.
         name: String,
         /// The dialects there are.
         known: Vec<&'static str>,
@@ -186,14 +186,14 @@ pub enum FaultKind {
     /// No host is called like that.
     #[error("expected the name of a host ({}) but found `{name}`", known.join(", "))]
     UnknownHost {
-        /// What stands there.
+        /// What was found.
         name: String,
         /// The hosts there are.
         known: Vec<&'static str>,
         /// One that is close.
         nearest: Option<&'static str>,
     },
-    /// A `{{x}}` that cannot stand where it stands.
+    /// A `{{x}}` in a place where none is allowed.
     #[error("{0}")]
     Template(hookwright_engine::template::Problem),
     /// A file of secrets that is open to others.
@@ -274,7 +274,7 @@ pub enum FaultKind {
         /// How it was named.
         name: String,
     },
-    /// Nobody says who does the work.
+    /// No agent is named.
     #[error("no agent: set `agent` or use `--agent`")]
     NoAgent,
     /// No agent has this name.
@@ -297,7 +297,7 @@ pub enum FaultKind {
         /// The npm package that brings it.
         package: &'static str,
     },
-    /// Nobody says what the agent has to do.
+    /// There is no prompt.
     #[error("no prompt: set `prompt` or `prompt_file`")]
     NoPrompt,
     /// An agent's program that is not installed.

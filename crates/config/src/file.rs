@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{ConfigFile, Fault, FaultKind, SourceFile};
 use crate::limits::CONFIG_BYTES_MAX;
 
-/// A file as it was read, once. Whoever judges its text and then loads it
+/// A file as it was read, once. A caller that judges its text and then loads it
 /// ([`load_read`](super::load_read)) has judged the very text that is loaded, whatever became of the
 /// file meanwhile.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ impl ReadFile {
         &self.file
     }
 
-    /// All that stands in it, byte for byte; `None` if it could not be read.
+    /// Its contents, byte for byte; `None` if it could not be read.
     pub fn text(&self) -> Option<&str> {
         self.source.as_ref().ok().map(|source| &*source.text)
     }

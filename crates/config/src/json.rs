@@ -3,7 +3,7 @@
 //!
 //! A YAML parser reads nearly all of JSON, but not all: a key and its colon on two lines, a very long
 //! key, a NUL in a text. Here JSON means what it means elsewhere, with two differences. A key that
-//! appears twice is a fault, since nobody can know which of the two was meant; and comments (`//`,
+//! appears twice is a fault, since it is unclear which of the two was meant; and comments (`//`,
 //! `/* */`) are passed over, as people write them into settings.
 
 use std::collections::HashSet;
@@ -348,7 +348,7 @@ impl<'a> JsonReader<'a> {
     }
 }
 
-/// Whether the key stands among these fields; `seen` holds their keys where they are many.
+/// Whether the key is among these fields; `seen` holds their keys where they are many.
 fn is_known(key: &str, fields: &[Field], seen: &mut HashSet<Box<str>>) -> bool {
     if fields.len() < KEYS_COMPARED_MAX {
         return fields.iter().any(|field| *field.key == *key);

@@ -47,7 +47,7 @@ pub(super) fn is_key_of_run(key: &str) -> bool {
     LOOP_KEYS.contains(&key) || PIPELINE_KEYS.contains(&key)
 }
 
-/// Notes a key that nobody reads here, with its successor if it has one.
+/// Notes a key that is unknown here, with its successor if it has one.
 pub(super) fn check_key(
     field: &Field,
     known: &'static [&'static str],

@@ -1,6 +1,6 @@
 //! Whatever grows with a file has a limit. All of them are here, each with its reason.
 
-/// A configuration file is read whole; nobody writes 4 MiB of hooks by hand.
+/// A configuration file is read whole. People do not write 4 MiB of hooks by hand.
 pub const CONFIG_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Bytes of `secrets.env`: room for a hundred tokens and a few private keys.
@@ -16,7 +16,7 @@ pub const CONFIG_REPEATED_MAX: usize = 20_000;
 /// Bytes of all texts in one YAML file, aliases expanded: twice the largest file.
 pub const CONFIG_TEXT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Levels of lists and maps within one another in a file. Nobody can read more, and reading recurses.
+/// Levels of lists and maps within one another in a file. People cannot follow more, and the reader recurses.
 pub const CONFIG_DEPTH_MAX: usize = 64;
 
 /// Iterations that a loop may ask for: years of work, and every one keeps a folder.

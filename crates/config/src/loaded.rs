@@ -16,7 +16,7 @@ pub struct Loaded {
     pub hooks: HookSet,
     /// Everything that is wrong, in the order of the files.
     pub faults: Vec<Arc<Fault>>,
-    /// What was left out of foreign files, which stops nobody.
+    /// What was left out of foreign files. It blocks nothing.
     pub left_out: Vec<Arc<Fault>>,
     /// Where people's answers are listened for.
     pub callback: CallbackAddress,
@@ -56,7 +56,7 @@ impl Loaded {
     }
 }
 
-/// Which hooks of a pipeline's file are read: a loop that stands there itself has hooks of its own.
+/// Which hooks of a pipeline's file are read: an inline loop has hooks of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope<'a> {
     /// Those of all its stages.

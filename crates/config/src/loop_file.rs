@@ -35,7 +35,7 @@ pub struct LoopFile {
     pub delay: Option<Duration>,
 }
 
-/// Where a prompt stands.
+/// Where a prompt is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptSpec {
     /// In the loop's file.
@@ -44,7 +44,7 @@ pub enum PromptSpec {
     File(PathBuf, FilePlace),
 }
 
-/// Reads the keys of a loop that are not its hooks. Keys that nobody knows were noted before.
+/// Reads the keys of a loop that are not its hooks. Unknown keys were noted before.
 pub(super) fn read(fields: &[Field], notes: &mut Notes<'_>) -> LoopFile {
     let mut read = LoopFile::default();
     for Field { key, at, value } in fields {

@@ -22,7 +22,7 @@ pub struct Mark {
     len: u32,
 }
 
-/// A value, and where it stands.
+/// A value and its position.
 #[derive(Debug)]
 pub struct Node {
     /// Where.
@@ -55,7 +55,7 @@ pub enum Raw {
 pub struct Field {
     /// Its key.
     pub key: Box<str>,
-    /// Where the key stands.
+    /// The position of the key.
     pub at: Mark,
     /// Its value.
     pub value: Node,
@@ -189,7 +189,7 @@ impl Mark {
 }
 
 impl Node {
-    /// What stands there, in words.
+    /// What was found, in words.
     pub fn found(&self) -> String {
         match &self.raw {
             Raw::Null => "nothing".into(),

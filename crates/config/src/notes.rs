@@ -200,7 +200,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// A map from names to texts; numbers and booleans count as the text that stands there.
+    /// A map from names to texts; numbers and booleans count as the text in the file.
     pub fn texts(&mut self, node: &Node, expected: &'static str) -> Vec<(String, String)> {
         let Some(fields) = self.map(node, expected) else {
             return Vec::new();
@@ -215,7 +215,7 @@ impl<'a> Notes<'a> {
         texts
     }
 
-    /// A text, or what stands there for a number or a boolean; `None` for anything else.
+    /// A text, or the text in the file for a number or a boolean; `None` for anything else.
     pub fn written(&self, node: &Node) -> Option<String> {
         match &node.raw {
             Raw::Text(text) => Some(text.to_string()),
@@ -226,7 +226,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Notes a key that nobody reads.
+    /// Notes an unknown key.
     pub fn unknown_key(&mut self, at: Mark, key: &str, known: &'static [&'static str]) {
         let nearest = nearest(key, known.iter().copied());
         self.note(at, FaultKind::UnknownKey { key: key.into(), known: known.to_vec(), nearest });

@@ -71,7 +71,7 @@ pub enum Select {
 
 const STAGE_KEYS: &[&str] = &["name", "loop", "runs", "inputs"];
 
-/// Reads the keys of a pipeline that are not its hooks. `inline` is given each loop that stands in the
+/// Reads the keys of a pipeline that are not its hooks. `inline` is given each loop that is written in the
 /// file itself, whose hooks are read with the others.
 pub(super) fn read<'n>(
     fields: &'n [Field],

@@ -1,6 +1,6 @@
 //! `secrets.env`: lines of `NAME=value`, in a file that only its owner can read.
 //!
-//! A value stands bare, in `'single quotes'` (all of it as it is, also over several lines) or in
+//! A value is bare, in `'single quotes'` (all of it as it is, also over several lines) or in
 //! `"double quotes"` with `\n`, `\"`, `\\`, `\$` and `` \` ``. Nothing is expanded, and what a shell
 //! would read otherwise is a fault: such files are often read by shells too.
 //!

@@ -195,7 +195,7 @@ pub struct WantedFile {
     pub path: PathBuf,
     /// How; created or changed if it is not said.
     pub touch: Option<Touch>,
-    /// What stands in it then.
+    /// Its contents then.
     pub content: Option<WantedText>,
 }
 

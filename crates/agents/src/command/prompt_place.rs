@@ -1,4 +1,4 @@
-//! Where in a command the prompt stands that comes as an argument.
+//! Where a command has the prompt, if the prompt is an argument.
 //!
 //! The prompt never enters the command's text: the text says `"$@"`, and the shell has the prompt as
 //! its one argument. An author who writes `"$1"`, `"$@"` or `"$*"` has chosen the place. Otherwise
@@ -105,7 +105,7 @@ fn written_places(command: &str) -> Result<bool, PromptPlaceError> {
     Ok(is_placed)
 }
 
-/// Where something stands that could be the prompt's place.
+/// The position of something that could be the prompt's place.
 fn written(command: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for (at, _) in command.match_indices('$') {

@@ -1,6 +1,6 @@
 //! Claude Code: `claude -p --output-format stream-json`.
 //!
-//! Why a turn failed stands beside its last message (`error`: a word) and in the last line
+//! Why a turn failed is beside its last message (`error`: a word) and in the last line
 //! (`api_error_status`); when a subscription's limit ends in an event of its own.
 
 use hookwright_events::{FailureCause, Usage};

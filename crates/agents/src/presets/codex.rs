@@ -155,7 +155,7 @@ impl Codex {
             },
             // `{"http_connection_failed": {"http_status_code": 401}}`
             Value::Object(kinds) => kinds.values().next().map_or(FailureCause::Crash, |kind| {
-                // Without a status nobody has answered.
+                // Without a status there was no answer.
                 kind["http_status_code"].as_u64().map_or(FailureCause::Outage, cause_of_status)
             }),
             _ => FailureCause::Crash,

@@ -26,7 +26,7 @@ pub(super) const PRESET: Preset = Preset {
 /// Statuses that a model answers with; an exit code is the lower byte of one.
 const STATUSES: &[u64] = &[400, 401, 402, 403, 404, 408, 429, 500, 502, 503, 504];
 
-/// What it exits with when nobody has told it how to log in.
+/// Its exit code when it was not told how to log in.
 const NOT_LOGGED_IN: i32 = 41;
 
 #[derive(Default)]
@@ -128,7 +128,7 @@ impl Gemini {
         if code == NOT_LOGGED_IN || told.is_some_and(is_of_key) {
             return FailureCause::Auth;
         }
-        // The request itself failed: nobody has answered.
+        // The request itself failed: there was no answer.
         if self.class.as_deref() == Some("") {
             return FailureCause::Outage;
         }

@@ -10,7 +10,7 @@ impl LastWords {
     /// It goes on like this.
     pub(super) fn push(&mut self, text: &str) {
         self.0.push_str(text);
-        // Not with every piece: whoever talks without end does it in small ones.
+        // Not with every piece: an agent that talks without end does it in small ones.
         if self.0.len() > 2 * LAST_WORDS_BYTES_MAX {
             self.keep_the_end();
         }

@@ -101,7 +101,7 @@ fn cause(error: &Value, told: &Value) -> FailureCause {
     match (error["name"].as_str(), error["data"]["statusCode"].as_u64()) {
         (Some("ProviderAuthError"), _) => FailureCause::Auth,
         (_, Some(status)) => cause_of_status(status),
-        // Nobody has answered the request, and it may be sent again.
+        // The request was not answered, and may be sent again.
         (Some("APIError"), None) if error["data"]["isRetryable"] == true => FailureCause::Outage,
         _ => FailureCause::Crash,
     }

@@ -47,7 +47,7 @@ impl<'a> ScriptNotes<'a> {
         self.inner.unknown_key(field.at, &field.key, known);
     }
 
-    /// A text; a number or a boolean counts as the text that stands there.
+    /// A text; a number or a boolean counts as the text in the file.
     pub(super) fn text(&mut self, node: &Node, expected: &'static str) -> Option<String> {
         let text = self.inner.written(node);
         if text.is_none() {
@@ -106,7 +106,7 @@ impl<'a> ScriptNotes<'a> {
     }
 }
 
-/// What stands there, in words: here it matters how much is in a list or a map.
+/// What is there, in words: here it matters how much is in a list or a map.
 fn found(node: &Node) -> String {
     match &node.raw {
         Raw::Text(_) => "a string".to_owned(),

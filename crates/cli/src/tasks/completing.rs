@@ -22,7 +22,7 @@ use crate::text::visible;
 /// What became of a task that was to be completed.
 #[derive(Debug)]
 pub(crate) enum Completed {
-    /// It is, and its hooks have this to say to whoever did the work.
+    /// It is, and its hooks have this to say to the one that did the work.
     Done { said: Vec<String> },
     /// It was.
     Already,
@@ -131,11 +131,11 @@ fn answered(
             let session = session.name().to_owned();
             Err(Failure::Task(TaskFailure::NotCompleted { id, session, reason }))
         }
-        DeskAnswer::Closed => unreachable!("whoever asks looks for it"),
+        DeskAnswer::Closed => unreachable!("the loop above takes a closed desk"),
     }
 }
 
-/// Without a session: nobody else completes it meanwhile.
+/// Without a session: the lease keeps others from completing it meanwhile.
 fn by_ourselves(
     tasks: &Tasks,
     kept: &KeptTasks,
