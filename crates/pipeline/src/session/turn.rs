@@ -46,8 +46,7 @@ pub(super) struct OpenTurn {
 impl Session {
     /// Prepares the files of a turn.
     pub(super) async fn prepare_turn(&mut self, task: TurnTask) -> Result<(), Halt> {
-        let outputs = self.latest_outputs();
-        let more = json!({ "stage_outputs": outputs, "timestamp": self.recorder.clock.now() });
+        let more = json!({ "timestamp": self.recorder.clock.now() });
         let event = Event::new(EventName::ITERATION_START, self.data_of_iteration(more));
         let mut turn = OpenTurn {
             task,
