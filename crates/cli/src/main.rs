@@ -76,7 +76,7 @@ use crate::text::{ColorChoice, Paint};
 fn main() -> ExitCode {
     let screen = Screen;
     #[cfg(feature = "faults")]
-    faults::begin();
+    death_points::begin();
     // Where it cannot be done, children inherit what we ignore.
     let _ = interrupts::catch_ignored_signals();
     let ended = match commands::quick(std::env::args_os().skip(1)) {
@@ -97,14 +97,14 @@ fn main() -> ExitCode {
         failure.exit_code()
     });
     #[cfg(feature = "faults")]
-    faults::end();
+    death_points::end();
     ExitCode::from(code)
 }
 
 /// For `cargo xtask faults` only: at which point this program shall die, and where it says how many
 /// it has passed. A program that people use has none of this.
 #[cfg(feature = "faults")]
-mod faults {
+mod death_points {
     use std::fmt::Write as _;
 
     use hookwright_process::faults;

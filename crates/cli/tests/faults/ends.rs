@@ -91,11 +91,11 @@ fn look(ground: &Ground, checker: &mut Checker) {
                 *keys.entry(key.clone()).or_default() += 1;
                 numbers.insert(event.firing, key.clone());
             }
-            RunEventKind::Firing(FiringEvent::HookStarting { hook, .. }) => {
-                if succeeded.contains(&(event.firing, hook.clone())) {
-                    let what = format!("{hook} of {:?}", numbers.get(&event.firing));
-                    checker.defect(Defect::RunAfterCompletion, what);
-                }
+            RunEventKind::Firing(FiringEvent::HookStarting { hook, .. })
+                if succeeded.contains(&(event.firing, hook.clone())) =>
+            {
+                let what = format!("{hook} of {:?}", numbers.get(&event.firing));
+                checker.defect(Defect::RunAfterCompletion, what);
             }
             RunEventKind::Firing(FiringEvent::HookReported { report })
                 if report.status == Status::Success =>

@@ -160,7 +160,7 @@ fn world(queue: Queue) -> Ground {
         ground.write(&format!("issues/{issue}-some.md"), &format!("# Issue {issue}\n"));
     }
     for task in TASKS.iter().filter(|_| queue == Queue::Tasks) {
-        ground.tasks().add(&NewTask::new(&format!("do {task}")), 0).expect("kept");
+        ground.tasks().add(&NewTask::new(format!("do {task}")), 0).expect("kept");
     }
     ground
 }
@@ -284,7 +284,8 @@ fn look_at_work(
                     state: ItemState::Done,
                     ..
                 }) => {
-                    if done.insert(key.clone(), event.at.clone()).is_some() {
+                    let earlier = done.insert(key.clone(), event.at.clone());
+                    if earlier.is_some() {
                         checker.defect(Defect::WorkTwice, format!("{key} was done twice"));
                     }
                 }

@@ -11,7 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hookwright_pipeline::folder::{
     BrokenStatus, ChildOutput, Context, ContextInputs, ContextLimits, ContextStage, Decision,
-    FolderError, IterationAt, Keep, SessionFolder, StageAt, Status, StatusFile,
+    FolderError, IterationAt, Keep, SessionFolder, StageAt, Status, StatusFile, TurnAt, TurnKind,
+    TurnTexts,
 };
 use hookwright_pipeline::limits::STATUS_BYTES_MAX;
 use serde_json::{Value, json};
@@ -117,6 +118,19 @@ fn context(folder: &SessionFolder, at: IterationAt<'_>, pipeline: &str) -> Conte
         paths: folder.context_paths(at),
         inputs: ContextInputs::default(),
         limits: ContextLimits { max_iterations: Some(25), remaining_seconds: None },
+    }
+}
+
+#[test]
+fn a_new_attempt_of_a_turn_removes_what_the_agent_said_in_the_last_one() {
+    let (_root, folder) = created();
+    for kind in [TurnKind::Iteration, TurnKind::RawDelivery] {
+        let turn = folder.make_iteration(FIRST).expect("made");
+        turn.keep_prompt(kind, "go").expect("kept");
+        turn.keep_said(kind, "attempt 1").expect("kept");
+        turn.keep_prompt(kind, "go on").expect("kept");
+        let kept = folder.read_turn(TurnAt { iteration: FIRST, kind }).expect("read");
+        assert_eq!(kept, TurnTexts { prompt: Some("go on".to_owned()), said: None });
     }
 }
 
